@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 
 from benchmarks.common import Row, compare
-from benchmarks.preprocess import _pictures
+from benchmarks.preprocess import _images
 from headrace.config import ModelConfig
 from headrace.infer.geometry import Rect
 from headrace.infer.preprocess import Preprocessor
@@ -41,7 +41,7 @@ def rows() -> Iterable[Row]:
 def _crop_rows() -> Iterable[Row]:
     rng = np.random.default_rng(1)
     rects = _rects(rng)
-    block, i420, bgr = _pictures()
+    block, i420, bgr = _images()
     pre = Preprocessor(NETWORK, NETWORK, scale=1 / 255, scaling_filter=1)
     out = pre.empty(OBJECTS)
     whole = Frame.from_array(bgr)

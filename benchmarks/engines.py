@@ -56,7 +56,7 @@ def _row(title: str, path: Path, folder: Path) -> Row:
     plan = build(network, BuildOptions(tuning=tuning))
     assert plan.tactic is not None
     shape = [d if isinstance(d, int) else 1 for d in plan.inputs[0].shape]
-    picture = np.random.default_rng(0).random(shape, np.float32)
+    image = np.random.default_rng(0).random(shape, np.float32)
     # what the runtimes are given is what a careful user gives them: weights are no inputs
     model = network.to_proto()
     for axis, size in zip(model.graph.input[0].type.tensor_type.shape.dim, shape, strict=True):
@@ -67,12 +67,12 @@ def _row(title: str, path: Path, folder: Path) -> Row:
 
         def ours() -> float:
             runs = measure(
-                lambda: session.run({name: picture}),
+                lambda: session.run({name: image}),
                 streams=streams, window_s=WINDOW_S, at_least=3,
             )  # fmt: skip
             return sum(len(mine) / sum(mine) for mine in runs)
 
-        runners: dict[str, Run] = {"headrace": ours, **_raw(model, name, picture)}
+        runners: dict[str, Run] = {"headrace": ours, **_raw(model, name, image)}
         rates: dict[str, list[float]] = {key: [] for key in runners}
         keys = list(runners)
         for number in range(ROUNDS + 1):
@@ -89,17 +89,17 @@ def _row(title: str, path: Path, folder: Path) -> Row:
                ms[best] / ms["headrace"])  # fmt: skip
 
 
-def _raw(model: onnx.ModelProto, name: str, picture: Any) -> dict[str, Run]:
+def _raw(model: onnx.ModelProto, name: str, image: Any) -> dict[str, Run]:
     data = model.SerializeToString()
     cores = usable_cores()
     return {
-        "onnxruntime, all cores": _onnxruntime(data, name, picture, threads=cores, streams=1),
-        "onnxruntime, one thread each": _onnxruntime(data, name, picture, threads=1, streams=cores),
-        "openvino": _openvino(data, name, picture),
+        "onnxruntime, all cores": _onnxruntime(data, name, image, threads=cores, streams=1),
+        "onnxruntime, one thread each": _onnxruntime(data, name, image, threads=1, streams=cores),
+        "openvino": _openvino(data, name, image),
     }
 
 
-def _onnxruntime(data: bytes, name: str, picture: Any, *, threads: int, streams: int) -> Run:
+def _onnxruntime(data: bytes, name: str, image: Any, *, threads: int, streams: int) -> Run:
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 4
@@ -107,7 +107,7 @@ def _onnxruntime(data: bytes, name: str, picture: Any, *, threads: int, streams:
 
     def run() -> float:
         runs = measure(
-            lambda: session.run(None, {name: picture}),
+            lambda: session.run(None, {name: image}),
             streams=streams, window_s=WINDOW_S, at_least=3,
         )  # fmt: skip
         return sum(len(mine) / sum(mine) for mine in runs)
@@ -115,7 +115,7 @@ def _onnxruntime(data: bytes, name: str, picture: Any, *, threads: int, streams:
     return run
 
 
-def _openvino(data: bytes, name: str, picture: Any) -> Run:
+def _openvino(data: bytes, name: str, image: Any) -> Run:
     core = ov.Core()
     compiled = core.compile_model(
         core.read_model(data), "CPU", {hints.performance_mode(): hints.PerformanceMode.THROUGHPUT}
@@ -126,7 +126,7 @@ def _openvino(data: bytes, name: str, picture: Any) -> Run:
         begun = perf_counter()
         count = 0
         while count < 3 or perf_counter() - begun < WINDOW_S:
-            queue.start_async({name: picture}, share_inputs=True)
+            queue.start_async({name: image}, share_inputs=True)
             count += 1
         queue.wait_all()
         return count / (perf_counter() - begun)

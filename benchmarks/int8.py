@@ -36,7 +36,7 @@ from headrace.engine.precision.prepare import prepare
 from headrace.engine.precision.qdq import MIN_OPSET
 from headrace.engine.session import Session
 from headrace.infer.model import load_or_build
-from headrace.infer.model.picture_input import network_dims
+from headrace.infer.model.image_input import network_dims
 from headrace.infer.model.source import model_source
 from headrace.infer.preprocess import Preprocessor
 from headrace.media import open_source
@@ -137,15 +137,15 @@ def _held_out(case: Case) -> list[Frame]:
     return frames[:: max(1, len(frames) // _MOST_JUDGED)]
 
 
-class _Pictures:
-    """Prepared pictures for ONNX Runtime's quantiser."""
+class _Images:
+    """Prepared images for ONNX Runtime's quantiser."""
 
-    def __init__(self, name: str, pictures: Iterator[npt.NDArray[np.float32]]) -> None:
-        self._name, self._pictures = name, pictures
+    def __init__(self, name: str, images: Iterator[npt.NDArray[np.float32]]) -> None:
+        self._name, self._images = name, images
 
     def get_next(self) -> Mapping[str, npt.NDArray[np.float32]] | None:
-        picture = next(self._pictures, None)
-        return None if picture is None else {self._name: picture}
+        image = next(self._images, None)
+        return None if image is None else {self._name: image}
 
 
 def _quantised(cfg: ModelConfig, network: Network, case: Case) -> Network:
@@ -165,7 +165,7 @@ def _quantised(cfg: ModelConfig, network: Network, case: Case) -> Network:
             show(frame, batch[0])
             yield batch
 
-    reader: Any = _Pictures(network.inputs[0].name, prepared())
+    reader: Any = _Images(network.inputs[0].name, prepared())
     quantize_static(str(ready), str(done), reader, per_channel=True,
                     activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)  # fmt: skip
     return as_network(onnx.load(done), network)

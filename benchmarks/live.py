@@ -2,7 +2,7 @@
 
 The demo scene from two files at once, through detector and tracker, in turns: the plain run; with
 rules that count (a region, a crowd, a line); with the view and nobody watching; with one page that
-asks for the next picture as soon as it has one, from a process of its own. The reference is the
+asks for the next image as soon as it has one, from a process of its own. The reference is the
 plain run of the same round.
 """
 
@@ -39,13 +39,13 @@ RULES = AnalyticsRules(
 
 
 def watch(port: int) -> None:
-    """Ask for picture after picture, as the page does."""
+    """Ask for image after image, as the page does."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     seen = {"0": 0, "1": 0}
     while True:
         body = json.dumps({"seen": seen, "width": 640})
         try:
-            connection.request("POST", "/api/pictures", body)
+            connection.request("POST", "/api/images", body)
             data = connection.getresponse().read()
         except (OSError, http.client.HTTPException):
             return  # the run is over

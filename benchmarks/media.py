@@ -88,9 +88,9 @@ def _clip(folder: Path) -> Path:
     if data is None:
         rng = np.random.default_rng(0)
         small = rng.integers(0, 255, (27, 48, 3), np.uint8)
-        picture = cv2.resize(small, (768 + FRAMES, 432), interpolation=cv2.INTER_CUBIC)
+        image = cv2.resize(small, (768 + FRAMES, 432), interpolation=cv2.INTER_CUBIC)
         made = [
-            Frame.from_array(picture[:, i : i + 768], PixelFormat.RGB, pts_ns=i * 80_000_000)
+            Frame.from_array(image[:, i : i + 768], PixelFormat.RGB, pts_ns=i * 80_000_000)
             for i in range(FRAMES)
         ]
         _encode(made, [_meta(f, i) for i, f in enumerate(made)], clip)
@@ -136,7 +136,7 @@ def _bare_decode(clip: Path) -> int:
     with av.open(str(clip)) as container:
         stream = container.streams.video[0]
         stream.codec_context.thread_count, stream.thread_type = THREADS, "AUTO"
-        return sum(picture.height for picture in container.decode(stream))
+        return sum(image.height for image in container.decode(stream))
 
 
 def _cv2_draw(image: np.ndarray, meta: FrameMeta) -> np.ndarray:
@@ -166,9 +166,9 @@ def _bare_encode(frames: list[Frame], path: Path) -> None:
         stream.options = {"crf": "23", "preset": "veryfast"}
         stream.codec_context.thread_count, stream.codec_context.gop_size = THREADS, 25
         for i, frame in enumerate(frames):
-            picture = av.VideoFrame.from_ndarray(frame.owner.to_ndarray(), format="yuv420p")
-            picture.pts = i
-            out.mux(stream.encode(picture))
+            image = av.VideoFrame.from_ndarray(frame.owner.to_ndarray(), format="yuv420p")
+            image.pts = i
+            out.mux(stream.encode(image))
         out.mux(stream.encode(None))
 
 

@@ -139,9 +139,9 @@ def _costs(
 
 
 def _measured(inferencer: Inferencer, batch: int, folder: Path, only: str) -> dict[str, float]:
-    picture = Frame.from_array(np.zeros((SIZE[1], SIZE[0], 3), np.uint8))
+    image = Frame.from_array(np.zeros((SIZE[1], SIZE[0], 3), np.uint8))
     frames = [
-        Frame(picture.planes, picture.format, *SIZE, pts_ns=n * 40_000_000, frame=n)
+        Frame(image.planes, image.format, *SIZE, pts_ns=n * 40_000_000, frame=n)
         for n in range(PIPELINE_FRAMES)
     ]
     model = inferencer.model
@@ -300,7 +300,7 @@ def _write_model(path: Path, side: int, shape: tuple[int, ...]) -> None:
 
 
 def _scenes(side: int, shape: tuple[int, ...]) -> list[np.ndarray]:
-    """Outputs of `SCENES` pictures in a row, in which 20 objects move."""
+    """Outputs of `SCENES` images in a row, in which 20 objects move."""
     rng = np.random.default_rng(0)
     columns = shape[0] == 84  # YOLOv8: class scores without objectness, channel by channel
     count = max(shape)

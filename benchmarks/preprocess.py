@@ -1,9 +1,9 @@
 """Fused pre-processing beside OpenCV's cvtColor + resize + blobFromImage, in one run.
 
 1080p to a 640x640 letterbox, scaled to 0..1, RGB planar float32. Both sides work on the same
-picture and the same number of threads; measurements alternate and the medians are compared. OpenCV
+image and the same number of threads; measurements alternate and the medians are compared. OpenCV
 takes I420 only as one tight block of memory, which it gets for free here. "kept" lines let it keep
-the memory of its intermediate pictures from call to call instead of asking for it anew.
+the memory of its intermediate images from call to call instead of asking for it anew.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ FILTERS = {"nearest": (0, cv2.INTER_NEAREST), "bilinear": (1, cv2.INTER_LINEAR)}
 
 def rows() -> Iterable[Row]:
     """Every combination of threads (1 and 2), filter, source and kept memory."""
-    block, i420, bgr = _pictures()
+    block, i420, bgr = _images()
     sources = {"I420": (i420, block), "BGR": (Frame.from_array(bgr), bgr)}
     before = cv2.getNumThreads()
     for threads, (name, (ours, theirs)), source, keep in product(
         (1, 2), FILTERS.items(), sources, (False, True)
     ):
-        frame, picture = sources[source]
+        frame, image = sources[source]
         pre = Preprocessor(
             NETWORK,
             NETWORK,
@@ -51,7 +51,7 @@ def rows() -> Iterable[Row]:
             yield compare(
                 label,
                 partial(pre, frame, out),
-                _OpenCv(picture, theirs, keep=keep),
+                _OpenCv(image, theirs, keep=keep),
                 repeat=REPEATS,
                 warm_up=5,
             )
@@ -62,15 +62,15 @@ def rows() -> Iterable[Row]:
 class _OpenCv:
     """The usual calls: cvtColor for I420, resize, a black border below, blobFromImage."""
 
-    def __init__(self, picture: Any, filter: int, *, keep: bool) -> None:
-        self.picture, self.filter, self.keep = picture, filter, keep
+    def __init__(self, image: Any, filter: int, *, keep: bool) -> None:
+        self.image, self.filter, self.keep = image, filter, keep
         self.bgr = np.empty((HEIGHT, WIDTH, 3), np.uint8)
         self.padded = np.zeros((NETWORK, NETWORK, 3), np.uint8)
         self.height = NETWORK * HEIGHT // WIDTH
 
     def __call__(self) -> Any:
         size = (NETWORK, self.height)
-        bgr = self.picture
+        bgr = self.image
         if bgr.ndim == 2:
             kept = self.bgr if self.keep else None
             bgr = cv2.cvtColor(bgr, cv2.COLOR_YUV2BGR_I420, dst=kept)
@@ -84,8 +84,8 @@ class _OpenCv:
         return cv2.dnn.blobFromImage(padded, 1 / 255, swapRB=True)
 
 
-def _pictures() -> tuple[Any, Frame, Any]:
-    """A smooth, noisy picture: as one I420 block, as decoder planes with padded rows, as BGR."""
+def _images() -> tuple[Any, Frame, Any]:
+    """A smooth, noisy image: as one I420 block, as decoder planes with padded rows, as BGR."""
     rng = np.random.default_rng(0)
     coarse = rng.integers(0, 256, (34, 60, 3), dtype=np.uint8)
     bgr = cv2.resize(coarse, (WIDTH, HEIGHT), interpolation=cv2.INTER_CUBIC)

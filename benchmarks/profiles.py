@@ -1,6 +1,6 @@
 """Pre-processing by the profile `modern` beside that by `nvinfer`, and beside OpenCV's.
 
-YOLOX-nano's input: a 768x432 picture in the top left corner of 416x416, bytes as they are, BGR
+YOLOX-nano's input: a 768x432 image in the top left corner of 416x416, bytes as they are, BGR
 planar float32, bilinear, one thread. The first rows have `nvinfer` as the reference; in the others,
 OpenCV's cvtColor + resize + blobFromImage, which keeps its memory from call to call.
 """
@@ -40,11 +40,11 @@ def rows() -> Iterable[Row]:
     before = cv2.getNumThreads()
     cv2.setNumThreads(1)
     try:
-        for name, (frame, picture) in frames.items():
+        for name, (frame, image) in frames.items():
             ours = partial(modern, frame, out)
             reference = partial(nvinfer, frame, out)
             yield compare(f"{name}, modern beside nvinfer", ours, reference, repeat=REPEATS)
-            yield compare(f"{name}, modern beside OpenCV", ours, _OpenCv(picture), repeat=REPEATS)
+            yield compare(f"{name}, modern beside OpenCV", ours, _OpenCv(image), repeat=REPEATS)
     finally:
         cv2.setNumThreads(before)
 
@@ -52,15 +52,15 @@ def rows() -> Iterable[Row]:
 class _OpenCv:
     """The calls of a script that a model came with."""
 
-    def __init__(self, picture: Any) -> None:
-        self.picture = picture
+    def __init__(self, image: Any) -> None:
+        self.image = image
         self.bgr = np.empty((HEIGHT, WIDTH, 3), np.uint8)
         self.canvas = np.full((NETWORK, NETWORK, 3), 114, np.uint8)
         ratio = min(NETWORK / WIDTH, NETWORK / HEIGHT)
         self.size = int(WIDTH * ratio), int(HEIGHT * ratio)
 
     def __call__(self) -> Any:
-        bgr = self.picture
+        bgr = self.image
         if bgr.ndim == 2:
             bgr = cv2.cvtColor(bgr, cv2.COLOR_YUV2BGR_I420, dst=self.bgr)
         cv2.resize(bgr, self.size, dst=self.canvas[: self.size[1], : self.size[0]])

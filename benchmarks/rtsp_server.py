@@ -27,10 +27,10 @@ _START = b"\0\0\1"
 
 
 @dataclass(frozen=True, slots=True)
-class _Picture:
-    """A picture in the order of decoding; times are from the first one's decoding on.
+class _Image:
+    """An image in the order of decoding; times are from the first one's decoding on.
 
-    With B frames a picture is shown in another order than it is decoded in: it is sent when it is
+    With B frames an image is shown in another order than it is decoded in: it is sent when it is
     to be decoded, and its packets say when it is to be shown.
     """
 
@@ -40,7 +40,7 @@ class _Picture:
 
 
 class _Video:
-    """The pictures of a video, and how long it is until it begins again."""
+    """The images of a video, and how long it is until it begins again."""
 
     def __init__(self, path: Path) -> None:
         with av.open(str(path)) as container:
@@ -51,11 +51,11 @@ class _Video:
             filter = BitStreamFilterContext("h264_mp4toannexb", stream)
             packets = [p for one in container.demux(stream) for p in filter.filter(one) if p.size]
         units = [list(_units(bytes(packet))) for packet in packets]
-        known = {unit[0] & 31: unit for picture in units for unit in picture}
+        known = {unit[0] & 31: unit for image in units for unit in image}
         self.parameters = ",".join(base64.b64encode(known[kind]).decode() for kind in (_SPS, _PPS))
         sent, shown = [_ticks(p.dts) for p in packets], [_ticks(p.pts) for p in packets]
-        self.pictures = [
-            _Picture(
+        self.images = [
+            _Image(
                 [x for u in unit for x in _payloads(u)], (d - sent[0]) * base, (s - sent[0]) * base
             )
             for unit, d, s in zip(units, sent, shown, strict=True)
@@ -138,12 +138,12 @@ async def _play(video: _Video, writer: asyncio.StreamWriter) -> None:
     loop = asyncio.get_running_loop()
     start, sequence = loop.time(), 0
     with contextlib.suppress(OSError):
-        for turn, picture in ((turn, one) for turn in count() for one in video.pictures):
+        for turn, image in ((turn, one) for turn in count() for one in video.images):
             begin_s = turn * video.length_s
-            await asyncio.sleep(start + float(begin_s + picture.sent_s) - loop.time())
-            stamp = _FIRST + round((begin_s + picture.shown_s) * _CLOCK) & 0xFFFFFFFF
-            for place, part in enumerate(picture.parts):
-                last = place == len(picture.parts) - 1
+            await asyncio.sleep(start + float(begin_s + image.sent_s) - loop.time())
+            stamp = _FIRST + round((begin_s + image.shown_s) * _CLOCK) & 0xFFFFFFFF
+            for place, part in enumerate(image.parts):
+                last = place == len(image.parts) - 1
                 header = b"\x80" + bytes([last << 7 | 96]) + sequence.to_bytes(2, "big")
                 packet = header + stamp.to_bytes(4, "big") + bytes(4) + part
                 writer.write(b"$\0" + len(packet).to_bytes(2, "big") + packet)

@@ -10,7 +10,7 @@ from headrace.meta import Detections, FrameMeta, Space
 from headrace.pipeline.track import Tracker, open_tracker
 
 WIDTH, HEIGHT, LENGTH = 1920, 1080, 12
-PICTURE = Frame.from_array(np.zeros((2, 2), np.uint8), PixelFormat.GRAY)
+IMAGE = Frame.from_array(np.zeros((2, 2), np.uint8), PixelFormat.GRAY)
 
 
 def crowd(count: int, *, classes: int = 1, seed: int = 0) -> list[Detections]:
@@ -40,7 +40,7 @@ class Player:
         shown = self.video[at if at < LENGTH else 2 * LENGTH - 2 - at]
         meta = FrameMeta("", 0, self.frame, 0, WIDTH, HEIGHT, inferred=True)
         meta.objects.append(shown, 1)
-        self.tracker.update(PICTURE, meta)
+        self.tracker.update(IMAGE, meta)
         self.frame += 1
 
 

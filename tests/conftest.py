@@ -173,14 +173,14 @@ def data_dir() -> Path:
 
 @pytest.fixture
 def photos(tmp_path: Path) -> Path:
-    """A folder of three pictures of rising redness, 64x48."""
+    """A folder of three images of rising redness, 64x48."""
     import numpy as np
     from PIL import Image
 
     folder = tmp_path / "photos"
     folder.mkdir()
     for i in range(3):
-        picture = np.zeros((48, 64, 3), np.uint8)
-        picture[..., 0] = 85 * (i + 1)
-        Image.fromarray(picture).save(folder / f"p{i}.png")
+        image = np.zeros((48, 64, 3), np.uint8)
+        image[..., 0] = 85 * (i + 1)
+        Image.fromarray(image).save(folder / f"p{i}.png")
     return folder

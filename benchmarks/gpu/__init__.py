@@ -2,10 +2,10 @@
 
 It needs a GPU, onnxruntime-gpu, and the folder of real models and videos (HEADRACE_TEST_DATA).
 Clips of 1920x1080 are made of one of the videos, and kept in GPU_CLIPS if that names a folder;
-GPU_VIDEO is that video, GPU_B_FRAMES how many B frames in a row they have. How many pictures the
+GPU_VIDEO is that video, GPU_B_FRAMES how many B frames in a row they have. How many images the
 video unit decodes a second depends on both. Parts:
 
-  tensors     surfaces scaled on the GPU, against the same pictures copied to the host
+  tensors     surfaces scaled on the GPU, against the same images copied to the host
   boxes       three videos on the CPU and on the GPU, FP32 and FP16
   decode      frames a second that the video unit decodes, and nothing else
   engine      items a second of the engine alone
@@ -17,7 +17,7 @@ video unit decodes a second depends on both. Parts:
               several GPUs where GPU_DEVICE names them (cuda:0,cuda:1)
   yolo11n     a network of its shapes in several processes, beside its engine alone
   rtsp        64 streams from a server on this machine for GPU_RTSP_SECONDS
-  latency     one stream: from a picture's packet to its metadata
+  latency     one stream: from an image's packet to its metadata
   memory      100,000 frames, and sources opened and closed
 """
 

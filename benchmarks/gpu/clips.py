@@ -57,9 +57,9 @@ def clip(
         stream = out.add_stream(codec, rate=30, width=1920, height=1080, pix_fmt=pixels)
         more = {"tune": tune, "bf": B_FRAMES}
         stream.options = {"preset": "veryfast", "crf": "26"} | {k: v for k, v in more.items() if v}
-        pictures = cycle(list(source.decode(video=0)))
-        for number, picture in zip(range(frames), pictures, strict=False):
-            big = picture.reformat(width=1920, height=1080, format=pixels)
+        images = cycle(list(source.decode(video=0)))
+        for number, image in zip(range(frames), images, strict=False):
+            big = image.reformat(width=1920, height=1080, format=pixels)
             big.pts, big.time_base = number, Fraction(1, 30)
             out.mux(stream.encode(big))
         out.mux(stream.encode(None))
@@ -80,7 +80,7 @@ def show(title: str, headings: tuple[str, ...], rows: list[tuple[Any, ...]]) -> 
     Console(width=140).print(table)
 
 
-def pictures(path: Path, count: int) -> Iterator[Frame]:
+def images(path: Path, count: int) -> Iterator[Frame]:
     with open_source(str(path), gpu=0) as source:
         for number, frame in enumerate(source):
             if number == count:

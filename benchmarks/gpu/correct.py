@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import headrace
-from benchmarks.gpu.clips import VIDEOS, clip, config, pictures, show, video
+from benchmarks.gpu.clips import VIDEOS, clip, config, images, show, video
 from headrace.infer.gpu.scaler import GpuScaler
 from headrace.infer.items import FramePiece
 from headrace.infer.preprocess import Preprocessor
@@ -16,13 +16,13 @@ from headrace.media.frame import Frame
 
 
 def tensors() -> None:
-    """Bits of surfaces against bits of the same pictures on the host."""
+    """Bits of surfaces against bits of the same images on the host."""
     rows = []
     clips = [video(name) for name in VIDEOS]
     clips += [clip("libx264"), clip("libx265"), clip("libx265", pixels="yuv420p10le", frames=30)]
     for path in clips:
         there = same = worst = 0
-        for frame in pictures(path, 30):
+        for frame in images(path, 30):
             there += frame.on_device is not None
             for filter in (0, 1, 2, 3, 4):
                 for profile in ("nvinfer", "modern"):

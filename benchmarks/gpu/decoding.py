@@ -44,7 +44,7 @@ def decoded(path: Path, streams: int, ready: Callable[[], object] = lambda: None
         thread.start()
     while min(counts) < 3:
         if not all(thread.is_alive() for thread in threads):
-            raise RuntimeError(f"{path.name}: a decoder failed before its third picture")
+            raise RuntimeError(f"{path.name}: a decoder failed before its third image")
         sleep(0.01)
     ready()
     start, before = perf_counter(), sum(counts)

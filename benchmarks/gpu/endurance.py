@@ -13,7 +13,7 @@ from time import perf_counter, sleep
 from typing import Any
 
 import headrace
-from benchmarks.gpu.clips import DEVICE, PROCESSES, clip, config, pictures, show
+from benchmarks.gpu.clips import DEVICE, PROCESSES, clip, config, images, show
 from benchmarks.gpu.engines import one_lane
 from benchmarks.gpu.throughput import looped
 from benchmarks.rtsp_server import shown
@@ -64,7 +64,7 @@ def rtsp() -> None:
 
 
 def latency() -> None:
-    """From the packet of a picture to its metadata; a camera's stream has no B frames."""
+    """From the packet of an image to its metadata; a camera's stream has no B frames."""
     rows = []
     for graph in (0, 1):
         with one_lane(1, graph) as cfg:
@@ -135,7 +135,7 @@ def memory() -> None:
         made.pipeline.run()
         made.close()
     for number in range(int(os.environ.get("GPU_MEMORY_SOURCES", "500"))):
-        list(pictures(clip("libx264"), 2))
+        list(images(clip("libx264"), 2))
         if number % 100 == 99:
             rows.append((f"{number + 1} sources", *used()))
     show("memory", ("after", "RSS MB", "GPU MB"), rows)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import headrace
-from benchmarks.gpu.clips import SECONDS, clip, config, model, pictures, show
+from benchmarks.gpu.clips import SECONDS, clip, config, images, model, show
 from headrace.config import ModelConfig
 from headrace.engine.tactic import Tactic
 from headrace.infer.items import FramePiece
@@ -82,7 +82,7 @@ def one_lane(items: int, graph: int) -> Iterator[ModelConfig]:
 def pieces_of(inferencer: headrace.Inferencer, count: int) -> list[FramePiece]:
     pre = inferencer.model.preprocessor
     assert pre is not None
-    frames = list(pictures(clip("libx264"), count))
+    frames = list(images(clip("libx264"), count))
     placed = [pre.place(frame) for frame in frames]
     return [FramePiece(f, p.src, p.dst, whole=True) for f, p in zip(frames, placed, strict=True)]
 

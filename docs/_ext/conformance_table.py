@@ -40,7 +40,7 @@ REMARKS: dict[str, str] = {
     "batch-size": "several whole buffers of files may share a run; results are the same",
     "cluster-mode": "modes 1 and 3 follow the published twin of a closed library",
     "classifier-async-mode": "which later frame has the first label depends on the engine's speed, as in the original",
-    "model-color-format": "YUV becomes RGB by the standard matrix of the picture's tag",
+    "model-color-format": "YUV becomes RGB by the standard matrix of the image's tag",
     "labelfile-path": "bytes that are not UTF-8 become U+FFFD",
     "ip-tensor-file": "a file at its end is an error",
 }

@@ -16,7 +16,7 @@ _TEXT = """\
 Every rule that [`headrace lint`](cli/lint.md), [`headrace show`](cli/show.md) and `headrace run`
 know. The id stands in messages, in JSON (`code`) and in SARIF; `headrace lint --explain ID` prints
 a rule. The severity is the usual one: whatever stops a run is an error. *In a run* marks the rules
-of the [plausibility watch](watch.md) that need pictures. [Other codes](#other-codes) are those of
+of the [plausibility watch](watch.md) that need images. [Other codes](#other-codes) are those of
 findings that no rule is about. Codes are stable; sentences are not.
 
 The examples are lines of a config that is right otherwise; a test runs both forms of each.

@@ -1,6 +1,6 @@
 """The three parsers of the configs here: text boxes, orientation, text.
 
-Each works on the raw output of one picture or crop, as a whole tensor.
+Each works on the raw output of one image or crop, as a whole tensor.
 """
 
 from __future__ import annotations

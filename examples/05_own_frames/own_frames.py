@@ -1,4 +1,4 @@
-"""Pictures that a program makes or gets from elsewhere: one, a list, a camera of one's own.
+"""Images that a program makes or gets from elsewhere: one, a list, a camera of one's own.
 
 python own_frames.py
 """
@@ -21,25 +21,25 @@ sys.path.insert(0, str(SCENE))
 from conveyor_scene import Scene  # noqa: E402  the renderer of the demo scene
 
 
-def one_picture() -> headrace.FrameMeta:
+def one_image() -> headrace.FrameMeta:
     """A model is called with an array; here in RGB order, as the renderer and Pillow have it."""
-    picture, _ = Scene(seed=3).frame(0)
+    image, _ = Scene(seed=3).frame(0)
     with headrace.Inferencer.from_config(CONFIG) as detector:
-        return detector(picture, format="rgb")
+        return detector(image, format="rgb")
 
 
 def a_list(count: int = 10) -> list[int]:
-    """How many parcels are on each picture of a list."""
+    """How many parcels are on each image of a list."""
     scene = Scene(seed=3)
-    pictures = [scene.frame(i)[0] for i in range(count)]
-    source = headrace.ArraySource(pictures, format="rgb", fps=25)
+    images = [scene.frame(i)[0] for i in range(count)]
+    source = headrace.ArraySource(images, format="rgb", fps=25)
     return [len(meta.objects) for _, meta in headrace.open_pipeline(CONFIG, sources=source)]
 
 
 def camera(seconds: float) -> Iterator[np.ndarray]:
-    """Stands for a camera whose maker has a library for it: 25 pictures a second, as they come.
+    """Stands for a camera whose maker has a library for it: 25 frames a second, as they come.
 
-    With OpenCV: `ok, picture = cv2.VideoCapture(0).read()`, and no `format="rgb"` below.
+    With OpenCV: `ok, image = cv2.VideoCapture(0).read()`, and no `format="rgb"` below.
     """
     scene = Scene(seed=4)
     start = time.monotonic()
@@ -51,16 +51,16 @@ def camera(seconds: float) -> Iterator[np.ndarray]:
 
 
 def from_a_camera(seconds: float = 1.5) -> headrace.RunReport:
-    """`live=True`: when the models are slower than the camera, pictures are dropped and counted."""
+    """`live=True`: when the models are slower than the camera, images are dropped and counted."""
     source = headrace.ArraySource(camera(seconds), format="rgb", fps=25, live=True, name="belt")
     pipeline = headrace.open_pipeline(CONFIG, sources=source, tracker="iou")
     for frame, meta in pipeline:
         if frame.frame % 10 == 0:
-            print(f"picture {frame.frame}: {meta.objects}")
+            print(f"image {frame.frame}: {meta.objects}")
     return pipeline.report
 
 
 if __name__ == "__main__":
-    print(one_picture())
+    print(one_image())
     print(*a_list())
     print(from_a_camera())

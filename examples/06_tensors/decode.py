@@ -31,7 +31,7 @@ def add_parcels(meta: headrace.FrameMeta, tensors: headrace.TensorOutput) -> Non
     best = scores.max(axis=0)
     padded = np.pad(best, 2)
     around = np.lib.stride_tricks.sliding_window_view(padded, (5, 5)).max(axis=(2, 3))
-    # the picture was scaled by one factor to fit, and stands in the top left corner
+    # the image was scaled by one factor to fit, and stands in the top left corner
     ratio = max(meta.width / tensors.network.width, meta.height / tensors.network.height)
     for row, column in np.argwhere((best >= THRESHOLD) & (best == around)).tolist():
         x, y = 8 * column + 4, 8 * row + 4

@@ -1,6 +1,6 @@
 """A model parser for a format of its own: a text of blocks, and numbers in base64.
 
-input picture 3 96 160
+input image 3 96 160
 conv 8 3 2 <numbers>
 relu
 mean

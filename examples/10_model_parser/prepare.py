@@ -1,4 +1,4 @@
-"""Write light.blocks: which of four brightnesses a picture has."""
+"""Write light.blocks: which of four brightnesses an image has."""
 
 import base64
 from pathlib import Path
@@ -12,7 +12,7 @@ def text(array):
 
 rng = np.random.default_rng(4)
 lines = [
-    "input picture 3 48 80",
+    "input image 3 48 80",
     f"conv 8 3 2 {text(np.abs(rng.normal(size=(8, 3, 3, 3))))}",
     "relu",
     "mean",

@@ -15,7 +15,7 @@ x = np.random.default_rng(0).standard_normal((2, 3, 32, 32)).astype(np.float32)
 plan = Plan.load("swish.onnx_b2_gpu0_fp32.engine")
 try:
     with plan.open_session() as session:
-        means = session.run({"picture": x})["means"]
+        means = session.run({"image": x})["means"]
 except HeadraceError as error:
     sys.exit(f"error: {error}")
 expected = (x / (1 + np.exp(-2 * x))).mean(axis=(2, 3))

@@ -3,7 +3,7 @@
 `parse_conveyor` is the detector's (`parse-bbox-func-name`), `parse_code` the code reader's
 (`parse-classifier-func-name`).
 
-The detector sees the picture on a grid of 8-pixel cells. For each cell it gives one logit per
+The detector sees the image on a grid of 8-pixel cells. For each cell it gives one logit per
 class, and the logarithm of the distances, in cells, from the cell's centre to the left, top,
 right and bottom edge of the parcel.
 """

@@ -32,8 +32,8 @@ def main() -> None:
         stream.time_base = Fraction(1, FPS)
         stream.options = {"crf": str(args.crf), "preset": "veryslow", "threads": "2"}
         for i in range(count):
-            picture, truths = scene.frame(args.first + i)
-            frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
+            image, truths = scene.frame(args.first + i)
+            frame = av.VideoFrame.from_ndarray(image, format="rgb24")
             frame.pts, frame.time_base = i, Fraction(1, FPS)
             file.mux(stream.encode(frame))
             images.append({"id": i + 1, "file_name": f"{i:06d}", "width": WIDTH, "height": HEIGHT})

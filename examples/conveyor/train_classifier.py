@@ -92,7 +92,7 @@ class Reader(nn.Module):
 
 def take(shot: Shot) -> list[tuple[np.ndarray, np.ndarray]]:
     """For each parcel worth reading its crop (96, 128) and (4, 3): class or -1, x, y in cells."""
-    luma = (shot.picture @ np.array([0.299, 0.587, 0.114], np.float32) + 0.5).astype(np.uint8)
+    luma = (shot.image @ np.array([0.299, 0.587, 0.114], np.float32) + 0.5).astype(np.uint8)
     crops = []
     for truth in shot.truths:
         if max(truth.character_visible) < 0.999:
@@ -116,8 +116,8 @@ def take(shot: Shot) -> list[tuple[np.ndarray, np.ndarray]]:
 
 def loss(network: nn.Module, data: list[Tensor]) -> Tensor:
     """Cross entropy of characters in sight; those out of sight are taught to be unsure."""
-    pictures, rows = data
-    x = pictures[:, None].float() / 255
+    images, rows = data
+    x = images[:, None].float() / 255
     gain = torch.empty(len(x), 1, 1, 1, device=x.device).uniform_(0.7, 1.3)
     x = x * gain + torch.empty_like(gain).uniform_(-0.12, 0.12)
     x = (x + torch.randn_like(x) * torch.empty_like(gain).uniform_(0, 0.03)).clamp(0, 1)
@@ -137,12 +137,12 @@ def loss(network: nn.Module, data: list[Tensor]) -> Tensor:
     return (reading + 0.3 * (pointing.sum(-1) * seen).sum()) / count
 
 
-def accuracy(network: nn.Module, pictures: Tensor, rows: Tensor) -> tuple[float, float]:
+def accuracy(network: nn.Module, images: Tensor, rows: Tensor) -> tuple[float, float]:
     """Share of visible characters read right, and of fully visible codes."""
     right, seen = [], []
     with torch.no_grad():
-        for at in range(0, len(pictures), 512):
-            logits, _ = network(pictures[at : at + 512, None].float() / 255)
+        for at in range(0, len(images), 512):
+            logits, _ = network(images[at : at + 512, None].float() / 255)
             wanted = rows[at : at + 512, :, 0]
             right.append(logits.argmax(-1) == wanted)
             seen.append(wanted >= 0)

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 IN_WIDTH, IN_HEIGHT, CELL = 320, 192, 8
-MOST = 24  # parcels in one picture
+MOST = 24  # parcels in one image
 SCALE = IN_WIDTH / WIDTH
 
 
@@ -53,7 +53,7 @@ class Detector(nn.Module):
     def save(self, path: Path) -> None:
         """Write the ONNX file."""
         g = Graph("conveyor_detector")
-        c8 = self.to8.write(g, self.stem.write(g, "picture", "stem"), "to8")
+        c8 = self.to8.write(g, self.stem.write(g, "image", "stem"), "to8")
         c16 = self.to16.write(g, c8, "to16")
         up = g.upsample(self.up16.write(g, self.to32.write(g, c16, "to32"), "up16"), "up16.twice")
         p16 = self.merge16.write(g, g.add("Add", [c16, up], "sum16"), "merge16")
@@ -64,7 +64,7 @@ class Detector(nn.Module):
         rows, columns = IN_HEIGHT // CELL, IN_WIDTH // CELL
         g.save(
             path,
-            {"picture": (3, IN_HEIGHT, IN_WIDTH)},
+            {"image": (3, IN_HEIGHT, IN_WIDTH)},
             {"scores": (len(CLASSES), rows, columns), "distances": (4, rows, columns)},
             "Parcels on a conveyor: RGB / 255 in, class logits and log edge distances out. "
             "Apache-2.0.",
@@ -72,16 +72,16 @@ class Detector(nn.Module):
 
 
 def take(shot: Shot) -> tuple[np.ndarray, np.ndarray]:
-    """Network picture (192, 320, 3), truths (MOST, 6): corners, class, 1 asked or -1 ignored."""
-    picture = resample(shot.picture, (0, 0, WIDTH, HEIGHT), IN_WIDTH, IN_HEIGHT)
+    """Network image (192, 320, 3), truths (MOST, 6): corners, class, 1 asked or -1 ignored."""
+    image = resample(shot.image, (0, 0, WIDTH, HEIGHT), IN_WIDTH, IN_HEIGHT)
     if shot.rng.random() < 0.12:  # scaling-filter=0, for those who change the config
-        picture = np.ascontiguousarray(shot.picture[1::2, 1::2])
+        image = np.ascontiguousarray(shot.image[1::2, 1::2])
     rows = np.zeros((MOST, 6), np.float32)
     for row, truth in zip(rows, shot.truths, strict=False):
         left, top, width, height = (v * SCALE for v in truth.box)
         ask = -1 if truth.ignored else 1
         row[:] = left, top, left + width, top + height, truth.class_id, ask
-    return picture, rows
+    return image, rows
 
 
 def _grid(device: torch.device) -> Tensor:
@@ -112,8 +112,8 @@ def overlap(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
 
 def loss(network: nn.Module, data: list[Tensor]) -> Tensor:
     """Quality focal loss over all cells, and generalised IoU over the cells of parcels."""
-    pictures, truths = data
-    x = pictures.permute(0, 3, 1, 2).float() / 255
+    images, truths = data
+    x = images.permute(0, 3, 1, 2).float() / 255
     gain = torch.empty(len(x), 3, 1, 1, device=x.device).uniform_(0.88, 1.12)
     x = (x * gain + torch.empty(len(x), 1, 1, 1, device=x.device).uniform_(-0.06, 0.06)).clamp(0, 1)
     logits, distances = network(x)
@@ -148,15 +148,15 @@ def main() -> None:
     args = arguments(__doc__, Path(__file__).parent / "detector.onnx", batch=64)
     start = time.monotonic()
     shots = shoot(take, TRAIN_SEEDS[: args.seeds], args.per_seed, args.workers, degrade=True)
-    pictures = torch.from_numpy(np.stack([picture for picture, _ in shots]))
+    images = torch.from_numpy(np.stack([image for image, _ in shots]))
     truths = torch.from_numpy(np.stack([rows for _, rows in shots]))
-    print(f"{len(shots)} pictures in {time.monotonic() - start:.0f} s", flush=True)
+    print(f"{len(shots)} images in {time.monotonic() - start:.0f} s", flush=True)
     device = pick_device(args.device)
     if device.type == "cuda":
-        pictures, truths = pictures.to(device), truths.to(device)
+        images, truths = images.to(device), truths.to(device)
     network = Detector().to(device)
     trained = fit(
-        network, [pictures, truths], loss, steps=args.steps, batch=args.batch, rate=args.rate
+        network, [images, truths], loss, steps=args.steps, batch=args.batch, rate=args.rate
     )
     trained.save(args.out)
     size = args.out.stat().st_size

@@ -33,7 +33,7 @@ struct Item {
     AxisTable x[2], y[2];  // of whole planes and of chroma planes
     int32_t layout;
     int32_t wide;                      // samples are 16 bits, of which the upper byte counts (P010)
-    int32_t left, top, width, height;  // of the picture in the network input; 0 wide: zeros
+    int32_t left, top, width, height;  // of the image in the network input; 0 wide: zeros
     ColorMatrix matrix;
     IntMatrix integers;
 };

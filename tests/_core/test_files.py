@@ -24,13 +24,13 @@ from headrace._core.files import (
 from headrace.config import ModelConfig
 from headrace.engine import Plan
 from headrace.infer.model import engine_path, load_or_build
-from tests.network.onnx_models import picture_model, save
+from tests.network.onnx_models import image_model, save
 
 
 @pytest.fixture
 def model_path(tmp_path):
-    """A model with a free batch, 3x4x6 pictures in, `doubled` and `mean` out."""
-    return save(picture_model(), tmp_path / "m.onnx")
+    """A model with a free batch, 3x4x6 images in, `doubled` and `mean` out."""
+    return save(image_model(), tmp_path / "m.onnx")
 
 
 BUILD = """
@@ -106,7 +106,7 @@ OTHER_DIMS = SLOW_BUILD.replace(
 
 @pytest.mark.slow
 def test_two_configs_that_start_at_once_take_nothing_from_each_other(tmp_path):
-    path = save(picture_model(("n", 3, "h", "w")), tmp_path / "m.onnx")
+    path = save(image_model(("n", 3, "h", "w")), tmp_path / "m.onnx")
     first = start(OTHER_DIMS, f"{path}@4", stdin=subprocess.PIPE)
     assert first.stdout.readline().strip() == "building"
     second = start(OTHER_DIMS, f"{path}@8", stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -194,7 +194,7 @@ print(deaths)
 
 @pytest.mark.slow
 def test_a_build_killed_anywhere_leaves_a_usable_state(tmp_path):
-    path = save(picture_model(("n", 3, "h", "w")), tmp_path / "m.onnx")
+    path = save(image_model(("n", 3, "h", "w")), tmp_path / "m.onnx")
     assert int(finish(start(KILLED, path))) >= 8
 
 

@@ -60,7 +60,7 @@ def test_the_page_has_everything_and_no_tags_of_others(out: Path) -> None:
     assert run("-o", out, "--verify").exit_code == 0
 
 
-def test_inputs_that_are_gone_have_no_pictures(out: Path) -> None:
+def test_inputs_that_are_gone_have_no_images(out: Path) -> None:
     for video in (out.parent / "videos").iterdir():
         video.unlink()
     assert '<svg class="shot"' not in batch_page(summarised(out))

@@ -381,12 +381,12 @@ def test_map_batches_finds_what_the_inferencer_finds(
     import ray
 
     config = mean_config()
-    pictures = np.random.default_rng(0).integers(0, 255, (6, 48, 64, 3), np.uint8)
+    images = np.random.default_rng(0).integers(0, 255, (6, 48, 64, 3), np.uint8)
     made = headrace.ray.Inferencer(config, threads=1)
-    here = made({"image": pictures})
+    here = made({"image": images})
     model = headrace.Inferencer.from_config(config)
-    for place, picture in enumerate(pictures):
-        meta = model(picture, format="rgb")
+    for place, image in enumerate(images):
+        meta = model(image, format="rgb")
         assert here["boxes"][place] == meta.objects.rects.tolist()
         assert here["labels"][place] == ["thing"]
         assert here["scores"][place] == meta.objects.confidences.tolist()
@@ -394,7 +394,7 @@ def test_map_batches_finds_what_the_inferencer_finds(
     pytest.importorskip("ray.data")
     ray.init(address=cluster.address, log_to_driver=False)
     found = (
-        ray.data.from_numpy(pictures)
+        ray.data.from_numpy(images)
         .map_batches(
             headrace.ray.Inferencer,
             fn_constructor_args=[str(config)],

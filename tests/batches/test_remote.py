@@ -44,7 +44,7 @@ def test_a_folder_and_a_pattern_elsewhere_are_their_videos(bucket: Path) -> None
     found = [name.replace(":////", ":///") for name in expand_inputs(["memory://bucket/videos/"])]
     assert [Path(n).name for n in found] == [Path(n).name for n in names]
     assert list(expand_inputs(["memory://bucket/videos/*.mkv"])) == found[1:]
-    with pytest.raises(MediaError, match="there is no video and no picture"):
+    with pytest.raises(MediaError, match="there is no video and no image"):
         list(expand_inputs(["memory://bucket/nothing/"]))
 
 

@@ -1,4 +1,4 @@
-"""Batches of real pipelines: the mean model over videos and pictures."""
+"""Batches of real pipelines: the mean model over videos and images."""
 
 from __future__ import annotations
 

@@ -18,20 +18,20 @@ __all__ = ["here"]
 
 SCENE = Path(__file__).parents[2] / "examples" / "conveyor"
 FRAMES, GOP = 60, 12
-Pictures = Sequence[np.ndarray]
-Maker = Callable[[Path, Pictures], Path]
+Images = Sequence[np.ndarray]
+Maker = Callable[[Path, Images], Path]
 
 
 def encoded(**options: object) -> Maker:
-    return lambda path, pictures: write_video(path, pictures=pictures, **options)
+    return lambda path, images: write_video(path, images=images, **options)
 
 
 def again(suffix: str, **options: object) -> Maker:
     """The packets of a video with B frames in another container."""
 
-    def make(path: Path, pictures: Pictures) -> Path:
+    def make(path: Path, images: Images) -> Path:
         video = write_video(path.with_name(f"{path.stem}-first{suffix}"), options=B_FRAMES,
-                          pictures=pictures)  # fmt: skip
+                          images=images)  # fmt: skip
         made = remuxed(video, path, **options)
         video.unlink()
         return made
@@ -39,23 +39,23 @@ def again(suffix: str, **options: object) -> Maker:
     return make
 
 
-def cut_short(path: Path, pictures: Pictures) -> Path:
-    write_video(path, options=X264, pictures=pictures, container={"movflags": "faststart"})
+def cut_short(path: Path, images: Images) -> Path:
+    write_video(path, options=X264, images=images, container={"movflags": "faststart"})
     path.write_bytes(path.read_bytes()[: path.stat().st_size * 3 // 4])
     return path
 
 
-def without_index(path: Path, pictures: Pictures) -> Path:
+def without_index(path: Path, images: Images) -> Path:
     """The index at the end of a video is missing: Cues of MKV, idx1 of AVI."""
-    write_video(path, pictures=pictures, options=B_FRAMES if path.suffix == ".mkv" else {},
+    write_video(path, images=images, options=B_FRAMES if path.suffix == ".mkv" else {},
                codec="libx264" if path.suffix == ".mkv" else "mpeg4")  # fmt: skip
     data = path.read_bytes()
     path.write_bytes(data[: data.rfind(b"\x1c\x53\xbb\x6b" if path.suffix == ".mkv" else b"idx1")])
     return path
 
 
-def damaged(path: Path, pictures: Pictures) -> Path:
-    write_video(path, options=X264, pictures=pictures)
+def damaged(path: Path, images: Images) -> Path:
+    write_video(path, options=X264, images=images)
     data = bytearray(path.read_bytes())
     middle = len(data) // 2
     data[middle : middle + 400] = bytes(byte ^ 0x55 for byte in data[middle : middle + 400])
@@ -63,14 +63,14 @@ def damaged(path: Path, pictures: Pictures) -> Path:
     return path
 
 
-def of_two_sizes(path: Path, pictures: Pictures) -> Path:
+def of_two_sizes(path: Path, images: Images) -> Path:
     """Half of a stream has another size, as after a change of channel."""
-    half = len(pictures) // 2
-    small = [np.ascontiguousarray(picture[::2, ::2]) for picture in pictures[half:]]
+    half = len(images) // 2
+    small = [np.ascontiguousarray(image[::2, ::2]) for image in images[half:]]
     parts = [
-        write_video(path.with_name(f"part{n}.ts"), options=X264, pictures=part,
+        write_video(path.with_name(f"part{n}.ts"), options=X264, images=part,
                    container={"output_ts_offset": str(n * half / 25)})
-        for n, part in enumerate((pictures[:half], small))
+        for n, part in enumerate((images[:half], small))
     ]  # fmt: skip
     path.write_bytes(b"".join(part.read_bytes() for part in parts))
     for part in parts:
@@ -122,7 +122,7 @@ MAKERS: dict[str, Maker] = {
 
 
 @pytest.fixture(scope="module")
-def pictures() -> Pictures:
+def images() -> Images:
     with av.open(str(SCENE / "conveyor.mp4")) as video:
         frames = video.decode(video=0)
         small = (next(frames).reformat(320, 192) for _ in range(FRAMES))
@@ -131,13 +131,13 @@ def pictures() -> Pictures:
 
 @pytest.mark.slow
 def test_split_videos_have_the_boxes_and_times_of_the_unsplit_run(
-    here: None, pictures: Pictures, tmp_path: Path
+    here: None, images: Images, tmp_path: Path
 ) -> None:
     config = shutil.copytree(SCENE, tmp_path / "scene") / "config_infer_primary.txt"
     folder = tmp_path / "videos"
     folder.mkdir()
     for name, make in MAKERS.items():
-        make(folder / name, pictures)
+        make(folder / name, images)
     found = {}
     for seconds in (0, 0.4):
         out = tmp_path / f"out{seconds}"

@@ -141,9 +141,9 @@ def test_bench_of_models(mean_config: Config, headrace: Headrace) -> None:
 
 
 def test_dynamic_batch_is_built_and_run(tmp_path: Path, headrace: Headrace) -> None:
-    from tests.network.onnx_models import picture_model, save
+    from tests.network.onnx_models import image_model, save
 
-    save(picture_model((1, 3, 4, 6)), tmp_path / "m.onnx")
+    save(image_model((1, 3, 4, 6)), tmp_path / "m.onnx")
     config = tmp_path / "c.txt"
     config.write_text("[property]\nonnx-file=m.onnx\nbatch-size=4\nnetwork-type=100\n")
     done = headrace("build", config, "--dynamic-batch")

@@ -261,10 +261,10 @@ def test_interrupt_finishes_the_files(
     config = mean_config()
     folder = tmp_path / "many"
     folder.mkdir()
-    picture = Image.fromarray(np.full((240, 320, 3), 200, np.uint8))
+    image = Image.fromarray(np.full((240, 320, 3), 200, np.uint8))
     for i in range(2000):
         (folder / f"{i}.png").symlink_to(tmp_path / "one.png")
-    picture.save(tmp_path / "one.png")
+    image.save(tmp_path / "one.png")
     lines, video = tmp_path / "o.jsonl", tmp_path / "o.mp4"
     process = started("run", config, folder, "-o", lines, "-o", video)
     deadline = time.monotonic() + 60
@@ -483,11 +483,11 @@ def shout(*args):
 
 @pytest.mark.slow
 def test_names_that_are_no_text_leave_the_report_json(mean_config: Config, tmp_path: Path) -> None:
-    picture = os.fsencode(tmp_path) + b"/\xff.png"
+    image = os.fsencode(tmp_path) + b"/\xff.png"
     Image.new("RGB", (64, 48)).save(tmp_path / "a.png")
-    os.rename(tmp_path / "a.png", picture)
+    os.rename(tmp_path / "a.png", image)
     done = subprocess.run(
-        [sys.executable, "-m", "headrace", "run", mean_config(), picture, "--json"],
+        [sys.executable, "-m", "headrace", "run", mean_config(), image, "--json"],
         capture_output=True,
         timeout=60,
         check=False,

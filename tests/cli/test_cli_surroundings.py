@@ -20,16 +20,16 @@ Config = Callable[..., Path]
 RAW = re.compile(r"Warning|\[\w+ @ |site-packages|\.py:\d+: ")
 
 
-def picture(path: Path, exif: bytes = b"") -> Path:
+def image(path: Path, exif: bytes = b"") -> Path:
     Image.new("RGB", (64, 48), (200, 0, 0)).save(path, exif=exif)
     return path
 
 
 def test_pillows_warning_about_metadata_is_not_shown(mean_config: Config, tmp_path: Path) -> None:
     cut_off = b"Exif\0\0II*\0\x08\0\0\0" + struct.pack("<H", 9) + bytes(7)
-    path = picture(tmp_path / "a.jpg", cut_off)
-    with pytest.warns(UserWarning, match="EXIF"), Image.open(path) as image:
-        image.getexif()
+    path = image(tmp_path / "a.jpg", cut_off)
+    with pytest.warns(UserWarning, match="EXIF"), Image.open(path) as opened:
+        opened.getexif()
     done = headrace("run", mean_config(), path, "-o", "a.jsonl", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert not RAW.search(done.stderr)
@@ -73,7 +73,7 @@ def test_numpys_warnings_about_wild_outputs_are_not_shown(tmp_path: Path, head: 
     shown = {"seen": (1, 3, 32, 32)}
     write_model(tmp_path / "a.onnx", nodes, {"input": (1, 3, 32, 32)}, shapes | shown, values)
     config = write_config(tmp_path, onnx_file="a.onnx", num_detected_classes=2, **keys)
-    done = headrace("run", config, picture(tmp_path / "a.png"), "-o", "a.jsonl", cwd=tmp_path)
+    done = headrace("run", config, image(tmp_path / "a.png"), "-o", "a.jsonl", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert not RAW.search(done.stderr)
 
@@ -118,7 +118,7 @@ def test_output_that_a_parser_closes_is_an_error_and_no_traceback(
     mean_config: Config, tmp_path: Path, line: str, words: str
 ) -> None:
     config = unruly(mean_config, line)
-    path = picture(tmp_path / "a.png")
+    path = image(tmp_path / "a.png")
     done = headrace("run", config, path, "-o", "a.jsonl", "--guard", "never", cwd=tmp_path)
     assert done.returncode == 6, done.stderr
     assert words in done.stderr
@@ -143,7 +143,7 @@ def test_the_stream_key_of_an_rtmp_path_is_never_printed(
     mean_config: Config, tmp_path: Path, words: list[str]
 ) -> None:
     config = mean_config()
-    picture(tmp_path / "in.png")
+    image(tmp_path / "in.png")
     if words == ["--pipeline"]:
         text = "models: config.txt\nsources: rtmp://127.0.0.1:9/live/SECRET\nsinks: [a.jsonl\n"
         (tmp_path / "p.yml").write_text(text)

@@ -90,10 +90,10 @@ def test_classifiers_are_compared_by_their_attributes(scene, tmp_path):
     crops.mkdir()
     with Inferencer.from_config(scene / CONFIG) as detector:
         with open_source(str(scene / "conveyor.mp4")) as source:
-            picture = next(iter(source))
-        for number, found in enumerate(detector(picture).objects):
+            image = next(iter(source))
+        for number, found in enumerate(detector(image).objects):
             left, top, width, height = map(int, found.rect)
-            crop = picture.to_rgb()[top : top + height, left : left + width]
+            crop = image.to_rgb()[top : top + height, left : left + width]
             Image.fromarray(crop).save(crops / f"{number}.png")
     config, report = scene / "config_infer_secondary_characters.txt", tmp_path / "report.html"
     words = ["compare", config, config, crops, "--frames", "6"]
@@ -105,7 +105,7 @@ def test_classifiers_are_compared_by_their_attributes(scene, tmp_path):
     done = run("--set", "2:classifier-threshold=0.05")
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("same attributes: scores within 0 (")
-    assert "each whole picture is taken as one object" in done.stderr
+    assert "each whole image is taken as one object" in done.stderr
     done = run("-o", report, "--set", "2:classifier-threshold=0.999")
     assert done.exit_code == 1
     assert done.stdout.startswith("the parser departs (classifier-threshold 0.05 → 0.999): ")

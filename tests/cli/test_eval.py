@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from headrace.cli import main
 from tests.diagnose.evaluate.conftest import BLUE, RED, boxes, classifier
-from tests.diagnose.evaluate.datasets.pictures import picture
+from tests.diagnose.evaluate.datasets.images import image
 
 __all__ = ["boxes", "classifier"]
 
@@ -39,7 +39,7 @@ def test_json_of_several_configs(mean_config, data):
     cfg = mean_config()
     done = run(cfg, cfg, *data, "--set", "2:pre-cluster-threshold=0.9", "--json", "--limit", 3)
     found = json.loads(done.stdout)
-    assert found["dataset"]["pictures"] == 3
+    assert found["dataset"]["images"] == 3
     first, second = found["results"]
     assert first["figures"]["mAP50"] == second["figures"]["mAP50"]
     assert first["figures"]["mAP large"] is None
@@ -56,8 +56,8 @@ def test_json_of_several_configs(mean_config, data):
 
 
 def test_a_classifier_and_a_map(classifier, tmp_path):
-    picture(tmp_path / "kinds" / "rouge" / "a.png", color=RED)
-    picture(tmp_path / "kinds" / "bleu" / "a.png", color=BLUE)
+    image(tmp_path / "kinds" / "rouge" / "a.png", color=RED)
+    image(tmp_path / "kinds" / "bleu" / "a.png", color=BLUE)
     words = [classifier.path, "--folders", tmp_path / "kinds", "--map", "red=rouge"]
     done = run(*words, "--map", "blue=bleu", "--min-accuracy", 1)
     assert done.exit_code == 0, done.output
@@ -89,7 +89,7 @@ def test_errors_have_their_exit_codes(mean_config, tmp_path):
     assert run(mean_config(), "--coco", tmp_path / "gone.json").exit_code == 6
     lost = run("c.txt", "--coco", "t.json", "-o", tmp_path / "gone" / "r.html")
     assert "there is no such folder" in lost.stderr
-    picture(tmp_path / "kinds" / "a" / "a.png")
+    image(tmp_path / "kinds" / "a" / "a.png")
     done = run(mean_config(), "--folders", tmp_path / "kinds")
     assert done.exit_code == 3
     assert "do not fit" in done.stderr

@@ -16,7 +16,7 @@ from tests.infer.test_box_losses import detector
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A config whose model finds two cars and a person in any picture, and a picture."""
+    """A config whose model finds two cars and a person in any image, and an image."""
     with detector(tmp_path):
         pass
     Image.fromarray(np.full((64, 64, 3), 60, np.uint8)).save(tmp_path / "grey.png")

@@ -18,14 +18,14 @@ from tests.warm import headrace
 
 
 @pytest.fixture
-def picture(tmp_path: Path) -> Path:
-    path = tmp_path / "picture.png"
+def image(tmp_path: Path) -> Path:
+    path = tmp_path / "image.png"
     Image.fromarray(np.full((48, 64, 3), 90, np.uint8)).save(path)
     return path
 
 
 def center_face(path: Path) -> Path:
-    """Four convolutions on the picture, traced with 32x32 pixels and a batch of 10."""
+    """Four convolutions on the image, traced with 32x32 pixels and a batch of 10."""
     parts = {"537": 1, "538": 2, "539": 2, "540": 10}
     nodes = [node("Conv", ["x", "w"], ["seen"], pads=[1, 1, 1, 1], strides=[4, 4])]
     nodes += [node("Conv", ["seen", f"w{n}"], [n]) for n in parts]
@@ -34,14 +34,14 @@ def center_face(path: Path) -> Path:
                 constants=weights | {"w": filters(3, 0.5)})  # fmt: skip
 
 
-def test_init_writes_a_folder_that_runs(tmp_path: Path, picture: Path) -> None:
+def test_init_writes_a_folder_that_runs(tmp_path: Path, image: Path) -> None:
     yolov8(tmp_path / "m.onnx")
     done = headrace("init", "m.onnx", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["m/labels.txt", "m/config_infer.txt"]
     assert "onnx-file=../m.onnx" in (tmp_path / "m" / "config_infer.txt").read_text()
     hint = next(x for x in done.stderr.splitlines() if x.startswith("run it: headrace "))
-    words = hint.removeprefix("run it: headrace ").replace("video.mp4", picture.name).split()
+    words = hint.removeprefix("run it: headrace ").replace("video.mp4", image.name).split()
     ran = headrace(*words[:-2], "--strict", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
     again = headrace("init", "m.onnx", cwd=tmp_path)
@@ -50,12 +50,12 @@ def test_init_writes_a_folder_that_runs(tmp_path: Path, picture: Path) -> None:
     assert headrace("init", "m.onnx", "--force", cwd=tmp_path).returncode == 0
 
 
-def test_a_bare_model_runs_and_says_so_in_three_lines(tmp_path: Path, picture: Path) -> None:
+def test_a_bare_model_runs_and_says_so_in_three_lines(tmp_path: Path, image: Path) -> None:
     yolov8(tmp_path / "m.onnx")
-    done = headrace("run", "m.onnx", picture.name, "-o", "out.jsonl", cwd=tmp_path)
+    done = headrace("run", "m.onnx", image.name, "-o", "out.jsonl", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     notes = [x.partition("m.onnx: ")[2] for x in done.stderr.splitlines() if "m.onnx: " in x]
-    assert [x.split()[0] for x in notes] == ["the", "pictures:", "from"]
+    assert [x.split()[0] for x in notes] == ["the", "images:", "from"]
     assert list(tmp_path.glob("m.onnx_*.engine"))
     assert (tmp_path / "out.jsonl").is_file()
 
@@ -75,21 +75,21 @@ def test_a_class_of_a_bare_model_is_set_without_its_count(tmp_path: Path) -> Non
 
 
 def test_the_engine_that_recognition_builds_is_said_to_be_built(
-    tmp_path: Path, picture: Path
+    tmp_path: Path, image: Path
 ) -> None:
     rows_of(tmp_path / "m.onnx", np.float32([[0.75, 0.25]]), spread=1.0)
-    first, second = (headrace("run", "m.onnx", picture.name, cwd=tmp_path).stderr for _ in range(2))
+    first, second = (headrace("run", "m.onnx", image.name, cwd=tmp_path).stderr for _ in range(2))
     assert first.count("built from m.onnx") == 1
     assert "built from" not in second
     assert "engine: loaded" in second
 
 
-def test_options_choose_between_candidates(tmp_path: Path, picture: Path) -> None:
+def test_options_choose_between_candidates(tmp_path: Path, image: Path) -> None:
     rows_of(tmp_path / "m.onnx", np.float32([[0.75, 0.25]]), spread=400)
-    done = headrace("run", "m.onnx", picture.name, cwd=tmp_path)
+    done = headrace("run", "m.onnx", image.name, cwd=tmp_path)
     assert done.returncode == 4
     choice = next(x for x in done.stderr.splitlines() if "(/ 255)" in x).split()[:2]
-    chosen = headrace("run", "m.onnx", picture.name, *choice, cwd=tmp_path)
+    chosen = headrace("run", "m.onnx", image.name, *choice, cwd=tmp_path)
     assert chosen.returncode == 0, chosen.stderr
     assert "found 1 class 0" in chosen.stdout
 
@@ -101,11 +101,11 @@ def undecided(path: Path) -> Path:
     return rows_of(path, tables, names=names, producer="tf2onnx", spread=400)
 
 
-def test_all_that_is_open_is_asked_at_once_and_init_takes_it(tmp_path: Path, picture: Path) -> None:
+def test_all_that_is_open_is_asked_at_once_and_init_takes_it(tmp_path: Path, image: Path) -> None:
     undecided(tmp_path / "m.onnx")
     refused = headrace("init", "m.onnx", cwd=tmp_path)
     assert refused.returncode == 4
-    ran = headrace("run", "m.onnx", picture.name, cwd=tmp_path)
+    ran = headrace("run", "m.onnx", image.name, cwd=tmp_path)
     assert ran.stderr.splitlines()[1:] == refused.stderr.splitlines()[1:]
     lines = refused.stderr.splitlines()
     scaling, count = (next(x for x in lines if w in x).split()[:2] for w in ("(/ 255)", "(COCO)"))
@@ -118,15 +118,15 @@ def test_all_that_is_open_is_asked_at_once_and_init_takes_it(tmp_path: Path, pic
     assert cfg.net_scale_factor == pytest.approx(1 / 255)
     assert cfg.num_detected_classes == 80
     assert (cfg.class_attrs(0).topk, cfg.class_attrs(2).topk) == (7, 3)
-    ran = headrace("run", "m/config_infer.txt", picture.name, "--strict", cwd=tmp_path)
+    ran = headrace("run", "m/config_infer.txt", image.name, "--strict", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
 
 
-def test_outputs_that_nothing_reads_and_an_open_scaling(tmp_path: Path, picture: Path) -> None:
+def test_outputs_that_nothing_reads_and_an_open_scaling(tmp_path: Path, image: Path) -> None:
     rows = np.linspace(-1, 1, 30, dtype=np.float32).reshape(1, 5, 3, 2)
     rows_of(tmp_path / "odd.onnx", [rows, np.ones((1, 6), np.float32)], names=["a", "b"],
             spread=400)  # fmt: skip
-    refused = headrace("run", "odd.onnx", picture.name, cwd=tmp_path)
+    refused = headrace("run", "odd.onnx", image.name, cwd=tmp_path)
     command = next(x for x in refused.stderr.splitlines() if "headrace init" in x)
     assert "--set net-scale-factor=" in command
     done = headrace(*command.split()[1:], "--set", "num-detected-classes=5", cwd=tmp_path)
@@ -137,14 +137,14 @@ def test_outputs_that_nothing_reads_and_an_open_scaling(tmp_path: Path, picture:
     assert len((tmp_path / "odd" / "labels.txt").read_text().splitlines()) == 5
     factor = command.partition("net-scale-factor=")[2].split()[0]
     assert cfg.net_scale_factor == pytest.approx(float(factor))
-    again = headrace("run", "odd.onnx", picture.name, "--set", f"net-scale-factor={factor}",
+    again = headrace("run", "odd.onnx", image.name, "--set", f"net-scale-factor={factor}",
                   cwd=tmp_path)  # fmt: skip
     assert f"-o odd --set net-scale-factor={factor}" in again.stderr
 
 
-def test_init_of_a_size_that_was_only_traced(tmp_path: Path, picture: Path) -> None:
+def test_init_of_a_size_that_was_only_traced(tmp_path: Path, image: Path) -> None:
     center_face(tmp_path / "face.onnx")
-    refused = headrace("run", "face.onnx", picture.name, cwd=tmp_path)
+    refused = headrace("run", "face.onnx", image.name, cwd=tmp_path)
     assert refused.returncode == 4
     assert "headrace init face.onnx --size 640x480" in refused.stderr
     done = headrace("init", "face.onnx", "--size", "128x96", cwd=tmp_path)
@@ -152,7 +152,7 @@ def test_init_of_a_size_that_was_only_traced(tmp_path: Path, picture: Path) -> N
     copy = onnx.load(tmp_path / "face" / "face_128x96.onnx")
     shape = copy.graph.output[1].type.tensor_type.shape.dim
     assert [d.dim_value for d in shape][1:] == [2, 24, 32]
-    ran = headrace("run", "face/config_infer.txt", picture.name, cwd=tmp_path)
+    ran = headrace("run", "face/config_infer.txt", image.name, cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
 
 
@@ -185,7 +185,7 @@ def test_a_rigid_model_keeps_its_size(tmp_path: Path) -> None:
          constants={"w": np.zeros((192, 4), np.float32)})  # fmt: skip
     done = headrace("init", "r.onnx", "--size", "16x16", cwd=tmp_path)
     assert done.returncode == 4
-    assert "cannot be changed to pictures of 16x16" in done.stderr
+    assert "cannot be changed to images of 16x16" in done.stderr
     small = headrace("init", "m.onnx", "--size", "16x16", "-o", "small", cwd=tmp_path)
     assert small.returncode == 4
     assert not list((tmp_path / "small").glob("*"))
@@ -195,9 +195,9 @@ def test_bare_models_behind_one_another(tmp_path: Path) -> None:
     paddle(tmp_path / "det.onnx", "Sigmoid", (1, 1, 736, 1280))
     metadata = {"character": "a\nb\nc\nd"}
     paddle(tmp_path / "rec.onnx", "Softmax", (1, 40, 6), metadata=metadata)
-    picture = np.zeros((64, 64, 3), np.uint8)
+    image = np.zeros((64, 64, 3), np.uint8)
     with package.open_pipeline(
-        tmp_path / "det.onnx", tmp_path / "rec.onnx", sources=package.ArraySource([picture])
+        tmp_path / "det.onnx", tmp_path / "rec.onnx", sources=package.ArraySource([image])
     ) as pipeline:
         report = pipeline.run()
     # half the map is text: one region; the reader works on it
@@ -211,9 +211,9 @@ def test_a_bare_classifier_behind_a_config(
 ) -> None:
     rows_of(tmp_path / "c.onnx", np.float32([[0.75, 0.25]]), spread=1.0)
     config = mean_config()
-    picture = np.full((64, 64, 3), 255, np.uint8)
+    image = np.full((64, 64, 3), 255, np.uint8)
     with package.open_pipeline(
-        config, tmp_path / "c.onnx", sources=package.ArraySource([picture])
+        config, tmp_path / "c.onnx", sources=package.ArraySource([image])
     ) as pipeline:
         ((_, meta),) = list(pipeline)
     (thing,) = meta.objects
@@ -233,22 +233,22 @@ def test_a_model_that_does_not_run_says_why_and_only_that(tmp_path: Path) -> Non
 
 
 def test_a_name_too_long_for_an_engine_beside_it_keeps_the_engine_in_memory(
-    tmp_path: Path, picture: Path
+    tmp_path: Path, image: Path
 ) -> None:
     name = "m" * 245 + ".onnx"
     yolov8(tmp_path / name)
-    done = headrace("run", name, picture.name, cwd=tmp_path)
+    done = headrace("run", name, image.name, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "File name too long: headrace's engine is kept in memory" in done.stderr
 
 
-def test_names_of_a_model_do_not_steer_the_terminal(tmp_path: Path, picture: Path) -> None:
+def test_names_of_a_model_do_not_steer_the_terminal(tmp_path: Path, image: Path) -> None:
     rows = np.zeros((1, 6, 84), np.float32)
     rows[0, :, 0] = [20, 20, 20, 20, 0.9, 0]
     names = str({0: "a\nerror: \x1b[31m" + "z" * 500, 1: "b"})
     rows_of(tmp_path / "m.onnx", rows, metadata={"names": names, "task": "detect",
             "author": "Ultralytics"})  # fmt: skip
-    done = headrace("run", "m.onnx", picture.name, cwd=tmp_path)
+    done = headrace("run", "m.onnx", image.name, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (line,) = [x for x in done.stdout.splitlines() if x.startswith("found ")]
     assert "1 a\\nerror: \\x1b[31mzz" in line

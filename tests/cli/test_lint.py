@@ -94,7 +94,7 @@ def test_sarif_has_rules_and_regions(folder: Path) -> None:
 @pytest.mark.usefixtures("folder")
 def test_keys_of_the_command_line_are_checked_as_the_run_takes_them() -> None:
     result = _lint("config.txt", "--set", "net-scale-factor=1")
-    assert "--set: pictures have the wrong range" in result.stdout
+    assert "--set: images have the wrong range" in result.stdout
     assert "--fix" not in result.stdout
     assert _lint("config.txt", "--set", "net-scale-factor=1", "--fix").exit_code == 2
 

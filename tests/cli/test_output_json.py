@@ -15,12 +15,12 @@ from click.testing import CliRunner
 from headrace._core.errors import ConfigError
 from headrace._core.findings import Finding
 from headrace.cli.output import json_alone, print_json
-from tests.network.onnx_models import picture_model, save
+from tests.network.onnx_models import image_model, save
 
 
 def test_packages_that_talk_go_to_stderr(tmp_path: Path) -> None:
     (tmp_path / "openvino.py").write_text("print('talk')\nraise ImportError('half')\n")
-    save(picture_model(), tmp_path / "m.onnx")
+    save(image_model(), tmp_path / "m.onnx")
     (tmp_path / "pgie.txt").write_text("[property]\nonnx-file=m.onnx\nnetwork-type=100\n")
     done = subprocess.run(
         [sys.executable, "-m", "headrace", "build", tmp_path / "pgie.txt", "--json", "--tune", "1"],

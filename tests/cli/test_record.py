@@ -16,12 +16,12 @@ from tests.infer.recordings.scenes import noise, rows_config
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A recording of two pictures that a parser in Python decoded, with its config."""
+    """A recording of two images that a parser in Python decoded, with its config."""
     config = rows_config(tmp_path / "a", custom_lib_path="parser.py")
-    (tmp_path / "pictures").mkdir()
+    (tmp_path / "images").mkdir()
     for seed in range(2):
-        Image.fromarray(noise(seed)).save(tmp_path / "pictures" / f"{seed}.png")
-    done = run("record", config, tmp_path / "pictures", "-o", tmp_path / "r.safetensors")
+        Image.fromarray(noise(seed)).save(tmp_path / "images" / f"{seed}.png")
+    done = run("record", config, tmp_path / "images", "-o", tmp_path / "r.safetensors")
     assert done.exit_code == 0, done.output
     assert "2 frames, 2 runs of a model" in done.stdout
     return tmp_path
@@ -83,7 +83,7 @@ def test_a_wrong_recording_is_refused(
     monkeypatch.chdir(folder)
     before = (folder / "r.safetensors").read_bytes()
     out = [] if "-o" in options else ["-o", "r.safetensors"]
-    done = run("record", "a/config.txt", "pictures", *out, *options)
+    done = run("record", "a/config.txt", "images", *out, *options)
     assert done.exit_code == code, done.output
     assert text in done.output
     assert (folder / "r.safetensors").read_bytes() == before

@@ -25,7 +25,7 @@ from tests.warm import headrace
 Config = Callable[..., Path]
 
 
-def pictures(folder: Path, count: int, value: int) -> Path:
+def images(folder: Path, count: int, value: int) -> Path:
     folder.mkdir()
     for i in range(count):
         Image.new("RGB", (64, 48), (value, 0, 0)).save(folder / f"{i}.png")
@@ -45,8 +45,8 @@ def scene(mean_config: Config, tmp_path: Path) -> Path:
     (tmp_path / "sgie.txt").write_text(
         text.replace("gie-unique-id=1", "gie-unique-id=2\nprocess-mode=2\noperate-on-gie-id=1")
     )
-    pictures(tmp_path / "left", 4, 255)
-    pictures(tmp_path / "right", 3, 128)
+    images(tmp_path / "left", 4, 255)
+    images(tmp_path / "right", 3, 128)
     return tmp_path
 
 
@@ -217,7 +217,7 @@ def test_an_unquoted_pattern_is_explained(scene: Path) -> None:
     names = sorted(p.relative_to(scene) for p in (scene / "left").iterdir())
     done = headrace("run", "pgie.txt", *names, cwd=scene)
     assert done.returncode == 2
-    assert "4 pictures" in done.stderr
+    assert "4 images" in done.stderr
     assert "quoted" in done.stderr
     assert headrace("run", "pgie.txt", names[0], "-q", cwd=scene).returncode == 0
 

@@ -23,7 +23,7 @@ NAMES = ("a", "b", "c", "d", "e")
 
 @pytest.fixture
 def scene(mean_config: Config, tmp_path: Path) -> Path:
-    """pgie.txt, and five folders of 2 to 6 pictures of several levels."""
+    """pgie.txt, and five folders of 2 to 6 images of several levels."""
     mean_config().rename(tmp_path / "pgie.txt")
     for place, name in enumerate(NAMES):
         (tmp_path / name).mkdir()

@@ -20,7 +20,7 @@ from tests.cli.test_show_model import headrace
 from tests.infer.model import test_engine_functions_cpp as test_cpp_engines
 from tests.infer.model.test_engine_functions_cpp import _config
 from tests.infer.model.test_guarded_plugin_layer import write_model
-from tests.network.onnx_models import picture_model, save
+from tests.network.onnx_models import image_model, save
 from tests.profiles import slow
 from tests.trt.host import conftest
 from tests.trt.host.conftest import Compile
@@ -231,7 +231,7 @@ def test_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_config_with_a_model_has_none_of_this(tmp_path: Path) -> None:
-    save(picture_model(), tmp_path / "m.onnx")
+    save(image_model(), tmp_path / "m.onnx")
     config = tmp_path / "c.txt"
     config.write_text("[property]\nonnx-file=m.onnx\nnetwork-type=100\n")
     data = json.loads(headrace("show", config, "--json").stdout)

@@ -10,7 +10,7 @@ from headrace.config import ModelConfig
 from headrace.infer.model import load_or_build
 from tests.infer.recognise.models import rows_of
 from tests.infer.recognise.test_recognise import yolov8
-from tests.network.onnx_models import picture_model, save
+from tests.network.onnx_models import image_model, save
 
 
 def headrace(*words):
@@ -32,7 +32,7 @@ def caffe(tmp_path, data_dir):
 
 
 def test_an_engine_tells_its_layers_hashes_and_decisions(tmp_path):
-    path = save(picture_model(), tmp_path / "m.onnx")
+    path = save(image_model(), tmp_path / "m.onnx")
     plan = load_or_build(ModelConfig(onnx_file=path, output_io_formats=("mean:fp16:chw",)))
     data = json.loads(headrace("show", plan.path, "--json").stdout)
     assert [layer["operator"] for layer in data["layers"]][:2] == ["Cast", "Mul"]
@@ -49,7 +49,7 @@ def test_an_engine_tells_its_layers_hashes_and_decisions(tmp_path):
 
 
 def test_an_engine_has_a_line_for_each_decision_and_hash(tmp_path):
-    path = save(picture_model(), tmp_path / "m.onnx")
+    path = save(image_model(), tmp_path / "m.onnx")
     plan = load_or_build(ModelConfig(onnx_file=path), precision="fp16")
     lines = headrace("show", plan.path).stdout.splitlines()
     assert "decisions       m.onnx: 3 nodes compute in FP16" in lines
@@ -104,7 +104,7 @@ def test_an_onnx_model_is_recognised_as_a_run_does_without_saving_an_engine(tmp_
     path = yolov8(tmp_path / "m.onnx", names="{0: 'cat', 1: 'dog'}")
     data = json.loads(headrace("show", path, "--json").stdout)
     assert data["as_a_bare_model"].startswith("YOLO detector of Ultralytics")
-    assert data["pictures"] == "64x64 RGB / 255, fitted in, bars around"
+    assert data["images"] == "64x64 RGB / 255, fitted in, bars around"
     assert data["read_from"].startswith("metadata author: Ultralytics")
     assert "the metadata name 2 classes" in data["warning"]
     undecided = rows_of(tmp_path / "p.onnx", np.float32([[0.5, 0.5]]), spread=137)

@@ -94,7 +94,7 @@ def test_ini(app: Callable[[str], PipelineSpec], tmp_path: Path) -> None:
         f"kitti-track:{tmp_path / 'labels/tracked'}",
         f"video:{Path('street.mp4').absolute()}",  # to the original this is no path of the file
     ]
-    assert spec.sinks[2].source is None  # the tiler's picture
+    assert spec.sinks[2].source is None  # the tiler's image
     assert spec.batch_size == 4
     assert spec.batch_timeout_s == pytest.approx(0.04)
 

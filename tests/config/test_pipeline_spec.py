@@ -143,7 +143,7 @@ def test_tracker_file(read: Read, tmp_path: Path) -> None:
     ("text", "kind", "name"),
     [
         ("out.mp4", None, "out.mp4"),
-        ("pictures/", "images", "pictures"),
+        ("images/", "images", "images"),
         ("kitti:labels", "kitti", "labels"),
         ("mp4:x", "video", "x"),
         ("fake", "fake", None),

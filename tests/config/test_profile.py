@@ -32,7 +32,7 @@ def test_absent_keys_are_what_trainers_do(tmp_path: Path) -> None:
     assert [(c.pre_cluster_threshold, c.nms_iou_threshold, c.topk) for c in cfg.per_class] == [
         (0.25, 0.45, 300)
     ] * 2
-    assert cfg.net_scale_factor == 1, "the values of pictures are the model's own"
+    assert cfg.net_scale_factor == 1, "the values of images are the model's own"
 
 
 @pytest.mark.parametrize(

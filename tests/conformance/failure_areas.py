@@ -23,7 +23,7 @@ from headrace.pipeline import Pipeline
 from tests.conformance import build
 from tests.conformance.cases import Case, Given, Judge, UnknownShape
 from tests.conformance.detector_areas import _effective
-from tests.conformance.stage import Arrays, Stage, engine, network_type, picture, stage
+from tests.conformance.stage import Arrays, Stage, engine, image, network_type, stage
 from tests.infer.scenes import write_identity
 
 PREFIXES = {
@@ -121,11 +121,11 @@ def _engine_fails(given: Given) -> dict[str, Any]:
 
 def _survives(running: Stage, frames: int) -> bool:
     """Whether an application that goes on after the error still has the buffer, and the next."""
-    batch = Batch.of([picture(source=i) for i in range(frames)])
+    batch = Batch.of([image(source=i) for i in range(frames)])
     with suppress(EngineError):
         running.inferencer.process(batch)
     running.engine.answer = lambda fed: {"out": np.zeros((len(fed["image"]), 1), np.float32)}
-    later = Batch.of([picture(frame=1, source=i) for i in range(frames)], buffer=1)
+    later = Batch.of([image(frame=1, source=i) for i in range(frames)], buffer=1)
     running.inferencer.process(later)
     return len(batch.frames) == len(batch.metas) == frames and all(m.tensors for m in later.metas)
 

@@ -12,7 +12,7 @@ from headrace.config import ColorFormat
 from headrace.errors import ConfigError, GeometryError, HeadraceError
 from headrace.infer.geometry import Rect, even_rect, fit
 from headrace.infer.mean_file import load_mean
-from headrace.infer.model.picture_input import network_dims
+from headrace.infer.model.image_input import network_dims
 from headrace.infer.preprocess import Preprocessor
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import PixelFormat

@@ -25,7 +25,7 @@ from tests.conformance import build
 from tests.conformance.cases import Case, Given, Judge, UnknownShape
 from tests.conformance.detector_areas import _number
 from tests.conformance.detector_areas import masks as border_colors
-from tests.conformance.stage import engine, picture, process_mode, put, region_tensor, stage
+from tests.conformance.stage import engine, image, process_mode, put, region_tensor, stage
 from tests.infer.test_classify import classify
 
 COMPONENT = 2
@@ -38,7 +38,7 @@ def classifier(case: Case, given: Given) -> dict[str, Any]:
     """One or several classifiers, one after the other, on one object or one frame."""
     mode = process_mode(given.get("process_mode", given.get("mode", "secondary")))
     width, height = given.get("frame_wh", [64, 64])
-    batch = Batch.of([picture(width, height)])
+    batch = Batch.of([image(width, height)])
     (meta,) = batch.metas
     if mode == 2:
         label = given.get("object_display_text", given.get("object_label"))
@@ -245,7 +245,7 @@ def segmentation(case: Case, given: Given) -> dict[str, Any]:
         inputs={"image": (np.float32, (3, net_h, net_w))},
         dtype=kind,
     )
-    batch = Batch.of([picture()])
+    batch = Batch.of([image()])
     (meta,) = batch.metas
     parser = told if custom is not None else None
     with stage(values, session, parser=parser, generation=case.generation) as model:
@@ -339,7 +339,7 @@ def instance_segmentation(case: Case, given: Given) -> dict[str, Any]:
     net_w, net_h = given.get("network_wh", [64, 64])
     width, height = given.get("frame_wh", [net_w, net_h])
     own = given.get("class_attrs", given.get("class_attrs_all"))
-    batch = Batch.of([picture(width, height)])
+    batch = Batch.of([image(width, height)])
     (meta,) = batch.metas
     session = engine({"out": (1,)}, inputs={"image": (np.float32, (3, net_h, net_w))})
     with stage(
@@ -455,7 +455,7 @@ def _attached_tensors(case: Case, given: Given) -> dict[str, Any]:
         {name: (4, 16, 16) if "bbox" in name else (1, 16, 16) for name in layers},
         inputs={ignored[0]: (np.float32, size)},
     )
-    batch = Batch.of([picture()])
+    batch = Batch.of([image()])
     (meta,) = batch.metas
     if shown:
         put(meta, [[0, 0, 32, 32]], object_ids=[1])

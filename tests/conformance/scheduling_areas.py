@@ -21,8 +21,8 @@ from tests.conformance.cases import Case, Given, Judge, UnknownShape
 from tests.conformance.stage import (
     Stage,
     engine,
+    image,
     network_type,
-    picture,
     put,
     region_tensor,
     stage,
@@ -89,9 +89,7 @@ def _play(
             _happen(running, event)
             continue
         frames: list[int] = event
-        batch = Batch.of(
-            [picture(frame=number, source=i) for i in range(len(frames))], buffer=number
-        )
+        batch = Batch.of([image(frame=number, source=i) for i in range(len(frames))], buffer=number)
         for meta, count in zip(batch.metas, frames, strict=True):
             if secondary:
                 put(meta, [[0, 0, 16, 16]] * count)
@@ -203,7 +201,7 @@ def _static_batch(given: Given) -> dict[str, Any]:
         )
         assert load_or_build(cfg).header.fixed_batch == size
         with Inferencer.from_config(cfg, threads=1) as model:
-            metas = model.process([picture(source=i) for i in range(items)])
+            metas = model.process([image(source=i) for i in range(items)])
         scripted.tell(None)
     assert all(meta.inferred for meta in metas)
     return {
@@ -266,7 +264,7 @@ def _chunks(given: Given) -> dict[str, Any]:
         "interval": given.get("interval", 0),
     }
     session = engine({"out": (1,)}, inputs={"tensor": (kind, (elements,))})
-    batch = Batch.of([picture()])
+    batch = Batch.of([image()])
     tensor = region_tensor("tensor", data, [0] * rows)
     batch.tensors.append(tensor)
     with stage(values, session) as running:
@@ -289,7 +287,7 @@ def _chosen(given: Given) -> dict[str, Any]:
     metas = given["metas"]
     known = {"targets", "target_ids", "tensor", "name", "meta_id", "rois", "rows", "batch"}
     session = engine({"out": (1,)}, inputs=dict.fromkeys(names, (np.float32, (4,))))
-    batch = Batch.of([picture()])
+    batch = Batch.of([image()])
     for place, meta in enumerate(metas):
         if set(meta) - known:
             raise UnknownShape(f"a tensor has {sorted(set(meta) - known)}")

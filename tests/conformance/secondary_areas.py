@@ -19,8 +19,8 @@ from tests.conformance.stage import (
     Engine,
     Stage,
     engine,
+    image,
     network_type,
-    picture,
     put,
     stage,
 )
@@ -162,7 +162,7 @@ def _kept_entries(
         selector = Selector(running.cfg, generation=case.generation)  # type: ignore[arg-type]
         for number in range(buffers):
             selector.next_buffer()
-            (meta,) = Batch.of([picture(frame=number)]).metas
+            (meta,) = Batch.of([image(frame=number)]).metas
             here = last.get(number, ())
             put(meta, [[0, 0, 16, 16]] * len(here), object_ids=[e["id"] for e in here])
             selection = selector.select(meta)
@@ -392,7 +392,7 @@ def _batch(things: Sequence[Thing]) -> Batch:
     """One buffer: a frame of each source."""
     pads = sorted({thing.pad for thing in things})
     number = things[0].frame
-    batch = Batch.of([picture(*FRAME, frame=number, source=pad) for pad in pads], buffer=number)
+    batch = Batch.of([image(*FRAME, frame=number, source=pad) for pad in pads], buffer=number)
     for meta in batch.metas:
         _fill(meta, [thing for thing in things if thing.pad == meta.source_id])
     return batch

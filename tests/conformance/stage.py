@@ -109,7 +109,7 @@ def engine(
     dtype: Any = np.float32,
     gate: threading.Semaphore | None = None,
 ) -> Engine:
-    """An engine with a picture input of 16x16, and outputs of these shapes per item (zeros)."""
+    """An engine with an image input of 16x16, and outputs of these shapes per item (zeros)."""
 
     def zeros(fed: Arrays) -> Arrays:
         count = len(next(iter(fed.values())))
@@ -217,7 +217,7 @@ def _black(width: int, height: int) -> np.ndarray:
     return np.zeros((height, width, 3), np.uint8)
 
 
-def picture(width: int = 64, height: int = 64, *, frame: int = 0, source: int = 0) -> Frame:
+def image(width: int = 64, height: int = 64, *, frame: int = 0, source: int = 0) -> Frame:
     """A black frame."""
     return Frame.from_array(
         _black(width, height),

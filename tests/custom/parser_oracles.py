@@ -52,7 +52,7 @@ def sigmoid(values: np.ndarray) -> np.ndarray:
 
 
 def boxes_of(rng: np.random.Generator, count: int, scale: tuple[float, float]) -> np.ndarray:
-    """Corner boxes x1, y1, x2, y2, some of them beyond the picture."""
+    """Corner boxes x1, y1, x2, y2, some of them beyond the image."""
     first = rng.uniform(-0.1, 0.9, (count, 2))
     both = np.concatenate([first, first + rng.uniform(0.02, 0.5, (count, 2))], 1)
     return (both * [*scale, *scale]).astype(f4)

@@ -187,7 +187,7 @@ def test_absurd_networks_are_refused(items: Path) -> None:
         parse(TWO, NetworkInfo(100_000, 100_000, 3), SegmentationParams(2))
 
 
-# ---- inputs beside the picture
+# ---- inputs beside the image
 
 
 def inputs() -> dict[str, np.ndarray]:

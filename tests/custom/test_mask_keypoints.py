@@ -105,7 +105,7 @@ def test_output_tensor_meta_keeps_the_bytes_of_objects_that_stay(
     "values",
     [
         np.full((3, 50), 0.5),  # probabilities
-        np.full((3, 51), 4000.0),  # far from the picture
+        np.full((3, 51), 4000.0),  # far from the image
         np.full((3, 7), 5.0),  # neither pairs nor triples
         np.full((3, 3 * 4096 + 3), 5.0),  # too many
     ],

@@ -187,7 +187,7 @@ def parse(layers, network, params):
     np.testing.assert_array_equal(found.masks, masks)
 
 
-# ---- inputs beside the picture
+# ---- inputs beside the image
 
 FILL = "def NvDsInferInitializeInputLayers(layers, network, max_batch):\n"
 
@@ -226,7 +226,7 @@ def test_inputs_that_are_replaced_are_copied(tmp_path: Path) -> None:
     [
         ("return False", "returned false"),
         ("return 3", "returned int"),
-        ("return layers['info']", "the inputs beside the picture are: im_info, scale"),
+        ("return layers['info']", "the inputs beside the image are: im_info, scale"),
         ("raise ValueError('no')", "ValueError: no"),
         ("raise SystemExit(0)", "tried to end the program"),
         ("layers['im_info'][:] = np.zeros((7, 7))", "could not broadcast"),

@@ -7,10 +7,10 @@ from headrace.diagnose.evaluate.box_matching import Scored, Truth
 ALL_CLASSES = 3
 
 
-def made_up(seed, pictures=12, *, crowds=True, areas=False, false=2):
+def made_up(seed, images=12, *, crowds=True, areas=False, false=2):
     rng = np.random.default_rng(seed)
     truths, found = [], []
-    for _ in range(pictures):
+    for _ in range(images):
         n = int(rng.integers(0, 6))
         boxes = np.concatenate([rng.uniform(0, 300, (n, 2)), rng.uniform(10, 150, (n, 2))], axis=1)
         kinds = rng.integers(0, ALL_CLASSES, n)

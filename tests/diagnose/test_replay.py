@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(
 compile_host, model = conftest.compile_host, test_cpp_engines.model  # fixtures
 _registry_as_before = conftest._registry_as_before
 NULL = r"crashed \(SIGSEGV\), writing a null pointer"
-PICTURE = np.zeros((16, 16, 3), np.uint8)
+IMAGE = np.zeros((16, 16, 3), np.uint8)
 
 
 def saved(error: object) -> Path:
@@ -58,7 +58,7 @@ def cause(config: Path) -> HeadraceError | str:
     """What is told of the plugin's crash."""
     try:
         with Inferencer.from_config(config) as inferencer:
-            inferencer(PICTURE)
+            inferencer(IMAGE)
             return next(str(n) for n in inferencer.notices if "its batch has no results" in str(n))
     except HeadraceError as error:
         return error
@@ -115,7 +115,7 @@ def test_a_plugin_that_dies_when_it_is_ended(
     for how in ("", "crash_terminate"):  # while it is built, all is well
         monkeypatch.setenv("HOSTILE", how)
         with Inferencer.from_config(config) as inferencer:
-            inferencer(PICTURE)
+            inferencer(IMAGE)
     told = capsys.readouterr().err
     assert re.search(rf"\[ERROR\] Exception caught in destroy\(\): .*{NULL}", told)
     folder = saved(told)
@@ -165,7 +165,7 @@ def test_the_arrays_are_those_of_the_call(
         folder = saved(next(n for n in inferencer.notices if "headrace replay" in str(n)))
     _, (data, given), _ = loaded(folder)
     assert data.size == 0, "it serializes nothing"
-    assert [given[0, i].mean() for i in range(3)] == [7, 5, 3], "a picture in BGR"
+    assert [given[0, i].mean() for i in range(3)] == [7, 5, 3], "an image in BGR"
 
 
 def own(library: Path, folder: Path) -> Path:

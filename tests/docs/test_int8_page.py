@@ -24,4 +24,4 @@ def test_the_python_of_the_page_runs(tmp_path, monkeypatch, capsys):
 def test_the_sample_table_reads():
     (sample,) = re.findall(r"```text\n(TRT.*?)```", PAGE, re.S)
     table = CalibrationTable.from_bytes(sample.encode())
-    assert table.scales["picture"] * 127 > 0.99
+    assert table.scales["image"] * 127 > 0.99

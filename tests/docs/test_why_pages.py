@@ -28,10 +28,10 @@ PAGES = sorted((ROOT / "docs" / "why").glob("*.md"))
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo scene, and beside it a small YOLOv8 export with its config, labels and pictures."""
+    """The demo scene, and beside it a small YOLOv8 export with its config, labels and images."""
     made = tmp_path_factory.mktemp("why") / "conveyor"
     shutil.copytree(ROOT / "examples" / "conveyor", made)
-    write_scenes(made, ["pictures"])
+    write_scenes(made, ["images"])
     MODELS["yolov8.onnx"](made / "yolov8.onnx")
     keys = YOLOV8.configs["config.txt"] | {"labelfile-path": "labels_yolov8.txt"}
     (made / "config_yolov8.txt").write_text(config_text(keys))

@@ -1,13 +1,13 @@
 import pytest
 
 from headrace.config import ModelConfig
-from tests.network.onnx_models import picture_model, save
+from tests.network.onnx_models import image_model, save
 
 
 @pytest.fixture
 def model_path(tmp_path):
-    """A model with a free batch, 3x4x6 pictures in, `doubled` and `mean` out."""
-    return save(picture_model(), tmp_path / "m.onnx")
+    """A model with a free batch, 3x4x6 images in, `doubled` and `mean` out."""
+    return save(image_model(), tmp_path / "m.onnx")
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from onnx import TensorProto, helper
 from headrace.engine import BuildOptions, build
 from headrace.errors import EngineError, HeadraceError
 from headrace.network import network_from_onnx
-from tests.network.onnx_models import FLOAT, external_model, model_of, picture_model, save
+from tests.network.onnx_models import FLOAT, external_model, image_model, model_of, save
 
 
 def built(model, tmp_path, **options):
@@ -15,7 +15,7 @@ def built(model, tmp_path, **options):
 
 
 def test_free_axes_are_fixed_by_infer_dims(tmp_path):
-    plan = built(picture_model(("n", 3, "h", "w")), tmp_path, max_batch=2, infer_dims=(3, 8, 10))
+    plan = built(image_model(("n", 3, "h", "w")), tmp_path, max_batch=2, infer_dims=(3, 8, 10))
     assert plan.inputs[0].shape == (None, 3, 8, 10)
     assert plan.header.infer_dims == (3, 8, 10)
     assert plan.outputs[0].shape[1:] == (3, 8, 10)
@@ -26,7 +26,7 @@ def test_free_axes_are_fixed_by_infer_dims(tmp_path):
 
 def test_free_axes_of_an_nhwc_model_take_infer_dims_in_chw_order(tmp_path):
     plan = built(
-        picture_model(("n", "h", "w", 3)),
+        image_model(("n", "h", "w", 3)),
         tmp_path,
         infer_dims=(3, 8, 10),
         input_order="NHWC",
@@ -35,7 +35,7 @@ def test_free_axes_of_an_nhwc_model_take_infer_dims_in_chw_order(tmp_path):
 
 
 def test_axes_of_minus_one_are_free(tmp_path):
-    plan = built(picture_model((-1, 3, -1, -1)), tmp_path, max_batch=2, infer_dims=(3, 4, 6))
+    plan = built(image_model((-1, 3, -1, -1)), tmp_path, max_batch=2, infer_dims=(3, 4, 6))
     assert plan.inputs[0].shape == (None, 3, 4, 6)
     with plan.open_session() as session:
         x = np.ones((2, 3, 4, 6), np.float32)
@@ -62,17 +62,17 @@ def test_one_name_for_axes_of_two_sizes_says_nothing_about_outputs(tmp_path):
 @pytest.mark.parametrize("dims", [None, (3, 0, 10)])
 def test_free_axes_without_infer_dims_are_named(tmp_path, dims):
     with pytest.raises(EngineError, match=r"leaves free: height \(h\), width") as caught:
-        built(picture_model(("n", 3, "h", None)), tmp_path, infer_dims=dims)
+        built(image_model(("n", 3, "h", None)), tmp_path, infer_dims=dims)
     assert "infer-dims=" in str(caught.value)
 
 
 def test_infer_dims_that_contradict_the_model(tmp_path):
     with pytest.raises(EngineError, match=r"infer-dims=3;8;6 .*height 4 \(infer-dims says 8\)"):
-        built(picture_model(), tmp_path, infer_dims=(3, 8, 6))
+        built(image_model(), tmp_path, infer_dims=(3, 8, 6))
 
 
 def test_infer_dims_that_repeat_the_model(tmp_path):
-    assert built(picture_model(), tmp_path, infer_dims=(3, 4, 6)).inputs[0].shape[1:] == (3, 4, 6)
+    assert built(image_model(), tmp_path, infer_dims=(3, 4, 6)).inputs[0].shape[1:] == (3, 4, 6)
 
 
 def test_infer_dims_need_four_axes(tmp_path):
@@ -125,21 +125,21 @@ def test_free_axes_of_further_inputs_are_refused(tmp_path):
 @pytest.mark.parametrize("batch", [0, 1025])
 def test_batch_range(tmp_path, batch):
     with pytest.raises(EngineError, match="1 to 1024"):
-        built(picture_model(), tmp_path, max_batch=batch)
+        built(image_model(), tmp_path, max_batch=batch)
 
 
 def test_a_fixed_batch_is_said(tmp_path):
-    plan = built(picture_model((3, 3, 4, 6)), tmp_path, max_batch=8)
+    plan = built(image_model((3, 3, 4, 6)), tmp_path, max_batch=8)
     assert plan.header.fixed_batch == 3
     assert any("batch 8 runs as 3 runs of 3" in n.sentence for n in plan.decisions)
-    plan = built(picture_model((3, 3, 4, 6)), tmp_path, max_batch=2)
+    plan = built(image_model((3, 3, 4, 6)), tmp_path, max_batch=2)
     assert any("batches of 2 are padded" in n.sentence for n in plan.decisions)
-    assert built(picture_model((3, 3, 4, 6)), tmp_path, max_batch=3).decisions == []
+    assert built(image_model((3, 3, 4, 6)), tmp_path, max_batch=3).decisions == []
 
 
 def test_a_huge_fixed_batch_is_refused(tmp_path):
     with pytest.raises(EngineError, match="fixes its batch at 5000"):
-        built(picture_model((5000, 3, 4, 6)), tmp_path)
+        built(image_model((5000, 3, 4, 6)), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_huge_fixed_batch_is_refused(tmp_path):
 )
 def test_what_is_not_built_as_asked_is_told_once(tmp_path, precision, level):
     """FP32 in the place of FP16 costs nothing; in the place of INT8 it may."""
-    plan = built(picture_model(), tmp_path, precision=precision)
+    plan = built(image_model(), tmp_path, precision=precision)
     assert plan.header.precision == "fp32"
     assert [n.level for n in plan.decisions] == [level]
     assert "FP16" in plan.decisions[0].sentence
@@ -190,7 +190,7 @@ def test_what_the_runtime_refuses_names_the_node(tmp_path):
 
 
 def test_undefined_values_are_refused(tmp_path):
-    model = picture_model()
+    model = image_model()
     model.graph.node[1].input[0] = "nowhere"
     with pytest.raises(HeadraceError, match="nowhere"):
         built(model, tmp_path)
@@ -208,7 +208,7 @@ def test_inputs_that_are_not_numbers_are_refused(tmp_path, elem_type):
 
 
 def test_an_opset_newer_than_the_runtime_is_worded(tmp_path, monkeypatch):
-    model = picture_model()
+    model = image_model()
     model.opset_import[0].version = 40
     monkeypatch.setattr(onnx.defs, "onnx_opset_version", lambda: 50)
     with pytest.raises(EngineError, match="opset"):
@@ -216,7 +216,7 @@ def test_an_opset_newer_than_the_runtime_is_worded(tmp_path, monkeypatch):
 
 
 def test_building_leaves_the_network_as_it_was(tmp_path):
-    network = network_from_onnx(save(picture_model(("n", 3, "h", "w")), tmp_path / "m.onnx"))
+    network = network_from_onnx(save(image_model(("n", 3, "h", "w")), tmp_path / "m.onnx"))
     build(network, BuildOptions(infer_dims=(3, 8, 10)))
     assert network.inputs[0].shape == ("n", 3, "h", "w")
     assert build(network, BuildOptions(infer_dims=(3, 4, 6))).inputs[0].shape == (None, 3, 4, 6)

@@ -8,7 +8,7 @@ from headrace.config import ModelConfig
 from headrace.engine import BuildOptions, build
 from headrace.infer.model import load_or_build
 from headrace.network import network_from_onnx
-from tests.network.onnx_models import model_of, picture_model, save
+from tests.network.onnx_models import image_model, model_of, save
 
 FLOAT = TensorProto.FLOAT
 
@@ -35,7 +35,7 @@ def node(op, inputs, outputs=("y",), **attributes):
 
 rng = np.random.default_rng(0)
 GOOD = {
-    "nothing baked in": lambda: picture_model((1, 3, 4, 6)),
+    "nothing baked in": lambda: image_model((1, 3, 4, 6)),
     "reshape keeps the batch": lambda: model_of(
         [node("Reshape", ["x", "s"])], [image()], [result(1, 72)], [ints("s", 1, 72)]
     ),

@@ -9,7 +9,7 @@ from headrace.engine.plan import FORMAT_VERSION, is_plan_file
 from headrace.errors import EngineError
 from headrace.network import network_from_onnx
 from tests.engine.plan_bytes import build_header, reseal, split
-from tests.network.onnx_models import picture_model, save
+from tests.network.onnx_models import image_model, save
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ def test_a_header_that_is_no_header_is_refused(plan, header):
 def test_a_name_with_odd_bytes_can_be_saved(tmp_path):
     folder = os.fsencode(tmp_path)
     path = tmp_path / os.fsdecode(b"m\xff.onnx")
-    save(picture_model(), path)
+    save(image_model(), path)
     plan = build(network_from_onnx(path))
     plan.save(os.fsdecode(folder + b"/e\xff.engine"))
     assert Plan.load(os.fsdecode(folder + b"/e\xff.engine")).header.model.name == "m\ufffd.onnx"

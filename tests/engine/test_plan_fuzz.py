@@ -13,7 +13,7 @@ from headrace.network import network_from_onnx
 from tests.engine.plan_bytes import PREFIX, build_header, reseal, split
 from tests.fuzz import fuzz_plan
 from tests.fuzz.edits import EDITS, edited, places, values
-from tests.network.onnx_models import picture_model, save
+from tests.network.onnx_models import image_model, save
 from tests.profiles import examples
 
 FUZZ = Path(__file__).parents[1] / "fuzz"
@@ -23,7 +23,7 @@ SEEDS = sorted((FUZZ / "seeds" / "plan").glob("*"))
 @pytest.fixture(scope="module")
 def valid(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fuzz")
-    network = network_from_onnx(save(picture_model((2, 3, 4, 6)), folder / "m.onnx"))
+    network = network_from_onnx(save(image_model((2, 3, 4, 6)), folder / "m.onnx"))
     return b"".join(build(network, BuildOptions(max_batch=4)).to_chunks())
 
 

@@ -7,7 +7,7 @@ from onnx import TensorProto, helper
 from headrace.engine import BuildOptions, build
 from headrace.errors import EngineError
 from headrace.network import network_from_onnx
-from tests.network.onnx_models import FLOAT, model_of, picture_model, save
+from tests.network.onnx_models import FLOAT, image_model, model_of, save
 from tests.profiles import examples
 from tests.together import together
 
@@ -17,25 +17,25 @@ def session_of(model, folder, **options):
     return build(network, BuildOptions(**options)).open_session(threads=1)
 
 
-def pictures(count, *, seed=0):
+def images(count, *, seed=0):
     return np.random.default_rng(seed).normal(size=(count, 3, 4, 6)).astype(np.float32)
 
 
 @pytest.fixture
 def session(tmp_path):
-    with session_of(picture_model(), tmp_path, max_batch=4) as session:
+    with session_of(image_model(), tmp_path, max_batch=4) as session:
         yield session
 
 
 def test_outputs_are_batch_first_in_binding_order(session):
-    x = pictures(3)
+    x = images(3)
     out = session.run({"x": x})
     assert list(out) == ["doubled", "mean"] == [s.name for s in session.outputs]
     assert np.array_equal(out["doubled"], x * 2)
 
 
 def test_an_output_that_is_only_batch_is_batch_by_one(session):
-    x = pictures(3)
+    x = images(3)
     mean = session.run({"x": x})["mean"]
     assert mean.shape == (3, 1)
     assert np.allclose(mean[:, 0], x.mean(axis=(1, 2, 3)), atol=1e-6)
@@ -45,15 +45,15 @@ def test_an_output_that_is_only_batch_is_batch_by_one(session):
     ("inputs", "words"),
     [
         ({}, ["missing input 'x'", "x float32[?, 3, 4, 6]"]),
-        ({"x": pictures(1), "z": pictures(1)}, ["no input is called 'z'"]),
-        ({"z": pictures(1)}, ["missing input 'x'", "no input is called 'z'"]),
-        ({"x": pictures(1)[0]}, ["shape 3x4x6", "1..4x3x4x6"]),
-        ({"x": pictures(1)[..., :5]}, ["shape 1x3x4x5"]),
+        ({"x": images(1), "z": images(1)}, ["no input is called 'z'"]),
+        ({"z": images(1)}, ["missing input 'x'", "no input is called 'z'"]),
+        ({"x": images(1)[0]}, ["shape 3x4x6", "1..4x3x4x6"]),
+        ({"x": images(1)[..., :5]}, ["shape 1x3x4x5"]),
         ({"x": np.float32(3)}, ["scalar"]),
-        ({"x": pictures(1).astype(np.float64)}, ["float64", "expected float32"]),
-        ({"x": pictures(1).astype(np.uint8)}, ["uint8"]),
-        ({"x": pictures(0)}, ["a batch of 0", "1 to 4"]),
-        ({"x": pictures(5)}, ["a batch of 5", "1 to 4", "batch-size=5"]),
+        ({"x": images(1).astype(np.float64)}, ["float64", "expected float32"]),
+        ({"x": images(1).astype(np.uint8)}, ["uint8"]),
+        ({"x": images(0)}, ["a batch of 0", "1 to 4"]),
+        ({"x": images(5)}, ["a batch of 5", "1 to 4", "batch-size=5"]),
     ],
 )
 def test_wrong_inputs_are_said(session, inputs, words):
@@ -64,7 +64,7 @@ def test_wrong_inputs_are_said(session, inputs, words):
 
 
 def test_strided_and_read_only_inputs_run(session):
-    x = pictures(4)[::2, ::-1]
+    x = images(4)[::2, ::-1]
     x.flags.writeable = False
     assert np.array_equal(session.run({"x": x})["doubled"], x * 2)
 
@@ -73,9 +73,9 @@ def test_strided_and_read_only_inputs_run(session):
 @given(fixed=st.integers(1, 6), wanted=st.integers(1, 8), data=st.data())
 def test_a_fixed_batch_gives_what_a_free_one_gives(tmp_path_factory, fixed, wanted, data):
     items = data.draw(st.integers(1, wanted))
-    x = pictures(items, seed=fixed)
+    x = images(items, seed=fixed)
     folder = tmp_path_factory.getbasetemp()
-    with session_of(picture_model((fixed, 3, 4, 6)), folder, max_batch=wanted) as session:
+    with session_of(image_model((fixed, 3, 4, 6)), folder, max_batch=wanted) as session:
         out = session.run({"x": x})
     assert np.array_equal(out["doubled"], x * 2)
     assert np.allclose(out["mean"][:, 0], x.mean(axis=(1, 2, 3)), atol=1e-6)
@@ -83,11 +83,11 @@ def test_a_fixed_batch_gives_what_a_free_one_gives(tmp_path_factory, fixed, want
 
 def test_surplus_outputs_of_a_padded_run_are_dropped(tmp_path):
     """SCH-007: a static batch of 8 runs whole for 3 items."""
-    with session_of(picture_model((8, 3, 4, 6)), tmp_path, max_batch=8) as session:
+    with session_of(image_model((8, 3, 4, 6)), tmp_path, max_batch=8) as session:
         runs = []
         runner = session._runner
         session._runner = Spy(runner, runs)
-        assert session.run({"x": pictures(3)})["mean"].shape == (3, 1)
+        assert session.run({"x": images(3)})["mean"].shape == (3, 1)
     assert runs == [8]
 
 
@@ -104,8 +104,8 @@ class Spy:
 
 
 @pytest.mark.parametrize("elem_type", ["UINT8", "INT8", "INT32", "INT64", "UINT64"])
-def test_float_pictures_are_rounded_and_saturated_for_integer_inputs(tmp_path, elem_type):
-    model = picture_model(elem_type=getattr(TensorProto, elem_type), scale=1.0)
+def test_float_images_are_rounded_and_saturated_for_integer_inputs(tmp_path, elem_type):
+    model = image_model(elem_type=getattr(TensorProto, elem_type), scale=1.0)
     with session_of(model, tmp_path, max_batch=1) as session:
         x = np.zeros((1, 3, 4, 6), np.float32)
         x.flat[:8] = [1.4, 1.6, -0.4, 2.5, 300, -300, np.nan, np.inf]
@@ -116,10 +116,10 @@ def test_float_pictures_are_rounded_and_saturated_for_integer_inputs(tmp_path, e
     assert np.allclose(got, np.float32(expected), rtol=1e-6)
 
 
-def test_float_pictures_become_half_precision(tmp_path):
-    model = picture_model(elem_type=TensorProto.FLOAT16, scale=1.0)
+def test_float_images_become_half_precision(tmp_path):
+    model = image_model(elem_type=TensorProto.FLOAT16, scale=1.0)
     with session_of(model, tmp_path, max_batch=2) as session:
-        x = pictures(2)
+        x = images(2)
         assert session.inputs[0].dtype == np.float16
         got = session.run({"x": x})["doubled"]
         assert np.array_equal(got, x.astype(np.float16).astype(np.float32))
@@ -127,7 +127,7 @@ def test_float_pictures_become_half_precision(tmp_path):
 
 
 def test_declared_integers_go_through_untouched(tmp_path):
-    model = picture_model(elem_type=TensorProto.UINT8, scale=1.0)
+    model = image_model(elem_type=TensorProto.UINT8, scale=1.0)
     with session_of(model, tmp_path) as session:
         x = np.arange(72, dtype=np.uint8).reshape(1, 3, 4, 6)
         assert (session.run({"x": x})["doubled"] == x).all()
@@ -144,7 +144,7 @@ def batch_last(tmp_path):
 
 def test_an_output_that_is_not_batch_first_is_refused(tmp_path):
     with batch_last(tmp_path) as session, pytest.raises(EngineError, match="'y' has shape 3x2x4x6"):
-        session.run({"x": pictures(2)})
+        session.run({"x": images(2)})
 
 
 def test_a_failing_node_is_named(tmp_path):
@@ -156,14 +156,14 @@ def test_a_failing_node_is_named(tmp_path):
     )
     named = pytest.raises(EngineError, match=r"node 'baked_batch' \(Reshape\)")
     with session_of(model, tmp_path, max_batch=4) as session, named as caught:
-        session.run({"x": pictures(4)})
+        session.run({"x": images(4)})
     assert "onnxruntime failed" in str(caught.value)
 
 
 def test_submit_is_run_later_and_in_order(session):
-    futures = [session.submit({"x": pictures(2, seed=i)}) for i in range(8)]
+    futures = [session.submit({"x": images(2, seed=i)}) for i in range(8)]
     for i, future in enumerate(futures):
-        assert np.array_equal(future.result(30)["doubled"], pictures(2, seed=i) * 2)
+        assert np.array_equal(future.result(30)["doubled"], images(2, seed=i) * 2)
     with pytest.raises(EngineError, match="missing input"):
         session.submit({}).result(30)
 
@@ -171,19 +171,19 @@ def test_submit_is_run_later_and_in_order(session):
 def test_several_threads_may_run_at_once(session):
     def work(seed):
         for _ in range(50):
-            x = pictures(1 + seed % 4, seed=seed)
+            x = images(1 + seed % 4, seed=seed)
             np.testing.assert_array_equal(session.run({"x": x})["doubled"], x * 2)
 
     together(work, 6)
 
 
 def test_closed_sessions_say_so(session):
-    session.submit({"x": pictures(1)}).result(30)
+    session.submit({"x": images(1)}).result(30)
     session.close()
     session.close()
     for call in (session.run, session.submit):
         with pytest.raises(EngineError, match="closed"):
-            call({"x": pictures(1)})
+            call({"x": images(1)})
 
 
 def test_a_real_model_runs_like_the_runtime_itself(data_dir):
@@ -201,7 +201,7 @@ def test_a_real_model_runs_like_the_runtime_itself(data_dir):
 
 def test_running_leaves_the_arithmetic_of_the_caller_alone(session):
     # a runtime may switch subnormal numbers off for the whole thread that calls it
-    session.run({"x": pictures(1)})
+    session.run({"x": images(1)})
     assert np.float32(1e-40) * np.float32(0.5) != 0
 
 
@@ -220,16 +220,16 @@ def test_an_input_of_fixed_axes_serves_every_batch(tmp_path):
     with session_of(two_inputs("n", [6]), tmp_path, max_batch=4) as session:
         more = np.arange(6, dtype=np.float32)
         for count in (1, 3):
-            x = pictures(count)
+            x = images(count)
             assert np.array_equal(session.run({"x": x, "more": more})["y"], x + more)
         with pytest.raises(EngineError, match="'more' has shape 5"):
-            session.run({"x": pictures(1), "more": more[:5]})
+            session.run({"x": images(1), "more": more[:5]})
 
 
 @pytest.mark.parametrize("batch", ["n", 2])
 def test_batched_inputs_are_cut_and_padded_alike(tmp_path, batch):
     with session_of(two_inputs(batch, [batch, 1, 1, 1]), tmp_path, max_batch=3) as session:
-        x = pictures(3)
+        x = images(3)
         more = np.arange(3, dtype=np.float32).reshape(3, 1, 1, 1)
         assert np.array_equal(session.run({"x": x, "more": more})["y"], x + more)
         with pytest.raises(EngineError, match="'more' has shape 2"):

@@ -63,8 +63,8 @@ def seen(scene_copy: Path) -> list[Seen]:
     for seed in SEEDS:
         scene = Scene(seed)
         for t in range(10, 10 + 10 * FRAMES_PER_SEED, 10):
-            picture, truths = scene.frame(t)
-            frame = Frame.from_array(picture, PixelFormat.RGB)
+            image, truths = scene.frame(t)
+            frame = Frame.from_array(image, PixelFormat.RGB)
             results.append(Seen(frame, truths, detector.process([frame])[0]))
     return results
 
@@ -226,8 +226,8 @@ def test_clip_is_ten_seconds_of_h264_and_shows_its_truth() -> None:
     assert len(frames) == len(document["images"]) == 250
     scene, first = Scene(document["info"]["seed"]), document["info"]["first_frame"]
     for i in (0, 130, 249):
-        picture, truths = scene.frame(first + i)
-        assert np.abs(picture.astype(int) - frames[i]).mean() < 8
+        image, truths = scene.frame(first + i)
+        assert np.abs(image.astype(int) - frames[i]).mean() < 8
         noted = [a for a in document["annotations"] if a["image_id"] == i + 1]
         assert [(a["track_id"], a["code"], tuple(a["bbox"])) for a in noted] == [
             (t.parcel, t.code, t.box) for t in truths
@@ -259,13 +259,13 @@ def test_parser_turns_cells_into_boxes() -> None:
     ],
 )
 @pytest.mark.slow
-def test_training_scales_pictures_as_the_config_does(box: tuple[int, int, int, int]) -> None:
+def test_training_scales_images_as_the_config_does(box: tuple[int, int, int, int]) -> None:
     config = ModelConfig.load(FOLDER / "config_infer_primary.txt")
     config = config.with_overrides(maintain_aspect_ratio=False)
-    picture, _ = Scene(3).frame(40)
+    image, _ = Scene(3).frame(40)
     out = np.empty((3, 192, 320), np.float32)
     prepare = Preprocessor.from_config(config, 320, 192, 3)
-    prepare(Frame.from_array(picture, PixelFormat.RGB), out, Rect(*box))
-    trained_on = resample(picture, box, 320, 192).astype(np.float32).transpose(2, 0, 1)
+    prepare(Frame.from_array(image, PixelFormat.RGB), out, Rect(*box))
+    trained_on = resample(image, box, 320, 192).astype(np.float32).transpose(2, 0, 1)
     inner = np.abs(out * 255 - trained_on)[:, 2:-2, 2:-2]
     assert inner.max() <= 1.01

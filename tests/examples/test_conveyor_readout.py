@@ -79,13 +79,13 @@ class Video:
         return max(said, key=lambda code: said[code]) if said else None
 
 
-def pictures(seed: int, truths: list[list[Truth]]) -> Iterator[npt.NDArray[np.uint8]]:
+def images(seed: int, truths: list[list[Truth]]) -> Iterator[npt.NDArray[np.uint8]]:
     """Render a video while it is asked for; what is true of its frames goes into `truths`."""
     scene = Scene(seed)
     for t in range(FIRST, FIRST + FRAMES):
-        picture, seen = scene.frame(t)
+        image, seen = scene.frame(t)
         truths.append(seen)
-        yield picture
+        yield image
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def videos(tmp_path_factory: pytest.TempPathFactory) -> list[Video]:
     shutil.copytree(FOLDER, folder, ignore=shutil.ignore_patterns("*.engine*"))
     truths: list[list[list[Truth]]] = [[] for _ in SEEDS]
     sources = [
-        ArraySource(pictures(seed, truths[i]), fps=FPS, format="rgb", name=f"seed {seed}")
+        ArraySource(images(seed, truths[i]), fps=FPS, format="rgb", name=f"seed {seed}")
         for i, seed in enumerate(SEEDS)
     ]
     results = [Video() for _ in SEEDS]

@@ -24,10 +24,10 @@ def test_equal_seeds_give_equal_frames_and_truths_in_any_order() -> None:
     first, second = Scene(41), Scene(41)
     forward = [first.frame(t) for t in (0, 60, 140)]
     backward = [second.frame(t) for t in (140, 60, 0)][::-1]
-    for (picture, truths), (again, truths_again) in zip(forward, backward, strict=True):
-        assert picture.shape == (HEIGHT, WIDTH, 3)
-        assert picture.dtype == np.uint8
-        assert np.array_equal(picture, again)
+    for (image, truths), (again, truths_again) in zip(forward, backward, strict=True):
+        assert image.shape == (HEIGHT, WIDTH, 3)
+        assert image.dtype == np.uint8
+        assert np.array_equal(image, again)
         assert truths == truths_again
 
 
@@ -53,7 +53,7 @@ def test_boxes_are_tight_around_the_pixels_a_parcel_owns(scene: Scene) -> None:
 def test_a_parcel_is_where_its_truth_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """Taking one parcel out of the scene changes the pixels it owns, and few others."""
     scene, t = Scene(9), 100
-    picture, truths = scene.frame(t)
+    image, truths = scene.frame(t)
     owners = scene.owners(t)
     placed = scene._placed(t)
     for truth in truths:
@@ -62,11 +62,11 @@ def test_a_parcel_is_where_its_truth_says(monkeypatch: pytest.MonkeyPatch) -> No
         rest = [p for p in placed if p.parcel.number != truth.parcel]
         monkeypatch.setattr(scene, "_placed", lambda t, rest=rest: rest)
         without, _ = scene.frame(t)
-        changed = np.abs(picture.astype(int) - without).max(axis=2) > 6
+        changed = np.abs(image.astype(int) - without).max(axis=2) > 6
         mine = owners == truth.parcel
         assert changed[mine].mean() > 0.93, truth.label
         # Beyond its own pixels and the lens blur there is only its shadow, which never brightens.
-        brighter = (picture.astype(int) - without).max(axis=2) > 6
+        brighter = (image.astype(int) - without).max(axis=2) > 6
         left, top, width, height = (int(v) for v in truth.box)
         brighter[max(top - 2, 0) : top + height + 2, max(left - 2, 0) : left + width + 2] = False
         assert not brighter.any(), truth.label
@@ -113,10 +113,10 @@ def test_parcels_move_with_the_belt(scene: Scene) -> None:
 
 
 def test_characters_are_dark_ink_on_a_light_label(scene: Scene) -> None:
-    picture, truths = scene.frame(100)
+    image, truths = scene.frame(100)
     readable = [truth for truth in truths if truth.readable]
     assert readable
     for truth in readable:
         for x, y, w, h in truth.characters:
-            ink = picture[int(y) : int(y + h), int(x) : int(x + w)].mean(axis=2)
+            ink = image[int(y) : int(y + h), int(x) : int(x + w)].mean(axis=2)
             assert np.percentile(ink, 90) - np.percentile(ink, 10) > 50

@@ -72,11 +72,11 @@ def test_ten_lines_in_a_notebook(
     assert all(not c.get("outputs") for c in notebook["cells"])
     names: dict[str, Any] = {}
     results = [shown(cell, names) for cell in cells]
-    report, meta, picture = results[:3]
+    report, meta, image = results[:3]
     assert "<table>" in report._repr_html_()  # type: ignore[attr-defined]
     assert "60 frames" in repr(report)
     assert "<table>" in meta._repr_html_()  # type: ignore[attr-defined]
-    assert picture._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
+    assert image._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
     said = capsys.readouterr().out.splitlines()
     assert len(said) > len(names["meta"].objects) > 3
     assert all(line.split()[0].isdigit() for line in said[: len(names["meta"].objects)])
@@ -149,7 +149,7 @@ def test_own_frames(examples: Path) -> None:
     said = done.stdout.splitlines()
     assert "7 objects" in said[0]
     assert said[1].split() == ["7"] * 10
-    assert "picture 0: Objects(" in said[2]
+    assert "image 0: Objects(" in said[2]
     assert re.match(r"RunReport\(\d+ frames of belt", said[-1])
 
 
@@ -234,10 +234,10 @@ def test_a_network_layer_by_layer(examples: Path) -> None:
     handle = registry.load_library(folder / "yolo_layers.py")
     try:
         plan = Plan.load(folder / "model_b2_gpu0_fp32.engine")
-        picture = np.random.default_rng(0).random((2, 3, 96, 160), np.float32)
+        image = np.random.default_rng(0).random((2, 3, 96, 160), np.float32)
         with plan.open_session() as ours, other.open_session() as theirs:
-            rows = ours.run({"data": picture})["boxes"]
-            raw = theirs.run({theirs.inputs[0].name: picture})
+            rows = ours.run({"data": image})["boxes"]
+            raw = theirs.run({theirs.inputs[0].name: image})
         ours_sorted = np.sort((rows[:, :, 4:5] * rows[:, :, 5:]).max(2), 1)
         (table,) = raw.values()  # box, score, class
         np.testing.assert_allclose(ours_sorted, np.sort(table[:, :, 4], 1), atol=1e-4)

@@ -22,7 +22,7 @@ from ocr_parsers import (
     regions,
 )
 from PIL import Image, ImageDraw, ImageFont
-from read_picture import lines, orientation, read, text
+from read_image import lines, orientation, read, text
 
 from headrace import FrameMeta, Inferencer, Layer, NetworkInfo, ObjectMeta, open_source
 from headrace.meta import ClassifierParams, DetectionParams
@@ -51,15 +51,15 @@ def written(
     paper: object = PAPER,
     ink: object = INK,
 ) -> Image.Image:
-    """A picture with these lines."""
-    picture = Image.new("RGB", size, paper)  # type: ignore[arg-type]
+    """An image with these lines."""
+    image = Image.new("RGB", size, paper)  # type: ignore[arg-type]
     for said, (points, left, top, turned) in page.items():
         font = ImageFont.load_default(points * scale)
         _, _, right, bottom = font.getbbox(said)
         line = Image.new("RGB", (int(right) + 16, int(bottom) + 16), paper)  # type: ignore[arg-type]
         ImageDraw.Draw(line).text((8, 8), said, fill=ink, font=font)  # type: ignore[arg-type]
-        picture.paste(line.rotate(180 if turned else 0), (int(left * scale), int(top * scale)))
-    return picture
+        image.paste(line.rotate(180 if turned else 0), (int(left * scale), int(top * scale)))
+    return image
 
 
 @pytest.fixture(scope="module")
@@ -129,20 +129,20 @@ def test_long_lines_go_to_the_wider_reader(found: FrameMeta) -> None:
 
 
 @pytest.mark.slow
-def test_pictures_of_other_sizes_and_colours(folder: Path) -> None:
-    """One run over a large, a small and a dark picture; each frame has a size of its own."""
-    sign: Lines = {"Headrace reads": (40, 20, 20, False), "pictures": (30, 40, 110, True)}
-    pictures = folder / "signs"
-    pictures.mkdir()
-    written(sign, (1800, 1100), scale=2.5).save(pictures / "1_large.png")
-    written(sign, (301, 199)).save(pictures / "2_small.png")
-    written(sign, (640, 480), paper=(30, 60, 40), ink=(255, 255, 220)).save(pictures / "3_dark.png")
-    for meta in read(folder, [pictures]):
+def test_images_of_other_sizes_and_colours(folder: Path) -> None:
+    """One run over a large, a small and a dark image; each frame has a size of its own."""
+    sign: Lines = {"Headrace reads": (40, 20, 20, False), "images": (30, 40, 110, True)}
+    images = folder / "signs"
+    images.mkdir()
+    written(sign, (1800, 1100), scale=2.5).save(images / "1_large.png")
+    written(sign, (301, 199)).save(images / "2_small.png")
+    written(sign, (640, 480), paper=(30, 60, 40), ink=(255, 255, 220)).save(images / "3_dark.png")
+    for meta in read(folder, [images]):
         assert [text(o) for o in lines(meta)] == list(sign), meta.source
 
 
 @pytest.mark.slow
-def test_the_command_line_reads_a_picture(folder: Path, found: FrameMeta) -> None:
+def test_the_command_line_reads_an_image(folder: Path, found: FrameMeta) -> None:
     upright = {said: place for said, place in PAGE.items() if not place[3]}
     written(upright, (960, 640)).save(folder / "upright.png")
     command = "run det.txt cls.txt rec.txt rec_long.txt upright.png -q -o out.jsonl -o out.png"
@@ -161,7 +161,7 @@ def test_the_command_line_reads_a_picture(folder: Path, found: FrameMeta) -> Non
     assert Image.open(folder / "out.png").size == (960, 640)
 
 
-def test_an_empty_picture_has_no_lines(folder: Path) -> None:
+def test_an_empty_image_has_no_lines(folder: Path) -> None:
     Image.new("RGB", (320, 240), PAPER).save(folder / "empty.png")
     with (
         Inferencer.from_config(folder / "det.txt") as model,
@@ -213,7 +213,7 @@ def _flooded(likely: np.ndarray) -> list[tuple[float, ...]]:
     return found
 
 
-def test_a_box_grows_and_stays_in_the_picture() -> None:
+def test_a_box_grows_and_stays_in_the_image() -> None:
     likely = np.zeros((1, 64, 128), np.float32)
     likely[0, 20:30, 40:80] = 0.9  # grows by 10 * 40 * 2 / (2 * 50) = 8
     likely[0, 60:64, 0:100] = 0.8

@@ -111,7 +111,7 @@ def test_every_box_agrees(config: Path, data_dir: Path, frames: int, least: int)
 
 @pytest.mark.slow
 def test_nvinfer_says_what_modern_avoids(config: Path, data_dir: Path) -> None:
-    """Boxes that leave the picture are moved or dropped by the rules of the original."""
+    """Boxes that leave the image are moved or dropped by the rules of the original."""
     video = data_dir / "videos" / "car-detection.mp4"
     report = headrace.open_pipeline(config, sources=video, limit=120).run()
     (model,) = report.models

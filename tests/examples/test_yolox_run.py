@@ -92,21 +92,21 @@ def test_boxes_agree_with_an_independent_evaluation(
     """OpenCV decodes and scales, ONNX Runtime runs, the grid is decoded by its definition."""
     session = onnxruntime.InferenceSession(str(folder / "yolox_nano.onnx"))
     capture = cv2.VideoCapture(str(data_dir / "videos" / "car-detection.mp4"))
-    pictures = {}
+    images = {}
     for i in range(max(WANTED) + 1):
-        ok, picture = capture.read()
+        ok, image = capture.read()
         assert ok
-        pictures[i] = picture
+        images[i] = image
     for frame, meta in zip(frames[:-1], python_results, strict=False):
-        best = _strongest_box(session, pictures[frame.frame])
+        best = _strongest_box(session, images[frame.frame])
         thing = max(meta.objects, key=lambda o: o.confidence)
         assert _iou(best, np.array([thing.left, thing.top, thing.width, thing.height])) > 0.9
 
 
-def _strongest_box(session: Any, picture: Any) -> np.ndarray[Any, Any]:
-    scale = 416 / picture.shape[1]
+def _strongest_box(session: Any, image: Any) -> np.ndarray[Any, Any]:
+    scale = 416 / image.shape[1]
     canvas = np.zeros((416, 416, 3), np.uint8)
-    small = cv2.resize(picture, (416, int(picture.shape[0] * scale)))
+    small = cv2.resize(image, (416, int(image.shape[0] * scale)))
     canvas[: small.shape[0]] = small
     rows = session.run(None, {"images": canvas.transpose(2, 0, 1)[None].astype(np.float32)})[0][0]
     score = rows[:, 4] * rows[:, 5:].max(1)

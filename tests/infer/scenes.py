@@ -21,7 +21,7 @@ Patch = tuple[str, tuple[int, int, int, int]]
 Config = Callable[..., Path]
 
 
-def picture(
+def image(
     patches: Sequence[Patch],
     *,
     number: int = 0,
@@ -49,7 +49,7 @@ def batch_of(
 ) -> Batch:
     """One frame of each source with its patches as objects of a detector."""
     batch = Batch.of(
-        [picture(p, number=number, source=i) for i, p in enumerate(scenes)], buffer=number
+        [image(p, number=number, source=i) for i, p in enumerate(scenes)], buffer=number
     )
     for meta, patches in zip(batch.metas, scenes, strict=True):
         boxes = np.array([box for _, box in patches], np.float32).reshape(-1, 4)
@@ -98,7 +98,7 @@ def ran(model: Inferencer, batch: Batch) -> int:
 def looked_at(model: Inferencer, frames: int = 1) -> InferenceLosses:
     """The losses of a model after frames of 64x64 pixels."""
     for number in range(frames):
-        model.process([picture([], number=number, size=(64, 64))])
+        model.process([image([], number=number, size=(64, 64))])
     return model.losses
 
 

@@ -11,8 +11,8 @@ from headrace.meta import InputTensor, Roi
 
 
 def frames(*ids: tuple[int, int]) -> list[Frame]:
-    picture = np.zeros((4, 6, 3), np.uint8)
-    return [Frame.from_array(picture, frame=n, source=f"s{i}", source_id=i) for i, n in ids]
+    image = np.zeros((4, 6, 3), np.uint8)
+    return [Frame.from_array(image, frame=n, source=f"s{i}", source_id=i) for i, n in ids]
 
 
 def test_a_batch_of_frames_has_metadata_of_each() -> None:

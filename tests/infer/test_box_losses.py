@@ -28,7 +28,7 @@ ROWS = [
 
 
 def write_rows(path: Path, rows: list[tuple[float, ...]]) -> Path:
-    """A model that gives these rows for every picture, and many that are empty."""
+    """A model that gives these rows for every image, and many that are empty."""
     table = np.zeros((1, 100, 7), np.float32)
     table[0, : len(rows)] = rows
     nodes = [

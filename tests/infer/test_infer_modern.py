@@ -1,4 +1,4 @@
-"""The profile `modern`: pictures against FFmpeg and OpenCV, bit by bit; boxes at edges."""
+"""The profile `modern`: images against FFmpeg and OpenCV, bit by bit; boxes at edges."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def scaled(pre: Preprocessor, frame: Frame, crop: Rect | None = None) -> Any:
     """The item as bytes, (h, w, 3)."""
     out = pre.empty(1)
     pre(frame, out[0], crop)
-    picture = out[0].transpose(1, 2, 0)
-    assert (picture == np.round(picture)).all()
-    return picture.astype(np.uint8)
+    image = out[0].transpose(1, 2, 0)
+    assert (image == np.round(image)).all()
+    return image.astype(np.uint8)
 
 
 def letterboxed(bgr: Any, width: int, height: int, *, centred: bool) -> Any:
@@ -79,7 +79,7 @@ def test_arrays_are_scaled_with_opencvs_bits(
 
 
 @pytest.mark.parametrize("net", [(416, 416), (300, 500), (96, 64), (1000, 400)])
-def test_stretched_and_grey_pictures_too(net: tuple[int, int]) -> None:
+def test_stretched_and_grey_images_too(net: tuple[int, int]) -> None:
     bgr = RNG.integers(0, 256, (181, 333, 3), dtype=np.uint8)
     ours = scaled(modern(*net, maintain_aspect_ratio=False), as_frame(bgr, "bgr"))
     np.testing.assert_array_equal(ours, cv2.resize(bgr, net, interpolation=cv2.INTER_LINEAR))
@@ -96,11 +96,11 @@ def test_stretched_and_grey_pictures_too(net: tuple[int, int]) -> None:
 def test_video_is_converted_with_ffmpegs_bits(size: tuple[int, int], color: ColorSpace) -> None:
     frame = yuv_frame(*size, PixelFormat.I420, color)
     if color is ColorSpace.BT601:  # what a decoder's frame is without further words
-        picture = av.VideoFrame(*size, "yuv420p")
-        for plane, array in zip(picture.planes, frame.planes, strict=True):
+        image = av.VideoFrame(*size, "yuv420p")
+        for plane, array in zip(image.planes, frame.planes, strict=True):
             rows = np.ndarray((array.shape[0], plane.line_size), np.uint8, buffer=plane)
             rows[:, : array.shape[1]] = array
-        bgr = picture.to_ndarray(format="bgr24")
+        bgr = image.to_ndarray(format="bgr24")
     else:
         bgr = frame.to_bgr()
     for net in ((160, 160), (416, 256)):
@@ -108,7 +108,7 @@ def test_video_is_converted_with_ffmpegs_bits(size: tuple[int, int], color: Colo
         np.testing.assert_array_equal(ours, letterboxed(bgr, *net, centred=False))
 
 
-def test_other_layouts_of_the_same_picture_give_the_same() -> None:
+def test_other_layouts_of_the_same_image_give_the_same() -> None:
     frame = yuv_frame(322, 182, PixelFormat.I420)
     luma, u, v = frame.planes
     twin = Frame((luma, np.stack([u, v], 2)), PixelFormat.NV12, 322, 182)

@@ -18,9 +18,9 @@ Config = Callable[..., Path]
 
 
 def red(level: int, width: int = 64, height: int = 64, number: int = 0) -> Frame:
-    picture = np.zeros((height, width, 3), np.uint8)
-    picture[..., 0] = level
-    return Frame.from_array(picture, PixelFormat.RGB, frame=number, source="test")
+    image = np.zeros((height, width, 3), np.uint8)
+    image[..., 0] = level
+    return Frame.from_array(image, PixelFormat.RGB, frame=number, source="test")
 
 
 def test_scores_boxes_and_labels_reach_the_frame(mean_config: Config) -> None:
@@ -40,7 +40,7 @@ def test_letterboxed_boxes_map_back_through_the_padding(mean_config: Config) -> 
     (thing,) = meta.objects
     # 128x64 fits as 32x16 with 8 rows of padding above: (8, 8, 16, 16) - (0, 8), times 4.
     assert (thing.left, thing.top, thing.width, thing.height) == (32, 0, 64, 64)
-    # Half of the picture is padding, byte 0.
+    # Half of the image is padding, byte 0.
     assert thing.confidence == pytest.approx(0.5, abs=1e-5)
 
 

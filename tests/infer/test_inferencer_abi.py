@@ -11,7 +11,7 @@ import pytest
 
 from headrace.custom import include_dir
 from headrace.infer.inferencer import Inferencer
-from tests.infer.scenes import picture
+from tests.infer.scenes import image
 
 Config = Callable[..., Path]
 
@@ -52,6 +52,6 @@ def test_both_layouts_by_config_and_by_detection(mean_config: Config, size: int,
         [compiler, *options, "parse.cpp", "-o", "libparse.so"], cwd=config.parent, check=True
     )
     with Inferencer.from_config(config) as model:
-        (meta,) = model.process([picture([], size=(32, 32))])
+        (meta,) = model.process([image([], size=(32, 32))])
     found = [(o.left, o.top, o.width, o.height, o.confidence) for o in meta.objects]
     assert found == [(2, 4, 6, 8, 0.5), (10, 4, 6, 8, 0.75)]

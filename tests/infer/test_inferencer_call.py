@@ -1,4 +1,4 @@
-"""A model called with a picture, and exchanged while it is there."""
+"""A model called with an image, and exchanged while it is there."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Config = Callable[..., Path]
 
 
 def red(value: int) -> np.ndarray:  # type: ignore[type-arg]
-    picture = np.zeros((48, 64, 3), np.uint8)
-    picture[..., 0] = value
-    return picture
+    image = np.zeros((48, 64, 3), np.uint8)
+    image[..., 0] = value
+    return image
 
 
 def test_arrays_frames_and_files_give_the_same(mean_config: Config, tmp_path: Path) -> None:
@@ -40,9 +40,9 @@ def test_arrays_frames_and_files_give_the_same(mean_config: Config, tmp_path: Pa
         assert meta.objects[0].rect == (16, 12, 32, 24)
 
 
-def test_a_video_says_that_one_picture_of_it_is_taken(mean_config: Config, tmp_path: Path) -> None:
+def test_a_video_says_that_one_image_of_it_is_taken(mean_config: Config, tmp_path: Path) -> None:
     clip = write_clip(tmp_path / "c.mp4", 12)
-    warned = pytest.warns(headrace.HeadraceWarning, match="holds 12 pictures")
+    warned = pytest.warns(headrace.HeadraceWarning, match="holds 12 images")
     with headrace.Inferencer.from_config(mean_config()) as model, warned as told:
         meta = model(clip)
     assert meta.frame == 0
@@ -55,12 +55,12 @@ def test_metadata_of_another_kind_is_refused(mean_config: Config) -> None:
         meta = model(red(51))
         wrong: list[tuple[object, object]] = [(red(51), 5), (red(51), [meta])]
         wrong += [([red(51)], meta), ([red(51)], 5), ([red(51)], [5])]
-        for picture, given in wrong:
-            with pytest.raises(EngineError, match="expected the FrameMeta of the picture"):
-                model(picture, given)  # type: ignore[call-overload]
+        for image, given in wrong:
+            with pytest.raises(EngineError, match="expected the FrameMeta of the image"):
+                model(image, given)  # type: ignore[call-overload]
 
 
-def test_keys_of_streams_skip_no_picture(mean_config: Config) -> None:
+def test_keys_of_streams_skip_no_image(mean_config: Config) -> None:
     config = mean_config(interval=3, stabilize_buffer_count=2)
     with headrace.Inferencer.from_config(config) as model:
         assert [len(model(red(200), format="rgb").objects) for _ in range(5)] == [1] * 5
@@ -80,7 +80,7 @@ def test_a_secondary_model_works_on_what_was_found(mean_config: Config) -> None:
 
 
 @pytest.mark.parametrize(
-    ("picture", "words"),
+    ("image", "words"),
     [
         (np.zeros((3, 48, 64), np.uint8), "transpose"),
         (np.zeros((48, 64, 3)), "astype"),
@@ -88,18 +88,18 @@ def test_a_secondary_model_works_on_what_was_found(mean_config: Config) -> None:
         ("gone.png", "no such file"),
     ],
 )
-def test_what_is_no_picture_is_refused(mean_config: Config, picture: object, words: str) -> None:
+def test_what_is_no_image_is_refused(mean_config: Config, image: object, words: str) -> None:
     with (
         headrace.Inferencer.from_config(mean_config()) as model,
         pytest.raises(MediaError, match=words),
     ):
-        model(picture)  # type: ignore[arg-type]
+        model(image)  # type: ignore[arg-type]
 
 
-def test_of_a_list_the_refused_picture_is_named(mean_config: Config) -> None:
+def test_of_a_list_the_refused_image_is_named(mean_config: Config) -> None:
     with (
         headrace.Inferencer.from_config(mean_config(batch_size=2)) as model,
-        pytest.raises(MediaError, match="picture, item 3: NoneType is not an array"),
+        pytest.raises(MediaError, match="image, item 3: NoneType is not an array"),
     ):
         model([red(51), red(51), red(51), None])  # type: ignore[list-item]
 
@@ -128,14 +128,14 @@ def test_a_model_is_exchanged_in_a_running_pipeline(mean_config: Config, tmp_pat
     half = tmp_path / "half.txt"
     half.write_text(config.read_text().replace("0.00392156862745098", "0.00196078431372549"))
 
-    def pictures():  # type: ignore[no-untyped-def]
+    def images():  # type: ignore[no-untyped-def]
         deadline = time.monotonic() + 30
         while not done and time.monotonic() < deadline:
             time.sleep(0.002)
             yield red(255)
 
     done: list[bool] = []
-    source = headrace.ArraySource(pictures(), format="rgb")
+    source = headrace.ArraySource(images(), format="rgb")
     pipeline = headrace.open_pipeline(config, sources=source)
     seen = []
     for frame, meta in pipeline:
@@ -150,15 +150,15 @@ def test_a_model_is_exchanged_in_a_running_pipeline(mean_config: Config, tmp_pat
     assert pipeline.report.frames == len(seen)
 
 
-def test_a_list_is_a_batch_of_pictures(mean_config: Config, tmp_path: Path) -> None:
+def test_a_list_is_a_batch_of_images(mean_config: Config, tmp_path: Path) -> None:
     Image.fromarray(red(51)).save(tmp_path / "red.png")
     small = np.zeros((10, 20, 3), np.uint8)
-    pictures = [red(102), tmp_path / "red.png", small, str(tmp_path / "red.png"), red(204)]
+    images = [red(102), tmp_path / "red.png", small, str(tmp_path / "red.png"), red(204)]
     sizes: list[int] = []
     with headrace.Inferencer.from_config(mean_config(interval=3), batch_size=2) as model:
         model.on_raw_output = lambda raw: sizes.append(len(next(iter(raw.outputs.values()))))
-        metas = model(pictures, format="rgb")
-        alone = [model(picture, format="rgb") for picture in pictures]
+        metas = model(images, format="rgb")
+        alone = [model(image, format="rgb") for image in images]
         assert model(()) == []
     assert sizes[:3] == [2, 2, 1]
     assert [(m.width, m.height) for m in metas] == [(64, 48)] * 2 + [(20, 10)] + [(64, 48)] * 2
@@ -175,19 +175,17 @@ def test_a_list_for_a_secondary_model_comes_with_what_was_found(mean_config: Con
         headrace.Inferencer.from_config(config, batch_size=2) as first,
         headrace.Inferencer.from_config(config, process_mode=2, unique_id=2) as second,
     ):
-        pictures = [red(51), red(102), red(204)]
-        metas = first(pictures, format="rgb")
-        assert all(
-            a is b for a, b in zip(second(pictures, metas, format="rgb"), metas, strict=True)
-        )
+        images = [red(51), red(102), red(204)]
+        metas = first(images, format="rgb")
+        assert all(a is b for a, b in zip(second(images, metas, format="rgb"), metas, strict=True))
         assert [[o.component_id for o in m.objects] for m in metas] == [[1, 2]] * 3
-        with pytest.raises(EngineError, match="3 pictures and 2 metas"):
-            second(pictures, metas[:2])
+        with pytest.raises(EngineError, match="3 images and 2 metas"):
+            second(images, metas[:2])
         with pytest.raises(EngineError, match="meta = detector"):
-            second(pictures)
+            second(images)
 
 
-def test_one_of_a_list_that_is_no_picture_is_refused(mean_config: Config) -> None:
+def test_one_of_a_list_that_is_no_image_is_refused(mean_config: Config) -> None:
     with (
         headrace.Inferencer.from_config(mean_config()) as model,
         pytest.raises(MediaError, match=r"gone\.png"),

@@ -1,4 +1,4 @@
-"""Inputs beside the picture, filled once by a custom library: Python and C++."""
+"""Inputs beside the image, filled once by a custom library: Python and C++."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.custom import include_dir
 from headrace.errors import CustomLibraryError
 from headrace.infer.inferencer import Inferencer
 from tests.infer.models import node, write_config, write_model
-from tests.infer.scenes import picture
+from tests.infer.scenes import image
 
 PYTHON = """
 calls = []
@@ -45,7 +45,7 @@ extern "C" bool NvDsInferInitializeInputLayers(
 
 
 def sized_model(folder: Path, library: str | None, **keys: object) -> Path:
-    """out (n, 2) = size (n, 2) * gain (1) + mean of the picture."""
+    """out (n, 2) = size (n, 2) * gain (1) + mean of the image."""
     nodes = [
         node("ReduceMean", ["image"], ["mean"], axes=[1, 2, 3], keepdims=0),
         node("Unsqueeze", ["mean", "axis"], ["column"]),
@@ -71,11 +71,11 @@ def sized_model(folder: Path, library: str | None, **keys: object) -> Path:
 
 
 def outputs(config: Path) -> list[list[float]]:
-    """Of three runs of 1, 3 and 2 pictures of plain 60."""
+    """Of three runs of 1, 3 and 2 images of plain 60."""
     found = []
     with Inferencer.from_config(config) as model:
         for count in (1, 3, 2):
-            metas = model.process([picture([], source=i) for i in range(count)])
+            metas = model.process([image([], source=i) for i in range(count)])
             found += [m.tensors[0]["out"].tolist() for m in metas]
     return found
 

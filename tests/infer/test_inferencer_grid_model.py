@@ -57,14 +57,14 @@ def config(tmp_path: Path) -> Path:
 
 
 def test_the_grid_parser_is_used_and_its_boxes_reach_the_frame(config: Path) -> None:
-    picture = np.zeros((128, 128, 3), np.uint8)
-    picture[32:64, 64:96, 0] = 255  # cell row 1, column 2 of the network input
+    image = np.zeros((128, 128, 3), np.uint8)
+    image[32:64, 64:96, 0] = 255  # cell row 1, column 2 of the network input
     with Inferencer.from_config(config) as model:
         assert model.parser.source == "built-in coverage/bbox grid"
         found, nothing = model.process(
             [
-                Frame.from_array(picture, PixelFormat.RGB),
-                Frame.from_array(np.zeros_like(picture), PixelFormat.RGB),
+                Frame.from_array(image, PixelFormat.RGB),
+                Frame.from_array(np.zeros_like(image), PixelFormat.RGB),
             ]
         )
     (thing,) = found.objects

@@ -16,7 +16,7 @@ from headrace.media import open_sink
 from headrace.media.draw import Painter
 from headrace.meta import Detections, Space
 from headrace.pipeline.track import open_tracker
-from tests.infer.scenes import classifier, picture
+from tests.infer.scenes import classifier, image
 
 Config = Callable[..., Path]
 
@@ -69,7 +69,7 @@ def chain(mean_config: Config) -> Iterator[list[Inferencer]]:
 
 
 def batch(boxes: np.ndarray, number: int) -> Batch:
-    made = Batch.of([picture([], number=number)], buffer=number)
+    made = Batch.of([image([], number=number)], buffer=number)
     count = len(boxes)
     found = Detections.unchecked(
         boxes.copy(), np.ones(count, np.float32), np.zeros(count, np.int32), space=Space.FRAME
@@ -141,7 +141,7 @@ def test_five_thousand_objects_through_a_chain_keep_their_parents(
     objects = made.metas[0].objects
     assert [m.inferred_items for m in chain] == [5000, 10_000, 5000]
     assert objects.parents.tolist() == [-1] * 5000 + list(range(5000))
-    # the picture is grey: a child has half the size of its parent, and both have a colour
+    # the image is grey: a child has half the size of its parent, and both have a colour
     np.testing.assert_allclose(objects.rects[5000:, 2:], boxes[:, 2:] / 2, atol=1)
     assert [len(objects.classifiers[i]) for i in (0, 4999, 5000, 9999)] == [1, 1, 2, 2]
     assert {m.component_id for m in objects.classifiers[7000]} == {2, 4}

@@ -148,7 +148,7 @@ def test_parsers_of_other_types(mean_config: Config) -> None:
 
 
 def bare(folder: Path, *shape: int) -> Path:
-    """A model of one output (1, *shape) that grows with the picture's mean."""
+    """A model of one output (1, *shape) that grows with the image's mean."""
     values = np.random.default_rng(0).random((1, *shape)).astype(np.float32)
     graph = helper.make_graph(
         [
@@ -187,8 +187,8 @@ def test_a_function_reads_a_bare_model(tmp_path: Path, shape: tuple[int, ...]) -
     with headrace.Inferencer.from_config(path, parser=corner, **keys) as model:
         assert one(model).confidence == pytest.approx(0.9)
         assert not [n for n in model.notices if "is not called" in n.sentence]
-    pictures = headrace.ArraySource([GRAY] * 2)
+    images = headrace.ArraySource([GRAY] * 2)
     pipeline = headrace.open_pipeline(
-        path, sources=pictures, parser=lambda *given: corner(*given), **keys
+        path, sources=images, parser=lambda *given: corner(*given), **keys
     )
     assert [len(meta.objects) for _, meta in pipeline] == [1, 1]

@@ -19,7 +19,7 @@ from headrace.infer.run_options import RunOptions
 from headrace.media import ArraySource
 from headrace.meta import FrameMeta, InputTensor, Roi
 from headrace.pipeline import Pipeline
-from tests.infer.scenes import picture
+from tests.infer.scenes import image
 
 Config = Callable[..., Path]
 
@@ -57,7 +57,7 @@ def test_a_warm_up_that_fails_is_told_only(mean_config: Config) -> None:
     assert "batch of 2 failed: cold" in told.sentence
     record = Record()
     with Inferencer(model, record) as inferencer:
-        assert inferencer.process([picture([])])[0].inferred
+        assert inferencer.process([image([])])[0].inferred
 
 
 @pytest.mark.parametrize("interval", [0, 1])
@@ -74,7 +74,7 @@ def test_the_first_buffers_never_come_out_of_a_pipeline(mean_config: Config, int
 
 def test_frames_of_one_buffer_are_dropped_together(mean_config: Config) -> None:
     with Inferencer.from_config(mean_config(stabilize_buffer_count=1, batch_size=4)) as model:
-        frames = [picture([], number=i // 2, source=i % 2) for i in range(4)]
+        frames = [image([], number=i // 2, source=i % 2) for i in range(4)]
         batch = Batch.of(frames)
         batch.buffers[:] = [0, 0, 1, 1]
         model.process(batch)
@@ -85,7 +85,7 @@ def test_frames_of_one_buffer_are_dropped_together(mean_config: Config) -> None:
 def test_plain_frames_are_a_buffer_each_time(mean_config: Config) -> None:
     config = mean_config(stabilize_buffer_count=2, interval=1)
     with Inferencer.from_config(config) as model:
-        metas = [model.process([picture([], number=i)]) for i in range(6)]
+        metas = [model.process([image([], number=i)]) for i in range(6)]
     assert [[m.inferred for m in found] for found in metas] == [
         [],
         [],
@@ -98,7 +98,7 @@ def test_plain_frames_are_a_buffer_each_time(mean_config: Config) -> None:
 
 def test_tensors_of_dropped_frames_are_dropped_too(mean_config: Config) -> None:
     config = mean_config(stabilize_buffer_count=1, input_tensor_from_meta=1)
-    frames = [picture([], number=i) for i in range(2)]
+    frames = [image([], number=i) for i in range(2)]
     batch = Batch.of(frames)
     batch.buffers[:] = [0, 1]
     for place, level in enumerate((0.25, 0.75)):
@@ -112,11 +112,11 @@ def test_tensors_of_dropped_frames_are_dropped_too(mean_config: Config) -> None:
 
 
 def test_an_inferencer_starts_the_count_again_with_each_pipeline(mean_config: Config) -> None:
-    picture_ = np.full((32, 32, 3), 255, np.uint8)
+    image_ = np.full((32, 32, 3), 255, np.uint8)
     metas: list[FrameMeta] = []
     with Inferencer.from_config(mean_config(interval=2)) as model:
         for _ in range(2):
-            Pipeline([ArraySource([picture_] * 2)], [model], on_result=metas.append).run()
+            Pipeline([ArraySource([image_] * 2)], [model], on_result=metas.append).run()
     assert [m.inferred for m in metas] == [True, False, True, False]
 
 
@@ -126,6 +126,6 @@ def test_the_interval_can_change_while_running(mean_config: Config) -> None:
         for number in range(8):
             if number == 5:
                 model.interval = 0
-            (meta,) = model.process([picture([], number=number)])
+            (meta,) = model.process([image([], number=number)])
             inferred.append(meta.inferred)
     assert inferred == [True, False, False, False, True, True, True, True]

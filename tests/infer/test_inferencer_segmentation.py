@@ -9,14 +9,14 @@ import pytest
 
 from headrace.infer.inferencer import Inferencer
 from tests.infer.models import node, write_config, write_model
-from tests.infer.scenes import COLORS, Patch, batch_of, picture
+from tests.infer.scenes import COLORS, Patch, batch_of, image
 
 SIZE = 16
 LABELS = "red\ngreen\nblue\n"
 
 
 def softmax_model(folder: Path, *, interleaved: bool = False, stride: int = 1) -> None:
-    """Which of red, green, blue a pixel is: the softmax of the picture itself, one class each."""
+    """Which of red, green, blue a pixel is: the softmax of the image itself, one class each."""
     nodes = [node("Softmax", ["image"], ["p"], axis=1)]
     size = SIZE // stride
     last, shape = "p", ["n", 3, size, size]
@@ -53,7 +53,7 @@ def test_a_class_for_every_pixel(tmp_path: Path, interleaved: bool) -> None:
     softmax_model(tmp_path, interleaved=interleaved)
     config = semantic(tmp_path, segmentation_output_order=int(interleaved))
     with Inferencer.from_config(config) as model:
-        (meta,) = model.process([picture(HALVES, size=(64, 64))])
+        (meta,) = model.process([image(HALVES, size=(64, 64))])
     (found,) = meta.segmentations
     expected = np.full((SIZE, SIZE), -1)
     expected[:, :8] = 0
@@ -67,11 +67,11 @@ def test_a_class_for_every_pixel(tmp_path: Path, interleaved: bool) -> None:
     assert len(meta.objects) == 0
 
 
-def test_a_letterboxed_picture_fills_a_region_of_the_map(tmp_path: Path) -> None:
+def test_a_letterboxed_image_fills_a_region_of_the_map(tmp_path: Path) -> None:
     softmax_model(tmp_path)
     config = semantic(tmp_path, maintain_aspect_ratio=1, symmetric_padding=1)
     with Inferencer.from_config(config) as model:
-        (meta,) = model.process([picture([("green", (0, 0, 64, 32))], size=(64, 32))])
+        (meta,) = model.process([image([("green", (0, 0, 64, 32))], size=(64, 32))])
     (found,) = meta.segmentations
     assert found.region == (0, 4, 16, 8)
     inside = found.class_map[4:12]
@@ -83,7 +83,7 @@ def test_an_output_smaller_than_the_input(tmp_path: Path) -> None:
     softmax_model(tmp_path, stride=4)
     with Inferencer.from_config(semantic(tmp_path, segmentation_threshold=0.9)) as model:
         for number in range(2):
-            (meta,) = model.process([picture(HALVES, size=(64, 64), number=number)])
+            (meta,) = model.process([image(HALVES, size=(64, 64), number=number)])
         said = [n for n in model.notices if "size of the output" in n.sentence]
     (found,) = meta.segmentations
     assert found.class_map.tolist() == [[0, 0, 2, 2]] * 3 + [[0, 0, -1, -1]]
@@ -106,7 +106,7 @@ def test_objects_have_maps_of_their_crops(tmp_path: Path) -> None:
 def test_a_wrong_number_of_classes_costs_results_only(tmp_path: Path) -> None:
     softmax_model(tmp_path)
     with Inferencer.from_config(semantic(tmp_path, num_detected_classes=4)) as model:
-        metas = model.process([picture(HALVES), picture([])])
+        metas = model.process([image(HALVES), image([])])
         assert model.failed_items == 2
         assert sum("3 classes, num-detected-classes=4" in n.sentence for n in model.notices) == 1
     assert [m.segmentations for m in metas] == [[], []]
@@ -171,7 +171,7 @@ def test_instances_carry_masks_of_their_boxes(tmp_path: Path) -> None:
     instance_model(tmp_path)
     config = instances(tmp_path, output_instance_mask=1)
     with Inferencer.from_config(config) as model:
-        (meta,) = model.process([picture(SHAPE, size=(64, 64))])
+        (meta,) = model.process([image(SHAPE, size=(64, 64))])
     assert [(o.left, o.top, o.width, o.height) for o in meta.objects] == [
         (0, 0, 32, 64),
         (32, 16, 32, 32),
@@ -193,7 +193,7 @@ def test_instances_carry_masks_of_their_boxes(tmp_path: Path) -> None:
 def test_masks_come_only_when_asked_for(tmp_path: Path) -> None:
     instance_model(tmp_path)
     with Inferencer.from_config(instances(tmp_path)) as model:
-        (meta,) = model.process([picture(SHAPE, size=(64, 64))])
+        (meta,) = model.process([image(SHAPE, size=(64, 64))])
     assert [o.mask for o in meta.objects] == [None, None]
     assert [o.style.border_color for o in meta.objects] == [(1.0, 0.0, 0.0, 1.0)] * 2
 
@@ -202,7 +202,7 @@ def test_thresholds_and_topk_of_instances(tmp_path: Path) -> None:
     instance_model(tmp_path)
     text = "[class-attrs-all]\npre-cluster-threshold=0.5\n"
     with Inferencer.from_config(instances(tmp_path, text, output_instance_mask=1)) as model:
-        (meta,) = model.process([picture(SHAPE[:1], size=(64, 64))])
+        (meta,) = model.process([image(SHAPE[:1], size=(64, 64))])
     assert [o.left for o in meta.objects] == [0]
     assert meta.objects[0].mask is not None
     assert COLORS["red"] == (255, 0, 0)
@@ -213,6 +213,6 @@ def test_an_object_that_is_cut_keeps_its_whole_mask(tmp_path: Path) -> None:
     text = "[class-attrs-all]\nroi-bottom-offset=24\n"
     config = instances(tmp_path, text, output_instance_mask=1, crop_objects_to_roi_boundary=1)
     with Inferencer.from_config(config) as model:
-        (meta,) = model.process([picture(SHAPE, size=(64, 64))])
+        (meta,) = model.process([image(SHAPE, size=(64, 64))])
     assert [o.height for o in meta.objects] == [40, 24]
     assert [o.mask.shape for o in meta.objects if o.mask is not None] == [(4, 2), (4, 2)]

@@ -13,7 +13,7 @@ from headrace.infer.batch import Batch
 from headrace.infer.inferencer import Inferencer
 from headrace.meta import InputTensor, Roi
 from tests.infer.models import node, write_config, write_model
-from tests.infer.scenes import batch_of, classifier, picture
+from tests.infer.scenes import batch_of, classifier, image
 
 Config = Callable[..., Path]
 
@@ -26,7 +26,7 @@ def planes(*levels: float) -> np.ndarray:
 
 
 def two_frames() -> Batch:
-    return Batch.of([picture([], source=i, size=(160, 120)) for i in range(2)])
+    return Batch.of([image([], source=i, size=(160, 120)) for i in range(2)])
 
 
 def test_boxes_come_back_through_the_region_and_its_padding(mean_config: Config) -> None:

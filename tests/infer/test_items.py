@@ -11,7 +11,7 @@ import pytest
 from headrace.infer.batch import Batch
 from headrace.infer.inferencer import Inferencer
 from headrace.meta import UNTRACKED_OBJECT_ID
-from tests.infer.scenes import Config, batch_of, classifier, picture, ran, texts
+from tests.infer.scenes import Config, batch_of, classifier, image, ran, texts
 
 RED, GREEN = ("red", (10, 10, 40, 40)), ("green", (60, 10, 40, 40))
 BLUE = ("blue", (10, 60, 40, 40))
@@ -238,7 +238,7 @@ def test_no_memory_for_outputs_drops_the_batch_only(mean_config: Config) -> None
 def test_a_primary_classifier_adds_an_object_as_large_as_the_frame(mean_config: Config) -> None:
     config = classifier(mean_config, process_mode=1)
     with Inferencer.from_config(config) as model:
-        metas = model.process([picture([("red", (0, 0, 160, 120))]), picture([])])
+        metas = model.process([image([("red", (0, 0, 160, 120))]), image([])])
     (whole,) = metas[0].objects
     assert (whole.left, whole.top, whole.width, whole.height) == (0, 0, 160, 120)
     assert (whole.class_id, whole.object_id) == (-1, UNTRACKED_OBJECT_ID)
@@ -273,7 +273,7 @@ def test_what_came_out_of_each_step_is_counted(mean_config: Config) -> None:
         assert model.results == {"labelled": 1}
     with Inferencer.from_config(mean_config(filter_out_class_ids="0")) as model:
         whole = (0, 0, 160, 120)
-        model.process([picture([("red", whole)]), picture([("dark", whole)])])
+        model.process([image([("red", whole)]), image([("dark", whole)])])
         assert model.results == {"parsed": 2, "clustered": 1, "attached": 0}
 
 
@@ -286,7 +286,7 @@ def seventh(layers, network, params):
 """,
     )
     with Inferencer.from_config(config) as model:
-        (meta, _) = model.process([picture([]), picture([])])
+        (meta, _) = model.process([image([]), image([])])
         said = [n.sentence for n in model.notices if "num-detected-classes=1" in n.sentence]
     assert len(meta.objects) == 1
     assert len(said) == 1

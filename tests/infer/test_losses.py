@@ -13,7 +13,7 @@ from headrace.infer.batch import Batch
 from headrace.infer.inferencer import Inferencer
 from headrace.infer.tally import ItemTally
 from headrace.meta import InputTensor, Roi
-from tests.infer.scenes import batch_of, classifier, looked_at, picture, ran, write_identity
+from tests.infer.scenes import batch_of, classifier, image, looked_at, ran, write_identity
 
 Config = Callable[..., Path]
 PATCHES = [("red", (10, 10, 40, 80)), ("green", (60, 10, 20, 30))]
@@ -126,7 +126,7 @@ def test_tensors_instead_of_objects_are_told(mean_config: Config) -> None:
 
 
 def test_tensors_that_never_came(mean_config: Config) -> None:
-    batch = Batch.of([picture([], size=(160, 120))])
+    batch = Batch.of([image([], size=(160, 120))])
     batch.tensors.append(
         InputTensor("image", np.ones((1, 3, 32, 32), np.float32), [Roi(0, 0, 0, 32, 32)], [4])
     )

@@ -155,7 +155,7 @@ def test_rgb_nearest_copies_bytes():
 
 
 @pytest.mark.parametrize("color", list(ColorSpace))
-def test_a_grey_picture_is_the_same_grey_for_every_model(color):
+def test_a_grey_image_is_the_same_grey_for_every_model(color):
     luma = np.tile(np.arange(256, dtype=np.uint8), (4, 1))
     neutral = np.full((2, 128), 128, np.uint8)
     yuv = Frame((luma, neutral, neutral), PixelFormat.I420, 256, 4, color)
@@ -258,12 +258,12 @@ def test_rows_of_a_batch():
 
 def test_flat_index_of_a_value():
     """NCHW is i·CHW + c·HW + y·W + x, NHWC i·CHW + (y·W + x)·C + c."""
-    picture = np.zeros((4, 6, 3), np.uint8)
-    picture[2, 5, 1] = 9
+    image = np.zeros((4, 6, 3), np.uint8)
+    image[2, 5, 1] = 9
     for order, index in ((TensorOrder.NCHW, 185), (TensorOrder.NHWC, 196)):
         pre = Preprocessor(6, 4, order=order)
         batch = np.zeros((3, *pre.shape), np.float32)
-        pre(Frame.from_array(picture, PixelFormat.RGB), batch[2])
+        pre(Frame.from_array(image, PixelFormat.RGB), batch[2])
         assert np.flatnonzero(batch).tolist() == [index]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from headrace.infer.inferencer import Inferencer
-from tests.infer.scenes import batch_of, classifier, picture
+from tests.infer.scenes import batch_of, classifier, image
 
 Config = Callable[..., Path]
 RED, GREEN = ("red", (10, 10, 40, 40)), ("green", (60, 10, 40, 40))
@@ -20,7 +20,7 @@ RED, GREEN = ("red", (10, 10, 40, 40)), ("green", (60, 10, 40, 40))
 def test_frames_carry_their_own_row(mean_config: Config) -> None:
     config = mean_config(output_tensor_meta=1, batch_size=2, maintain_aspect_ratio=1)
     with Inferencer.from_config(config) as model:
-        frames = [picture([(c, (0, 0, 160, 120))]) for c in ("red", "green", "blue")]
+        frames = [image([(c, (0, 0, 160, 120))]) for c in ("red", "green", "blue")]
         metas = model.process(frames)
     found = [meta.tensors[0] for meta in metas]
     rows = np.stack([t["mean"] for t in found])
@@ -38,7 +38,7 @@ def test_frames_carry_their_own_row(mean_config: Config) -> None:
 
 def test_results_come_before_tensors_and_both_are_there(mean_config: Config) -> None:
     with Inferencer.from_config(mean_config(output_tensor_meta=1)) as model:
-        (meta,) = model.process([picture([("red", (0, 0, 160, 120))])])
+        (meta,) = model.process([image([("red", (0, 0, 160, 120))])])
     assert len(meta.objects) == len(meta.tensors) == 1
 
 
@@ -76,7 +76,7 @@ def test_an_asynchronous_classifier_attaches_none(mean_config: Config) -> None:
 def test_outputs_live_as_long_as_somebody_holds_them(mean_config: Config) -> None:
     config = mean_config(output_tensor_meta=1, tensor_meta_pool_size=2)
     with Inferencer.from_config(config) as model:
-        held = [model.process([picture([], number=i)])[0].tensors[0] for i in range(20)]
+        held = [model.process([image([], number=i)])[0].tensors[0] for i in range(20)]
         assert len({t.address("mean") for t in held}) == 20
         value = float(held[0]["mean"][0])
         gone = weakref.ref(held[0].batch["mean"])

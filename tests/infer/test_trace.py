@@ -19,7 +19,7 @@ from headrace.infer.steps import RunSteps
 from headrace.infer.trace import FrameTrace, item_trace, trace_frame
 from headrace.meta import Detections, InputTensor, Roi
 from headrace.meta.detections import overlaps
-from tests.infer.scenes import batch_of, classifier, picture
+from tests.infer.scenes import batch_of, classifier, image
 from tests.infer.test_box_losses import ROWS, detector, own_parser
 from tests.infer.test_inferencer_segmentation import HALVES, instance_model, instances
 
@@ -28,7 +28,7 @@ PATCHES = [("red", (10, 10, 40, 80)), ("green", (60, 10, 20, 30))]
 
 
 def traced(model: Inferencer) -> FrameTrace:
-    return trace_frame(model, picture([], size=(64, 64)))
+    return trace_frame(model, image([], size=(64, 64)))
 
 
 def only(trace: FrameTrace) -> Candidates:
@@ -39,7 +39,7 @@ def only(trace: FrameTrace) -> Candidates:
 
 def test_a_trace_finds_the_objects_of_a_run(tmp_path: Path) -> None:
     with detector(tmp_path) as model:
-        plain = model(picture([], size=(64, 64)))
+        plain = model(image([], size=(64, 64)))
         trace = traced(model)
         assert model.runs.on_steps is None
         (item,) = trace.items
@@ -164,7 +164,7 @@ def test_a_run_that_nobody_traces_keeps_no_steps(
             model.runs, "show_steps", lambda run, out, steps, model: seen.append(steps)
         )
         seen: list[Any] = []
-        model(picture([], size=(64, 64)))
+        model(image([], size=(64, 64)))
     assert seen == [None]
 
 
@@ -214,7 +214,7 @@ def test_merged_candidates_are_of_their_object(tmp_path: Path) -> None:
 
 def test_regions_that_the_caller_prepared_are_traced_in_a_run(mean_config: Config) -> None:
     """A run with a callback traces the same as `trace_frame`, without a second run."""
-    batch = Batch.of([picture([], size=(160, 120))])
+    batch = Batch.of([image([], size=(160, 120))])
     roi = Roi(0, 50.75, 20, 64, 32, 0.5, 0.5, 0, 8)
     tensor = np.full((1, 3, 32, 32), 0.75, np.float32)
     batch.tensors.append(InputTensor("image", tensor, [roi], [1]))
@@ -235,8 +235,8 @@ def test_regions_that_the_caller_prepared_are_traced_in_a_run(mean_config: Confi
 def test_instances_and_their_masks_are_traced(tmp_path: Path) -> None:
     instance_model(tmp_path)
     with Inferencer.from_config(instances(tmp_path, output_instance_mask=1)) as model:
-        plain = model(picture(HALVES, size=(64, 64)))
-        trace = trace_frame(model, picture(HALVES, size=(64, 64)))
+        plain = model(image(HALVES, size=(64, 64)))
+        trace = trace_frame(model, image(HALVES, size=(64, 64)))
     assert len(trace.meta.objects) == len(plain.objects) > 0
     assert trace.meta.objects.masks is not None
     found = only(trace)

@@ -1,4 +1,4 @@
-"""Another model in place of the running one, while pictures flow."""
+"""Another model in place of the running one, while images flow."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from headrace.media import ArraySource
 from headrace.meta import FrameMeta, InputTensor, Roi
 from headrace.pipeline import Pipeline
 from tests.infer.models import node, write_config, write_model
-from tests.infer.scenes import Batch, batch_of, classifier, picture, ran, texts
+from tests.infer.scenes import Batch, batch_of, classifier, image, ran, texts
 
 Config = Callable[..., Path]
 
 
 def gain_model(folder: Path, gain: float, *, size: int = 16, batch: int = 2) -> Path:
-    """A config of network-type 100 whose output is the picture's mean times `gain`."""
+    """A config of network-type 100 whose output is the image's mean times `gain`."""
     folder.mkdir()
     nodes = [
         node("ReduceMean", ["image"], ["mean"], axes=[1, 2, 3], keepdims=0),
@@ -124,7 +124,7 @@ def test_what_does_not_fit_keeps_the_old_model(tmp_path: Path, spoil: str) -> No
             updater.update(config=path)
         assert updater.wait(20)
         session = model.session
-        (meta,) = model.process([picture([])])
+        (meta,) = model.process([image([])])
         assert model.session is session
         (warning,) = [n for n in model.notices if "was not updated" in n.sentence]
     assert float(meta.tensors[0]["out"].item()) == pytest.approx(60)
@@ -150,7 +150,7 @@ def test_one_update_at_a_time(tmp_path: Path) -> None:
         updater.update(config=config)
         assert updater.wait(20)
         assert "Trying to update model too frequently" in str(updater.errors[0])
-        model.process([picture([])])
+        model.process([image([])])
         updater.update(config=config)
         assert updater.wait(20)
         assert len(updater.errors) == 1
@@ -170,7 +170,7 @@ def test_a_crash_while_loading_is_told_too(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.setattr("headrace.infer.update.Model.load", crash)
         updater.update(config=config)
         assert updater.wait(20)
-        assert float(model.process([picture([])])[0].tensors[0]["out"].item()) == pytest.approx(60)
+        assert float(model.process([image([])])[0].tensors[0]["out"].item()) == pytest.approx(60)
     assert told.calls == [(1, config)]
     assert "two models do not fit" in str(updater.errors[0])
 
@@ -193,11 +193,11 @@ def test_tracked_objects_are_forgotten(mean_config: Config) -> None:
 def test_what_is_under_way_finishes_with_the_old_model(tmp_path: Path) -> None:
     first, second = gain_model(tmp_path / "a", 1), gain_model(tmp_path / "b", 2)
     with Inferencer.from_config(first, threads=1) as model:
-        old = model.begin(Batch.of([picture([], number=0)]))
+        old = model.begin(Batch.of([image([], number=0)]))
         updater = ModelUpdater(model)
         updater.update(config=second)
         assert updater.wait(20)
-        new = model.begin(Batch.of([picture([], number=1)], buffer=1))
+        new = model.begin(Batch.of([image([], number=1)], buffer=1))
         for pending in (old, new):
             model.complete(pending)
         values = [float(p.batch.metas[0].tensors[0]["out"].item()) for p in (old, new)]
@@ -232,13 +232,13 @@ def test_every_session_is_closed(tmp_path: Path) -> None:
         updater = ModelUpdater(model)
         model.session.run = failing  # type: ignore[method-assign]
         with pytest.raises(EngineError, match="Failed to dequeue"):
-            model.process([picture([])])
+            model.process([image([])])
         for _ in range(2):
             updater.update(config=config)
             assert updater.wait(20)
             sessions.append(model._models.waiting.session)  # type: ignore[union-attr]
             if len(sessions) == 2:
-                model.process([picture([])])
+                model.process([image([])])
     for session in sessions:
         if session.run is not failing:
             with pytest.raises(EngineError, match="closed"):
@@ -256,7 +256,7 @@ def test_models_that_take_tensors_of_the_caller(mean_config: Config) -> None:
     with Inferencer.from_config(config) as model:
         updater = ModelUpdater(model)
         for number in range(2):
-            batch = Batch.of([picture([], number=number)])
+            batch = Batch.of([image([], number=number)])
             data = np.full((1, 3, 32, 32), 0.5, np.float32)
             batch.tensors.append(InputTensor("image", data, [Roi(0, 0, 0, 32, 32)], [1]))
             model.process(batch)
@@ -273,7 +273,7 @@ def test_keys_of_the_element_are_not_read_again(tmp_path: Path) -> None:
         updater = ModelUpdater(model)
         updater.update(config=second)
         assert updater.wait(20)
-        metas = [model.process([picture([], number=i)])[0] for i in range(3)]
+        metas = [model.process([image([], number=i)])[0] for i in range(3)]
         assert model.interval == 0
     values = [float(m.tensors[0]["out"].item()) for m in metas]
     assert values == [pytest.approx(120)] * 3

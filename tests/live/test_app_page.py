@@ -96,7 +96,7 @@ def test_watching(browser: Any, running: tuple[Any, str]) -> None:
     assert texts(browser, "#chosen h3") == [name]
     assert "confidence" in texts(browser, "#chosen dl")[0]
     browser.execute_script(
-        """const c = document.getElementById("picture"), b = c.getBoundingClientRect();
+        """const c = document.getElementById("image"), b = c.getBoundingClientRect();
         c.dispatchEvent(new MouseEvent("click",
           {clientX: b.left + b.width / 2, clientY: b.bottom - 3, bubbles: true}));"""
     )
@@ -146,7 +146,7 @@ def test_a_narrow_page(browser: Any, running: tuple[Any, str]) -> None:
         )
         assert browser.execute_script(seen)
         browser.execute_script(
-            """const c = document.getElementById("picture"), b = c.getBoundingClientRect();
+            """const c = document.getElementById("image"), b = c.getBoundingClientRect();
             c.dispatchEvent(new MouseEvent("click",
               {clientX: b.left + b.width / 2, clientY: b.bottom - 3, bubbles: true}));"""
         )
@@ -158,7 +158,7 @@ def test_a_narrow_page(browser: Any, running: tuple[Any, str]) -> None:
 
 
 def test_full_screen(browser: Any, running: tuple[Any, str]) -> None:
-    """The button shows the picture alone on the whole screen; Escape leads back to the page."""
+    """The button shows the image alone on the whole screen; Escape leads back to the page."""
     element = "return document.fullscreenElement && document.fullscreenElement.tagName"
     browser.get(running[1])
     wait_until(lambda: texts(browser, ".tile"))
@@ -166,22 +166,22 @@ def test_full_screen(browser: Any, running: tuple[Any, str]) -> None:
     wait_until(lambda: texts(browser, "#objects button"))
     browser.find_element("id", "full").click()
     wait_until(lambda: browser.execute_script(element) == "FIGURE")
-    picture, screen = browser.execute_script(
-        """const b = document.getElementById("picture").getBoundingClientRect();
+    image, screen = browser.execute_script(
+        """const b = document.getElementById("image").getBoundingClientRect();
         return [[b.width, b.height], [innerWidth, innerHeight]];"""
     )
-    assert all(a <= b for a, b in zip(picture, screen, strict=True))
-    assert any(a > 0.9 * b for a, b in zip(picture, screen, strict=True))
-    assert picture[0] / picture[1] == pytest.approx(640 / 384, rel=0.01)
-    before = pixels(browser, "#picture")
-    wait_until(lambda: pixels(browser, "#picture") != before)
+    assert all(a <= b for a, b in zip(image, screen, strict=True))
+    assert any(a > 0.9 * b for a, b in zip(image, screen, strict=True))
+    assert image[0] / image[1] == pytest.approx(640 / 384, rel=0.01)
+    before = pixels(browser, "#image")
+    wait_until(lambda: pixels(browser, "#image") != before)
     browser.find_element("tag name", "body").send_keys("\ue00c")  # Escape
     wait_until(lambda: browser.execute_script(element) is None)
     assert browser.find_element("id", "one").get_attribute("hidden") is None
 
 
 def test_more_sources_than_one_answer_holds(browser: Any, tmp_path: Path) -> None:
-    """Videos that are over do not keep pictures of those that run away."""
+    """Videos that are over do not keep images of those that run away."""
     view = LiveView()
     pipeline = headrace.Pipeline([], lambda _: time.sleep(0.05), [view], keep_open=True)
     server = LiveServer(pipeline, view, Address(port=0))
@@ -298,7 +298,7 @@ def test_latency_of_eight_sources(browser: Any, monkeypatch: pytest.MonkeyPatch)
         camera.kill()
     waits = sorted(at - decoded[source, frame] for source, frame, at in drawn if frame > 8)
     median, late = waits[len(waits) // 2], waits[int(len(waits) * 0.95)]
-    print(f"{len(waits)} pictures: median {1000 * median:.0f} ms, 95 % {1000 * late:.0f} ms")
+    print(f"{len(waits)} images: median {1000 * median:.0f} ms, 95 % {1000 * late:.0f} ms")
     assert {source for source, *_ in drawn} == set(range(8))
     if os.getloadavg()[0] < 1.5 * (os.cpu_count() or 1):  # a busy machine tells nothing
         assert median < 0.3

@@ -38,9 +38,9 @@ def test_workers_that_die_are_counted(
     library = compile_parser(tmp_path / "dies.cpp", "-O0")
     text = CONFIG.replace("mean_parser.py", str(library)).replace("name=parse", "name=Parse")
     (tmp_path / "pgie.txt").write_text(f"{text}custom-lib-guard=always\n")
-    pictures = [np.full((32, 32, 3), value, np.uint8) for value in (60, 255, 61, 255, 62)]
+    images = [np.full((32, 32, 3), value, np.uint8) for value in (60, 255, 61, 255, 62)]
     pipeline = headrace.open_pipeline(
-        tmp_path / "pgie.txt", sources=[headrace.ArraySource(pictures, name="cam")]
+        tmp_path / "pgie.txt", sources=[headrace.ArraySource(images, name="cam")]
     )
     name = f'headrace_worker_deaths_total{{library="{library}"}}'
 

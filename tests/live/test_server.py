@@ -1,4 +1,4 @@
-"""The page's server over real connections: pictures, state, explanations, strangers."""
+"""The page's server over real connections: images, state, explanations, strangers."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Client:
         assert status == 200, data
         return json.loads(data)
 
-    def pictures(self, seen: dict[int, int], width: int = 640) -> list[tuple[Any, Image.Image]]:
-        status, data, _ = self.ask("/api/pictures", {"seen": seen, "width": width})
+    def images(self, seen: dict[int, int], width: int = 640) -> list[tuple[Any, Image.Image]]:
+        status, data, _ = self.ask("/api/images", {"seen": seen, "width": width})
         assert status == 200, data
         (length,) = struct.unpack(">I", data[:4])
         start, found = 4 + length, []
@@ -97,14 +97,14 @@ def client(scene: Path) -> Iterator[Client]:
     assert not running.is_alive()
 
 
-def test_pictures_objects_and_state(client: Client) -> None:
-    found = {head["source"]: (head, picture) for head, picture in client.pictures({0: 0, 1: 0})}
+def test_images_objects_and_state(client: Client) -> None:
+    found = {head["source"]: (head, image) for head, image in client.images({0: 0, 1: 0})}
     if len(found) < 2:  # the other came a moment later
         found |= {
-            h["source"]: (h, p) for h, p in client.pictures(dict.fromkeys({0, 1} - set(found), 0))
+            h["source"]: (h, p) for h, p in client.images(dict.fromkeys({0, 1} - set(found), 0))
         }
-    head, picture = found[0]
-    assert picture.size == (head["width"], head["height"]) == (640, 384)
+    head, image = found[0]
+    assert image.size == (head["width"], head["height"]) == (640, 384)
     assert {o["label"] for o in head["objects"]} <= {
         "box",
         "envelope",
@@ -114,9 +114,9 @@ def test_pictures_objects_and_state(client: Client) -> None:
         "drum",
     }
     left, top, _, height = head["objects"][0]["box"]
-    edge = np.asarray(picture)[round(top + height / 2), max(0, round(left) - 1) : round(left) + 3]
+    edge = np.asarray(image)[round(top + height / 2), max(0, round(left) - 1) : round(left) + 3]
     assert np.ptp(edge.astype(int), axis=0).max() > 60  # its border is drawn
-    ((small, thumbnail),) = client.pictures({0: 0}, width=300)
+    ((small, thumbnail),) = client.images({0: 0}, width=300)
     assert thumbnail.size == (320, 192)
     assert small["width"] == 640
     state = client.json("/api/state")
@@ -126,18 +126,18 @@ def test_pictures_objects_and_state(client: Client) -> None:
     assert state["stages"]["infer"] > 0
 
 
-def test_it_waits_for_the_next_picture(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    while client.pictures({0: 0, 1: 0})[0][0]["frame"] < 2:
+def test_it_waits_for_the_next_image(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    while client.images({0: 0, 1: 0})[0][0]["frame"] < 2:
         time.sleep(0.01)
-    (head, _), *_ = client.pictures({0: 0})
+    (head, _), *_ = client.images({0: 0})
     monkeypatch.setattr("headrace.live.app._WAIT_S", 0.4)
     start = time.monotonic()
-    assert client.pictures({0: head["number"]}) == []
+    assert client.images({0: head["number"]}) == []
     assert time.monotonic() - start >= 0.4
 
 
 def test_why_there_is_no_box(client: Client) -> None:
-    (head, _), *_ = client.pictures({0: 0})
+    (head, _), *_ = client.images({0: 0})
     wanted = {"source": 0, "number": head["number"], "x": 320, "y": 378}
     text = client.json("/api/explain", wanted)["text"]
     assert text.startswith(f"frame {head['frame']} of {SCENE}/conveyor.mp4\n")
@@ -147,7 +147,7 @@ def test_why_there_is_no_box(client: Client) -> None:
     assert client.ask("/api/explain", wanted | {"source": 7})[0] == 404
 
 
-@pytest.mark.parametrize("path", ["/api/pictures", "/api/explain"])
+@pytest.mark.parametrize("path", ["/api/images", "/api/explain"])
 @pytest.mark.parametrize(
     "body",
     [b"", b"[", b"[]", b"null", b"[" * 4000, b'{"seen": 3}', b'{"seen": {"a": 0}, "width": 1}',
@@ -226,7 +226,7 @@ def is_closed(link: socket.socket) -> bool:
 @pytest.mark.parametrize("end", [b"", b"Content-Length: 9\r\n\r\n{"])
 def test_half_open_connections_keep_nobody_out(quiet: Client, end: bytes) -> None:
     """The server holds 256: those that owe a request longest make room."""
-    begun = f"POST /api/pictures HTTP/1.1\r\nHost: {quiet.address.url[7:-1]}\r\n".encode()
+    begun = f"POST /api/images HTTP/1.1\r\nHost: {quiet.address.url[7:-1]}\r\n".encode()
     links = [link_to(quiet, begun + end) for _ in range(400)]
     fresh = Client(quiet.address)
     assert fresh.json("/api/state")["state"] == "new"
@@ -267,7 +267,7 @@ def test_the_end_of_an_answer_does_not_wait_for_its_begin() -> None:
     pipeline.close()
 
 
-def test_pictures_that_take_long_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_that_take_long_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first does not wait for the others, and the next is the one not seen for longest."""
     monkeypatch.setattr("headrace.live.app._DRAW_S", 0.0)
     view = LiveView()
@@ -278,7 +278,7 @@ def test_pictures_that_take_long_come_one_by_one(monkeypatch: pytest.MonkeyPatch
     pipeline.run()
     client, seen, order = Client(server.address), {0: 0, 1: 0, 2: 0}, []
     for _ in range(3):
-        ((head, _),) = client.pictures(seen)
+        ((head, _),) = client.images(seen)
         seen[head["source"]] = head["number"]
         order.append(head["source"])
     assert sorted(order) == [0, 1, 2]
@@ -352,13 +352,13 @@ def test_the_sink_does_no_work() -> None:
     kept = view.frame_of(0, 0)
     assert kept is not None
     assert kept[0] is frames[-1]
-    picture = view.picture(0, 320)
-    assert picture is not None
-    assert view.picture(0, 320) == picture
-    assert view.newer({0: picture.number}) == []
-    assert view.newer({0: picture.number - 1, 4: 0}) == [0]
+    image = view.image(0, 320)
+    assert image is not None
+    assert view.image(0, 320) == image
+    assert view.newer({0: image.number}) == []
+    assert view.newer({0: image.number - 1, 4: 0}) == [0]
     view.forget(0)
-    assert view.picture(0, 320) is None
+    assert view.image(0, 320) is None
 
 
 def test_frames_of_sources_that_are_over_are_given_up() -> None:
@@ -368,9 +368,9 @@ def test_frames_of_sources_that_are_over_are_given_up() -> None:
     for i in range(20):
         frame = Frame.from_array(pixels, PixelFormat.RGB, frame=0, source=f"s{i}", source_id=i)
         view.write(frame, headrace.FrameMeta(f"s{i}", i, 0, 0, 64, 48))
-        assert view.picture(i, 320) is not None
+        assert view.image(i, 320) is not None
         if i:  # the first one goes on
             view.end(i)
     there = [i for i in range(20) if view.frame_of(i, 0) is not None]
     assert there == [0, *range(12, 20)]
-    assert [i for i in range(20) if view.picture(i, 320)] == there
+    assert [i for i in range(20) if view.image(i, 320)] == there

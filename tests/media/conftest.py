@@ -44,11 +44,11 @@ def write_clip(
             stream.codec_context.colorspace, stream.codec_context.color_range = color
         for i in range(frames):
             gray = np.full((height, width), luma_of(i), np.uint8)
-            picture = av.VideoFrame.from_ndarray(gray, format="gray").reformat(format=pix_fmt)
+            image = av.VideoFrame.from_ndarray(gray, format="gray").reformat(format=pix_fmt)
             if pix_fmt == "yuv420p":
-                np.frombuffer(picture.planes[0], np.uint8)[:] = luma_of(i)  # exactly
-            picture.pts, picture.time_base = (pts[i] if pts else i * 40), Fraction(1, 1000)
-            out.mux(stream.encode(picture))
+                np.frombuffer(image.planes[0], np.uint8)[:] = luma_of(i)  # exactly
+            image.pts, image.time_base = (pts[i] if pts else i * 40), Fraction(1, 1000)
+            out.mux(stream.encode(image))
         out.mux(stream.encode(None))
     return path
 

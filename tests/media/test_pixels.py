@@ -1,4 +1,4 @@
-"""Conversions between frames, decoder pictures and RGB."""
+"""Conversions between frames, decoder images and RGB."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def test_run_lengths_are_those_of_coco(mask: Any) -> None:
 
 @settings(max_examples=examples(200))
 @given(mask=bool_masks, pad=st.tuples(*[st.integers(0, 70)] * 4))
-def test_a_mask_within_a_picture(mask: Any, pad: Any) -> None:
+def test_a_mask_within_an_image(mask: Any, pad: Any) -> None:
     left, top, right, bottom = pad
     h, w = mask.shape
     size = (top + h + bottom, left + w + right)
@@ -137,7 +137,7 @@ def test_a_mask_within_a_picture(mask: Any, pad: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [False, True])
-def test_large_pictures(value: bool) -> None:
+def test_large_images(value: bool) -> None:
     mask = np.full((1080, 1920), value)
     mask[500, 700:900] = not value
     counts = rle_encode(mask)
@@ -146,7 +146,7 @@ def test_large_pictures(value: bool) -> None:
     assert coco.decode({"size": [1080, 1920], "counts": counts}).sum() == mask.sum()
 
 
-def test_a_mask_outside_its_picture_is_refused() -> None:
+def test_a_mask_outside_its_image_is_refused() -> None:
     with pytest.raises(ValueError, match="not within 10x10"):
         rle_encode(np.ones((3, 3), bool), left=8, size=(10, 10))
 

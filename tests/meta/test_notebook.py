@@ -146,8 +146,8 @@ def test_supervision_gets_everything() -> None:
     assert found.mask[0, 2:22, 0:10].all()
     found.xyxy[:] = 0
     assert meta.objects.rects[0, 2] == 10
-    picture = np.zeros((48, 64, 3), np.uint8)
-    assert supervision.MaskAnnotator().annotate(picture, meta.to_supervision()).any()
+    image = np.zeros((48, 64, 3), np.uint8)
+    assert supervision.MaskAnnotator().annotate(image, meta.to_supervision()).any()
 
 
 def test_supervision_gets_keypoints() -> None:

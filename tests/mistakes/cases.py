@@ -2,13 +2,13 @@
 
 A folder with a `case.yml` is a case, wherever it comes from:
 
-    command: [run, config.txt, pictures, -o, out.jsonl]   # after `headrace`, run in this folder
+    command: [run, config.txt, images, -o, out.jsonl]   # after `headrace`, run in this folder
     expect:
       words: [net-scale-factor, 0..1|255]   # each in the first lines; | parts alternatives
       rule: input-range                     # the finding's name in `--json`
       exit: 3                               # the exit code
       quiet: true                           # nothing is wrong: no warning
-      boxes: expected.json                  # a list of [label, left, top, width, height] a picture
+      boxes: expected.json                  # a list of [label, left, top, width, height] an image
 
 The first lines are the first three that the run prints, without its `note:` lines, which tell what
 was decided. In those that count frames or objects, or name outputs, nothing is looked for.
@@ -53,7 +53,7 @@ class Setup:
     configs: Mapping[str, Keys]
     files: Files
     models: Sequence[str]
-    command: Sequence[str] = ("run", "config.txt", "pictures", "-o", "out.jsonl")
+    command: Sequence[str] = ("run", "config.txt", "images", "-o", "out.jsonl")
     boxes: bool = True
 
 
@@ -70,7 +70,7 @@ class Case:
         models: file name to the one of the store that lies there instead.
         command: instead of the set-up's.
         exit: the exit code, if it matters.
-        scene: the pictures.
+        scene: the images.
         kinds: classes that a right set-up still finds.
         waits: why Headrace does not name it yet; empty if it does.
     """
@@ -83,7 +83,7 @@ class Case:
     models: Mapping[str, str] = field(default_factory=dict)
     command: Sequence[str] = ()
     exit: int | None = None
-    scene: str = "pictures"
+    scene: str = "images"
     kinds: Sequence[int] = (0, 1, 2)
     waits: str = ""
 
@@ -92,7 +92,7 @@ class Case:
 
         Args:
             folder: a new one, for the case.
-            store: pictures, models and engines of all cases, from `fill`.
+            store: images, models and engines of all cases, from `fill`.
         """
         folder.mkdir(parents=True)
         configs = {name: dict(keys) for name, keys in self.setup.configs.items()}
@@ -107,7 +107,7 @@ class Case:
                 (folder / name).write_bytes(data)
         for name in {*self.setup.models, *self.models}:
             shutil.copyfile(store / self.models.get(name, name), folder / name)
-        (folder / "pictures").symlink_to(store / self.scene)
+        (folder / "images").symlink_to(store / self.scene)
         expect = {"words": list(self.words)} if self.words else {"quiet": True}
         if self.exit is not None:
             expect["exit"] = self.exit
@@ -219,12 +219,12 @@ def _same(box: list[Any], other: list[Any]) -> bool:
 
 
 def _misplaced(path: Path, wanted: list[list[list[Any]]]) -> list[str]:
-    """Pictures of the JSON Lines at `path` with other boxes than `wanted`."""
+    """Images of the JSON Lines at `path` with other boxes than `wanted`."""
     lines = path.read_text().splitlines()
-    found = [] if len(lines) == len(wanted) else [f"{len(lines)} pictures, not {len(wanted)}"]
+    found = [] if len(lines) == len(wanted) else [f"{len(lines)} images, not {len(wanted)}"]
     for number, (line, expected) in enumerate(zip(lines, wanted, strict=False)):
         boxes = [[o[key] for key in _BOX] for o in json.loads(line)["objects"]]
         missed = [e for e in expected if not any(_same(box, e) for box in boxes)]
         if missed or len(boxes) != len(expected):
-            found.append(f"picture {number} has {boxes} instead of {expected}")
+            found.append(f"image {number} has {boxes} instead of {expected}")
     return found

@@ -46,7 +46,7 @@ def _yaml(setup: Setup) -> str:
 
 CASES = [
     *(Case(name, setup) for name, setup in SETUPS.items()),
-    *(Case(f"yolov8-{scene}", YOLOV8, scene=scene) for scene in SCENES if scene != "pictures"),
+    *(Case(f"yolov8-{scene}", YOLOV8, scene=scene) for scene in SCENES if scene != "images"),
     Case("yolox-dark", YOLOX, scene="dark"),
     Case("yolox-crowd", YOLOX, scene="crowd"),
     Case("ssd-bright", SSD, scene="bright"),

@@ -148,7 +148,7 @@ PARSED = [
         "boxes[:, 2:] / 2", "boxes[:, 2:] / 2; boxes = boxes * 6")}),
     Case("own-parser-swaps-axes", OWN_PARSER, {}, ["outside"], {"my_parser.py": _edit(
         "boxes[:, 2:] / 2", "boxes[:, 2:] / 2; boxes = boxes[:, [1, 0, 3, 2]]")},
-        waits="most boxes stay in the picture"),
+        waits="most boxes stay in the image"),
     Case("own-parser-counts-from-1", OWN_PARSER, {}, ["class 3"], {"my_parser.py": _edit(
         "classes[keep]", "classes[keep] + 1")}),
     Case("own-parser-one-score", OWN_PARSER, {_THRESHOLD: 0.02}, ["score"], {"my_parser.py": _edit(
@@ -249,7 +249,7 @@ SECONDARIES = [
     Case("primary-as-secondary", YOLOV8, {"process-mode": 2}, ["process-mode"]),
     Case("secondary-first", SECONDARY, {},
          ["pgie.txt|sgie.txt|order|operate-on-gie-id"],
-         command=["run", "sgie.txt", "pgie.txt", "pictures", "-o", "out.jsonl"]),
+         command=["run", "sgie.txt", "pgie.txt", "images", "-o", "out.jsonl"]),
     Case("same-id-twice", SECONDARY, {"gie-unique-id": 1, "operate-on-gie-id": 1},
          ["gie-unique-id"]),
     Case("secondary-labels-in-lines", SECONDARY, {}, ["colors.txt", "';'"],
@@ -291,7 +291,7 @@ FILES = [
     Case("model-cut-short", YOLOV8, {"onnx-file": "cut.onnx"}, ["cut.onnx"],
          {"cut.onnx": b"\x08\x08\x12\x07pytorch:\xff\xff\x02"}, exit=4),
     Case("config-behind-source", YOLOV8, {}, ["config"],
-         command=["run", "pictures", "config.txt", "-o", "out.jsonl"], exit=2),
+         command=["run", "images", "config.txt", "-o", "out.jsonl"], exit=2),
     Case("source-lost", YOLOV8, {}, ["picturs"],
          command=["run", "config.txt", "picturs", "-o", "out.jsonl"], exit=6),
     Case("engine-of-another-model", YOLOV8, {"model-engine-file": "other.engine"},

@@ -94,8 +94,8 @@ def _colors(
         image: the input.
         scale: factor from the input's values to 0..1.
         bgr: blue comes first.
-        mean: the input's value where the picture is black, in units of 0..1.
-        norm: a BatchNormalization with the statistics of such pictures follows.
+        mean: the input's value where the image is black, in units of 0..1.
+        norm: a BatchNormalization with the statistics of such images follows.
     """
     mix = _f([[1, -0.5, -0.5], [-0.5, 1, -0.5], [-0.5, -0.5, 1]]) * 1.75
     if bgr:
@@ -285,7 +285,7 @@ def with_nms(path: Path) -> None:
     boxes = graph.add("Transpose", boxes, perm=[0, 2, 1])
     chosen = graph.add(
         "NonMaxSuppression", boxes, scores, np.array([20]), _f([0.45]), _f([0.25])
-    )  # rows of picture, class, box
+    )  # rows of image, class, box
     count = graph.add("Shape", chosen)
     count = graph.add("Gather", count, np.array([0]))
     room = np.concatenate([np.zeros((20, 2)), np.full((20, 1), ROWS - 1)], 1).astype(np.int64)
@@ -325,7 +325,7 @@ def classifier(path: Path) -> None:
     means, deviations = _f([0.485, 0.456, 0.406]), _f([0.229, 0.224, 0.225])
     identity = _f(np.eye(3)).reshape(3, 3, 1, 1) * 1
     image = graph.add("Conv", "input", identity)
-    # statistics of pictures that were normalised: about 0 and 1
+    # statistics of images that were normalised: about 0 and 1
     norm = [_f(deviations), _f(means), _f([0, 0, 0]), _f([1, 1, 1])]
     image = graph.add("BatchNormalization", image, *norm, epsilon=1e-6)
     pooled = graph.add("Flatten", graph.add("GlobalAveragePool", image))

@@ -1,4 +1,4 @@
-"""Pictures of painted squares, and what a right set-up finds in them."""
+"""Images of painted squares, and what a right set-up finds in them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COUNT = 12
 
 @dataclass(frozen=True, slots=True)
 class Square:
-    """A painted square: class and its corner in pixels of the picture."""
+    """A painted square: class and its corner in pixels of the image."""
 
     kind: int
     left: int
@@ -45,9 +45,9 @@ def _alike(number: int) -> tuple[Square, ...]:
     return tuple(Square(number % 3, s.left, s.top) for s in _crowd(number))
 
 
-# name -> the squares of a picture, brightness of the background, strength of the noise
+# name -> the squares of an image, brightness of the background, strength of the noise
 SCENES = {
-    "pictures": (_three, 105, 8),
+    "images": (_three, 105, 8),
     "dark": (_three, 12, 4),
     "bright": (_three, 225, 4),
     "noisy": (_three, 110, 20),
@@ -59,13 +59,13 @@ SCENES = {
 }
 
 
-def squares(number: int, scene: str = "pictures") -> tuple[Square, ...]:
-    """The squares of one picture of a scene."""
+def squares(number: int, scene: str = "images") -> tuple[Square, ...]:
+    """The squares of one image of a scene."""
     return SCENES[scene][0](number)
 
 
-def picture(number: int, scene: str = "pictures") -> npt.NDArray[np.uint8]:
-    """One picture (HEIGHT, WIDTH, 3) uint8 RGB: squares before a slope of grey, with noise."""
+def image(number: int, scene: str = "images") -> npt.NDArray[np.uint8]:
+    """One image (HEIGHT, WIDTH, 3) uint8 RGB: squares before a slope of grey, with noise."""
     _, level, noise = SCENES[scene]
     dice = np.random.default_rng(number)
     slope = np.linspace(level * 0.6, level * 1.3, WIDTH)[None, :, None]
@@ -83,5 +83,5 @@ def write_scenes(folder: Path, scenes: Iterable[str] = SCENES) -> None:
     for scene in scenes:
         (folder / scene).mkdir(parents=True)
         for number in range(COUNT):
-            made = Image.fromarray(picture(number, scene))
+            made = Image.fromarray(image(number, scene))
             made.save(folder / scene / f"{number:03}.png", compress_level=1)

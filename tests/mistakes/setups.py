@@ -65,7 +65,7 @@ CHANNELS_LAST = detector(
     "channels_last.onnx", "HeadraceParseYoloV8",
     network_input_order=1, infer_dims=f"3;{HEIGHT};{WIDTH}",
 )  # fmt: skip
-BARE = Setup({}, {}, ["yolov8.onnx"], ("run", "yolov8.onnx", "pictures", "-o", "out.jsonl"))
+BARE = Setup({}, {}, ["yolov8.onnx"], ("run", "yolov8.onnx", "images", "-o", "out.jsonl"))
 PARSER = '''\
 import numpy as np
 from headrace import Detections
@@ -105,7 +105,7 @@ SECONDARY = Setup(
     },
     {"labels.txt": LABELS, "colors.txt": "red;green;blue\n"},
     ["yolov8.onnx", "classifier.onnx"],
-    ("run", "pgie.txt", "sgie.txt", "pictures", "-o", "out.jsonl"),
+    ("run", "pgie.txt", "sgie.txt", "images", "-o", "out.jsonl"),
 )
 CLASSIFIER = Setup(
     {
@@ -140,6 +140,6 @@ SEGMENTER = Setup(
     },
     {},
     ["segmenter.onnx"],
-    ("run", "config.txt", "pictures", "-o", "masks:masks"),
+    ("run", "config.txt", "images", "-o", "masks:masks"),
     boxes=False,
 )

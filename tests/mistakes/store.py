@@ -18,7 +18,7 @@ _TINY = 1e-5  # a scale that leaves nothing of the tensors that decide
 
 
 def fill(store: Path) -> None:
-    """Write the pictures of every scene, every model, engines and a calibration table."""
+    """Write the images of every scene, every model, engines and a calibration table."""
     write_scenes(store)
     for name, write in MODELS.items():
         write(store / name)

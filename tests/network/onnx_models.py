@@ -14,7 +14,7 @@ FLOAT = TensorProto.FLOAT
 Shape = Sequence[int | str | None]
 
 
-def picture_model(
+def image_model(
     shape: Shape = ("batch", 3, 4, 6),
     *,
     elem_type: int = FLOAT,

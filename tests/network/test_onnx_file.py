@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 from headrace.errors import ModelError
 from headrace.network import Network, network_from_onnx
 from headrace.network.onnx_file import network_from_onnx_bytes
-from tests.network.onnx_models import FLOAT, model_of, picture_model, save
+from tests.network.onnx_models import FLOAT, image_model, model_of, save
 from tests.profiles import examples
 
 
@@ -25,7 +25,7 @@ def refused(path, *words):
 
 
 def test_inputs_and_outputs_in_the_models_order(tmp_path):
-    network = network_from_onnx(save(picture_model(), tmp_path / "m.onnx"))
+    network = network_from_onnx(save(image_model(), tmp_path / "m.onnx"))
     assert [str(s) for s in network.inputs] == ["x float32[batch, 3, 4, 6]"]
     assert [str(s) for s in network.outputs] == [
         "doubled float32[batch, 3, 4, 6]",
@@ -35,14 +35,14 @@ def test_inputs_and_outputs_in_the_models_order(tmp_path):
 
 
 def test_a_free_axis_without_a_name_is_none(tmp_path):
-    network = network_from_onnx(save(picture_model((None, 3, 4, 6)), tmp_path / "m.onnx"))
+    network = network_from_onnx(save(image_model((None, 3, 4, 6)), tmp_path / "m.onnx"))
     assert network.inputs[0].shape == (None, 3, 4, 6)
     assert "?, 3" in str(network.inputs[0])
 
 
 def test_axes_of_minus_one_are_free(tmp_path):
     """As Paddle's exporter writes them."""
-    model = picture_model((-1, 3, -1, 6))
+    model = image_model((-1, 3, -1, 6))
     model.graph.value_info.append(helper.make_tensor_value_info("xf", FLOAT, [-1, 3, -1, 6]))
     network = network_from_onnx(save(model, tmp_path / "m.onnx"))
     assert network.inputs[0].shape == (None, 3, None, 6)
@@ -53,7 +53,7 @@ def test_axes_of_minus_one_are_free(tmp_path):
 
 
 def test_initialisers_listed_as_inputs_are_taken_off(tmp_path):
-    model = picture_model(list_weight_as_input=True)
+    model = image_model(list_weight_as_input=True)
     model.ir_version = 3
     network = network_from_onnx(save(model, tmp_path / "m.onnx"))
     assert [s.name for s in network.inputs] == ["x"]
@@ -64,7 +64,7 @@ def test_initialisers_listed_as_inputs_are_taken_off(tmp_path):
 
 
 def test_summary_counts(tmp_path):
-    path = save(picture_model(), tmp_path / "m.onnx")
+    path = save(image_model(), tmp_path / "m.onnx")
     summary = network_from_onnx(path).summary()
     assert summary.parameters == 1
     assert summary.operators == {"Cast": 1, "Mul": 1, "ReduceMean": 1}
@@ -116,7 +116,7 @@ def test_functions_of_the_model_are_known(tmp_path):
 
 
 def test_a_missing_file_names_its_neighbours(tmp_path):
-    save(picture_model(), tmp_path / "near.onnx")
+    save(image_model(), tmp_path / "near.onnx")
     refused(tmp_path / "m.onnx", "No such file", "near.onnx")
     refused(tmp_path / "no" / "m.onnx", "does not exist")
 
@@ -170,29 +170,29 @@ def test_a_truncated_model_says_how_much_is_missing(data_dir, tmp_path):
 
 
 def test_no_outputs_and_no_inputs(tmp_path):
-    model = picture_model()
+    model = image_model()
     del model.graph.output[:]
     refused(save(model, tmp_path / "m.onnx"), "no outputs")
-    model = picture_model()
+    model = image_model()
     del model.graph.input[:]
     refused(save(model, tmp_path / "m.onnx"), "no inputs")
 
 
 @pytest.mark.parametrize("opset", [0, 999])
 def test_an_unsupported_opset_is_named(tmp_path, opset):
-    model = picture_model()
+    model = image_model()
     model.opset_import[0].version = opset
     refused(save(model, tmp_path / "m.onnx"), f"opset {opset}", str(onnx.defs.onnx_opset_version()))
 
 
 def test_a_model_without_opset_is_refused(tmp_path):
-    model = picture_model()
+    model = image_model()
     del model.opset_import[:]
     refused(save(model, tmp_path / "m.onnx"), "opset")
 
 
 def test_an_input_that_is_no_tensor_is_refused(tmp_path):
-    model = picture_model()
+    model = image_model()
     model.graph.input[0].CopyFrom(helper.make_tensor_sequence_value_info("x", FLOAT, None))
     refused(save(model, tmp_path / "m.onnx"), "SequenceType", "tensor")
 
@@ -207,13 +207,13 @@ def test_an_input_that_is_no_tensor_is_refused(tmp_path):
     ],
 )
 def test_weights_that_promise_more_than_there_is(tmp_path, change, words):
-    model = picture_model()
+    model = image_model()
     change(model.graph.initializer[0])
     refused(save(model, tmp_path / "m.onnx"), "initializer 'weight'", words)
 
 
 def test_weights_in_typed_fields_are_counted(tmp_path):
-    model = picture_model()
+    model = image_model()
     model.graph.initializer[0].CopyFrom(helper.make_tensor("weight", FLOAT, [1, 1, 1, 1], [2.0]))
     assert network_from_onnx(save(model, tmp_path / "m.onnx"))
     model.graph.initializer[0].dims[0] = 5
@@ -227,7 +227,7 @@ def test_a_tensor_in_an_attribute_of_a_subgraph_is_checked(tmp_path):
         [helper.make_node("Constant", [], ["c"], "deep", value=bad)],
         "branch", [], [helper.make_tensor_value_info("c", FLOAT, None)],
     )  # fmt: skip
-    model = picture_model()
+    model = image_model()
     model.graph.node.append(
         helper.make_node("If", ["cond"], ["z"], "if", then_branch=inner, else_branch=inner)
     )
@@ -236,12 +236,12 @@ def test_a_tensor_in_an_attribute_of_a_subgraph_is_checked(tmp_path):
 
 @pytest.mark.parametrize("name", [b"doubled", b"weight", b"average", b"batch", b"Mul"])
 def test_a_name_that_is_not_text_is_damage(tmp_path, name):
-    data = picture_model().SerializeToString().replace(name, b"\x80" + name[1:])
+    data = image_model().SerializeToString().replace(name, b"\x80" + name[1:])
     (tmp_path / "m.onnx").write_bytes(data)
     refused(tmp_path / "m.onnx", "is not text")
 
 
-MODEL_BYTES = picture_model().SerializeToString()
+MODEL_BYTES = image_model().SerializeToString()
 
 
 @given(st.binary(max_size=300))

@@ -74,13 +74,13 @@ def save_color_classes(path: Path, width: int = 512, height: int = 512) -> None:
     colors = np.array(list(COLORS.values()), np.float32) / 255
     weight = 60 * 2 * colors[:, :, None, None]
     nodes = [
-        helper.make_node("AveragePool", ["picture"], ["smooth"], kernel_shape=[9, 9], pads=[4] * 4),
+        helper.make_node("AveragePool", ["image"], ["smooth"], kernel_shape=[9, 9], pads=[4] * 4),
         helper.make_node("Conv", ["smooth", "weight", "bias"], ["nearness"]),
         helper.make_node("Softmax", ["nearness"], ["classes"], axis=1),
     ]
     graph = helper.make_graph(
         nodes, "colors",
-        [_floats("picture", "batch", 3, height, width)],
+        [_floats("image", "batch", 3, height, width)],
         [_floats("classes", "batch", len(COLORS), height, width)],
         [
             _constant("weight", weight, np.float32),
@@ -129,7 +129,7 @@ def save_ssd_detector(path: Path, most: int = 100) -> None:
         node("Cast", ["good"], ["good_float"], to=TensorProto.FLOAT),
         node("ReduceSum", ["good_float", "axis1"], ["num_detections"], keepdims=1),
     ]
-    scaled = node("Div", ["image", "levels"], ["picture"])
+    scaled = node("Div", ["image", "levels"], ["image"])
     nodes = [scaled, *graph.node, *added]
     del graph.node[:]
     graph.node.extend(nodes)

@@ -5,7 +5,7 @@
 FOLDER holds a checkout of `deepstream_python_apps`. The applications run in a scratch copy, in
 which configurations of the same names name the demo scene's models. `headrace exec --report` counts
 frames, objects, classes, masks, class maps and raw outputs at the elements, whatever an application
-prints; --plain runs them by `python` without these counts. --keep leaves the reports, pictures and
+prints; --plain runs them by `python` without these counts. --keep leaves the reports, images and
 what the applications wrote in a folder.
 """
 
@@ -114,7 +114,7 @@ tensor-buf-pool-size=6
 network-input-shape=8;3;192;320
 network-color-format=0
 tensor-data-type=0
-tensor-name=picture
+tensor-name=image
 scaling-pool-memory-type=0
 scaling-pool-compute-hw=0
 scaling-filter=1
@@ -339,7 +339,7 @@ def prepare(checkout: Path, scratch: Path) -> Path:
 
 
 def elementary(scratch: Path) -> Path:
-    """Write the demo scene's video as a bare H.264 stream, and as JPEG pictures in a row."""
+    """Write the demo scene's video as a bare H.264 stream, and as JPEG images in a row."""
     path = scratch / "conveyor.h264"
     line = f"filesrc location={SCENE}/conveyor.mp4 ! qtdemux ! h264parse ! "
     for tail in (

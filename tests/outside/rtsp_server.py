@@ -27,7 +27,7 @@ def main() -> None:
         f"( filesrc location={video} ! qtdemux ! h264parse config-interval=-1 ! "
         "rtph264pay name=pay0 pt=96 )"
     )
-    # over UDP a busy machine loses pictures, and the word that the video is over
+    # over UDP a busy machine loses images, and the word that the video is over
     factory.set_protocols(GstRtsp.RTSPLowerTrans.TCP)
     server.get_mount_points().add_factory("/video", factory)
     server.attach(None)

@@ -193,10 +193,10 @@ def mobilenet_v2() -> nn.Module:
     return Parts(features, [mean, nn.Linear(1280, 1000)])
 
 
-def picture(folder: Path) -> Any:
-    """Read the picture that a test left, (H, W) or (H, W, 3) of RGB, as its program scales it."""
+def image(folder: Path) -> Any:
+    """Read the image that a test left, (H, W) or (H, W, 3) of RGB, as its program scales it."""
     shape = (32, 32) if (folder / "assets" / "6.pgm").exists() else (224, 224, 3)
-    pixels = torch.tensor(list((folder / "picture").read_bytes())).reshape(shape).float()
+    pixels = torch.tensor(list((folder / "image").read_bytes())).reshape(shape).float()
     if pixels.ndim == 2:
         return ((pixels * 0.00392156 - 0.1307) / 0.3081)[None, None]
     mean, deviation = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
@@ -205,9 +205,9 @@ def picture(folder: Path) -> Any:
 
 MODELS: dict[str, tuple[Any, Any]] = {
     "mlp": (mlp, torch.full((1, 1), 12.0)),
-    "lenet": (lenet, picture),
-    "alexnet": (alexnet, picture),
-    "squeezenet": (squeezenet, picture),
+    "lenet": (lenet, image),
+    "alexnet": (alexnet, image),
+    "squeezenet": (squeezenet, image),
     "mobilenet_v2": (mobilenet_v2, torch.ones(1, 3, 224, 224)),
     "resnet18": (lambda: resnet((2, 2, 2, 2)), torch.ones(1, 3, 224, 224)),
     "resnet34": (lambda: resnet((3, 4, 6, 3)), torch.ones(1, 3, 224, 224)),
@@ -215,7 +215,7 @@ MODELS: dict[str, tuple[Any, Any]] = {
     "resnext50_32x4d": (lambda: resnet((3, 4, 6, 3), 32, 4), torch.ones(1, 3, 224, 224)),
     "wideresnet50": (lambda: resnet((3, 4, 6, 3), 1, 128), torch.ones(1, 3, 224, 224)),
 }
-"""Program -> its model, and the input that it computes with or a reader of its picture."""
+"""Program -> its model, and the input that it computes with or a reader of its image."""
 
 
 def write(name: str, folder: Path) -> None:
@@ -225,7 +225,7 @@ def write(name: str, folder: Path) -> None:
     model = make().eval()
     for module in model.modules():
         if callable(x) and isinstance(module, (nn.Conv2d, nn.Linear)):
-            nn.init.kaiming_normal_(module.weight)  # answers that depend on the picture
+            nn.init.kaiming_normal_(module.weight)  # answers that depend on the image
         if isinstance(module, nn.BatchNorm2d):
             nn.init.uniform_(module.running_mean, -0.2, 0.2)
             nn.init.uniform_(module.running_var, 0.8, 1.2)

@@ -65,14 +65,14 @@ def expected(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def write_model(path: Path, rows: np.ndarray, layouts: int) -> None:
-    """Write a network that finds the same candidates in every picture.
+    """Write a network that finds the same candidates in every image.
 
     In one output with corners, or in three: centre boxes, scores, points.
     """
     size = rows[:, 2:4] - rows[:, :2]
     centres = np.column_stack([rows[:, :2] + size / 2, size])
     parts = [rows] if layouts == 1 else [centres, rows[:, 4:5], rows[:, 5:]]
-    picture = helper.make_tensor_value_info("images", TensorProto.FLOAT, [1, 3, SIZE, SIZE])
+    image = helper.make_tensor_value_info("images", TensorProto.FLOAT, [1, 3, SIZE, SIZE])
     nodes = [helper.make_node("ReduceMin", ["images"], ["low"], keepdims=0)]
     nodes += [helper.make_node("Mul", ["low", "none"], ["zero"])]
     constants = [numpy_helper.from_array(np.zeros((), np.float32), "none")]
@@ -83,7 +83,7 @@ def write_model(path: Path, rows: np.ndarray, layouts: int) -> None:
         outputs.append(
             helper.make_tensor_value_info(f"output{i}", TensorProto.FLOAT, [1, *part.shape])
         )
-    graph = helper.make_graph(nodes, "g", [picture], outputs, constants)
+    graph = helper.make_graph(nodes, "g", [image], outputs, constants)
     opset = [helper.make_opsetid("", 17)]
     onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=9), path)
 
@@ -103,9 +103,9 @@ def test_the_published_library_and_config(outside: Path, tmp_path: Path, case: s
     file = folder / f"config_infer_primary_{config}.txt"
     rows = candidates(values)
     write_model(folder / model, rows, layouts_of(file, sources))
-    picture: Frame = as_frame(np.full((720, 1280, 3), 90, np.uint8))
+    image: Frame = as_frame(np.full((720, 1280, 3), 90, np.uint8))
     with Inferencer.from_config(file) as detector:
-        (meta,) = detector.process([picture])
+        (meta,) = detector.process([image])
         said = [str(notice) for notice in detector.notices]
     boxes, points = expected(rows)
     # symmetric letterbox: half the size, 140 rows of padding above

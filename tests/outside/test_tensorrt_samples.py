@@ -1,4 +1,4 @@
-"""sampleOnnxMNIST of NVIDIA/TensorRT, unchanged, with a model that knows ten pictures."""
+"""sampleOnnxMNIST of NVIDIA/TensorRT, unchanged, with a model that knows ten images."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from tests.outside.conftest import checkout
 
 
 def write_data(folder: Path) -> None:
-    """Ten pictures of noise as digits, and a model whose scores are 20 for the right one, else 0.
+    """Ten images of noise as digits, and a model whose scores are 20 for the right one, else 0.
 
     The sample turns pixels into 1 - v / 255 and makes probabilities of the scores itself.
     """
     folder.mkdir(parents=True)
-    pictures = np.random.default_rng(0).integers(0, 256, (10, 28, 28), np.uint8)
-    for digit, picture in enumerate(pictures):
-        (folder / f"{digit}.pgm").write_bytes(b"P5\n28 28\n255\n" + picture.tobytes())
-    weights = np.linalg.pinv(1 - pictures.reshape(10, 784) / 255.0) * 20
+    images = np.random.default_rng(0).integers(0, 256, (10, 28, 28), np.uint8)
+    for digit, image in enumerate(images):
+        (folder / f"{digit}.pgm").write_bytes(b"P5\n28 28\n255\n" + image.tobytes())
+    weights = np.linalg.pinv(1 - images.reshape(10, 784) / 255.0) * 20
     kernel = np.zeros((1, 1, 3, 3), np.float32)
     kernel[0, 0, 1, 1] = 1
     tensors = {"kernel": kernel, "weights": weights.astype(np.float32)}

@@ -31,9 +31,9 @@ PROGRAMS = {
     "wideresnet50": ("resnet", "wideresnet50.wts", 8),
 }
 """Program -> its folder, the weights that it reads, the generation that it was written for."""
-PICTURES = {"lenet": ("6.pgm", (32, 32)), "alexnet": ("cats.jpg", (224, 224, 3)),
+IMAGES = {"lenet": ("6.pgm", (32, 32)), "alexnet": ("cats.jpg", (224, 224, 3)),
             "squeezenet": ("cats.jpg", (224, 224, 3))}  # fmt: skip
-"""Program -> the picture that it reads with OpenCV, and its height, width and channels."""
+"""Program -> the image that it reads with OpenCV, and its height, width and channels."""
 OPENCV = Path("/usr/include/opencv4")
 LINKS = ["-lopencv_imgcodecs", "-lopencv_imgproc", "-lopencv_core"]
 FOREIGN = re.compile(
@@ -52,7 +52,7 @@ def test_a_program_gives_pytorchs_numbers(outside: Path, tmp_path: Path, name: s
     models = Path(__file__).with_name("tensorrtx_models.py")
     if subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode:
         pytest.skip("PyTorch is not installed; HEADRACE_OUTSIDE_PYTHON names a Python that has it")
-    if name in PICTURES and not OPENCV.is_dir():
+    if name in IMAGES and not OPENCV.is_dir():
         pytest.skip("no OpenCV: apt install libopencv-dev")
     build = tmp_path / "build"
     (tmp_path / weights).parent.mkdir(exist_ok=True)
@@ -63,15 +63,15 @@ def test_a_program_gives_pytorchs_numbers(outside: Path, tmp_path: Path, name: s
     program = build / name
     compile_library(
         [source], program, program=True, define=[f"NV_TENSORRT_MAJOR={generation}"],
-        include=[source.parent, *([OPENCV] if name in PICTURES else [])],
-        links=LINKS if name in PICTURES else [],
+        include=[source.parent, *([OPENCV] if name in IMAGES else [])],
+        links=LINKS if name in IMAGES else [],
     )  # fmt: skip
     made = subprocess.run([program, "-s"], cwd=build, capture_output=True, text=True)
     assert made.returncode in (0, 1), made.stderr  # 1 is what most of them return then
     ran = subprocess.run([program, "-d"], cwd=build, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     expected = np.array((tmp_path / "expected.txt").read_text().split(), np.float32)
-    if name in PICTURES:  # the first ones are printed each time
+    if name in IMAGES:  # the first ones are printed each time
         tail = ran.stdout.rpartition("\n====")[0].rpartition("\n")[2]
         expected = expected[:21]
     else:
@@ -84,16 +84,16 @@ def test_a_program_gives_pytorchs_numbers(outside: Path, tmp_path: Path, name: s
 
 
 def draw(name: str, folder: Path) -> None:
-    """Write the picture that a program reads, as large as its input, and its pixels as bytes."""
-    if name not in PICTURES:
+    """Write the image that a program reads, as large as its input, and its pixels as bytes."""
+    if name not in IMAGES:
         return
-    file, shape = PICTURES[name]
+    file, shape = IMAGES[name]
     rng = np.random.default_rng(0)
     pixels = rng.integers(0, 256, (8, 8, *shape[2:]), np.uint8)
     pixels = pixels.repeat(shape[0] // 8, axis=0).repeat(shape[1] // 8, axis=1)
     (folder / "assets").mkdir()
     Image.fromarray(pixels).save(folder / "assets" / file, "PNG")  # OpenCV looks into the file
-    (folder / "picture").write_bytes(pixels.tobytes())
+    (folder / "image").write_bytes(pixels.tobytes())
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from headrace.infer.record import StageTimes
 from headrace.media import Frame, PixelFormat
 from headrace.meta import Detections, FrameMeta, Space
 
-PICTURE = np.zeros((4, 6, 3), np.uint8)
+IMAGE = np.zeros((4, 6, 3), np.uint8)
 
 
 class FakeSource:
@@ -61,7 +61,7 @@ class FakeSource:
                 time.sleep(self.delay_s)
             self.read += 1
             yield Frame.from_array(
-                PICTURE, PixelFormat.RGB, frame=i, source=self.name, source_id=self.source_id
+                IMAGE, PixelFormat.RGB, frame=i, source=self.name, source_id=self.source_id
             )
         if self.fail_at == self.frames:
             raise MediaError("the stream broke", where=self.name)

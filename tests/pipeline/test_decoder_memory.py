@@ -57,7 +57,7 @@ def test_many_videos_have_a_thread_each(monkeypatch: pytest.MonkeyPatch) -> None
     assert [DecoderMemory(n).threads for n in (1, 4, 5, 1024)] == [None, None, 1, 1]
 
 
-def test_pictures_in_memory_need_no_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_in_memory_need_no_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoder_memory, "free_memory", lambda: 0)
     memory = DecoderMemory(2)
     memory.add(FakeSource(3))

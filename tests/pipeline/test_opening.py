@@ -130,10 +130,10 @@ def test_a_tracker_comes_behind_the_last_primary_model(mean_config: Config, phot
         pipeline.close()
 
 
-def test_configs_changed_by_a_program_and_pictures_in_memory(mean_config: Config) -> None:
+def test_configs_changed_by_a_program_and_images_in_memory(mean_config: Config) -> None:
     config = headrace.ModelConfig.load(mean_config()).with_overrides(interval=1)
-    pictures = headrace.ArraySource([np.full((48, 64, 3), 99, np.uint8)] * 4)
-    found = [len(meta.objects) for _, meta in headrace.open_pipeline(config, sources=pictures)]
+    images = headrace.ArraySource([np.full((48, 64, 3), 99, np.uint8)] * 4)
+    found = [len(meta.objects) for _, meta in headrace.open_pipeline(config, sources=images)]
     assert found == [1, 0, 1, 0]
 
 
@@ -216,7 +216,7 @@ def test_warnings_are_shown_before_the_error_that_they_explain(
 def test_a_failed_source_is_a_warning_at_the_end(mean_config: Config, photos: Path) -> None:
     def broken() -> Any:
         yield np.zeros((48, 64, 3), np.uint8)
-        yield "no picture"
+        yield "no image"
 
     sources = [photos, headrace.ArraySource(broken(), name="broken")]
     pipeline = headrace.open_pipeline(mean_config(), sources=sources)
@@ -284,8 +284,8 @@ def test_a_config_that_is_gone_and_a_stage_that_is_none(photos: Path, tmp_path: 
         headrace.open_pipeline(42, sources=photos)  # type: ignore[arg-type]
 
 
-def test_pictures_one_by_one_are_probably_a_mistake(mean_config: Config, photos: Path) -> None:
-    with pytest.warns(headrace.HeadraceWarning, match="each of 3 pictures"):
+def test_images_one_by_one_are_probably_a_mistake(mean_config: Config, photos: Path) -> None:
+    with pytest.warns(headrace.HeadraceWarning, match="each of 3 images"):
         headrace.open_pipeline(mean_config(), sources=sorted(photos.iterdir())).close()
 
 
@@ -367,7 +367,7 @@ def test_what_is_refused_leaves_files_that_are_there_alone(
     assert out.read_text() == "mine"
 
 
-@pytest.mark.parametrize("name", ["video.mp4", "a/picture.JPG", "rtsp://host/live"])
+@pytest.mark.parametrize("name", ["video.mp4", "a/image.JPG", "rtsp://host/live"])
 def test_a_source_among_the_stages_is_named(mean_config: Config, name: str) -> None:
     with pytest.raises(HeadraceError, match="is a source, not a config") as caught:
         headrace.open_pipeline(mean_config(), name)
@@ -380,8 +380,8 @@ def test_a_bare_model_with_a_parser_of_the_program(tmp_path: Path) -> None:
 
     rows = pixel_rows(cells(128), 85, size=1)
     path = rows_of(tmp_path / "m.onnx", rows, size=(128, 128), spread=1.0, focus=True)
-    picture = np.zeros((64, 64, 3), np.uint8)
-    source = headrace.ArraySource([picture])
+    image = np.zeros((64, 64, 3), np.uint8)
+    source = headrace.ArraySource([image])
     with headrace.open_pipeline(path, sources=source, conf=0.8, parser=mine) as pipeline:
         assert pipeline.models[0].config.num_detected_classes == 80
         assert pipeline.run().objects == {"toothbrush": 1}

@@ -27,7 +27,7 @@ class CountingPainter(Painter):
 
 
 class FakeTiler:
-    """A picture whose first pixels are the frame numbers."""
+    """An image whose first pixels are the frame numbers."""
 
     def __init__(self) -> None:
         self.rounds: list[list[tuple[int, int]]] = []
@@ -35,8 +35,8 @@ class FakeTiler:
     def compose(self, pairs: Sequence[tuple[Frame, FrameMeta]]) -> tuple[Frame, FrameMeta]:
         self.rounds.append([(m.source_id, m.frame) for _, m in pairs])
         number = len(self.rounds) - 1
-        picture = np.zeros((4, 6, 3), np.uint8)
-        frame = Frame.from_array(picture, PixelFormat.RGB, frame=number, source="tiles")
+        image = np.zeros((4, 6, 3), np.uint8)
+        frame = Frame.from_array(image, PixelFormat.RGB, frame=number, source="tiles")
         return frame, FrameMeta("tiles", 0, number, 0, 6, 4)
 
 
@@ -45,11 +45,11 @@ def run(counts: tuple[int, ...], sinks: Any, **options: Any) -> None:
 
 
 def test_sinks_that_show_pixels_get_drawn_frames() -> None:
-    pictures, plain = FakeSink(pixels=True), FakeSink()
-    run((3,), [pictures, plain])
-    assert all(f.planes[0].any() for f in pictures.frames), "a box is drawn on black"
+    images, plain = FakeSink(pixels=True), FakeSink()
+    run((3,), [images, plain])
+    assert all(f.planes[0].any() for f in images.frames), "a box is drawn on black"
     assert not any(f.planes[0].any() for f in plain.frames)
-    assert len(pictures.frames) == len(plain.frames) == 3
+    assert len(images.frames) == len(plain.frames) == 3
 
 
 def test_a_frame_is_drawn_once_for_all_sinks_and_only_where_it_is_shown() -> None:
@@ -78,7 +78,7 @@ def test_one_sink_may_take_several_sources() -> None:
     assert sink.closed == 1
 
 
-def test_a_tiled_sink_gets_one_drawn_picture_per_buffer() -> None:
+def test_a_tiled_sink_gets_one_drawn_image_per_buffer() -> None:
     tiler, painter = FakeTiler(), CountingPainter()
     wall, single, lines = FakeSink(pixels=True), FakeSink(pixels=True), FakeSink()
     run((3, 1, 2), [wall, (single, 10), lines], tiler=tiler, painter=painter)
@@ -99,10 +99,10 @@ def test_a_tile_shows_the_latest_frame_of_a_source_that_had_no_turn() -> None:
 
 def test_a_sink_may_be_tiled_or_not_by_choice() -> None:
     tiler = FakeTiler()
-    lines, pictures = FakeSink(), FakeSink(pixels=True)
-    run((2, 2), [Route(lines, tiled=True), Route(pictures, tiled=False)], tiler=tiler)
+    lines, images = FakeSink(), FakeSink(pixels=True)
+    run((2, 2), [Route(lines, tiled=True), Route(images, tiled=False)], tiler=tiler)
     assert [m.source for m in lines.got] == ["tiles"] * 2
-    assert len(pictures.got) == 4
+    assert len(images.got) == 4
 
 
 def test_routes_that_lead_nowhere_are_refused() -> None:

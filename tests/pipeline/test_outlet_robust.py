@@ -66,7 +66,7 @@ def test_nothing_that_is_read_is_overwritten(
     assert digest(tmp_path) == before
 
 
-def test_class_maps_do_not_replace_the_pictures_they_are_of(tmp_path: Path) -> None:
+def test_class_maps_do_not_replace_the_images_they_are_of(tmp_path: Path) -> None:
     import numpy as np
     from PIL import Image
 

@@ -118,8 +118,8 @@ def test_a_loop_that_never_began_costs_nothing() -> None:
 
 
 def test_arrays_of_ones_own_in_ten_lines() -> None:
-    pictures = (np.full((8, 8, 3), i, np.uint8) for i in range(6))
+    images = (np.full((8, 8, 3), i, np.uint8) for i in range(6))
     found = {}
-    for frame, meta in Pipeline(ArraySource(pictures, fps=5), FakeModel(2)):
+    for frame, meta in Pipeline(ArraySource(images, fps=5), FakeModel(2)):
         found[meta.pts_ns] = int(frame.planes[0][0, 0, 0])
     assert found == {i * 200_000_000: i for i in range(6)}

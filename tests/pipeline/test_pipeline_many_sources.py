@@ -137,8 +137,8 @@ def _video(path: Path, frames: int, size: tuple[int, int]) -> None:
         stream = out.add_stream("libx264", rate=25, options={"preset": "ultrafast"})
         stream.width, stream.height = size
         for i in range(frames):
-            picture = np.full((size[1], size[0], 3), i * 5 % 256, np.uint8)
-            out.mux(stream.encode(av.VideoFrame.from_ndarray(picture)))
+            image = np.full((size[1], size[0], 3), i * 5 % 256, np.uint8)
+            out.mux(stream.encode(av.VideoFrame.from_ndarray(image)))
         out.mux(stream.encode(None))
 
 

@@ -71,7 +71,7 @@ def test_a_report_shows_sources_models_and_warnings_first() -> None:
     assert "failed" in text
 
 
-def test_a_pipeline_and_its_parts_have_pictures_of_themselves(
+def test_a_pipeline_and_its_parts_have_images_of_themselves(
     mean_config: Callable[..., Path],
 ) -> None:
     source = headrace.ArraySource([np.full((48, 64, 3), 255, np.uint8)], name="<white>")

@@ -1,4 +1,4 @@
-"""Small models and pictures that stand in for what the scripts download."""
+"""Small models and images that stand in for what the scripts download."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def floats(*shape):
     return rng.standard_normal(shape).astype(np.float32)
 
 
-def picture(path, width=64, height=48):
+def image(path, width=64, height=48):
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(rng.integers(0, 255, (height, width, 3), np.uint8)).save(path)
 
 
 def resnet(folder: Path) -> None:
-    """A classifier 3 x 224 x 224 -> 1000 under the name of ResNet-50, and its pictures."""
+    """A classifier 3 x 224 x 224 -> 1000 under the name of ResNet-50, and its images."""
     nodes = [
         helper.make_node("Conv", ["gpu_0/data_0", "w"], ["c"], strides=[16, 16]),
         helper.make_node("Relu", ["c"], ["r"]),
@@ -53,7 +53,7 @@ def resnet(folder: Path) -> None:
         [("gpu_0/softmax_1", (1, 1000))], {"w": floats(8, 3, 16, 16), "g": floats(8, 1000)},
     )  # fmt: skip
     for name in ("binoculars.jpeg", "reflex_camera.jpeg", "tabby_tiger_cat.jpg"):
-        picture(folder / name)
+        image(folder / name)
     (folder / "class_labels.txt").write_text("\n".join(f"thing {i}" for i in range(1000)))
 
 
@@ -97,7 +97,7 @@ def yolov3(path: Path) -> None:
 
 
 def efficientdet(path: Path, batch: int | str = "N") -> None:
-    """A picture NHWC -> boxes and scores -> EfficientNMS_TRT."""
+    """An image NHWC -> boxes and scores -> EfficientNMS_TRT."""
     nodes = [
         helper.make_node("Transpose", ["input"], ["x"], perm=[0, 3, 1, 2]),
         helper.make_node("Conv", ["x", "w"], ["stem"], name="model/stem/conv", strides=[8, 8]),

@@ -1,4 +1,4 @@
-"""Seeded pictures of labelled parcels on a conveyor belt, with exact ground truth."""
+"""Seeded images of labelled parcels on a conveyor belt, with exact ground truth."""
 
 from .parcels import CLASSES, CODE_LENGTH
 from .scene import FPS, MIN_VISIBLE, Scene, Truth

@@ -1,8 +1,8 @@
 """The camera and the lamp: one oblique parallel projection and one key light for everything.
 
-World axes, in units that are one pixel wide on the picture: X along the belt, Y across it (away
-from the viewer), Z up. A world point lands at picture x = X, y = -Y * SIN - Z * COS, plus the
-origin. The view ray of a picture point has no X component, so two parcels side by side on one
+World axes, in units that are one pixel wide on the image: X along the belt, Y across it (away
+from the viewer), Z up. A world point lands at image x = X, y = -Y * SIN - Z * COS, plus the
+origin. The view ray of an image point has no X component, so two parcels side by side on one
 lane can never hide each other; only the nearer lane hides the farther one.
 """
 

@@ -66,7 +66,7 @@ class _Parcel:
     number: int
     plan: Design
     start: int  # sub-pixels; x of the centre at frame 0
-    row: int  # picture row of the centre on the belt
+    row: int  # image row of the centre on the belt
 
 
 @dataclass(frozen=True)
@@ -119,21 +119,21 @@ class Scene:
         Parcels with no visible pixel have no entry; see `Truth.ignored` for those with few.
         """
         placed = self._placed(t)
-        picture = self._surroundings.picture.copy()
-        self._belt.paste(picture, t * self.speed)
+        image = self._surroundings.image.copy()
+        self._belt.paste(image, t * self.speed)
         for p in placed:
             at = (p.pixel + p.sprite.shadow_left, p.parcel.row + p.sprite.shadow_top)
-            picture.paste(_SHADOW, at, p.sprite.shadow)
+            image.paste(_SHADOW, at, p.sprite.shadow)
         for p in placed:
-            colors, coverage = p.sprite.pictures[p.step]
-            picture.paste(colors, p.corner, coverage)
-        picture = ImageChops.multiply(picture, self._surroundings.light)
+            colors, coverage = p.sprite.images[p.step]
+            image.paste(colors, p.corner, coverage)
+        image = ImageChops.multiply(image, self._surroundings.light)
         if self._gantry is not None:
-            picture = ImageChops.add(picture, self._gantry.beam)
-            picture.paste(self._gantry.picture, (0, 0), self._gantry.mask)
+            image = ImageChops.add(image, self._gantry.beam)
+            image.paste(self._gantry.image, (0, 0), self._gantry.mask)
         owner = self._owners(placed)
         truths = [_truth(owner, k + 1, p) for k, p in enumerate(placed)]
-        return self._camera(picture, t), [truth for truth in truths if truth is not None]
+        return self._camera(image, t), [truth for truth in truths if truth is not None]
 
     def owners(self, t: int) -> npt.NDArray[np.int32]:
         """(384, 640) int32: the number of the parcel that each pixel of a frame shows, or -1."""
@@ -143,7 +143,7 @@ class Scene:
         return numbers[self._owners(placed)]
 
     def _placed(self, t: int) -> list[_Placed]:
-        """The parcels in or near the picture, in the order of painting: the far lane first."""
+        """The parcels in or near the image, in the order of painting: the far lane first."""
         travel = t * self.speed
         placed = []
         for lane in (0, 1):
@@ -165,13 +165,13 @@ class Scene:
             owner.paste(0, (0, 0), self._gantry.solid)
         return np.asarray(owner)
 
-    def _camera(self, picture: Image.Image, t: int) -> npt.NDArray[np.uint8]:
+    def _camera(self, image: Image.Image, t: int) -> npt.NDArray[np.uint8]:
         """Lens blur, exposure and white balance, sensor noise."""
-        picture = picture.filter(self._lens).point(self._tone)
+        image = image.filter(self._lens).point(self._tone)
         rng = self._rng(7, t)
         x, y = (int(v) for v in rng.integers(0, (96, 96)))
         grain = self._noise.crop((x, y, x + WIDTH, y + HEIGHT))
-        return np.array(ImageChops.add(picture, grain, 1, -128))
+        return np.array(ImageChops.add(image, grain, 1, -128))
 
     def _extend(self, lane: int, travel: int) -> None:
         """Put parcels on a lane, further and further to the left, until `travel` is covered."""

@@ -24,8 +24,8 @@ class Sprite:
     """A parcel as pixels, once for each sub-pixel position in x.
 
     Attributes:
-        left, top: corner of the pictures from the pixel of the parcel's centre on the belt.
-        pictures: for each sub-pixel position the colours (RGB) and the coverage (L).
+        left, top: corner of the images from the pixel of the parcel's centre on the belt.
+        images: for each sub-pixel position the colours (RGB) and the coverage (L).
         solid: where the coverage is at least a half, as 0 or 255 (L): the parcel's own pixels.
         sizes: number of those pixels.
         characters: for each position (CODE_LENGTH, 4) float32 ink boxes ltwh, from the corner.
@@ -34,7 +34,7 @@ class Sprite:
 
     left: int
     top: int
-    pictures: Sequence[tuple[Image.Image, Image.Image]]
+    images: Sequence[tuple[Image.Image, Image.Image]]
     solid: Sequence[Image.Image]
     sizes: Sequence[int]
     characters: Sequence[Floats]
@@ -49,14 +49,14 @@ def draw(parcel: Build, plan: Design, smear: int) -> Sprite:
     canvas = Canvas.around(x + 2, y + 2, plan.tall + 8)
     colors, characters = _render(parcel, canvas)
     ink = np.array([_ink_box(characters, i + 1) for i in range(CODE_LENGTH)], np.float32)
-    pictures, boxes = [], []
+    images, boxes = [], []
     smeared = _smeared(colors, smear)
     for step in range(SUPERSAMPLE):
-        pictures.append(_reduce(np.roll(smeared, step, axis=1)))
+        images.append(_reduce(np.roll(smeared, step, axis=1)))
         boxes.append((ink + np.array([step, 0, 0, 0], np.float32)) / SUPERSAMPLE)
-    solid = [alpha.point(_IS_SOLID) for _, alpha in pictures]
+    solid = [alpha.point(_IS_SOLID) for _, alpha in images]
     sizes = [int(np.count_nonzero(np.asarray(mask))) for mask in solid]
-    return Sprite(canvas.left, canvas.top, pictures, solid, sizes, boxes, *_shadow(plan))
+    return Sprite(canvas.left, canvas.top, images, solid, sizes, boxes, *_shadow(plan))
 
 
 def _render(parcel: Build, canvas: Canvas) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
@@ -74,12 +74,12 @@ def _render(parcel: Build, canvas: Canvas) -> tuple[npt.NDArray[np.uint8], npt.N
     highlight = np.clip(hits.normal @ HALF, 0, None) ** 48
     color += (gloss * highlight * 120.0)[:, None] * np.array([1.0, 0.98, 0.94], np.float32)
     rows, columns = canvas.shape
-    picture = np.zeros((rows * columns, 4), np.uint8)
-    picture[hits.index, :3] = np.clip(color, 0, 255)
-    picture[hits.index, 3] = 255
+    image = np.zeros((rows * columns, 4), np.uint8)
+    image[hits.index, :3] = np.clip(color, 0, 255)
+    image[hits.index, 3] = 255
     characters = np.zeros(rows * columns, np.uint8)
     characters[hits.index] = number
-    return picture.reshape(rows, columns, 4), characters.reshape(rows, columns)
+    return image.reshape(rows, columns, 4), characters.reshape(rows, columns)
 
 
 def _ink_box(characters: npt.NDArray[np.uint8], number: int) -> tuple[int, int, int, int]:
@@ -90,21 +90,21 @@ def _ink_box(characters: npt.NDArray[np.uint8], number: int) -> tuple[int, int, 
     return columns[0], rows[0], columns[-1] - columns[0] + 1, rows[-1] - rows[0] + 1
 
 
-def _smeared(picture: npt.NDArray[np.uint8], smear: int) -> npt.NDArray[np.uint8]:
+def _smeared(image: npt.NDArray[np.uint8], smear: int) -> npt.NDArray[np.uint8]:
     """Average over `smear` sub-pixels along x, centred."""
     if smear <= 1:
-        return picture
-    total = np.zeros(picture.shape, np.uint16)
+        return image
+    total = np.zeros(image.shape, np.uint16)
     for step in range(smear):
-        total += np.roll(picture, step - smear // 2, axis=1)
+        total += np.roll(image, step - smear // 2, axis=1)
     return (total // smear).astype(np.uint8)
 
 
-def _reduce(picture: npt.NDArray[np.uint8]) -> tuple[Image.Image, Image.Image]:
+def _reduce(image: npt.NDArray[np.uint8]) -> tuple[Image.Image, Image.Image]:
     """Sub-pixels to pixels: straight colours and coverage."""
-    rows, columns = picture.shape[:2]
+    rows, columns = image.shape[:2]
     premultiplied = Image.frombuffer(
-        "RGBa", (columns, rows), np.ascontiguousarray(picture).tobytes(), "raw", "RGBa", 0, 1
+        "RGBa", (columns, rows), np.ascontiguousarray(image).tobytes(), "raw", "RGBa", 0, 1
     )
     straight = premultiplied.reduce(SUPERSAMPLE).convert("RGBA")
     return straight.convert("RGB"), straight.getchannel("A")

@@ -15,7 +15,7 @@ __all__ = ["BELT_BOTTOM", "BELT_TOP", "HEIGHT", "WIDTH", "Belt", "Gantry", "Surr
 
 WIDTH, HEIGHT = 640, 384
 BELT_TOP, BELT_BOTTOM = 90, 320
-"""Picture rows of the belt's far and near edge."""
+"""Image rows of the belt's far and near edge."""
 
 Rng = np.random.Generator
 _S = 2  # the surroundings are drawn at twice the size
@@ -31,19 +31,19 @@ def _image(pixels: Floats) -> Image.Image:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Still picture under the parcels, and the light that falls on everything (RGB multiplier)."""
+    """Still image under the parcels, and the light that falls on everything (RGB multiplier)."""
 
-    picture: Image.Image
+    image: Image.Image
     light: Image.Image
     belt_end: int
 
     @classmethod
     def make(cls, rng: Rng, *, belt_end: int, gantry: int | None) -> Surroundings:
         """Draw them: belt up to column `belt_end`, then rollers; a gantry casts a shadow."""
-        picture = _floor(rng)
-        _rollers(rng, picture, belt_end)
-        _rails(rng, picture)
-        return cls(picture.reduce(_S), _light(rng, gantry), belt_end)
+        image = _floor(rng)
+        _rollers(rng, image, belt_end)
+        _rails(rng, image)
+        return cls(image.reduce(_S), _light(rng, gantry), belt_end)
 
 
 def _floor(rng: Rng) -> Image.Image:
@@ -78,7 +78,7 @@ def _floor(rng: Rng) -> Image.Image:
     return image
 
 
-def _rollers(rng: Rng, picture: Image.Image, start: int) -> None:
+def _rollers(rng: Rng, image: Image.Image, start: int) -> None:
     """Steel rollers across the line from column `start` on, over a dark gap."""
     top, bottom = BELT_TOP * _S, BELT_BOTTOM * _S
     left, width = max(0, start - 20) * _S, WIDTH * _S - max(0, start - 20) * _S
@@ -99,10 +99,10 @@ def _rollers(rng: Rng, picture: Image.Image, start: int) -> None:
     body *= 1 + 0.05 * clouds(rng, bottom - top, width, 60, stretch=0.5)
     edge = np.minimum(np.arange(bottom - top), np.arange(bottom - top)[::-1]) / (7.0 * _S)
     body *= (0.35 + 0.65 * np.clip(edge, 0, 1)).astype(np.float32)[:, None]
-    picture.paste(_image(_tinted(body, (0.97, 1.0, 1.04))), (left, top))
+    image.paste(_image(_tinted(body, (0.97, 1.0, 1.04))), (left, top))
 
 
-def _rails(rng: Rng, picture: Image.Image) -> None:
+def _rails(rng: Rng, image: Image.Image) -> None:
     """Aluminium side profiles with bolts, guide rails, and the painted near side of the frame."""
     w = WIDTH * _S
 
@@ -111,7 +111,7 @@ def _rails(rng: Rng, picture: Image.Image) -> None:
         level = np.interp(np.linspace(0, 1, rows), np.linspace(0, 1, len(tones)), tones)
         brushed = 1 + 0.02 * clouds(rng, rows, w, 1.2, stretch=80)
         body = level.astype(np.float32)[:, None] * brushed
-        picture.paste(_image(_tinted(body, color)), (0, round(y0 * _S)))
+        image.paste(_image(_tinted(body, color)), (0, round(y0 * _S)))
 
     steel = (0.97, 1.0, 1.03)
     paint = [(0.30, 0.62, 1.06), (0.26, 0.72, 0.74), (1.12, 0.60, 0.20), (0.52, 0.60, 0.70)]
@@ -125,7 +125,7 @@ def _rails(rng: Rng, picture: Image.Image) -> None:
     band(BELT_BOTTOM + 14, BELT_BOTTOM + 16, [70, 40], steel)
     band(BELT_BOTTOM + 16, BELT_BOTTOM + 40, [118, 128, 112, 92, 66], color)
     band(BELT_BOTTOM + 40, BELT_BOTTOM + 44, [52, 24], steel)
-    draw = ImageDraw.Draw(picture)
+    draw = ImageDraw.Draw(image)
     groove = (BELT_BOTTOM + 8.5) * _S
     draw.line((0, groove, w, groove), fill=(86, 88, 92), width=3)
     draw.line((0, groove + 3, w, groove + 3), fill=(236, 238, 240), width=1)
@@ -278,7 +278,7 @@ def _stencil(rng: Rng, image: Image.Image, scale: int) -> None:
 class Gantry:
     """A beam over the line with a scanner head and its line of light: hides what is behind it."""
 
-    picture: Image.Image
+    image: Image.Image
     mask: Image.Image
     solid: Image.Image
     beam: Image.Image
@@ -287,8 +287,8 @@ class Gantry:
     def make(cls, rng: Rng, column: int) -> Gantry:
         """Draw one whose beam is centred on `column`."""
         size = (WIDTH * _S, HEIGHT * _S)
-        picture, mask = Image.new("RGB", size), Image.new("L", size, 0)
-        draw, cover = ImageDraw.Draw(picture), ImageDraw.Draw(mask)
+        image, mask = Image.new("RGB", size), Image.new("L", size, 0)
+        draw, cover = ImageDraw.Draw(image), ImageDraw.Draw(mask)
         x, half = column * _S, 8 * _S
         tones = np.interp(
             np.linspace(-1, 1, 2 * half), [-1, -0.75, -0.1, 0.7, 1], [70, 128, 104, 62, 36]
@@ -313,7 +313,7 @@ class Gantry:
         glow = _image(beam[..., None] * np.array([225.0, 26.0, 22.0], np.float32))
         cover_small = mask.reduce(_S)
         solid = cover_small.point([0] * 128 + [255] * 128)
-        return cls(picture.reduce(_S), cover_small, solid, glow)
+        return cls(image.reduce(_S), cover_small, solid, glow)
 
 
 def _head(draw: ImageDraw.ImageDraw, cover: ImageDraw.ImageDraw, x: int, y: int) -> None:

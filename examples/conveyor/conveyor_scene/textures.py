@@ -58,7 +58,7 @@ def clouds(
 
 @dataclass
 class Texture:
-    """A face: picture (TEXELS per unit), character numbers (0 none, 1.. on ink), gloss 0..1."""
+    """A face: image (TEXELS per unit), character numbers (0 none, 1.. on ink), gloss 0..1."""
 
     image: Image.Image
     characters: Image.Image | None = None
@@ -84,7 +84,7 @@ class Texture:
         return y, x
 
     def scaled(self, factor: npt.ArrayLike) -> None:
-        """Multiply the picture by a factor per pixel, (height, width) or (height, width, 3)."""
+        """Multiply the image by a factor per pixel, (height, width) or (height, width, 3)."""
         values = np.asarray(factor, np.float32)
         values = values[..., None] if values.ndim == 2 else values
         pixels = np.asarray(self.image, np.float32) * values
@@ -94,12 +94,12 @@ class Texture:
         self, label: tuple[Image.Image, Image.Image], u: float, v: float, turn: float
     ) -> None:
         """Put a label with its centre at (u, v), turned by `turn` degrees; ink gets its numbers."""
-        picture, numbers = label
-        mask = Image.new("L", picture.size, 255)
+        image, numbers = label
+        mask = Image.new("L", image.size, 255)
         turned = [
             layer.rotate(turn, resample, expand=True)
             for layer, resample in (
-                (picture, Image.Resampling.BICUBIC),
+                (image, Image.Resampling.BICUBIC),
                 (numbers, Image.Resampling.NEAREST),
                 (mask, Image.Resampling.BICUBIC),
             )
@@ -158,11 +158,11 @@ def label(
     """A printed label: the code in large characters over a bar code.
 
     Returns:
-        The picture and, of the same size, the character numbers (1 for the first) on their ink.
+        The image and, of the same size, the character numbers (1 for the first) on their ink.
     """
     w, h = round(LABEL_WIDTH * TEXELS), round(LABEL_HEIGHT * TEXELS)
-    picture, numbers = Image.new("RGB", (w, h), stock), Image.new("L", (w, h), 0)
-    draw = ImageDraw.Draw(picture)
+    image, numbers = Image.new("RGB", (w, h), stock), Image.new("L", (w, h), 0)
+    draw = ImageDraw.Draw(image)
     ink = (22, 22, 26)
     draw.rectangle((0, 0, 3 * TEXELS, h), fill=accent)
     x0 = (LABEL_WIDTH + 3 - (len(code) - 1) * PITCH) / 2
@@ -170,11 +170,11 @@ def label(
         mask = glyph(character)
         left = round((x0 + i * PITCH) * TEXELS - mask.width / 2)
         at = (left, round(28.0 * TEXELS) - mask.height)
-        picture.paste(ink, at, mask)
+        image.paste(ink, at, mask)
         numbers.paste(i + 1, at, mask.point(lambda value: 255 if value > 127 else 0))
     x = 9.0 * TEXELS
     while x < w - 7 * TEXELS:
         bar = float(rng.choice([0.7, 0.7, 1.4, 2.1])) * TEXELS
         draw.rectangle((x, 34 * TEXELS, x + bar, 45 * TEXELS), fill=ink)
         x += bar + float(rng.choice([0.8, 0.8, 1.6])) * TEXELS
-    return picture, numbers
+    return image, numbers

@@ -1,4 +1,4 @@
-"""Training pictures: many seeds of the scene, seen through bad cameras and codecs."""
+"""Training images: many seeds of the scene, seen through bad cameras and codecs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ T = TypeVar("T")
 class Shot:
     """One frame with its truth, after the codec."""
 
-    picture: Pixels
+    image: Pixels
     truths: list[Truth]
     rng: np.random.Generator
 
@@ -40,7 +40,7 @@ def shoot(
     """Render `per_seed` frames of each seed and keep what `take` makes of each.
 
     Frames of one seed are 13 to 29 apart, so most parcels are seen several times at different
-    places. With `degrade`, pictures go through a random codec quality, blur and gain.
+    places. With `degrade`, images go through a random codec quality, blur and gain.
     """
     jobs = [(take, seed, per_seed, degrade) for seed in seeds]
     if workers <= 1:
@@ -55,14 +55,14 @@ def _video(job: tuple[Callable[[Shot], T], int, int, bool]) -> list[T]:
     scene = Scene(seed)
     t, kept = int(rng.integers(0, 60)), []
     for _ in range(per_seed):
-        picture, truths = scene.frame(t)
-        kept.append(take(Shot(_degraded(picture, rng) if degrade else picture, truths, rng)))
+        image, truths = scene.frame(t)
+        kept.append(take(Shot(_degraded(image, rng) if degrade else image, truths, rng)))
         t += int(rng.integers(13, 30))
     return kept
 
 
-def _degraded(picture: Pixels, rng: np.random.Generator) -> Pixels:
-    image = Image.fromarray(picture)
+def _degraded(frame: Pixels, rng: np.random.Generator) -> Pixels:
+    image = Image.fromarray(frame)
     if rng.random() < 0.3:
         image = image.filter(ImageFilter.GaussianBlur(float(rng.uniform(0.3, 0.9))))
     if rng.random() < 0.85:  # block artefacts and 4:2:0 chroma, as video codecs leave them
@@ -76,7 +76,7 @@ def _degraded(picture: Pixels, rng: np.random.Generator) -> Pixels:
 
 
 def resample(
-    picture: Pixels, box: tuple[float, float, float, float], width: int, height: int
+    image: Pixels, box: tuple[float, float, float, float], width: int, height: int
 ) -> Pixels:
     """Cut (left, top, width, height) out and scale it with plain bilinear taps, no prefilter.
 
@@ -91,9 +91,9 @@ def resample(
         last = limit - 1
         return np.clip(low, 0, last).astype(int), np.clip(low + 1, 0, last).astype(int), weight
 
-    y0, y1, fy = taps(top, h, height, picture.shape[0])
-    x0, x1, fx = taps(left, w, width, picture.shape[1])
-    fy = fy.reshape(-1, *[1] * (picture.ndim - 1))
-    fx = fx.reshape(1, -1, *[1] * (picture.ndim - 2))
-    rows = picture[y0].astype(np.float32) * (1 - fy) + picture[y1].astype(np.float32) * fy
+    y0, y1, fy = taps(top, h, height, image.shape[0])
+    x0, x1, fx = taps(left, w, width, image.shape[1])
+    fy = fy.reshape(-1, *[1] * (image.ndim - 1))
+    fx = fx.reshape(1, -1, *[1] * (image.ndim - 2))
+    rows = image[y0].astype(np.float32) * (1 - fy) + image[y1].astype(np.float32) * fy
     return np.clip(rows[:, x0] * (1 - fx) + rows[:, x1] * fx + 0.5, 0, 255).astype(np.uint8)

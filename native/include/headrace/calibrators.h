@@ -1,4 +1,4 @@
-// What sources derive from to show a builder their pictures, so that it may choose INT8 scales.
+// What sources derive from to show a builder their images, so that it may choose INT8 scales.
 //
 // Part of headrace, Apache-2.0. Valid C++11.
 #ifndef HEADRACE_TRT_CALIBRATORS_H

@@ -9,7 +9,7 @@
 
 namespace nvinfer1 {
 
-// Kernels that move over a picture: convolution, deconvolution and pooling have these in common.
+// Kernels that move over an image: convolution, deconvolution and pooling have these in common.
 #define HEADRACE_WINDOW                                                            \
     HEADRACE_PROPERTY(Dims, getPrePadding, setPrePadding, "pre_padding")           \
     HEADRACE_PROPERTY(Dims, getPostPadding, setPostPadding, "post_padding")        \

@@ -140,7 +140,7 @@ class MediaError(HeadraceError):
 
 
 class GeometryError(HeadraceError):
-    """A picture or crop without area."""
+    """An image or crop without area."""
 
     code = "area-empty"
 

@@ -1,4 +1,4 @@
-"""Many videos and pictures at once: on the cores of a machine, or on a Ray cluster.
+"""Many videos and images at once: on the cores of a machine, or on a Ray cluster.
 
 Names resolve on first use.
 """

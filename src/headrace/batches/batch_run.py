@@ -337,7 +337,7 @@ def _begun(names: Iterator[str]) -> tuple[list[str], Iterable[str]]:
     """The first inputs, so that a wrong word is refused early, and all of them."""
     first = list(islice(names, UNITS_EACH * usable_cores()))
     if not first:
-        raise HeadraceError("there is no input", expected="videos or pictures to run over")
+        raise HeadraceError("there is no input", expected="videos or images to run over")
     return first, chain(first, names)
 
 

@@ -43,7 +43,7 @@ def expand_inputs(names: Sequence[str]) -> Iterator[str]:
         Each input once, in order: the first of two names of the same path counts.
 
     Raises:
-        MediaError: a file is not there, a folder or pattern has no video or picture, a manifest
+        MediaError: a file is not there, a folder or pattern has no video or image, a manifest
             cannot be read.
         MissingExtraError: a package that a kind of input needs is not installed.
     """
@@ -114,7 +114,7 @@ def _folder(path: Path) -> Iterator[str]:
                 yield os.path.join(folder, file)
     if not found:
         raise MediaError(
-            "the folder has no video and no picture",
+            "the folder has no video and no image",
             where=quoted(str(path)),
             expected="files of "
             + ", ".join(sorted(suffix[1:] for suffix in VIDEO_SUFFIXES | IMAGE_SUFFIXES)),

@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace._core.errors import HeadraceError, MediaError
 from headrace._core.lazy import import_extra
-from headrace._core.pages import Series, line_chart, picture_uri, render_page
+from headrace._core.pages import Series, image_uri, line_chart, render_page
 from headrace._core.text import duration_text
 from headrace.batches.ledger import UnitRecord
 from headrace.batches.summary import BatchSummary
@@ -27,7 +27,7 @@ _WIDTH = 640
 
 @dataclass(frozen=True, slots=True)
 class SampleBox:
-    """A box on a sample picture.
+    """A box on a sample image.
 
     Attributes:
         label: its class.
@@ -43,11 +43,11 @@ class SampleBox:
 
 
 @dataclass(frozen=True, slots=True)
-class SamplePicture:
+class SampleImage:
     """One frame of an input with its objects.
 
     Attributes:
-        uri: the picture, as a `data:` address.
+        uri: the image, as a `data:` address.
         caption: input and number of the frame.
         width, height: of the frame in pixels.
         boxes: its objects, at most 100.
@@ -61,9 +61,9 @@ class SamplePicture:
 
 
 def batch_page(summary: BatchSummary) -> str:
-    """Render totals, classes over time, slow and failed inputs, and sample pictures.
+    """Render totals, classes over time, slow and failed inputs, and sample images.
 
-    Inputs that are not there any more have no pictures.
+    Inputs that are not there any more have no images.
     """
     colours = {label: n % 6 for n, (label, _) in enumerate(summary.classes)}
     done = summary.units.get("done", 0)
@@ -110,8 +110,8 @@ def _chart(summary: BatchSummary) -> Markup | None:
     )
 
 
-def _samples(summary: BatchSummary, colours: dict[str, int]) -> list[SamplePicture]:
-    found: list[SamplePicture] = []
+def _samples(summary: BatchSummary, colours: dict[str, int]) -> list[SampleImage]:
+    found: list[SampleImage] = []
     seen: set[str] = set()
     for record in summary.richest:
         if record.input in seen or len(found) == _SAMPLES or not Path(record.input).is_file():
@@ -131,7 +131,7 @@ def _samples(summary: BatchSummary, colours: dict[str, int]) -> list[SamplePictu
 
 def _sample(
     summary: BatchSummary, record: UnitRecord, colours: dict[str, int]
-) -> SamplePicture | None:
+) -> SampleImage | None:
     """The frame of a unit that has most objects, among its first ones."""
     pq = import_extra("pyarrow.parquet", "arrow")
     file = record.files.get("parquet")
@@ -150,14 +150,14 @@ def _sample(
         return None
     chosen = int(np.bincount(frames).argmax())
     rows = [row for row in table.to_pylist() if row["frame"] == chosen]
-    rgb = _picture(Path(record.input), chosen)
+    rgb = _image(Path(record.input), chosen)
     height, width = rgb.shape[:2]
     boxes = tuple(_box(row, colours) for row in rows[:_MOST_BOXES])
     caption = f"{record.input}, frame {chosen}: {len(rows)} objects"
-    return SamplePicture(picture_uri(rgb, max_width=_WIDTH), caption, width, height, boxes)
+    return SampleImage(image_uri(rgb, max_width=_WIDTH), caption, width, height, boxes)
 
 
-def _picture(path: Path, number: int) -> Any:
+def _image(path: Path, number: int) -> Any:
     with open_source(str(path), live=False) as source:
         for frame in source:
             if frame.frame == number:

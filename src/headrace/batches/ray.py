@@ -23,7 +23,7 @@ __all__ = ["Inferencer", "RayInferencer", "read_objects"]
 
 
 class RayInferencer:
-    """Runs models on a column of pictures.
+    """Runs models on a column of images.
 
         found = dataset.map_batches(
             headrace.ray.Inferencer, fn_constructor_args=["config.txt"], concurrency=2,
@@ -32,7 +32,7 @@ class RayInferencer:
 
     Args:
         configs: nvinfer configs, primary ones first; every node has to see their files.
-        column: name of the pictures' column: (N, H, W, 3) uint8, or N pictures of any size.
+        column: name of the images' column: (N, H, W, 3) uint8, or N images of any size.
         format: `rgb` or `bgr`.
         options: as `RunOptions` has them: `threads`, `profile`, ….
 
@@ -57,17 +57,17 @@ class RayInferencer:
         """Add the objects of each row to a batch of rows.
 
         Returns:
-            The columns of `batch`, and for each picture a list in `boxes` (each left, top, width,
+            The columns of `batch`, and for each image a list in `boxes` (each left, top, width,
             height in pixels), `scores`, `class_ids` and `labels`.
 
         Raises:
             KeyError: there is no such column.
-            HeadraceError: a picture is none, or a model fails.
+            HeadraceError: an image is none, or a model fails.
         """
-        pictures = [np.ascontiguousarray(picture) for picture in batch[self._column]]
-        metas = [frame_meta(as_frame(p, self._format, place=i)) for i, p in enumerate(pictures)]
+        images = [np.ascontiguousarray(image) for image in batch[self._column]]
+        metas = [frame_meta(as_frame(p, self._format, place=i)) for i, p in enumerate(images)]
         for model in self._models:
-            model(pictures, metas, format=self._format)
+            model(images, metas, format=self._format)
         objects = [meta.objects for meta in metas]
         return batch | {
             "boxes": _column([o.rects.tolist() for o in objects]),

@@ -1,4 +1,4 @@
-"""The objects of videos and pictures as a Ray dataset: `headrace.ray.read_objects`."""
+"""The objects of videos and images as a Ray dataset: `headrace.ray.read_objects`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def read_objects(
     concurrency: int | tuple[int, int] | None = None,
     **options: Any,
 ) -> ray.data.Dataset:
-    """Return the objects of videos and pictures as a dataset that is computed while it is read.
+    """Return the objects of videos and images as a dataset that is computed while it is read.
 
         found = headrace.ray.read_objects("pgie.txt", inputs="s3://bucket/videos/", concurrency=8)
         found.filter(lambda row: row["label"] == "person").write_parquet("s3://bucket/people/")

@@ -40,7 +40,7 @@ def remote_scheme(name: str) -> str:
 
 
 def listed(url: str) -> Iterator[str]:
-    """A URL itself; of a folder (`…/`) or pattern, the URLs of its videos and pictures.
+    """A URL itself; of a folder (`…/`) or pattern, the URLs of its videos and images.
 
     Raises:
         MediaError: the other side refuses, or there is nothing.
@@ -56,7 +56,7 @@ def listed(url: str) -> Iterator[str]:
         found = sorted(str(p) for p in paths)
     names = [system.unstrip_protocol(p) for p in found if is_media(p)]
     if not names:
-        raise MediaError("there is no video and no picture", where=url_name(url))
+        raise MediaError("there is no video and no image", where=url_name(url))
     yield from names
 
 

@@ -36,7 +36,7 @@ def batch(
     on_change: Callable[[BatchProgress], None] = lambda _: None,
     **options: Any,
 ) -> BatchReport:
-    """Run models over many videos and pictures, and keep every result exactly once.
+    """Run models over many videos and images, and keep every result exactly once.
 
         report = headrace.batch("pgie.txt", inputs="archive/", out="results")
 

@@ -233,7 +233,7 @@ class Worker:
             yield path, unit.size_bytes, unit.sha256
             return
         if path.exists() and not path.is_file():  # a pipe would be waited for without an end
-            raise MediaError("is no file", where=shown(unit.input), expected="a video or picture")
+            raise MediaError("is no file", where=shown(unit.input), expected="a video or image")
         with os_errors(MediaError, "cannot be read", shown(unit.input)):
             size, digest = hash_file(path)
         yield path, size, digest

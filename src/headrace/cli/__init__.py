@@ -25,13 +25,13 @@ __all__ = ["main"]
 # Subcommand -> one-line help; `headrace --help` must not import what it lists.
 _COMMANDS = {
     "run": "Run models on sources and write videos and what was found.",
-    "batch": "Run models over many videos and pictures, on every core or on a Ray cluster.",
+    "batch": "Run models over many videos and images, on every core or on a Ray cluster.",
     "serve": "Keep a pipeline running, with sources that come and go over HTTP.",
     "build": "Build the engine of a config ahead of time.",
-    "calibrate": "Find the INT8 scales of a model from pictures.",
+    "calibrate": "Find the INT8 scales of a model from images.",
     "compare": "Find where two models differ on the same frames, and which stage is to blame.",
     "bench": "Time engines, side by side.",
-    "eval": "Measure how good configs are on pictures with truth.",
+    "eval": "Measure how good configs are on images with truth.",
     "trtexec": "Build, run and time an engine with the options of trtexec.",
     "lint": "Check configs with everything that they name, before they run.",
     "explain": "Show every step on one frame, and the cause of each lost object.",

@@ -1,4 +1,4 @@
-"""`headrace batch`: models over many videos and pictures, each result exactly once."""
+"""`headrace batch`: models over many videos and images, each result exactly once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ EPILOG = """\b
 CONFIG is that of headrace run: nvinfer configs, a bare model, or a pipeline file.
 
 \b
-INPUT is a video or picture, a folder (with all below it), a quoted pattern ('clips/*.mp4'), a
+INPUT is a video or image, a folder (with all below it), a quoted pattern ('clips/*.mp4'), a
 list (.txt, a name on each line), a manifest (.csv or .parquet with a column "input"), or a URL:
 s3://, gs://, http:// (pip install fsspec). Each file is a unit of its own.
 
@@ -138,7 +138,7 @@ def batch(
     given: list[GivenKey],
     **options: Any,
 ) -> int:
-    """Run models over many videos and pictures, on every core or on a Ray cluster.
+    """Run models over many videos and images, on every core or on a Ray cluster.
 
     Each input's results are there exactly once, or not at all. A run that ended early, for
     whatever reason, goes on with --resume and does what is missing.

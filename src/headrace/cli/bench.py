@@ -75,7 +75,7 @@ def bench(
     from headrace.config.overrides import distributed
     from headrace.engine.bench import bench as measure
     from headrace.engine.tactic import Tactic
-    from headrace.infer.model.picture_input import picture_range
+    from headrace.infer.model.image_input import image_range
 
     if tactics and (run.threads or run.streams):
         raise click.UsageError("--tactic says threads and streams itself")
@@ -110,7 +110,7 @@ def bench(
                     )
                 sessions[name] = opened.enter_context(session)
                 if cfg is not None:
-                    ranges[name] = picture_range(cfg)
+                    ranges[name] = image_range(cfg)
             if cfg is not None and stages:
                 if times := _stages(cfg, duration, run, where):
                     timed[path.name] = times
@@ -121,7 +121,7 @@ def bench(
             sessions,
             items=batch,
             duration_s=duration,
-            picture_range=ranges,
+            image_range=ranges,
             progress=lambda done, rounds, name: progress.at(done, rounds, f"timing {name}"),
         )
     print_notices(notices)

@@ -38,7 +38,7 @@ Examples:
 @click.command(epilog=EPILOG)
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option(
-    "--images", multiple=True, metavar="DIR", help="Folder or pattern of pictures; repeatable."
+    "--images", multiple=True, metavar="DIR", help="Folder or pattern of images; repeatable."
 )
 @click.option("--video", multiple=True, metavar="FILE", help="A video; repeatable.")
 @click.option(
@@ -90,7 +90,7 @@ Examples:
     "--truth",
     type=click.Path(path_type=Path),
     metavar="JSON",
-    help="COCO JSON of the pictures: the loss is mAP50-95. Default: FP32 is the truth.",
+    help="COCO JSON of the images: the loss is mAP50-95. Default: FP32 is the truth.",
 )
 @click.option(
     "--max-loss",
@@ -131,10 +131,10 @@ def calibrate(
     run: RunOptions,
     given: list[GivenKey],
 ) -> None:
-    """Find the INT8 scales of CONFIG's model from pictures and write a calibration table.
+    """Find the INT8 scales of CONFIG's model from images and write a calibration table.
 
     Beside it stands how many of FP32's boxes INT8 keeps, and which layers stay FP32 for that.
-    Pictures are preprocessed by the config's keys. An interrupted run goes on where it was
+    Images are preprocessed by the config's keys. An interrupted run goes on where it was
     when it is started again.
     """
     from headrace._core.notices import refuse_warnings
@@ -145,7 +145,7 @@ def calibrate(
 
     sources = [*images, *video]
     if not sources:
-        raise click.UsageError("Missing option '--images' or '--video': pictures to learn from.")
+        raise click.UsageError("Missing option '--images' or '--video': images to learn from.")
     if not sensitivity and (truth or backend or max_loss is not None):
         raise click.UsageError("--truth, --max-loss and --backend belong to --sensitivity")
     header = table_header(tensorrt)

@@ -82,7 +82,7 @@ class _OfSide(click.ParamType[tuple[int, str]]):
 @click.option("--layers/--no-layers", default=True,
               help="Compare engines that depart tensor by tensor.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Write an HTML report with pictures.")  # fmt: skip
+              help="Write an HTML report with images.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Treat every warning as an error.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @run_options("compare", device="Where engines run")
@@ -107,7 +107,7 @@ def compare(
     A and B are configs, bare models or engine files; an engine runs with the config of the other.
     Each stage of B (input, engine, parser, threshold, cluster, attach, labels) alone takes the
     place of A's: its effect is the change of the objects. Engines that depart are compared tensor
-    by tensor. SOURCE is a picture, a folder, a video or an address.
+    by tensor. SOURCE is an image, a folder, a video or an address.
     """
     from headrace._core.errors import MediaError
     from headrace._core.notices import refuse_warnings

@@ -121,7 +121,7 @@ def _shown(path: Path) -> str:
 
 
 def _draw_sheet(video: Path, sheet: Path, count: int) -> None:
-    """Evenly spaced frames of the annotated video on one picture."""
+    """Evenly spaced frames of the annotated video on one image."""
     from headrace.media import open_source
     from headrace.media.draw.contact_sheet import contact_sheet
 

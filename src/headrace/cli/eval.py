@@ -1,4 +1,4 @@
-"""`headrace eval`: how good configs are on pictures with truth, side by side."""
+"""`headrace eval`: how good configs are on images with truth, side by side."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Examples:
   headrace eval fp32.txt int8.txt --yolo data.yaml -o report.html
   headrace eval config_infer_primary.txt --voc VOC2012 --split val --map "car=vehicle"
   headrace eval classifier.txt --folders val/ --min-accuracy 0.9
-  headrace eval segmentation.txt --masks masks/ --images pictures/ --json
+  headrace eval segmentation.txt --masks masks/ --images images/ --json
 """
 
 
@@ -59,11 +59,11 @@ def _gate(name: str, text: str) -> Callable[..., Any]:
 @click.option("--voc", type=click.Path(path_type=Path), metavar="DIR",
               help="A folder of Pascal VOC: Annotations, JPEGImages.")  # fmt: skip
 @click.option("--folders", type=click.Path(path_type=Path), metavar="DIR",
-              help="For classifiers: a folder of pictures for each class.")  # fmt: skip
+              help="For classifiers: a folder of images for each class.")  # fmt: skip
 @click.option("--masks", type=click.Path(path_type=Path), metavar="DIR",
               help="For segmentations: PNG files whose values are the classes.")  # fmt: skip
 @click.option("--images", multiple=True, type=click.Path(path_type=Path), metavar="DIR",
-              help="Where the pictures are; repeatable. With --coco also one video, whose frames "
+              help="Where the images are; repeatable. With --coco also one video, whose frames "
               "the JSON describes.")  # fmt: skip
 @click.option("--split", metavar="NAME",
               help="Part of the data set. Default: val of --yolo, all of --voc.")  # fmt: skip
@@ -75,9 +75,9 @@ def _gate(name: str, text: str) -> Callable[..., Any]:
               help="Average precision of the boxes that the config's own thresholds leave. "
               "Default: of all from a confidence of 0.001 on.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(1), metavar="N",
-              help="Use N pictures, spread evenly.")  # fmt: skip
+              help="Use N images, spread evenly.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False),
-              metavar="HTML", help="Write a report with curves and worst pictures.")  # fmt: skip
+              metavar="HTML", help="Write a report with curves and worst images.")  # fmt: skip
 @_gate("map50", "mAP50")
 @_gate("map", "mAP50-95")
 @_gate("accuracy", "the top-1 accuracy")
@@ -102,7 +102,7 @@ def eval(
     given: list[GivenKey],
     **options: Any,
 ) -> int:
-    """Measure how good CONFIGs are on pictures with truth, side by side.
+    """Measure how good CONFIGs are on images with truth, side by side.
 
     Detectors get mAP as COCO defines it, and precision, recall and F1 at their own thresholds
     beside the threshold with the best F1; classifiers top-1 and top-5, segmentations mIoU.
@@ -121,7 +121,7 @@ def eval(
     loaded = [ModelConfig.load(p, o) for p, o in zip(configs, overrides, strict=True)]
     if strict:
         refuse_warnings([*dataset.notices, *(n for cfg in loaded for n in cfg.notices)])
-    with stdout_is_for_results(), RunProgress(enabled=not quiet, unit="pictures") as progress:
+    with stdout_is_for_results(), RunProgress(enabled=not quiet, unit="images") as progress:
         report = evaluate(
             loaded,
             dataset,
@@ -162,7 +162,7 @@ def _dataset(
         raise click.UsageError(f"name one data set with {listed}; {len(found)} are given")
     ((kind, path),) = found.items()
     if images and kind not in ("coco", "voc", "masks"):
-        raise click.UsageError(f"--images is not for --{kind}: it names its pictures itself")
+        raise click.UsageError(f"--images is not for --{kind}: it names its images itself")
     if split is not None and kind not in ("yolo", "voc"):
         raise click.UsageError(f"--split is not for --{kind}")
     if names is not None and kind != "masks":

@@ -69,7 +69,7 @@ class _Numbers(click.ParamType["tuple[float, ...]"]):
 @click.option("--floor", type=FiniteRange(1e-6, 1), default=0.01, show_default=True,
               metavar="SCORE", help="Lowest score of a candidate.")  # fmt: skip
 @click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html",
-              help="Write a page with pictures.")  # fmt: skip
+              help="Write a page with images.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @run_options("explain")
 def explain(

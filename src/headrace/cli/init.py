@@ -33,7 +33,7 @@ Examples:
 @click.command(epilog=EPILOG)
 @click.argument("bare", required=False, type=click.Path(path_type=Path), metavar="[MODEL.onnx]")
 @click.option("--size", metavar="WIDTHxHEIGHT",
-              help="Size of the pictures, where MODEL leaves it open or was written for another "
+              help="Size of the images, where MODEL leaves it open or was written for another "
               "one; then a copy of it is written, too.")  # fmt: skip
 @click.option("--cpp", is_flag=True,
               help="Write the parser in C++, with a Makefile.")  # fmt: skip
@@ -119,7 +119,7 @@ def _model(
 def _sized(
     model: Path, size: str, folder: Path, force: bool
 ) -> tuple[Path, Path | None, dict[str, Any], bytes | None]:
-    """Copy the model for another size of pictures, if its own is fixed.
+    """Copy the model for another size of images, if its own is fixed.
 
     Returns:
         The model to describe, the copy or None, fields for the config, and the bytes of a file

@@ -121,7 +121,7 @@ def spec_of(
             raise click.UsageError(f"{late} stands behind a source; configs come first")
     if len(names) > 1 and all(Path(n).suffix.lower() in IMAGE_SUFFIXES for n in names):
         raise click.UsageError(
-            f"{len(names)} pictures are given one by one; a pattern must be quoted "
+            f"{len(names)} images are given one by one; a pattern must be quoted "
             "('photos/*.jpg') to be one source, or name their folder"
         )
     return pipeline_spec(

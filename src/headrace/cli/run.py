@@ -44,7 +44,7 @@ OUT is chosen by its extension, or written as kind:path:
   out.jsonl           one JSON object per frame
   out.json            COCO
   out.parquet         one row per object
-  images:DIR          annotated pictures, one per frame
+  images:DIR          annotated images, one per frame
   kitti:DIR           one KITTI text file per frame
   dota:DIR            one DOTA text file per frame: corners of rotated boxes
   masks:DIR           class maps of segmentation

@@ -111,17 +111,17 @@ def _model_data(path: Path, partner: Path | None) -> dict[str, Any]:
 
 
 def _recognised(path: Path) -> dict[str, str]:
-    """Head, classes, pictures as `headrace run` prints them for a bare model, or why it cannot."""
+    """Head, classes, images as `headrace run` prints them for a bare model, or why it cannot."""
     from headrace.infer.recognise.recognise import recognise_for_init
 
     try:
         found = recognise_for_init(path, {}, save=False)
     except HeadraceError as error:
         return {"as_a_bare_model": f"{error:brief}"}
-    model, pictures, source, *unused = found.notices
+    model, images, source, *unused = found.notices
     lines = {
         "as_a_bare_model": model.data["text"],
-        "pictures": pictures.data["text"],
+        "images": images.data["text"],
         "read_from": source.data["text"],
     }
     return lines | ({"warning": f"{unused[0]:brief}"} if unused else {})

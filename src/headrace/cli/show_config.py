@@ -150,7 +150,7 @@ def _facts(cfg: ModelConfig, checked: DryRun) -> dict[str, list[str]]:
         facts["inputs"] = [str(s) for s in checked.inputs]
         facts["outputs"] = [str(s) for s in checked.outputs]
         if cfg.network_type is NetworkType.DETECTOR:
-            fits = suggest(checked.outputs, checked.picture, cfg.num_detected_classes)
+            fits = suggest(checked.outputs, checked.image, cfg.num_detected_classes)
             facts["built-in parsers that fit"] = fits
     facts["parser"] = [checked.parser] if checked.parser else []
     return facts

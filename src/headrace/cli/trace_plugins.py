@@ -151,8 +151,8 @@ def _live(file: Path, batch: int, runs: int, backend: str | None, given: list[Gi
 def _of_config(file: Path, backend: str | None, given: list[GivenKey]) -> Any:
     from headrace.engine.builder import BuildOptions
     from headrace.engine.input_shapes import complete_infer_dims
+    from headrace.infer.model.image_input import axis_order
     from headrace.infer.model.network_source import network_source, no_model
-    from headrace.infer.model.picture_input import axis_order
     from headrace.plugins.custom_files import load_custom_plugins
 
     # calls are seen in this process only

@@ -221,7 +221,7 @@ def _not_run(name: str, pattern: str, why: str, level: Level = "warning") -> App
 APP_GROUPS: tuple[AppGroup, ...] = (
     _APPLICATION, _TILER, _SOURCE_LIST, _SOURCE_ALL, _SOURCE_CSV, _SOURCE, _STREAMMUX, _PRIMARY, _SECONDARY, _TRACKER, _ANALYTICS, _OSD, _SINK, _TESTS,
     _not_run("pre-process", r"(primary-)?pre-process[0-9]*|secondary-pre-process[0-9]*", "regions are not prepared apart: models scale whole frames or objects"),
-    _not_run("img-save", r"img-save", "objects are not saved as pictures; a sink images:FOLDER saves whole frames"),
+    _not_run("img-save", r"img-save", "objects are not saved as images; a sink images:FOLDER saves whole frames"),
     _not_run("message-converter", r"message-converter", "no messages are sent or received"),
     _not_run("message-consumerN", r"message-consumer[0-9]*", "no messages are sent or received"),
     _not_run("dewarperN", r"dewarper[0-9]*", "frames are not dewarped"),

@@ -231,7 +231,7 @@ class TrackerSpec(_Spec):
 
 
 class TilerSpec(_Spec):
-    """All sources in one picture of `width` x `height` pixels; None rows or columns are chosen."""
+    """All sources in one image of `width` x `height` pixels; None rows or columns are chosen."""
 
     rows: int | None = None
     columns: int | None = None
@@ -300,7 +300,7 @@ class PipelineSpec(_Spec):
     """A whole pipeline: `load_pipeline` reads it, `Pipeline` runs it.
 
     `models` are in the order in which they run; the tracker comes behind the last primary one.
-    `tiler` None gives every source its own picture.
+    `tiler` None gives every source its own image.
     """
 
     sources: tuple[SourceSpec, ...]

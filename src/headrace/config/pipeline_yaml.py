@@ -391,7 +391,7 @@ def tracker_text(text: str, path: Path) -> Values:
 
 
 def sink_text(text: str, path: Path) -> Values:
-    """The fields of a `SinkSpec` from `out.mp4`, `pictures/`, `kitti:labels` or `fake`."""
+    """The fields of a `SinkSpec` from `out.mp4`, `images/`, `kitti:labels` or `fake`."""
     if text in ("fake", "none"):
         return {"kind": "fake"}
     if url_scheme(text) in (*MESSAGE_SCHEMES, *STREAM_SCHEMES):

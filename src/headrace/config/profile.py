@@ -1,7 +1,7 @@
 """Values of a profile in place of keys that a config leaves out.
 
-`nvinfer` has the defaults of the table of keys. `modern` has what trainers do: a detector's picture
-is letterboxed in the middle, every picture is scaled bilinearly, boxes are clustered by NMS.
+`nvinfer` has the defaults of the table of keys. `modern` has what trainers do: a detector's image
+is letterboxed in the middle, every image is scaled bilinearly, boxes are clustered by NMS.
 """
 
 from __future__ import annotations

@@ -354,7 +354,7 @@ def cpp_initializer(native: Any, where: str) -> Any:
 
     def initialize(layers: dict[str, Array], network: NetworkInfo, max_batch: int) -> bool:
         names = list(layers)
-        # Binding indices count all inputs; the picture is 0. Dimensions are without the batch.
+        # Binding indices count all inputs; the image is 0. Dimensions are without the batch.
         native.set_layers(names, list(range(1, len(names) + 1)), True)
         firsts = [array[0] if array.ndim > 1 else array[:1] for array in layers.values()]
         try:

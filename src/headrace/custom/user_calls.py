@@ -181,7 +181,7 @@ def checked_initializer(
             )
         if result is not None and not result:
             raise CustomLibraryError(
-                "the function returned false: the inputs beside the picture are not filled",
+                "the function returned false: the inputs beside the image are not filled",
                 where=where,
                 expected=f"values for {', '.join(layers)}",
             )
@@ -221,7 +221,7 @@ def _failed(
         return CustomLibraryError(error_text(error), where=where)
     found, line, trail = describe(error, folder)
     if isinstance(error, KeyError):
-        trail = [*trail, f"the inputs beside the picture are: {', '.join(layers)}"]
+        trail = [*trail, f"the inputs beside the image are: {', '.join(layers)}"]
     if isinstance(error, SystemExit):
         found = f"the function tried to end the program (exit code {error.code})"
     return CustomLibraryError(found, where=f"{line} ({where})" if line else where, fix=trail)

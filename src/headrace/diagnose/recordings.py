@@ -59,7 +59,7 @@ def record(
     Args:
         config: a config, a bare model or a pipeline file; several models, primary ones first, in a
             list.
-        source: a picture, video or folder as `open_source` takes it, an opened source, or an array
+        source: an image, video or folder as `open_source` takes it, an opened source, or an array
             (h, w, 3) uint8 BGR. A pipeline file has sources of its own; the first is taken.
         out: the file, which appears once it is whole.
         limit: most frames to record; None records all.
@@ -94,12 +94,12 @@ def record_frames(
     wanted = None if frames is None else set(frames)
     objects = 0
     with RecordingSink(out, models) as sink:
-        for number, picture in enumerate(source):
+        for number, image in enumerate(source):
             if wanted is None or number in wanted:
-                meta = frame_meta(picture)
+                meta = frame_meta(image)
                 for model in models:
-                    model(picture, meta)
-                sink.write(picture, meta)
+                    model(image, meta)
+                sink.write(image, meta)
                 objects += len(meta.objects)
             if sink.frames == limit or (wanted is not None and number >= max(wanted)):
                 break

@@ -160,7 +160,7 @@ def prebuilt_plan(network: Network, options: BuildOptions) -> Plan | None:
             single layers, or types of outputs need a build of their own.
 
     Raises:
-        EngineError: the picture's shape contradicts `infer_dims`.
+        EngineError: the image's shape contradicts `infer_dims`.
     """
     plan: Plan | None = network.built
     if plan is None or options.tuning is not None or options.tactic is not None:

@@ -50,7 +50,7 @@ def bench(
     *,
     items: int | None = None,
     duration_s: float = 3.0,
-    picture_range: Mapping[str, tuple[float, float]] | None = None,
+    image_range: Mapping[str, tuple[float, float]] | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> list[BenchResult]:
     """Time sessions in turns; each runs as many batches at once as it was opened for.
@@ -68,7 +68,7 @@ def bench(
         if size > max(session.max_batch, session.fixed_batch or 0):
             raise EngineError(f"a batch of {size}", where=name,
                               expected=f"1 to {session.max_batch} items")  # fmt: skip
-        low, high = (picture_range or {}).get(name, (0.0, 1.0))
+        low, high = (image_range or {}).get(name, (0.0, 1.0))
         size = min(size, session.max_batch)
         # as many items as are counted, also where the model fixes the batch and takes several goes
         specs = [

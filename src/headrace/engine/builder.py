@@ -50,22 +50,22 @@ class BuildOptions:
     """Options of a build.
 
     Attributes:
-        batched: True: axis 0 of every input and output is the batch, and the first input a picture.
+        batched: True: axis 0 of every input and output is the batch, and the first input an image.
             False: the plan takes any number of inputs of any shape, free axes included; nothing
-            below about batches and pictures applies.
+            below about batches and images applies.
         max_batch: most items of one run, 1 to 1024.
         precision: what may be computed in, as TensorRT's flags: FP16 is built where it is faster.
         exact: True puts `precision` into the graph, whether it is faster or not.
         rules: scales for INT8, layers of other precisions, types of outputs.
         dynamic_batch: True frees the batch of a model that fixes it at 1, if that turns out right.
         infer_dims: channels, height, width for a model that leaves them free.
-        input_order: order of the axes of the picture input.
+        input_order: order of the axes of the image input.
         runtime: name of the backend; None is the default one, or with `tuning` all that are there.
             Runtimes that `tuning` names go before it: it is the one if none of them can be timed.
         threads, streams: for the session that the build opens; `Plan.open_session` hands it out.
         tactic: the way to run it, pinned; goes before `runtime`.
         tuning: finds the best tactic, see `headrace.engine.tuning.tune`; not with `tactic`.
-        picture_range: least and greatest value of the pictures that tuning runs on.
+        image_range: least and greatest value of the images that tuning runs on.
         progress: called as tuning goes on.
         profiles: of a network without a batch that has plugins: per optimisation profile, shapes
             (min, opt, max) by input.
@@ -85,7 +85,7 @@ class BuildOptions:
     streams: int | None = None
     tactic: Tactic | None = None
     tuning: TuneOptions | None = None
-    picture_range: tuple[float, float] = (0.0, 1.0)
+    image_range: tuple[float, float] = (0.0, 1.0)
     progress: Progress | None = None
     profiles: Profiles = ()
     registry: PluginRegistry | None = None
@@ -140,8 +140,8 @@ class _Build:
         get_backend(self.tactic.runtime)  # not installed: refused before anything long begins
         inputs = self.inputs = list(self.network.inputs)
         if options.batched:
-            picture = TensorSpec(inputs[0].name, inputs[0].dtype, self.shape)
-            self.inputs = [picture, *extra_inputs(self.network, self.shape, self.where)]
+            image = TensorSpec(inputs[0].name, inputs[0].dtype, self.shape)
+            self.inputs = [image, *extra_inputs(self.network, self.shape, self.where)]
         if self.network.is_large:
             return self._assembled(self._open_large())
         lowered = self._tuned(asked)
@@ -173,7 +173,7 @@ class _Build:
         if options.batched:
             if not network.inputs:
                 raise EngineError(
-                    "the graph has no inputs", where=self.where, expected="a batch of pictures"
+                    "the graph has no inputs", where=self.where, expected="a batch of images"
                 )
             return resolve_shape(
                 network.inputs[0], options.infer_dims, options.input_order, where=self.where
@@ -226,11 +226,11 @@ class _Build:
                 Finding("batch-fixed", "warning", f"the batch stays fixed at 1: {why}")
             )
             return
-        picture = network.inputs[0]
+        image = network.inputs[0]
         extra = extra_inputs(network, shape, self.where)
-        inputs = [TensorSpec(picture.name, picture.dtype, shape), *extra]
+        inputs = [TensorSpec(image.name, image.dtype, shape), *extra]
         self.network, notice = with_free_batch(
-            network, inputs, shape, self.options.picture_range, self.where
+            network, inputs, shape, self.options.image_range, self.where
         )
         self.decisions.append(notice)
         if self.network is not network:
@@ -257,7 +257,7 @@ class _Build:
         if not self.tunes or options.tuning is None:
             return None
         items = self._fixed_batch or options.max_batch
-        low, high = options.picture_range
+        low, high = options.image_range
         timing = None
         if has_plugins(self.network):
             feeds = sample_inputs(self.inputs, items, low=low, high=high)
@@ -272,7 +272,7 @@ class _Build:
             asked,
             options.rules,
             items=items,
-            picture_range=options.picture_range,
+            image_range=options.image_range,
             feeds=None if timing is None else timing.feeds,
             options=tuning,
             progress=options.progress,

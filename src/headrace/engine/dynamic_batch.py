@@ -25,12 +25,12 @@ def with_free_batch(
     network: Network,
     inputs: Sequence[TensorSpec],
     shape: tuple[int | None, ...],
-    picture_range: tuple[float, float],
+    image_range: tuple[float, float],
     where: str,
 ) -> tuple[Network, Finding]:
     """Free the batch of `network` if a batch of 2 gives the results of two runs of 1.
 
-    The batch of `network`, `inputs` and `shape` is 1. `picture_range` is that of the noise to
+    The batch of `network`, `inputs` and `shape` is 1. `image_range` is that of the noise to
     compare with.
 
     Returns:
@@ -39,7 +39,7 @@ def with_free_batch(
     name = network.path.name if network.path else None
     try:
         free = free_batch(network)
-        error = _verify(network, free, inputs, shape, picture_range, where)
+        error = _verify(network, free, inputs, shape, image_range, where)
     except (EngineError, ModelError) as failed:
         at = f"{failed.where}: " if failed.where and failed.where != where else ""
         text = f"the batch stays fixed at 1: {at}{failed:brief}"
@@ -56,15 +56,15 @@ def _verify(
     free: Network,
     inputs: Sequence[TensorSpec],
     shape: tuple[int | None, ...],
-    picture_range: tuple[float, float],
+    image_range: tuple[float, float],
     where: str,
 ) -> float:
     """The greatest difference between a batch and single runs.
 
     Raises:
-        EngineError: they differ; or the outputs do not depend on the picture.
+        EngineError: they differ; or the outputs do not depend on the image.
     """
-    low, high = picture_range
+    low, high = image_range
     items = [sample_inputs(inputs, 1, low=low, high=high, seed=seed) for seed in (1, 2)]
     both = {name: np.concatenate([item[name] for item in items]) for name in items[0]}
     singles = _run(network, shape, items, where)
@@ -86,7 +86,7 @@ def _verify(
         worst = max(worst, error or 0.0)
     if all(np.array_equal(a, singles[1][n], equal_nan=a.dtype.kind == "f")
            for n, a in singles[0].items()):  # fmt: skip
-        raise EngineError("two pictures of noise give the same: it cannot be told apart")
+        raise EngineError("two images of noise give the same: it cannot be told apart")
     return worst
 
 

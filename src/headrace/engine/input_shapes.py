@@ -55,7 +55,7 @@ def resolve_shape(
     if len(spec.shape) < 2 or spec.shape[0] == 0:
         raise EngineError(f"input {spec} has no batch axis", where=where,
                           expected="a batch first, then at least one axis",
-                          code="input-not-a-picture")  # fmt: skip
+                          code="input-not-a-image")  # fmt: skip
     given = complete_infer_dims(infer_dims)
     names: tuple[str, ...] = tuple(f"axis {i}" for i in range(1, len(spec.shape)))
     wanted: tuple[int, ...] | None = None
@@ -113,15 +113,15 @@ def resolve_shape(
     return tuple(shape)
 
 
-def extra_inputs(network: Network, picture: tuple[int | None, ...], where: str) -> list[TensorSpec]:
-    """Complete the inputs beside the picture.
+def extra_inputs(network: Network, image: tuple[int | None, ...], where: str) -> list[TensorSpec]:
+    """Complete the inputs beside the image.
 
-    A free first axis is the batch; an axis with the name of one of the picture's has its size.
+    A free first axis is the batch; an axis with the name of one of the image's has its size.
 
     Raises:
         EngineError: another axis is free.
     """
-    named = dict(zip(network.inputs[0].shape, picture, strict=True))  # free axes that got a number
+    named = dict(zip(network.inputs[0].shape, image, strict=True))  # free axes that got a number
     specs = []
     for spec in network.inputs[1:]:
         axes = [d if isinstance(d, int) else named.get(d) for d in spec.shape]

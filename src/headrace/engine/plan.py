@@ -120,7 +120,7 @@ class Plan:
 
     @property
     def inputs(self) -> tuple[TensorSpec, ...]:
-        """Input bindings; the first of a batched plan is the picture."""
+        """Input bindings; the first of a batched plan is the image."""
         return tuple(record.spec for record in self.header.inputs)
 
     @property

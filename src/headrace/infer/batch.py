@@ -25,7 +25,7 @@ class Batch:
     hold several whole buffers of files, so that the engine's batch is filled.
 
     Attributes:
-        frames: pictures; those of one source are in the order of their numbers.
+        frames: images; those of one source are in the order of their numbers.
         metas: what is known about each frame, parallel to `frames`; stages and probes change these.
         buffers: number of the buffer each frame belongs to, parallel to `frames`; never falls,
             within a batch and from batch to batch. `interval` counts buffers. Source: spec D.1.

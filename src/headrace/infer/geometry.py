@@ -18,7 +18,7 @@ from headrace._core import _native
 from headrace._core.errors import GeometryError
 from headrace.meta.detections import IntArray
 
-# The original keeps rectangles in 32-bit integers; beyond that there is no picture.
+# The original keeps rectangles in 32-bit integers; beyond that there is no image.
 _LIMIT = 2**31 - 2
 
 
@@ -106,7 +106,7 @@ def even_rect(crop: Rect) -> Rect:
     A negative left or top counts as 0, a negative size as 0; the result may be empty.
 
     Raises:
-        GeometryError: a coordinate is not finite or far outside any picture.
+        GeometryError: a coordinate is not finite or far outside any image.
     Source: spec A.2.
     """
     for name, value in zip(Rect._fields, crop, strict=True):

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 _MAX_LABELS = 12  # in a notebook
 
-Picture: TypeAlias = "Frame | Array | str | Path"
+LabelledImage: TypeAlias = "Frame | Array | str | Path"
 
 
 class Inferencer:
@@ -248,7 +248,7 @@ class Inferencer:
     @overload
     def __call__(
         self,
-        picture: Picture,
+        image: LabelledImage,
         meta: FrameMeta | None = None,
         *,
         format: PixelFormat | str = PixelFormat.BGR,
@@ -257,7 +257,7 @@ class Inferencer:
     @overload
     def __call__(
         self,
-        picture: list[Any] | tuple[Any, ...],
+        image: list[Any] | tuple[Any, ...],
         meta: Sequence[FrameMeta] | None = None,
         *,
         format: PixelFormat | str = PixelFormat.BGR,
@@ -265,70 +265,70 @@ class Inferencer:
 
     def __call__(
         self,
-        picture: Picture | list[Any] | tuple[Any, ...],
+        image: LabelledImage | list[Any] | tuple[Any, ...],
         meta: FrameMeta | Sequence[FrameMeta] | None = None,
         *,
         format: PixelFormat | str = PixelFormat.BGR,
     ) -> FrameMeta | list[FrameMeta]:
-        """Pictures from start to end; `interval` and `stabilize-buffer-count` skip nothing.
+        """Images from start to end; `interval` and `stabilize-buffer-count` skip nothing.
 
-            meta = detector(picture)
-            reader(picture, meta)  # a secondary model, on what was found
-            metas = detector(["a.jpg", "b.jpg", picture])
+            meta = detector(image)
+            reader(image, meta)  # a secondary model, on what was found
+            metas = detector(["a.jpg", "b.jpg", image])
 
         Args:
-            picture: a `Frame`, an array (h, w, 3) uint8, or (h, w) for gray, or the path of an
+            image: a `Frame`, an array (h, w, 3) uint8, or (h, w) for gray, or the path of an
                 image or video, of which the first frame is taken. A list or tuple of them runs in
                 batches of `batch-size`, whatever their sizes; the number of an array's frame is its
                 place.
-            meta: what is known already, of each picture of a list; results are added to it.
+            meta: what is known already, of each image of a list; results are added to it.
             format: of an array: `bgr` as OpenCV has it, `rgb` or `gray`.
 
         Returns:
             The metadata; of a list a list. It is `meta` where that is given.
 
         Raises:
-            MediaError: one is no picture; those of earlier batches have run.
-            EngineError: `meta` is no metadata of these pictures; the engine failed; or the model
+            MediaError: one is no image; those of earlier batches have run.
+            EngineError: `meta` is no metadata of these images; the engine failed; or the model
                 works on objects and there is no `meta`.
         """
         if meta is None and self.secondary and not self.config.input_tensor_from_meta:
             raise EngineError(
                 "this model works on objects that another one found (process-mode=2)",
                 where=str(self.config.path),
-                fix="meta = detector(picture); model(picture, meta)",
+                fix="meta = detector(image); model(image, meta)",
             )
-        if isinstance(picture, list | tuple):
-            return self._call_all(picture, meta, format)
-        return self._call_all([picture], None if meta is None else [meta], format)[0]
+        if isinstance(image, list | tuple):
+            return self._call_all(image, meta, format)
+        return self._call_all([image], None if meta is None else [meta], format)[0]
 
     def _call_all(
         self,
-        pictures: Sequence[Picture],
+        images: Sequence[LabelledImage],
         given: object,
         format: PixelFormat | str,
     ) -> list[FrameMeta]:
         from headrace.media import as_frame
 
-        known = [None] * len(pictures) if given is None else given
+        known = [None] * len(images) if given is None else given
         if not isinstance(known, Sequence) or any(
             not isinstance(meta, FrameMeta | None) for meta in known
         ):
             raise EngineError(
                 f"meta is {quoted(repr(given))}",
                 where=str(self.config.path),
-                expected="the FrameMeta of the picture; of a list of pictures a list of them",
+                expected="the FrameMeta of the image; of a list of images a list of them",
             )
-        if len(known) != len(pictures):
-            found = f"{len(pictures)} pictures and {len(known)} metas"
+        if len(known) != len(images):
+            found = f"{len(images)} images and {len(known)} metas"
             raise EngineError(found, where=str(self.config.path), expected="as many of each")
         size = self.config.batch_size
         metas: list[FrameMeta] = []
-        for start in range(0, len(pictures), size):
+        for start in range(0, len(images), size):
             frames = []
-            for place, picture in enumerate(pictures[start : start + size], start):
-                frame = as_frame(picture, format, place=place)
-                own = isinstance(picture, Frame | str | Path)
+            for place, image in enumerate(images[start : start + size], start):
+                frame = as_frame(image, format, place=place)
+                own = isinstance(image, Frame | str | Path)
                 frames.append(frame if own or not place else replace(frame, frame=place))
             pairs = zip(frames, known[start : start + size], strict=True)
             own_metas = [frame_meta(frame) if meta is None else meta for frame, meta in pairs]
@@ -423,7 +423,7 @@ class Inferencer:
         return self._record
 
     def conclude(self) -> None:
-        """Judge the run as a whole: no more pictures will come.
+        """Judge the run as a whole: no more images will come.
 
         The plausibility watch may run the network a few times more. Findings join `notices`.
         """

@@ -55,7 +55,7 @@ class Items:
 
     Attributes:
         metas: the frame of each item.
-        frames: its picture; empty where the caller prepared the tensors.
+        frames: its image; empty where the caller prepared the tensors.
         objects: the object of each item in its frame; None for whole frames, -1 in a region that
             shows no object.
         rects: (N, 4) float32 left, top, width, height of the crops in frame pixels, as they were

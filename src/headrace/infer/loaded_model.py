@@ -22,7 +22,7 @@ from headrace.infer.class_checks import outputs_notices, refuse_classes
 from headrace.infer.class_maps import SegmentationPostprocessor
 from headrace.infer.classify import narrow_outputs
 from headrace.infer.model import load_or_build
-from headrace.infer.model.picture_input import network_dims
+from headrace.infer.model.image_input import network_dims
 from headrace.infer.parser_choice import (
     Choice,
     choose_parser,
@@ -61,7 +61,7 @@ class Model:
     """Engine, scaler, parser and labels of one config.
 
     Attributes:
-        input_name: the picture input.
+        input_name: the image input.
         preprocessor: None where the caller prepares the tensors.
         postprocessor: None for network-type 100.
         parser: where the parser comes from, if there is one.
@@ -94,7 +94,7 @@ class Model:
 
     @property
     def input_name(self) -> str:
-        """Name of the picture input."""
+        """Name of the image input."""
         return self.session.inputs[0].name
 
     @property
@@ -236,7 +236,7 @@ class Model:
         return notices
 
     def feeds(self, tensor: Any) -> dict[str, Any]:
-        """The inputs of one run: the pictures, and as many rows of each constant input."""
+        """The inputs of one run: the images, and as many rows of each constant input."""
         return self.filled({self.input_name: tensor}, int(tensor.shape[0]))
 
     def filled(self, given: dict[str, Any], rows: int) -> dict[str, Any]:
@@ -462,7 +462,7 @@ def initialize_extra_inputs(
     Args:
         cfg: the config, for errors.
         session: its inputs are filled.
-        network: size of the picture input.
+        network: size of the image input.
         library: the one that `custom-lib-path` names, if it is loaded.
 
     Returns:

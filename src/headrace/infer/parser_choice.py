@@ -354,7 +354,7 @@ def _other_type(outputs: Sequence[TensorSpec], network: NetworkInfo | None) -> s
         axes = [d if isinstance(d, int) else 0 for d in items[0]]
         for height, width in (axes[1:], axes[:2]):  # channels first, or last
             if height * 4 >= network.height and width * 4 >= network.width:
-                return "an output as large as a picture is a map of classes: network-type=2"
+                return "an output as large as an image is a map of classes: network-type=2"
     return ""
 
 

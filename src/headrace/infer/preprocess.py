@@ -299,7 +299,7 @@ class Preprocessor:
                 raise GeometryError(text, where=f"frame {frame.frame} of {frame.source!r}")
             found = Placed(np.array([src], np.int32), np.array([dst], np.int32), transform)
         if crop is None:
-            if len(self._whole) == _MOST_SIZES:  # pictures of a folder, each of its own size
+            if len(self._whole) == _MOST_SIZES:  # images of a folder, each of its own size
                 self._whole.clear()
             self._whole[size] = found
         return found

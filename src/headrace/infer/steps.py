@@ -47,7 +47,7 @@ class RunSteps:
     Attributes:
         model: the model that ran.
         items: the frames, objects or regions, with their place in the network input.
-        inputs: name -> (N, ...) array; the picture input at least.
+        inputs: name -> (N, ...) array; the image input at least.
         outputs: name -> (N, ...) array in binding order.
         steps: of each item.
     """

@@ -34,7 +34,7 @@ class ItemTrace:
     Attributes:
         object: the object of the frame that it shows, or -1.
         crop: its rectangle in frame pixels; None for the whole frame.
-        tensor: float32, the picture input of the network, without the batch axis.
+        tensor: float32, the image input of the network, without the batch axis.
         transform: the place of the item in that input; None if it has no area and is not inferred.
         layers: output name -> tensor, in binding order.
         candidates: of a detector; None for other networks, and if the parser refused.
@@ -59,7 +59,7 @@ class FrameTrace:
     """One frame through one model.
 
     Attributes:
-        frame: the picture.
+        frame: the image.
         meta: its metadata, with the results of this model.
         known: number of objects before this model.
         items: the whole frame, or each object that the model inferred on.
@@ -84,7 +84,7 @@ def trace_frame(
 
     Args:
         model: any network type; no other thread may use it meanwhile.
-        frame: the picture.
+        frame: the image.
         meta: metadata with the objects of the models before; a secondary model needs it. The
             results of this model are added.
         floor: the lowest score of a candidate.

@@ -1,4 +1,4 @@
-"""The paths of the page: pictures, state, explanations."""
+"""The paths of the page: images, state, explanations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from headrace.live.address import Address
 from headrace.live.guard import Guard, body_of
 from headrace.live.rest import rest_routes
 from headrace.live.state import pipeline_state
-from headrace.live.view import LivePicture, LiveView, objects_as_data
+from headrace.live.view import LiveImage, LiveView, objects_as_data
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from headrace.meta import FrameMeta
     from headrace.pipeline import Pipeline
 
-_MAX_SOURCES = 64  # pictures in one answer
+_MAX_SOURCES = 64  # images in one answer
 _WIDTHS = (320, 480, 640, 960, 1280, 1920)
 _REST_S = 0.3  # between two answers of a run that is over
-_DRAW_S = 0.05  # of drawing in one answer: the first picture shall not wait for all others
-_WAIT_S = 5.0  # an answer without a picture after that: the page asks again
+_DRAW_S = 0.05  # of drawing in one answer: the first image shall not wait for all others
+_WAIT_S = 5.0  # an answer without an image after that: the page asks again
 _PAGE = {
     "": ("index.html", "text/html; charset=utf-8"),
     "app.js": ("app.js", "text/javascript; charset=utf-8"),
@@ -62,7 +62,7 @@ def make_app(
         *(Route(f"/{name}", served.page) for name in _PAGE),
         Route("/favicon.ico", lambda _: Response(status_code=204)),
         Route("/api/state", served.state),
-        Route("/api/pictures", served.pictures, methods=["POST"]),
+        Route("/api/images", served.images, methods=["POST"]),
         Route("/api/explain", served.explain, methods=["POST"]),
     ]
     if service:
@@ -84,7 +84,7 @@ class _Served:
         self._explaining = threading.Lock()
 
     def close(self) -> None:
-        """End the thread that encodes pictures."""
+        """End the thread that encodes images."""
         self._encoder.shutdown(cancel_futures=True)
 
     async def page(self, request: Request) -> Response:
@@ -98,10 +98,10 @@ class _Served:
         state = await asyncio.to_thread(pipeline_state, self._pipeline, self._view)
         return JSONResponse(state | {"explains": bool(self._models)})
 
-    async def pictures(self, request: Request) -> Response:
-        """Newer pictures of some sources, as soon as there is one; others may follow next time.
+    async def images(self, request: Request) -> Response:
+        """Newer images of some sources, as soon as there is one; others may follow next time.
 
-        The request: `{"seen": {"0": 17}, "width": 640}`, the number of the last picture of each
+        The request: `{"seen": {"0": 17}, "width": 640}`, the number of the last image of each
         source that is wanted, 0 for none yet. The answer: 4 bytes with the length of a JSON list
         (big-endian), the list, then the JPEG files one after the other.
         """
@@ -115,15 +115,15 @@ class _Served:
             return JSONResponse({"error": f"{_MAX_SOURCES} sources at most"}, 400)
         newer = sorted(await self._newer(seen), key=seen.__getitem__)  # longest unseen first
         loop = asyncio.get_running_loop()
-        found, end = list[LivePicture](), loop.time() + _DRAW_S
+        found, end = list[LiveImage](), loop.time() + _DRAW_S
         for i in newer:
-            picture = await loop.run_in_executor(self._encoder, self._view.picture, i, width)
-            if picture is not None:
-                found.append(picture)
+            image = await loop.run_in_executor(self._encoder, self._view.image, i, width)
+            if image is not None:
+                found.append(image)
             if loop.time() > end:
                 break
-        head = json.dumps([_head(picture) for picture in found]).encode()
-        parts = [struct.pack(">I", len(head)), head, *(picture.jpeg for picture in found)]
+        head = json.dumps([_head(image) for image in found]).encode()
+        parts = [struct.pack(">I", len(head)), head, *(image.jpeg for image in found)]
         return Response(b"".join(parts), media_type="application/octet-stream")
 
     async def _newer(self, seen: dict[int, int]) -> list[int]:
@@ -149,7 +149,7 @@ class _Served:
         return newer
 
     async def explain(self, request: Request) -> Response:
-        """Why there is no box at a place of a picture.
+        """Why there is no box at a place of an image.
 
         The request: `{"source": 0, "number": 17, "x": 10, "y": 20}`, in pixels of the frame.
         """
@@ -190,12 +190,12 @@ def _failed(request: Request, error: Exception) -> Response:
     return JSONResponse({"error": "an error of Headrace itself: its log says more"}, 500)
 
 
-def _head(picture: LivePicture) -> dict[str, Any]:
-    meta = picture.meta
+def _head(image: LiveImage) -> dict[str, Any]:
+    meta = image.meta
     return {
-        "source": picture.source_id,
-        "number": picture.number,
-        "bytes": len(picture.jpeg),
+        "source": image.source_id,
+        "number": image.number,
+        "bytes": len(image.jpeg),
         "frame": meta.frame,
         "width": meta.width,
         "height": meta.height,

@@ -75,7 +75,7 @@ class Controls:
         Args:
             source_id: of the source.
             wanted: dictionaries with `roi_id`, `left`, `top`, `width` and `height`, in pixels of
-                the pictures that the rules are for.
+                the images that the rules are for.
 
         Raises:
             HeadraceError: there is no such source, there are no analytics, or something is no

@@ -32,17 +32,17 @@ class _Latest:
     meta: FrameMeta
     number: int  # of all frames that were shown, over all sources
     times: deque[float] = field(default_factory=deque)
-    pictures: dict[int, bytes] = field(default_factory=dict)  # width -> JPEG
+    images: dict[int, bytes] = field(default_factory=dict)  # width -> JPEG
 
 
 @dataclass(frozen=True, slots=True)
-class LivePicture:
+class LiveImage:
     """A drawn frame as JPEG, with its objects.
 
     Attributes:
         source_id: of its source.
         number: rises with every frame that any source shows.
-        jpeg: the picture.
+        jpeg: the image.
         meta: of the frame.
     """
 
@@ -67,7 +67,7 @@ class LiveView(Sink):
         super().__init__("view", Path("view"))
         self.painter = painter or Painter()
         self._lock = threading.Lock()
-        self._encoding = threading.Lock()  # one picture at a time: watchers share it
+        self._encoding = threading.Lock()  # one image at a time: watchers share it
         self._latest: dict[int, _Latest] = {}
         self._given: dict[int, _Latest] = {}  # the last one that was drawn
         self._over = deque[int]()  # sources that gave their last frame
@@ -124,11 +124,11 @@ class LiveView(Sink):
             self._listeners.discard(listener)
 
     def newer(self, seen: dict[int, int]) -> list[int]:
-        """Sources of `seen` (id -> number of the last picture) that have a newer frame."""
+        """Sources of `seen` (id -> number of the last image) that have a newer frame."""
         with self._lock:
             return [i for i, n in seen.items() if i in self._latest and self._latest[i].number > n]
 
-    def picture(self, source_id: int, width: int) -> LivePicture | None:
+    def image(self, source_id: int, width: int) -> LiveImage | None:
         """The latest frame of a source, drawn, at most `width` pixels wide; None: it has none."""
         with self._encoding:
             with self._lock:
@@ -136,15 +136,15 @@ class LiveView(Sink):
                 if latest is None:
                     return None
                 self._given[source_id] = latest
-            jpeg = latest.pictures.get(width)
+            jpeg = latest.images.get(width)
             if jpeg is None:
                 drawn = self.painter.draw(latest.frame, latest.meta)
                 jpeg = encode_image(drawn, ".jpg", max_width=width)
-                latest.pictures[width] = jpeg
-            return LivePicture(source_id, latest.number, jpeg, latest.meta)
+                latest.images[width] = jpeg
+            return LiveImage(source_id, latest.number, jpeg, latest.meta)
 
     def frame_of(self, source_id: int, number: int) -> tuple[Frame, FrameMeta] | None:
-        """The frame of a picture if it is the last one given, else the latest; None: none yet."""
+        """The frame of an image if it is the last one given, else the latest; None: none yet."""
         with self._lock:
             given, latest = self._given.get(source_id), self._latest.get(source_id)
         found = given if given is not None and given.number == number else latest

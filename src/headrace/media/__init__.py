@@ -1,4 +1,4 @@
-"""Pictures in and out: frames, sources, sinks. Names resolve on first use."""
+"""Images in and out: frames, sources, sinks. Names resolve on first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planes of a picture in GPU memory, copied to the host when the pixels are read."""
+"""Planes of an image in GPU memory, copied to the host when the pixels are read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class DevicePlane:
         address: of the first row on the GPU.
         pitch: bytes from row to row.
         shape: (h, w) of luma, (h, w, 2) of interleaved chroma, in samples.
-        dtype: uint8; uint16 of pictures with more than 8 bits, which are in the upper ones.
+        dtype: uint8; uint16 of images with more than 8 bits, which are in the upper ones.
         owner: keeps the memory.
         gpu: number of the GPU.
     """
@@ -71,12 +71,12 @@ class DevicePlane:
 
 
 class DevicePlanes(Sequence[Plane]):
-    """The planes of an NV12 picture, `Frame.planes` of a picture on a GPU.
+    """The planes of an NV12 image, `Frame.planes` of an image on a GPU.
 
     Read like a tuple of arrays it copies them to the host, once for all who share it.
 
     Args:
-        surface: a decoder's picture with its planes in GPU memory; it owns them.
+        surface: a decoder's image with its planes in GPU memory; it owns them.
         wide: True if samples have 16 bits (P010).
         gpu: number of the GPU.
 

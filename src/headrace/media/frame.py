@@ -18,12 +18,12 @@ _UINT8 = np.dtype(np.uint8)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """One picture with its planes, never copied without need.
+    """One image with its planes, never copied without need.
 
     Attributes:
         planes: uint8 arrays as `PixelFormat` says. Rows may be padded (any positive row stride),
             pixels within a row are contiguous. May be read-only views on decoder memory. Those of
-            a picture that a GPU decoded are copied to the host when they are first read.
+            an image that a GPU decoded are copied to the host when they are first read.
         format: layout of `planes`.
         width, height: size in pixels.
         color: matrix and range for I420 and NV12.
@@ -52,7 +52,7 @@ class Frame:
             size = (self.planes.width, self.planes.height)
             if self.format is not self.planes.format or size != (self.width, self.height):
                 raise MediaError(
-                    f"planes of an NV12 picture of {self.planes.width}x{self.planes.height}",
+                    f"planes of an NV12 image of {self.planes.width}x{self.planes.height}",
                     where="Frame.planes",
                     expected=f"{self.format}, {self.width}x{self.height}",
                 )
@@ -90,7 +90,7 @@ class Frame:
 
     @property
     def on_device(self) -> DevicePlanes | None:
-        """The planes in the GPU's memory, where the picture was decoded there; else None.
+        """The planes in the GPU's memory, where the image was decoded there; else None.
 
         `frame.on_device.surfaces[0]` is luma, for CuPy and PyTorch.
         """
@@ -101,13 +101,13 @@ class Frame:
         return f"Frame({self.format} {size}, frame {self.frame} of {self.source!r})"
 
     def to_rgb(self) -> Plane:
-        """The picture as (h, w, 3) uint8 RGB, as Pillow and Matplotlib have it."""
+        """The image as (h, w, 3) uint8 RGB, as Pillow and Matplotlib have it."""
         return to_rgb(self)
 
     def to_bgr(self) -> Plane:
-        """The picture as (h, w, 3) uint8 BGR, as OpenCV has it."""
+        """The image as (h, w, 3) uint8 BGR, as OpenCV has it."""
         return np.ascontiguousarray(self.to_rgb()[:, :, ::-1])
 
     def _repr_png_(self) -> bytes:
-        """The picture for notebooks: PNG, at most 960 pixels wide."""
+        """The image for notebooks: PNG, at most 960 pixels wide."""
         return to_png(self, max_width=960)

@@ -29,7 +29,7 @@ _DEEP = re.compile(r"(?:^|(?<=/))\*\*(?:/+|$)")
 
 
 def is_media(name: str) -> bool:
-    """Return whether the name is that of a video or picture: True if its suffix is known."""
+    """Return whether the name is that of a video or image: True if its suffix is known."""
     suffix = os.path.splitext(name)[1].lower()
     return suffix in VIDEO_SUFFIXES or suffix in IMAGE_SUFFIXES
 

@@ -1,4 +1,4 @@
-"""Memory layouts and colour spaces of pictures, and FFmpeg's codes of them."""
+"""Memory layouts and colour spaces of images, and FFmpeg's codes of them."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class ColorSpace(StrEnum):
 
 @lru_cache(256)
 def plane_shapes(format: PixelFormat, width: int, height: int) -> tuple[tuple[int, ...], ...]:
-    """The shape of every plane of a `width` x `height` picture."""
+    """The shape of every plane of a `width` x `height` image."""
     if width < 1 or height < 1:
-        raise MediaError(f"{width}x{height} is not a picture size", where="Frame")
+        raise MediaError(f"{width}x{height} is not an image size", where="Frame")
     cw, ch = (width + 1) // 2, (height + 1) // 2
     match format:
         case PixelFormat.I420:

@@ -24,12 +24,12 @@ _AV_NAMES = {
 
 
 def plane_views(
-    picture: av.VideoFrame, format: PixelFormat, width: int, height: int
+    image: av.VideoFrame, format: PixelFormat, width: int, height: int
 ) -> tuple[Plane, ...]:
     """Read-only arrays on the planes of an `av.VideoFrame`."""
-    # A gray or palette-free picture may carry more planes than are looked at (pal8, alpha).
+    # A gray or palette-free image may carry more planes than are looked at (pal8, alpha).
     shapes = plane_shapes(format, width, height)
-    return tuple(map(_view, picture.planes, shapes))  # `planes` makes new objects each time
+    return tuple(map(_view, image.planes, shapes))  # `planes` makes new objects each time
 
 
 def plane_array(plane: Any, shape: tuple[int, ...]) -> Plane:
@@ -49,13 +49,13 @@ def to_av(frame: Frame, *, width: int | None = None, height: int | None = None) 
 
     `width` and `height` may be larger than the frame: the last row and column are repeated.
     """
-    import av  # whoever brings pictures of their own needs no decoder
+    import av  # whoever brings images of their own needs no decoder
 
     width, height = width or frame.width, height or frame.height
-    picture = av.VideoFrame(width, height, _AV_NAMES[frame.format])
-    shapes = plane_views(picture, frame.format, width, height)
+    image = av.VideoFrame(width, height, _AV_NAMES[frame.format])
+    shapes = plane_views(image, frame.format, width, height)
     for i, plane in enumerate(frame.planes):
-        out = plane_array(picture.planes[i], shapes[i].shape)
+        out = plane_array(image.planes[i], shapes[i].shape)
         h, w = plane.shape[:2]
         out[:h, :w] = plane
         if out.shape[1] > w:
@@ -63,13 +63,13 @@ def to_av(frame: Frame, *, width: int | None = None, height: int | None = None) 
         if out.shape[0] > h:
             out[h:] = out[h - 1 : h]
     if frame.format in (PixelFormat.I420, PixelFormat.NV12):
-        picture.colorspace = matrix_code(frame.color)
-        picture.color_range = 2 if is_full(frame.color) else 1
-    return picture
+        image.colorspace = matrix_code(frame.color)
+        image.color_range = 2 if is_full(frame.color) else 1
+    return image
 
 
 def to_rgb(frame: Frame) -> Plane:
-    """The picture as (h, w, 3) uint8 RGB, converted with the frame's own matrix and range."""
+    """The image as (h, w, 3) uint8 RGB, converted with the frame's own matrix and range."""
     plane = frame.planes[0]
     match frame.format:
         case PixelFormat.RGB:
@@ -79,9 +79,9 @@ def to_rgb(frame: Frame) -> Plane:
         case PixelFormat.GRAY:
             return np.repeat(plane[:, :, None], 3, axis=2)
         case _:
-            picture = to_av(frame)
+            image = to_av(frame)
             code = matrix_code(frame.color)
-            rgb = picture.reformat(
+            rgb = image.reformat(
                 format="rgb24",
                 src_colorspace=code,
                 dst_colorspace=code,
@@ -95,7 +95,7 @@ def to_rgb(frame: Frame) -> Plane:
 
 
 def to_png(frame: Frame, *, max_width: int | None = None) -> bytes:
-    """The picture as an RGB PNG file, made smaller if wider than `max_width` pixels."""
+    """The image as an RGB PNG file, made smaller if wider than `max_width` pixels."""
     from PIL import Image
 
     image = Image.fromarray(to_rgb(frame))

@@ -16,7 +16,7 @@ class Stroke:
     Attributes:
         points: x, y in frame pixels.
         color: r, g, b, a in 0..1.
-        width: pixels on a picture of 1080 lines.
+        width: pixels on an image of 1080 lines.
         closed: join the last place with the first.
         arrow: the line ends in an arrow head.
     """
@@ -28,7 +28,7 @@ class Stroke:
     arrow: bool = False
 
     def moved(self, left: float, top: float, scale_x: float, scale_y: float) -> Stroke:
-        """The stroke on a larger picture that shows the frame at left, top."""
+        """The stroke on a larger image that shows the frame at left, top."""
         points = tuple((left + x * scale_x, top + y * scale_y) for x, y in self.points)
         return replace(self, points=points)
 
@@ -41,7 +41,7 @@ class Caption:
         text: one line.
         left, top: its corner in frame pixels.
         color: r, g, b, a in 0..1.
-        size: points on a picture of 1080 lines.
+        size: points on an image of 1080 lines.
         background: colour behind the text, or None.
     """
 
@@ -53,7 +53,7 @@ class Caption:
     background: Rgba | None = (0.0, 0.0, 0.0, 1.0)
 
     def moved(self, left: float, top: float, scale_x: float, scale_y: float) -> Caption:
-        """The caption on a larger picture that shows the frame at left, top."""
+        """The caption on a larger image that shows the frame at left, top."""
         return replace(self, left=left + self.left * scale_x, top=top + self.top * scale_y)
 
 

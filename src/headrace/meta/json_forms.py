@@ -88,7 +88,7 @@ def segmentations_json(maps: Sequence[SegmentationMeta]) -> str:
 
 
 def _segmentation_dict(meta: SegmentationMeta) -> dict[str, Any]:
-    """A class map as counts of the pixels that the picture fills."""
+    """A class map as counts of the pixels that the image fills."""
     left, top, width, height = meta.region or (0, 0, meta.width, meta.height)
     part = meta.class_map[top : top + height, left : left + width]
     highest = max(int(part.max(initial=-1)), meta.num_classes - 1)

@@ -108,11 +108,11 @@ def rle_encode(
 
     Args:
         mask: (h, w) bool, foreground.
-        left, top: where it lies in the picture.
-        size: (height, width) of the picture, as COCO's `size`; None is that of the mask.
+        left, top: where it lies in the image.
+        size: (height, width) of the image, as COCO's `size`; None is that of the mask.
 
     Raises:
-        ValueError: the mask does not lie within the picture.
+        ValueError: the mask does not lie within the image.
     """
     h, w = mask.shape
     height, width = size or (h, w)
@@ -139,12 +139,12 @@ def rle_decode(counts: str, width: int, height: int) -> BoolArray:
     """The (height, width) bool mask of a COCO `counts` string.
 
     Raises:
-        ValueError: it is not a run-length encoding of a picture of this size.
+        ValueError: it is not a run-length encoding of an image of this size.
     """
     runs = _unpack(counts)
     total = width * height
     if runs.min() < 0 or runs.max() > total or int(runs.sum()) != total:
-        raise ValueError(f"the run lengths do not make a picture of {width}x{height}")
+        raise ValueError(f"the run lengths do not make an image of {width}x{height}")
     values = np.arange(len(runs)) % 2 == 1
     return np.ascontiguousarray(np.repeat(values, runs).reshape(width, height).T)
 

@@ -84,7 +84,7 @@ def _rows(o: Objects) -> Iterator[tuple[object, ...]]:
 
 
 def _shares(found: SegmentationMeta) -> str:
-    """The classes of a class map with their share of the picture, the largest first."""
+    """The classes of a class map with their share of the image, the largest first."""
     left, top, width, height = found.region or (0, 0, found.width, found.height)
     seen = found.class_map[top : top + height, left : left + width]
     ids, counts = np.unique(seen, return_counts=True)

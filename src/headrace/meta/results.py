@@ -56,7 +56,7 @@ class SegmentationMeta:
         num_classes: number of classes.
         class_map: (height, width) int32 in pixels of the network input, -1 where no class wins.
         probabilities: the raw output in the model's own layout, or None if the parser gives none.
-        region: left, top, width, height of the `class_map` that the picture fills, without padding.
+        region: left, top, width, height of the `class_map` that the image fills, without padding.
         labels: names of the classes, possibly fewer.
     """
 
@@ -92,7 +92,7 @@ class TensorOutput:
         layers: name -> this item's output, binding order; a view on the batch's output buffer,
             which lives as long as any of these views.
         network: size of the network input.
-        maintain_aspect_ratio, symmetric_padding: how the picture was fitted.
+        maintain_aspect_ratio, symmetric_padding: how the image was fitted.
         batch_index: this item's place in its inference batch.
         batch: name -> the whole batch's output that `layers` point into.
     """
@@ -130,7 +130,7 @@ class Roi:
         frame_index: which frame of the batch it belongs to.
         left, top, width, height: in frame pixels.
         ratio_x, ratio_y: network pixels per frame pixel.
-        offset_left, offset_top: padding before the picture, in network pixels.
+        offset_left, offset_top: padding before the image, in network pixels.
         object_index: the object of that frame it shows, or None.
         classifiers, segmentations, tensors: results; objects go to the frame.
     """

@@ -208,7 +208,7 @@ class GraphBuilder:
         shape = (*blob.shape[:axis], end - start, *blob.shape[axis + 1 :])
         return self.node("Slice", [blob, *bounds], shape, dtype=blob.dtype)
 
-    def for_each_picture(self, blob: Blob, like: Blob) -> Blob:
+    def for_each_image(self, blob: Blob, like: Blob) -> Blob:
         """Repeat a tensor of one item along the batch of `like`."""
         lengths = self.node("Shape", [like], (like.rank,), dtype=np.int64)
         batch = self.slice(lengths, 0, 0, 1)

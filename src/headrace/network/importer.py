@@ -68,18 +68,18 @@ def plugin_nodes(
     outputs: Sequence[tuple[Shape, npt.DTypeLike]],
     *,
     name: str,
-    picture: Blob,
+    image: Blob,
     domain: str = "",
 ) -> list[Blob]:
     """Add the node of the plugin that `plugins` made last, and note its place.
 
-    Outputs of a node without inputs are repeated for each item of `picture`, the network's input.
+    Outputs of a node without inputs are repeated for each item of `image`, the network's input.
     """
     blobs = graph.nodes(kind, inputs, outputs, domain=domain, name=name)
     producer = blobs[0].value.producer()
     assert producer is not None
     plugins.place(str(producer.name))
-    return blobs if inputs else [graph.for_each_picture(b, picture) for b in blobs]
+    return blobs if inputs else [graph.for_each_image(b, image) for b in blobs]
 
 
 MAX_SIDE = 2**16
@@ -93,7 +93,7 @@ class Importer(ABC):
         graph: where nodes go.
         plugins: makes the layers that plugins compute, if there is such a thing.
         blobs: the tensors made so far, by the names that the format gives them.
-        picture: the network's first input.
+        image: the network's first input.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Importer(ABC):
         self.graph = GraphBuilder(name, producer=f"headrace: {producer}")
         self.plugins = plugins
         self.blobs: dict[str, Blob] = {}
-        self.picture: Blob | None = None
+        self.image: Blob | None = None
 
     @abstractmethod
     def model(self) -> None:
@@ -143,7 +143,7 @@ class Importer(ABC):
         shape: Shape = (BATCH, *(dims[1:] if with_batch else dims))
         self.graph.check_shape(shape)
         blob = self.graph.input(name, shape)
-        self.picture = self.picture or blob
+        self.image = self.image or blob
         return blob
 
     def unknown(

@@ -334,7 +334,7 @@ def _tiler(spec: TilerSpec | None) -> Tiler:
 
 
 class _Undrawn:
-    """Pictures as they come."""
+    """Images as they come."""
 
     def draw(self, frame: Frame, meta: FrameMeta) -> Frame:
         return frame

@@ -53,7 +53,7 @@ class RunningChanges:
     def change_drawing(self, **options: Any) -> None:
         """Change options of the `Painter` of the outputs, from the next frame on; any thread.
 
-        Outputs that show pictures as they come, and those without pictures, are left alone.
+        Outputs that show images as they come, and those without images, are left alone.
         """
         painter = self._outlet.painter
         if is_dataclass(painter) and not isinstance(painter, type):

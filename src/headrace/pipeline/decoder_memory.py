@@ -13,11 +13,11 @@ from headrace.engine.machine import usable_cores
 if TYPE_CHECKING:
     from headrace.media import Source
 
-_BYTES_PER_PIXEL = 1.5  # of pictures in 4:2:0
+_BYTES_PER_PIXEL = 1.5  # of images in 4:2:0
 # Of one decoder with one thread, measured of H.264 and HEVC with 1 to 16 references: each of them,
-# which no setting of FFmpeg makes fewer, with the motion that is kept beside it; the pictures on
-# their way to the muxer; and the decoder and its container, whatever the size of pictures.
-_PER_REFERENCE, _PICTURES, _OWN_BYTES = 1.5, 5, 1_000_000
+# which no setting of FFmpeg makes fewer, with the motion that is kept beside it; the images on
+# their way to the muxer; and the decoder and its container, whatever the size of images.
+_PER_REFERENCE, _IMAGES, _OWN_BYTES = 1.5, 5, 1_000_000
 _REFERENCES = 2  # of a video that does not say
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMINFO = Path("/proc/meminfo")
@@ -62,7 +62,7 @@ class DecoderMemory:
 
     Attributes:
         threads: of each decoder: 1 where there are sources for every core, else None. Each further
-            one holds pictures of its own, and finds no core to run on.
+            one holds images of its own, and finds no core to run on.
         needed: bytes of the sources so far, once each has decoded its references.
     """
 
@@ -82,14 +82,14 @@ class DecoderMemory:
 
         if not isinstance(source, DecodedSource) or not source.width:
             return
-        pictures = _PICTURES + _PER_REFERENCE * (source.reference_pictures or _REFERENCES)
-        self.needed += source.width * source.height * pictures * _BYTES_PER_PIXEL + _OWN_BYTES
+        images = _IMAGES + _PER_REFERENCE * (source.reference_images or _REFERENCES)
+        self.needed += source.width * source.height * images * _BYTES_PER_PIXEL + _OWN_BYTES
         self._videos += 1
         if self._free is None or self._videos < 2 or self.needed <= self._free:
             return
         source.close()
         raise HeadraceError(
-            f"{self._total} sources are decoded side by side, and the pictures of the first "
+            f"{self._total} sources are decoded side by side, and the images of the first "
             f"{self._videos} alone need about {self.needed / 1e9:.1f} GB: "
             f"{self._free / 1e9:.1f} GB of memory are free",
             expected=f"about {self._videos - 1} sources of that size",

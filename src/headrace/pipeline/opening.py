@@ -155,7 +155,7 @@ def open_pipeline(
     given = [s if isinstance(s, Source) else fspath(s) for s in _listed(_cameras(sources))]
     outs = _listed(outputs)
     if not given and base is None:
-        fix = 'sources="video.mp4"; for pictures in memory sources=headrace.ArraySource(pictures)'
+        fix = 'sources="video.mp4"; for images in memory sources=headrace.ArraySource(images)'
         raise HeadraceError("there is no source", where=_WHERE, fix=fix)
     if tracker is not None and is_tracker(tracker):
         items.insert(after_primaries(items), tracker)
@@ -173,7 +173,7 @@ def open_pipeline(
     )
 
     def ready(notices: list[Finding]) -> None:
-        notices += _pictures_one_by_one(given)
+        notices += _images_one_by_one(given)
         if strict:
             refuse_warnings(notices)
         warn_of(notices)
@@ -229,7 +229,7 @@ def _listed(items: object) -> list[Any]:
                 f"{type(item).__name__} is neither a source nor an output",
                 where=_WHERE,
                 expected="a path, a URL, or something opened",
-                fix="pictures in memory: sources=headrace.ArraySource(pictures)",
+                fix="images in memory: sources=headrace.ArraySource(images)",
             )
     return found
 
@@ -274,10 +274,10 @@ def _stages(
 
 
 def _is_media(name: str) -> bool:
-    """Whether a path or URL names pictures."""
+    """Whether a path or URL names images."""
     kind = guess_type(name)[0] or ""
-    pictures = Path(name).suffix.lower() in IMAGE_SUFFIXES or kind.startswith("video/")
-    return pictures or "://" in name or Path(name).is_dir()
+    images = Path(name).suffix.lower() in IMAGE_SUFFIXES or kind.startswith("video/")
+    return images or "://" in name or Path(name).is_dir()
 
 
 def _loaded(items: Sequence[Any], given: Sequence[GivenKey], parser: Any) -> list[Any]:
@@ -295,12 +295,12 @@ def _loaded(items: Sequence[Any], given: Sequence[GivenKey], parser: Any) -> lis
     return loaded
 
 
-def _pictures_one_by_one(given: Sequence[str | Source]) -> list[Finding]:
-    pictures = [s for s in given if isinstance(s, str) and Path(s).suffix.lower() in IMAGE_SUFFIXES]
-    if len(pictures) < 2:
+def _images_one_by_one(given: Sequence[str | Source]) -> list[Finding]:
+    images = [s for s in given if isinstance(s, str) and Path(s).suffix.lower() in IMAGE_SUFFIXES]
+    if len(images) < 2:
         return []
     text = (
-        f"each of {len(pictures)} pictures is a source of its own; "
+        f"each of {len(images)} images is a source of its own; "
         "a folder or a pattern (photos/*.jpg) makes one source of them"
     )
     return [Finding("sources-many", "warning", text, _WHERE)]

@@ -25,10 +25,10 @@ _NOWHERE: _Sinks = ((), ())
 
 
 class Composes(Protocol):
-    """Makes one picture of several."""
+    """Makes one image of several."""
 
     def compose(self, pairs: Sequence[tuple[Frame, FrameMeta]]) -> tuple[Frame, FrameMeta]:
-        """One picture of the latest frame of each source, with their objects moved into it."""
+        """One image of the latest frame of each source, with their objects moved into it."""
         ...
 
 
@@ -48,7 +48,7 @@ class Route:
     Attributes:
         sink: takes them.
         only_source: id of the one source whose frames it gets; None is all.
-        tiled: it gets one composed picture per buffer instead. None decides: if the pipeline has a
+        tiled: it gets one composed image per buffer instead. None decides: if the pipeline has a
             tiler, sinks that show pixels and are not for one source are tiled.
     """
 
@@ -71,12 +71,12 @@ def routes_of(sinks: Sequence[Sink | Route | tuple[Sink, int | None]]) -> list[R
 
 
 class Outlet:
-    """Writes batches into sinks, from one thread; each picture is drawn at most once.
+    """Writes batches into sinks, from one thread; each image is drawn at most once.
 
     Args:
         routes: sinks and what they get.
         painter: draws for the sinks that show pixels; None draws with the defaults.
-        tiler: composes the pictures of tiled sinks.
+        tiler: composes the images of tiled sinks.
         source_ids: ids that there are; None: sources come and go.
         fate: name of a source that has ended, and in a few words how; None: nobody asks.
 
@@ -145,7 +145,7 @@ class Outlet:
         return route.tiled
 
     def write(self, batch: Batch) -> None:
-        """Write every frame of a batch, in order; the tiled picture follows each buffer."""
+        """Write every frame of a batch, in order; the tiled image follows each buffer."""
         start = perf_counter()
         before = self.draw_s + self.tile_s
         if self._single is not None:
@@ -180,15 +180,15 @@ class Outlet:
         return found
 
     def _put(self, sinks: _Sinks, frame: Frame, meta: FrameMeta) -> None:
-        plain, pictures = sinks
+        plain, images = sinks
         for sink in plain:
             sink.write(frame, meta)
-        if pictures:
+        if images:
             assert self.painter is not None
             start = perf_counter()
             drawn = self.painter.draw(frame, meta)
             self.draw_s += perf_counter() - start
-            for sink in pictures:
+            for sink in images:
                 sink.write(drawn, meta)
 
     def _compose(self) -> tuple[Frame, FrameMeta]:

@@ -74,7 +74,7 @@ class Pipeline(RunningChanges):
         batch_timeout_s: with live sources: how long a buffer that has a frame waits for those of
             other sources.
         batch_size: frames in a buffer at most, each of another source; None is one of each.
-        tiler: composes one picture of all sources for the sinks that show pixels.
+        tiler: composes one image of all sources for the sinks that show pixels.
         owned: what else is closed at the end: engines and trackers that nobody else uses.
         notices: what was decided while its parts were opened.
         keep_open: go on without sources, until `stop`: sources may be added while it runs, and one

@@ -43,7 +43,7 @@ class SourceReport:
             end, by `limit`, `stop`, or because another part of the pipeline failed.
         error: what it failed with, or None.
         reconnects: how many times a live source was opened again.
-        decoder: `cpu` or `cuda`, where its pictures were decoded; empty for what is no video.
+        decoder: `cpu` or `cuda`, where its images were decoded; empty for what is no video.
     """
 
     source_id: int

@@ -36,7 +36,7 @@ def open_routes(
         inputs.append(sink.path)
         tiled = several and only is None and sink.needs_pixels
         if spec.tiler is None and sink.kind != "video":
-            tiled = False  # folders of pictures hold those of every source
+            tiled = False  # folders of images hold those of every source
         routes.append(Route(sink, only, tiled))
         return sink
 

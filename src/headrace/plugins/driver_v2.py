@@ -155,7 +155,7 @@ class BatchedLayer(LayerPlugin):
         make = IExprBuilder()
         batch = inputs[0][0] if inputs and inputs[0] else -1
         if not inputs:
-            batch = 1  # what depends on nothing is the same for every picture
+            batch = 1  # what depends on nothing is the same for every image
         leading = make.constant(batch) if batch >= 0 else Axis(0, 0)
         found = []
         for index in range(self.num_outputs):
@@ -257,7 +257,7 @@ class BatchedContext(ContextPlugin):
             self._grow_workspace(checks.as_size(instance, "get_workspace_size", size))
 
     def _alike(self, now: Prepared, inputs: list[Array]) -> list[Array]:
-        # what is the same for every picture, such as priors, may come once
+        # what is the same for every image, such as priors, may come once
         batch = _batch(now)
         return [a if len(a) == batch else np.repeat(a, batch, axis=0) for a in inputs]
 

@@ -1,4 +1,4 @@
-"""Pages hold text as text, pictures inside, and ask for nothing outside."""
+"""Pages hold text as text, images inside, and ask for nothing outside."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from headrace._core.pages import picture_uri, render_page, write_page
+from headrace._core.pages import image_uri, render_page, write_page
 from headrace._core.pages.render import _environment
 from headrace.errors import MediaError
 
@@ -59,15 +59,15 @@ def test_numbers_and_shares() -> None:
     assert _environment().from_string(text).render() == "12,345 0.123 — 97.7 %"
 
 
-def test_a_picture_comes_back_from_its_address() -> None:
+def test_an_image_comes_back_from_its_address() -> None:
     rgb = np.random.default_rng(0).integers(0, 256, (6, 8, 3), np.uint8)
-    kind, _, data = picture_uri(rgb, quality=100).partition(";base64,")
+    kind, _, data = image_uri(rgb, quality=100).partition(";base64,")
     assert kind == "data:image/webp"
     with Image.open(BytesIO(b64decode(data))) as image:
         np.testing.assert_array_equal(np.asarray(image.convert("RGB")), rgb)
 
 
-def test_a_wide_picture_is_made_smaller() -> None:
-    data = picture_uri(np.zeros((50, 200, 3), np.uint8), max_width=100).partition(",")[2]
+def test_a_wide_image_is_made_smaller() -> None:
+    data = image_uri(np.zeros((50, 200, 3), np.uint8), max_width=100).partition(",")[2]
     with Image.open(BytesIO(b64decode(data))) as image:
         assert image.size == (100, 25)

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 from headrace import trt
 from headrace.cli.trtexec import run_trtexec
 from headrace.engine import Plan
-from tests.network.onnx_models import picture_model, save
+from tests.network.onnx_models import image_model, save
 
 QUICK = ["--warmUp=5", "--duration=0", "--iterations=25"]
 LINE = re.compile(r"^\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] \[([IWEV])\] (.*)$")
@@ -247,7 +247,7 @@ def test_a_model_that_cannot_be_read(run, tmp_path):
 
 
 def test_a_static_model_does_not_take_other_shapes(run, tmp_path):
-    path = save(picture_model((1, 3, 4, 6)), tmp_path / "s.onnx")
+    path = save(image_model((1, 3, 4, 6)), tmp_path / "s.onnx")
     assert run(f"--onnx={path}", "--shapes=x:1x3x4x6", *QUICK).status == 0
     said = run(f"--onnx={path}", "--shapes=x:2x3x4x6", *QUICK)
     assert said.status == 1

@@ -209,11 +209,11 @@ def test_an_engine_writes_there(
         batch_size=2,
     )
     write_same_model(tmp_path / "mean.onnx")
-    pictures = [Frame.from_array(np.full((100, 100, 3), value, np.uint8)) for value in (50, 100)]
+    images = [Frame.from_array(np.full((100, 100, 3), value, np.uint8)) for value in (50, 100)]
     for guard in ("never", "always"):
         with Inferencer.from_config(config, guard=guard) as model:  # type: ignore[arg-type]
             for _ in range(3):
-                found = [o.left for meta in model.process(pictures) for o in meta.objects]
+                found = [o.left for meta in model.process(images) for o in meta.objects]
                 assert found == pytest.approx([15, 30], abs=0.01)
             if guard == "never":
                 continue

@@ -45,7 +45,7 @@ def config(scene: Path, function: str, **keys: object) -> Path:
     return path
 
 
-def pictures(white: int | None) -> list[np.ndarray]:
+def images(white: int | None) -> list[np.ndarray]:
     return [np.full((32, 32, 3), 255 if i == white else 60 + i, np.uint8) for i in range(FRAMES)]
 
 
@@ -53,8 +53,8 @@ def run(scene: Path, function: str, **keys: object) -> tuple[dict, headrace.RunR
     """(source, frame) -> boxes of the model with the harmful parser; the other is looked at."""
     harmful = {}
     sources = [
-        headrace.ArraySource(pictures(WHITE), name="left"),
-        headrace.ArraySource(pictures(None), name="right"),
+        headrace.ArraySource(images(WHITE), name="left"),
+        headrace.ArraySource(images(None), name="right"),
     ]
     with headrace.open_pipeline(
         config(scene, function, **keys), scene / "sound.txt", sources=sources
@@ -181,7 +181,7 @@ def test_the_same_fault_is_told_once(
 ) -> None:
     monkeypatch.setenv("HEADRACE_CRASH_DIR", str(tmp_path))
     white = np.full((32, 32, 3), 255, np.uint8)
-    sources = [headrace.ArraySource([white] * 3 + pictures(None)[:1])]
+    sources = [headrace.ArraySource([white] * 3 + images(None)[:1])]
     with (
         pytest.warns(headrace.HeadraceWarning),
         headrace.open_pipeline(config(scene, "ParseAbort"), sources=sources) as pipeline,

@@ -118,10 +118,10 @@ def test_a_frame_is_empty_and_its_error_is_a_warning(
     text = CONFIG.replace("mean_parser.py", "libcounting.so")
     text = text.replace("name=parse", f"name=Boxes{outcome}") + f"custom-lib-guard={guard}\n"
     (tmp_path / "config.txt").write_text(text)
-    pictures = [np.full((32, 32, 3), i, np.uint8) for i in range(CALLS)]
+    images = [np.full((32, 32, 3), i, np.uint8) for i in range(CALLS)]
     fails = outcome != "Fine"
     with headrace.open_pipeline(
-        tmp_path / "config.txt", sources=[headrace.ArraySource(pictures, name="pictures")]
+        tmp_path / "config.txt", sources=[headrace.ArraySource(images, name="images")]
     ) as pipeline:
         if fails:
             with pytest.warns(headrace.HeadraceWarning):
@@ -137,7 +137,7 @@ def test_a_frame_is_empty_and_its_error_is_a_warning(
         return
     (warning,) = warnings
     assert ERRORS[outcome] in warning
-    assert f"first in frame {empty} of pictures" in warning
+    assert f"first in frame {empty} of images" in warning
 
 
 PYTHON = """
@@ -172,8 +172,8 @@ def test_whatever_a_python_parser_raises_costs_its_frame_only(
     (tmp_path / "labels.txt").write_text("thing\n")
     (tmp_path / "mean_parser.py").write_text(PYTHON % statement)
     (tmp_path / "config.txt").write_text(f"{CONFIG}custom-lib-guard={guard}\n")
-    pictures = [np.full((32, 32, 3), i, np.uint8) for i in range(CALLS)]
-    source = headrace.ArraySource(pictures, name="pictures")
+    images = [np.full((32, 32, 3), i, np.uint8) for i in range(CALLS)]
+    source = headrace.ArraySource(images, name="images")
     with (
         headrace.open_pipeline(tmp_path / "config.txt", sources=[source]) as pipeline,
         pytest.warns(headrace.HeadraceWarning),

@@ -24,20 +24,20 @@ SCENE = Path(__file__).parents[3] / "examples" / "conveyor"
 
 @pytest.fixture
 def config(mean_config, tmp_path):
-    """A config of the small net on 8x8 pictures, and a folder of 20 pictures."""
+    """A config of the small net on 8x8 images, and a folder of 20 images."""
     path = mean_config(width=8, height=8)
     onnx.save(small_net(), tmp_path / "mean.onnx")
     rng = np.random.default_rng(0)
-    (tmp_path / "pictures").mkdir()
+    (tmp_path / "images").mkdir()
     for i in range(20):
         pixels = rng.integers(0, 200 + i, (12, 16, 3), np.uint8)
-        Image.fromarray(pixels).save(tmp_path / "pictures" / f"{i}.png")
+        Image.fromarray(pixels).save(tmp_path / "images" / f"{i}.png")
     return ModelConfig.load(path)
 
 
 def test_minmax_is_the_largest_value_that_the_config_shows(config, tmp_path):
-    pictures = str(tmp_path / "pictures")
-    report = calibrate(config, [pictures], method="minmax")
+    images = str(tmp_path / "images")
+    report = calibrate(config, [images], method="minmax")
     assert report.path == tmp_path / "mean.onnx.calib"
     assert report.frames == 20
     network = network_from_onnx(tmp_path / "mean.onnx")
@@ -48,7 +48,7 @@ def test_minmax_is_the_largest_value_that_the_config_shows(config, tmp_path):
 
     shown = Preprocessor.from_config(config, 8, 8, 3)
     largest = dict.fromkeys(runner.names, 0.0)
-    for frame in open_source(pictures):
+    for frame in open_source(images):
         batch = shown.empty(1)
         shown(frame, batch[0])
         for name, values in runner.run(batch).items():
@@ -61,10 +61,10 @@ def test_minmax_is_the_largest_value_that_the_config_shows(config, tmp_path):
 
 @pytest.mark.parametrize("method", ["entropy", "percentile"])
 def test_methods_clip_below_the_largest(config, tmp_path, method):
-    pictures = [str(tmp_path / "pictures")]
-    widest = calibrate(config, pictures, method="minmax", cache=tmp_path / "a").table.scales
+    images = [str(tmp_path / "images")]
+    widest = calibrate(config, images, method="minmax", cache=tmp_path / "a").table.scales
     made = calibrate(
-        config, pictures, method=method, percentile=95.0, cache=tmp_path / "b"
+        config, images, method=method, percentile=95.0, cache=tmp_path / "b"
     ).table.scales
     assert all(0 < made[n] <= widest[n] * 1.0001 for n in widest)
     if method == "percentile":
@@ -74,8 +74,8 @@ def test_methods_clip_below_the_largest(config, tmp_path, method):
 @pytest.mark.parametrize("batch_size", [1, 3])
 def test_an_interrupted_run_goes_on_and_ends_the_same(config, tmp_path, batch_size, monkeypatch):
     cfg = config.with_overrides(batch_size=batch_size)
-    pictures = [str(tmp_path / "pictures")]
-    whole = calibrate(cfg, pictures, cache=tmp_path / "whole").table
+    images = [str(tmp_path / "images")]
+    whole = calibrate(cfg, images, cache=tmp_path / "whole").table
     seen = []
 
     def interrupt() -> None:
@@ -84,10 +84,10 @@ def test_an_interrupted_run_goes_on_and_ends_the_same(config, tmp_path, batch_si
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        calibrate(cfg, pictures, cache=tmp_path / "cut", on_frame=interrupt)
+        calibrate(cfg, images, cache=tmp_path / "cut", on_frame=interrupt)
     assert not (tmp_path / "cut").exists()
     assert (tmp_path / "cut.partial").exists()
-    report = calibrate(cfg, pictures, cache=tmp_path / "cut")
+    report = calibrate(cfg, images, cache=tmp_path / "cut")
     assert 9 <= report.resumed <= 11
     assert report.frames == 20
     assert report.table.to_bytes() == whole.to_bytes()
@@ -97,7 +97,7 @@ def test_an_interrupted_run_goes_on_and_ends_the_same(config, tmp_path, batch_si
 
 @pytest.mark.parametrize("damage", ["other config", "bytes", "cut", "negative"])
 def test_a_state_that_does_not_fit_is_told_and_left(config, tmp_path, damage):
-    pictures = [str(tmp_path / "pictures")]
+    images = [str(tmp_path / "images")]
     count = iter(range(100))
 
     def interrupt() -> None:
@@ -105,7 +105,7 @@ def test_a_state_that_does_not_fit_is_told_and_left(config, tmp_path, damage):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        calibrate(config, pictures, cache=tmp_path / "t", on_frame=interrupt)
+        calibrate(config, images, cache=tmp_path / "t", on_frame=interrupt)
     state = tmp_path / "t.partial"
     cfg = config
     if damage == "other config":
@@ -120,7 +120,7 @@ def test_a_state_that_does_not_fit_is_told_and_left(config, tmp_path, damage):
         parts["frames"] = np.array(-3)
         with open(state, "wb") as file:
             np.savez(file, **parts)
-    report = calibrate(cfg, pictures, cache=tmp_path / "t")
+    report = calibrate(cfg, images, cache=tmp_path / "t")
     assert report.resumed == 0
     assert report.frames == 20
     assert any("not continued" in n.sentence for n in report.notices)
@@ -131,28 +131,28 @@ def test_a_batch_counted_in_part_is_never_saved(config, tmp_path, monkeypatch):
     original = Collector.add
     calls = []
 
-    def broken(self, pictures, count=None):
+    def broken(self, images, count=None):
         calls.append(1)
         if len(calls) == 4:
             self.whole = False
             raise KeyboardInterrupt
-        original(self, pictures, count)
+        original(self, images, count)
 
     monkeypatch.setattr(Collector, "add", broken)
     with pytest.raises(KeyboardInterrupt):
-        calibrate(config, [str(tmp_path / "pictures")], cache=tmp_path / "t")
+        calibrate(config, [str(tmp_path / "images")], cache=tmp_path / "t")
     assert not (tmp_path / "t.partial").exists()
 
 
 def test_a_model_with_a_fixed_batch(config, tmp_path):
     proto = small_net()
-    pictures = [str(tmp_path / "pictures")]
-    free = calibrate(config, pictures, method="minmax", cache=tmp_path / "a").table
+    images = [str(tmp_path / "images")]
+    free = calibrate(config, images, method="minmax", cache=tmp_path / "a").table
     proto.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 8
     for value in proto.graph.output:
         value.type.tensor_type.shape.dim[0].dim_value = 8
     onnx.save(proto, tmp_path / "mean.onnx")
-    report = calibrate(config, pictures, method="minmax", cache=tmp_path / "b")
+    report = calibrate(config, images, method="minmax", cache=tmp_path / "b")
     assert report.frames == 20
     for name, scale in free.scales.items():
         assert report.table.scales[name] == pytest.approx(scale, rel=1e-5)
@@ -171,19 +171,19 @@ def test_frames_are_spread_evenly(tmp_path):
 
 def test_what_is_there_is_not_overwritten(config, tmp_path):
     (tmp_path / "t").write_text("precious")
-    pictures = [str(tmp_path / "pictures")]
+    images = [str(tmp_path / "images")]
     with pytest.raises(EngineError, match="--overwrite"):
-        calibrate(config, pictures, cache=tmp_path / "t")
+        calibrate(config, images, cache=tmp_path / "t")
     assert (tmp_path / "t").read_text() == "precious"
     for kept in (tmp_path / "t", config.path, config.onnx_file):
         before = kept.read_bytes()
         with pytest.raises(EngineError, match="is not a calibration table and is not overwritten"):
-            calibrate(config, pictures, cache=kept, overwrite=True)
+            calibrate(config, images, cache=kept, overwrite=True)
         assert kept.read_bytes() == before
     with pytest.raises(EngineError, match="no such folder"):
-        calibrate(config, pictures, cache=tmp_path / "no" / "t")
+        calibrate(config, images, cache=tmp_path / "no" / "t")
     (tmp_path / "t").write_text("TRT-8601-EntropyCalibration2\n")
-    calibrate(config, pictures, cache=tmp_path / "t", overwrite=True)
+    calibrate(config, images, cache=tmp_path / "t", overwrite=True)
     assert (tmp_path / "t").read_text().startswith("TRT-100300-EntropyCalibration2\nimage: ")
 
 
@@ -205,7 +205,7 @@ def test_the_command(tmp_path):
     assert "int8-calib-file=detector.onnx.calib" in result.stderr
     table = CalibrationTable.load(tmp_path / "detector.onnx.calib")
     assert table.header == "TRT-8601-EntropyCalibration2"
-    assert table.scales["picture"] == pytest.approx(1 / 127, rel=0.02)
+    assert table.scales["image"] == pytest.approx(1 / 127, rel=0.02)
     assert {"scores", "distances"} <= set(table.scales)
     again = CliRunner().invoke(main, words)
     assert again.exit_code == 4

@@ -30,9 +30,9 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def frames(scene: Path) -> list[Frame]:
     """Four frames of the clip without their right edge, so that a letterbox has bars."""
     with open_source(str(scene / "conveyor.mp4")) as source:
-        pictures = [frame.to_bgr() for i, frame in enumerate(source) if i in (10, 40, 70, 100)]
-    cut = [np.ascontiguousarray(picture[:, :560]) for picture in pictures]
-    return [Frame.from_array(picture, frame=i) for i, picture in enumerate(cut)]
+        images = [frame.to_bgr() for i, frame in enumerate(source) if i in (10, 40, 70, 100)]
+    cut = [np.ascontiguousarray(image[:, :560]) for image in images]
+    return [Frame.from_array(image, frame=i) for i, image in enumerate(cut)]
 
 
 @pytest.fixture(scope="package")

@@ -46,7 +46,7 @@ def test_other_names_are_paired_by_place(scene, renamed, monkeypatch):
     config = scene / "config_infer_primary.txt"
     monkeypatch.setattr(layers, "_MAX_BYTES", 2**20)  # several runs
     a, b = open_sides(SideSpec(config), changed(scene, onnx_file=renamed), RunOptions())
-    feeds = {"picture": np.random.default_rng(0).random((1, 3, 192, 320)).astype(np.float32)}
+    feeds = {"image": np.random.default_rng(0).random((1, 3, 192, 320)).astype(np.float32)}
     try:
         found = compare_layers(a, b, feeds)
     finally:
@@ -90,7 +90,7 @@ def test_a_runtime_that_fails_leaves_the_layers_out(scene, monkeypatch):
     config = SideSpec(scene / "config_infer_primary.txt")
     a, b = open_sides(config, config, RunOptions())
     monkeypatch.setattr(layers._Graph, "run", fails)
-    feeds = {"picture": np.zeros((1, 3, 192, 320), np.float32)}
+    feeds = {"image": np.zeros((1, 3, 192, 320), np.float32)}
     assert compare_layers(a, b, feeds).missing == "gpu: no memory"
     a.close()
     b.close()

@@ -11,7 +11,7 @@ from headrace.diagnose.compare.stage_drift import StageTime
 from headrace.errors import MediaError
 
 
-def test_a_report_has_stages_pictures_and_reasons(planted):
+def test_a_report_has_stages_images_and_reasons(planted):
     found = planted(filter_out_class_ids=(0, 1))
     found.a = "<script>alert(1)</script>"
     page = found.to_html()
@@ -25,7 +25,7 @@ def test_a_report_has_stages_pictures_and_reasons(planted):
     assert "http" not in page.replace("http-equiv", "")
 
 
-def test_a_report_of_equal_models_has_no_pictures(planted):
+def test_a_report_of_equal_models_has_no_images(planted):
     page = planted().to_html()
     assert 'class="verdict good"' in page
     assert "Frames that differ most" not in page

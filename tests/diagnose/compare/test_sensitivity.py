@@ -166,7 +166,7 @@ class TestTruth:
         (tmp_path / "t.json").write_text(json.dumps(data))
         return tmp_path / "t.json"
 
-    def test_pictures_and_classes(self, mean_config, tmp_path):
+    def test_images_and_classes(self, mean_config, tmp_path):
         cfg = ModelConfig.load(mean_config(num_detected_classes=2))
         for name in ("a.png", "b.png"):
             Image.new("RGB", (8, 8)).save(tmp_path / name)
@@ -188,7 +188,7 @@ class TestTruth:
             {"annotations": [{"image_id": 7, "category_id": 5, "bbox": [1, 2, 3]}]},
             {"annotations": 5},
             {"images": None},
-            {},  # no picture is there
+            {},  # no image is there
         ],
     )
     def test_refused_with_words(self, mean_config, tmp_path, changes):
@@ -205,8 +205,8 @@ def test_int8_yolox_finds_what_fp32_finds(data_dir, tmp_path):
         shutil.copy(item, tmp_path)
     shutil.copy(data_dir / "models" / "yolox_nano.onnx", tmp_path)
     cfg = ModelConfig.load(tmp_path / "config_infer_primary.txt")
-    pictures, clip = str(data_dir / "images"), str(data_dir / "videos" / "car-detection.mp4")
-    calibrate(cfg, [pictures, clip], frames=25, method="percentile", cache=tmp_path / "t.calib")
+    images, clip = str(data_dir / "images"), str(data_dir / "videos" / "car-detection.mp4")
+    calibrate(cfg, [images, clip], frames=25, method="percentile", cache=tmp_path / "t.calib")
     kept = sensitive_layers(tmp_path / "yolox_nano.onnx")
     cfg = cfg.with_overrides(
         batch_size=1,
@@ -214,7 +214,7 @@ def test_int8_yolox_finds_what_fp32_finds(data_dir, tmp_path):
         int8_calib_file=tmp_path / "t.calib",
         layer_device_precision=tuple(f"{name}:fp32:gpu" for name in kept),
     )
-    frames = [*open_source(pictures)]
+    frames = [*open_source(images)]
     frames += [f for i, f in enumerate(open_source(clip)) if i % 7 == 5][:50]
     assert len(frames) == 55
 

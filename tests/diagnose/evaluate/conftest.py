@@ -1,4 +1,4 @@
-"""Fixtures: pictures whose truth a model of channel means finds, or does not."""
+"""Fixtures: images whose truth a model of channel means finds, or does not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from headrace.config import ModelConfig
-from tests.diagnose.evaluate.datasets.pictures import picture
+from tests.diagnose.evaluate.datasets.images import image
 
 NO_BOXES = dict.fromkeys(
     ("num_detected_classes", "parse_bbox_func_name", "custom_lib_path", "cluster_mode")
@@ -19,9 +19,9 @@ RED, GREEN, BLUE = (200, 20, 20), (20, 200, 20), (20, 20, 200)
 
 @pytest.fixture
 def boxes(tmp_path):
-    """A COCO JSON of three red pictures: a box as the model's, one in a corner, and none.
+    """A COCO JSON of three red images: a box as the model's, one in a corner, and none.
 
-    One picture is turned by EXIF.
+    One image is turned by EXIF.
     """
 
     def write(**changes):
@@ -39,8 +39,8 @@ def boxes(tmp_path):
         document["images"].append({"id": 4, "file_name": "4.png", "width": 32, "height": 64})
         (tmp_path / "t.json").write_text(json.dumps(document | changes))
         for i in (1, 2, 3):
-            picture(tmp_path / "images" / f"{i}.png", (64, 32), (80 + i, 20, 20))
-        picture(tmp_path / "images" / "4.png", (64, 32), (250, 20, 20), orientation=6)
+            image(tmp_path / "images" / f"{i}.png", (64, 32), (80 + i, 20, 20))
+        image(tmp_path / "images" / "4.png", (64, 32), (250, 20, 20), orientation=6)
         return tmp_path / "t.json"
 
     return write

@@ -74,9 +74,9 @@ def same(mine, theirs):
     st.sampled_from([3, 60, 130]),
 )
 @pytest.mark.slow
-def test_boxes_as_pycocotools(seed, pictures, crowds, areas, most):
+def test_boxes_as_pycocotools(seed, images, crowds, areas, most):
     """Crowds, areas that are not the boxes', more than 100 boxes of a class, equal scores."""
-    truths, found = made_up(seed, pictures, crowds=crowds, areas=areas, false=most)
+    truths, found = made_up(seed, images, crowds=crowds, areas=areas, false=most)
     if any(len(one.boxes) for one in found):
         same(coco_scores(truths, found, ALL_CLASSES), pycoco(truths, found))
 

@@ -16,7 +16,7 @@ from headrace.diagnose.evaluate.classification import best_attribute
 from headrace.diagnose.evaluate.running import with_low_thresholds
 from headrace.errors import ConfigError, HeadraceError, MediaError, MissingExtraError
 from tests.diagnose.evaluate.conftest import BLUE, GREEN, RED
-from tests.diagnose.evaluate.datasets.pictures import mask, picture
+from tests.diagnose.evaluate.datasets.images import image, mask
 from tests.diagnose.evaluate.test_average_precision import pycoco
 
 SCENE = Path(__file__).parents[3] / "examples" / "conveyor"
@@ -32,13 +32,13 @@ def scene(tmp_path_factory):
 @pytest.fixture
 def video(scene):
     found = load_dataset(scene / "truth.json", images=scene / "conveyor.mp4")
-    return replace(found, pictures=found.pictures[:24])
+    return replace(found, images=found.images[:24])
 
 
 def found_by(cfg, dataset):
-    """The boxes of an ordinary run, in the order of the pictures."""
+    """The boxes of an ordinary run, in the order of the images."""
     found = []
-    count = len(dataset.pictures) * dataset.step
+    count = len(dataset.images) * dataset.step
     with headrace.open_pipeline(cfg, sources=dataset.video, limit=count) as pipeline:
         for frame, meta in pipeline:
             if frame.frame % dataset.step == 0:
@@ -55,7 +55,7 @@ class TestDetector:
         cfg = ModelConfig.load(scene / "config_infer_primary.txt")
         lines = []
         report = evaluate(cfg, video, on_stage=lambda *a: lines.append(a), on_frame=lambda: None)
-        truths = [p.truth for p in video.pictures]
+        truths = [p.truth for p in video.images]
         figures = report[0].scores.headline
         found = found_by(cfg.with_overrides(pre_cluster_threshold=0.001), video)
         stats = pycoco(truths, found, classes=6).stats
@@ -65,11 +65,11 @@ class TestDetector:
         assert figures["AR100"] == pytest.approx(stats[8], abs=1e-6)
         assert math.isnan(figures["mAP small"])
         assert lines == [("config_infer_primary.txt", 8)]
-        assert report[0].pictures == 8
+        assert report[0].images == 8
         assert report[0].fps > 0
         sure = sum(len(one.boxes) for one in found_by(cfg, video))
         at = report[0].scores.at_config
-        crowded = sum(int(p.truth.crowd.sum()) for p in video.pictures)
+        crowded = sum(int(p.truth.crowd.sum()) for p in video.images)
         assert sure - crowded <= at.right + at.false <= sure
         assert [c.at_config.threshold for c in report[0].scores.classes] == [0.3] * 6
 
@@ -92,8 +92,8 @@ class TestDetector:
         with pytest.raises(HeadraceError, match="there is no mIoU"):
             report.below({"mIoU": 0})
 
-    def test_pictures_of_any_turn_and_lost_and_false_boxes(self, mean_config, boxes, tmp_path):
-        """The box of the model is right on two pictures, wrong on one, false on another."""
+    def test_images_of_any_turn_and_lost_and_false_boxes(self, mean_config, boxes, tmp_path):
+        """The box of the model is right on two images, wrong on one, false on another."""
         dataset = load_dataset(boxes(), images=tmp_path / "images")
         report = evaluate(mean_config(), dataset)
         scores = report[0].scores
@@ -111,13 +111,13 @@ class TestDetector:
 
     def test_what_cannot_be_used_is_left_out(self, mean_config, boxes, tmp_path):
         dataset = load_dataset(boxes(), images=tmp_path / "images")
-        picture(tmp_path / "images" / "2.png", (32, 32), RED)
+        image(tmp_path / "images" / "2.png", (32, 32), RED)
         (tmp_path / "images" / "3.png").write_bytes(b"x")
         report = evaluate(mean_config(), dataset)
-        assert report[0].pictures == 2
+        assert report[0].images == 2
         text = " ".join(map(str, report.notices))
         assert (
-            "1 pictures are not of the size in the truth and left out: 2.png (32x32, not 64x32)"
+            "1 images are not of the size in the truth and left out: 2.png (32x32, not 64x32)"
             in text
         )
         assert "images left out: 3.png" in text
@@ -137,7 +137,7 @@ class TestDetector:
         assert scores.headline["mAP50"] > 0.4
 
     def test_masks_of_instances(self, mean_config, boxes, tmp_path):
-        """The model's mask fills its box: that of the first picture, and half of the last."""
+        """The model's mask fills its box: that of the first image, and half of the last."""
         parser = """
 def masks(layers, network, params):
     found = parse(layers, network, params)
@@ -217,8 +217,8 @@ class TestClassifier:
     @pytest.fixture
     def folders(self, tmp_path):
         for name, color in (("Red", RED), ("green", GREEN), ("blue", BLUE), ("grey", (9, 9, 9))):
-            picture(tmp_path / "kinds" / name / "a.png", color=color)
-        picture(tmp_path / "kinds" / "blue" / "b.png", color=(20, 250, 20))
+            image(tmp_path / "kinds" / name / "a.png", color=color)
+        image(tmp_path / "kinds" / "blue" / "b.png", color=(20, 250, 20))
         return tmp_path / "kinds"
 
     def test_accuracy_confusion_and_worst(self, classifier, folders):
@@ -246,7 +246,7 @@ class TestClassifier:
         assert "2 outputs: number 1 is scored (Left, Right)" in notices[0].sentence
         assert best_attribute([["red"]], dataset, "c.txt") == (0, [])
 
-    def test_secondary_models_take_whole_pictures(self, classifier, folders):
+    def test_secondary_models_take_whole_images(self, classifier, folders):
         cfg = classifier.with_overrides(process_mode=2, operate_on_gie_id=1)
         report = evaluate(cfg, load_dataset(folders))
         assert report[0].scores.top1 == 0.75
@@ -261,9 +261,9 @@ class TestClassifier:
 
 
 class TestSegmentation:
-    def test_pixels_and_pictures(self, segmenter, tmp_path):
-        picture(tmp_path / "images" / "a.png", (8, 4), RED)
-        picture(tmp_path / "images" / "b.png", (4, 8), GREEN)
+    def test_pixels_and_images(self, segmenter, tmp_path):
+        image(tmp_path / "images" / "a.png", (8, 4), RED)
+        image(tmp_path / "images" / "b.png", (4, 8), GREEN)
         mask(tmp_path / "masks" / "a.png", [[0] * 4 + [255] * 4] * 4)
         mask(tmp_path / "masks" / "b.png", [[1] * 4] * 4 + [[2] * 4] * 4, palette=True)
         dataset = load_dataset(tmp_path / "masks", images=tmp_path / "images")
@@ -278,8 +278,8 @@ class TestSegmentation:
         assert (worst.place, worst.right) == (1, 0.5)
         assert worst.found.shape == (8, 4)
 
-    def test_a_letterbox_is_no_part_of_the_picture(self, segmenter, tmp_path):
-        picture(tmp_path / "images" / "a.png", (8, 4), RED)
+    def test_a_letterbox_is_no_part_of_the_image(self, segmenter, tmp_path):
+        image(tmp_path / "images" / "a.png", (8, 4), RED)
         mask(tmp_path / "masks" / "a.png", [[0] * 8] * 4)
         dataset = load_dataset(tmp_path / "masks", images=tmp_path / "images")
         for symmetric in (False, True):
@@ -290,7 +290,7 @@ class TestSegmentation:
 class TestRefused:
     def test_models_and_data_sets_that_do_not_fit(self, mean_config, classifier, boxes, tmp_path):
         dataset = load_dataset(boxes(), images=tmp_path / "images")
-        with pytest.raises(ConfigError, match="do not fit\n  expected a folder of pictures"):
+        with pytest.raises(ConfigError, match="do not fit\n  expected a folder of images"):
             evaluate(classifier, dataset)
         other = classifier.with_overrides(network_type=100)
         with pytest.raises(ConfigError, match="gives nothing that could be scored"):
@@ -298,9 +298,9 @@ class TestRefused:
         with pytest.raises(HeadraceError, match="there is no config"):
             evaluate([], dataset)
 
-    def test_no_picture_can_be_used(self, mean_config, boxes, tmp_path):
+    def test_no_image_can_be_used(self, mean_config, boxes, tmp_path):
         dataset = load_dataset(boxes(), images=tmp_path / "images")
         for i in (1, 2, 3, 4):
-            picture(tmp_path / "images" / f"{i}.png", (7, 7))
-        with pytest.raises(MediaError, match=r"no picture can be used, as 1.png \(7x7"):
+            image(tmp_path / "images" / f"{i}.png", (7, 7))
+        with pytest.raises(MediaError, match=r"no image can be used, as 1.png \(7x7"):
             evaluate(mean_config(), dataset)

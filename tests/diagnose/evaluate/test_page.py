@@ -1,4 +1,4 @@
-"""The report as a page: complete, with its pictures inside, and nothing of names taken as HTML."""
+"""The report as a page: complete, with its images inside, and nothing of names taken as HTML."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 from headrace import evaluate, load_dataset
 from headrace.errors import MediaError
 from tests.diagnose.evaluate.conftest import BLUE, RED
-from tests.diagnose.evaluate.datasets.pictures import mask, picture
+from tests.diagnose.evaluate.datasets.images import image, mask
 
 
 def written(report, tmp_path):
@@ -50,8 +50,8 @@ def test_many_classes_have_charts_of_six_lines_and_no_matrix(mean_config, boxes,
 
 
 def test_wrong_answers_of_a_classifier(classifier, tmp_path):
-    picture(tmp_path / "kinds" / "red" / "a.png", color=BLUE)
-    picture(tmp_path / "kinds" / "blue" / "a.png", color=BLUE)
+    image(tmp_path / "kinds" / "red" / "a.png", color=BLUE)
+    image(tmp_path / "kinds" / "blue" / "a.png", color=BLUE)
     report = evaluate(classifier, load_dataset(tmp_path / "kinds"))
     text = written(report, tmp_path)
     assert "red, taken for blue (0.78)" in text
@@ -61,7 +61,7 @@ def test_wrong_answers_of_a_classifier(classifier, tmp_path):
 
 
 def test_maps_beside_their_truth(segmenter, tmp_path):
-    picture(tmp_path / "images" / "a.png", (8, 4), RED)
+    image(tmp_path / "images" / "a.png", (8, 4), RED)
     mask(tmp_path / "masks" / "a.png", [[1] * 4 + [255] * 4] * 4)
     dataset = load_dataset(tmp_path / "masks", images=tmp_path / "images")
     text = written(evaluate(segmenter, dataset), tmp_path)

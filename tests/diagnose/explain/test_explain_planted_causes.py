@@ -20,7 +20,7 @@ from tests.mistakes.setups import YOLOV8
 
 pytestmark = pytest.mark.filterwarnings("ignore::headrace.HeadraceWarning")
 Config = Callable[..., Path]
-PICTURE = np.full((64, 64, 3), 60, np.uint8)
+IMAGE = np.full((64, 64, 3), 60, np.uint8)
 # two cars side by side whose boxes overlap with an IoU of 0.25
 NEIGHBOURS = [(20, 20, 10, 20, 1, 0.9, 0), (26, 20, 10, 20, 1, 0.8, 0)]
 LOW = "Detections([[15, 50, 10, 20]], [0.9], [0])"
@@ -28,7 +28,7 @@ LOW = "Detections([[15, 50, 10, 20]], [0.9], [0])"
 
 def explained(folder: Path, attrs: str = "", **keys: Any) -> ModelExplanation:
     with detector(folder, attrs, **keys) as model:
-        (found,) = explain(model, PICTURE).data.models
+        (found,) = explain(model, IMAGE).data.models
     return found
 
 
@@ -109,9 +109,9 @@ def test_a_parser_for_other_outputs(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def squares(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Pictures of coloured squares, and a network that finds them."""
+    """Images of coloured squares, and a network that finds them."""
     folder = tmp_path_factory.mktemp("explained") / "store"
-    write_scenes(folder, ["pictures"])
+    write_scenes(folder, ["images"])
     MODELS["yolov8.onnx"](folder / "yolov8.onnx")
     return folder
 
@@ -125,12 +125,12 @@ def squares(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
     ids=["right", "scale", "colours"],
 )
-def test_pictures_that_are_not_those_of_the_training(
+def test_images_that_are_not_those_of_the_training(
     squares: Path, tmp_path: Path, keys: dict[str, Any], key: str
 ) -> None:
     folder = tmp_path / "case"
     Case("case", YOLOV8, keys).write(folder, squares)
-    (found,) = explain(folder / "config.txt", str(folder / "pictures")).data.models
+    (found,) = explain(folder / "config.txt", str(folder / "images")).data.models
     if not key:
         assert found.findings == ()
         assert found.objects
@@ -158,7 +158,7 @@ def test_a_secondary_model_that_does_not_look(
     secondary = Path(shutil.move(secondary, secondary.with_name("secondary.txt")))
     (tmp_path / "first").mkdir()
     with detector(tmp_path / "first") as model:
-        found = explain([model, secondary], PICTURE, at=(20, 20)).data.models[1]
+        found = explain([model, secondary], IMAGE, at=(20, 20)).data.models[1]
     assert found.items == 0
     assert len(found.skipped) == 3
     verdict = found.skipped[0].verdict

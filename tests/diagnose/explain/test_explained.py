@@ -19,18 +19,18 @@ from headrace.diagnose.explain.gather import tensor_stats
 from headrace.infer.inferencer import Inferencer
 from headrace.media import ArraySource
 from headrace.meta import Detections
-from tests.infer.scenes import classifier, picture
+from tests.infer.scenes import classifier, image
 from tests.infer.test_box_losses import ROWS, detector
 from tests.infer.test_inferencer_segmentation import HALVES, semantic, softmax_model
 
 Config = Callable[..., Path]
-PICTURE = np.full((64, 64, 3), 60, np.uint8)
+IMAGE = np.full((64, 64, 3), 60, np.uint8)
 
 
 def test_the_steps_of_a_detector(tmp_path: Path) -> None:
     with detector(tmp_path) as model:
-        found = headrace.explain(model, PICTURE)
-        plain = model(PICTURE)
+        found = headrace.explain(model, IMAGE)
+        plain = model(IMAGE)
     (one,) = found.data.models
     assert (one.kind, one.items, one.objects) == ("detector", 1, len(plain.objects))
     assert one.verdict == "3 objects"
@@ -44,7 +44,7 @@ def test_the_steps_of_a_detector(tmp_path: Path) -> None:
 
 def test_the_text_has_the_figures(tmp_path: Path) -> None:
     with detector(tmp_path, "detected-min-h=15") as model:
-        text = explain(model, PICTURE, at=(44, 20)).summary()
+        text = explain(model, IMAGE, at=(44, 20)).summary()
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert lines[0] == "frame 0 of arrays, 64x64"
     assert "class candidates threshold cluster topk objects" in lines
@@ -57,7 +57,7 @@ def test_the_text_has_the_figures(tmp_path: Path) -> None:
 
 def test_json_reads_back_as_it_was(tmp_path: Path) -> None:
     with detector(tmp_path, "topk=1") as model:
-        found = explain(model, PICTURE, box=(38, 16, 12, 8))
+        found = explain(model, IMAGE, box=(38, 16, 12, 8))
     assert FrameExplanation.from_json(found.to_json()) == found.data
     assert json.loads(found.to_json()) == json.loads(json.dumps(found.to_dict()))
     (one,) = found.data.models
@@ -68,7 +68,7 @@ def test_json_reads_back_as_it_was(tmp_path: Path) -> None:
 def test_a_page_needs_nothing_from_outside_and_escapes_labels(tmp_path: Path) -> None:
     with detector(tmp_path, "topk=1") as model:
         (tmp_path / "labels.txt").write_text("<script>alert(1)</script>\nb\n")
-        hostile = explain(str(tmp_path / "config.txt"), PICTURE, at=(44, 20))
+        hostile = explain(str(tmp_path / "config.txt"), IMAGE, at=(44, 20))
         page = hostile.to_html()
         assert model.labels == ("car", "person")
     assert "<script" not in page
@@ -92,7 +92,7 @@ def test_a_page_needs_nothing_from_outside_and_escapes_labels(tmp_path: Path) ->
 def test_a_point(tmp_path: Path, at: tuple[float, float], sentence: str) -> None:
     """The second is covered by a double alone: the better box is its answer."""
     with detector(tmp_path) as model:
-        (one,) = explain(model, PICTURE, at=at).data.models
+        (one,) = explain(model, IMAGE, at=at).data.models
     assert one.place is not None
     assert one.place.sentence.startswith(sentence)
 
@@ -100,7 +100,7 @@ def test_a_point(tmp_path: Path, at: tuple[float, float], sentence: str) -> None
 def test_a_hidden_double_says_what_would_drop_it_next(tmp_path: Path) -> None:
     rows = [ROWS[0], (21, 20, 10, 20, 1, 0.3, 0), (44, 20, 12, 8, 1, 0.2, 0)]
     with detector(tmp_path, rows=rows) as model:
-        (one,) = explain(model, PICTURE, box=(16, 10, 10, 20)).data.models
+        (one,) = explain(model, IMAGE, box=(16, 10, 10, 20)).data.models
     assert [(x.score, x.telling) for x in one.dropped] == [(pytest.approx(0.2), True)]
     assert one.verdict.startswith("1 object, 1 more candidate dropped: car 0.2 at 38,16 12x8")
     assert one.place is not None
@@ -122,12 +122,12 @@ def test_questions_that_have_no_answer(
     tmp_path: Path, keywords: dict[str, Any], error: type[Exception], text: str
 ) -> None:
     with detector(tmp_path) as model, pytest.raises(error, match=re.escape(text)):
-        explain(model, PICTURE, **keywords)
+        explain(model, IMAGE, **keywords)
 
 
 def test_a_later_frame_and_the_keys_that_skip_it(tmp_path: Path) -> None:
     with detector(tmp_path, interval=3) as model:
-        source = ArraySource([PICTURE + n for n in range(9)])
+        source = ArraySource([IMAGE + n for n in range(9)])
         found = explain(model, source, frame=2)
         (one,) = found.data.models
         assert one.inputs[0].mean == 62
@@ -141,7 +141,7 @@ def test_a_classifier_behind_a_detector(mean_config: Config, tmp_path: Path) -> 
     config = classifier(mean_config, classifier_threshold=0.3)
     (tmp_path / "first").mkdir()
     with detector(tmp_path / "first") as model, Inferencer.from_config(config) as second:
-        pixels = PICTURE.copy()
+        pixels = IMAGE.copy()
         pixels[:, 32:, 2] = pixels[45:, :, 2] = 200
         found = explain([model, second], pixels, at=(20, 20))
         page = found.to_html()
@@ -162,7 +162,7 @@ def test_a_classifier_behind_a_detector(mean_config: Config, tmp_path: Path) -> 
 def test_a_class_map(tmp_path: Path) -> None:
     softmax_model(tmp_path)
     with Inferencer.from_config(semantic(tmp_path)) as model:
-        found = explain(model, picture(HALVES, size=(64, 64)), at=(10, 10))
+        found = explain(model, image(HALVES, size=(64, 64)), at=(10, 10))
         (one,) = found.data.models
         page = found.to_html()
     assert "Class of each pixel" in page
@@ -173,7 +173,7 @@ def test_a_class_map(tmp_path: Path) -> None:
     assert one.place is not None
     assert one.place.sentence == "the class there is red"
     with Inferencer.from_config(semantic(tmp_path, segmentation_threshold=1.5)) as model:
-        (one,) = explain(model, picture(HALVES, size=(64, 64)), at=(10, 10)).data.models
+        (one,) = explain(model, image(HALVES, size=(64, 64)), at=(10, 10)).data.models
     assert "segmentation-threshold=1.5" in one.verdict
     assert one.place is not None
     assert one.place.sentence == "no class there is above segmentation-threshold=1.5"
@@ -190,7 +190,7 @@ def test_statistics_leave_out_what_is_not_finite() -> None:
 @pytest.mark.filterwarnings("ignore::headrace.HeadraceWarning")
 def test_a_network_whose_outputs_stay_tensors(mean_config: Config) -> None:
     config = mean_config(network_type=100, custom_lib_path=None, parse_bbox_func_name=None)
-    found = explain(config, PICTURE)
+    found = explain(config, IMAGE)
     assert found.data.models[0].verdict == "outputs read by nothing here: network-type=100"
     assert any("nobody reads the outputs" in notice.sentence for notice in found.notices)
     assert found.data.models[0].outputs[0].shape == (3,)
@@ -253,16 +253,16 @@ def test_numbers_that_are_none_do_not_spoil_the_json(tmp_path: Path) -> None:
         return Detections(odd, [np.nan, 0.9, 0.9, 0.8], [0, 0, 1, 1])
 
     with detector(tmp_path, "topk=1", parser=parse) as model:
-        found = explain(model, PICTURE, at=(8, 8))
+        found = explain(model, IMAGE, at=(8, 8))
     json.loads(found.to_json(), parse_constant=pytest.fail)
     assert found.to_html().startswith("<!DOCTYPE html>")
 
 
 def test_a_model_that_ran_before_is_explained_by_this_frame_alone(tmp_path: Path) -> None:
     with detector(tmp_path, "detected-min-h=15") as model:
-        first = explain(model, PICTURE)
-        model([PICTURE] * 5)
-        assert explain(model, PICTURE).data == first.data
+        first = explain(model, IMAGE)
+        model([IMAGE] * 5)
+        assert explain(model, IMAGE).data == first.data
 
 
 def test_the_page_of_formats_has_every_field() -> None:

@@ -72,12 +72,12 @@ def _plugin(model: Any) -> None:
 
 
 def _bytes(model: Any) -> None:
-    picture = model.graph.input[0]
-    picture.type.tensor_type.elem_type = TensorProto.UINT8
+    image = model.graph.input[0]
+    image.type.tensor_type.elem_type = TensorProto.UINT8
     for node in model.graph.node:
-        names = ["as_float" if n == picture.name else n for n in node.input]
+        names = ["as_float" if n == image.name else n for n in node.input]
         node.input[:] = names
-    cast = helper.make_node("Cast", [picture.name], ["as_float"], "/cast", to=TensorProto.FLOAT)
+    cast = helper.make_node("Cast", [image.name], ["as_float"], "/cast", to=TensorProto.FLOAT)
     model.graph.node.insert(0, cast)
 
 

@@ -43,7 +43,7 @@ def _of(setup: Setup, **more: Any) -> Base:
 _APP: Keys = {
     "source0.enable": 1,
     "source0.type": 3,
-    "source0.uri": "file://pictures",
+    "source0.uri": "file://images",
     "sink0.enable": 1,
     "sink0.type": 1,
     "streammux.batch-size": 1,
@@ -58,7 +58,7 @@ _SECONDARY_APP: Keys = {
 }
 _YOLOV8 = _of(setups.YOLOV8)
 _YAML = {"config.yml": _YOLOV8.configs["config.txt"]}
-_PIPELINE = "models: [config.txt]\nsources: [pictures]\nsinks: [{kind: fake}]\n"
+_PIPELINE = "models: [config.txt]\nsources: [images]\nsinks: [{kind: fake}]\n"
 
 BASES: dict[str, Base] = {
     "yolov8": _YOLOV8,
@@ -95,7 +95,7 @@ def write_example(example: Example, folder: Path, store: Path, *, wrong: bool) -
     """
     base = BASES[example.base]
     folder.mkdir(parents=True)
-    (folder / "pictures").mkdir()
+    (folder / "images").mkdir()
     configs = {name: dict(keys) for name, keys in base.configs.items()}
     last = next(reversed(configs))
     for line in example.wrong if wrong else example.right:

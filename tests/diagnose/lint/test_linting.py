@@ -18,14 +18,14 @@ from tests.mistakes.cases import Case
 
 SCENE = Path(__file__).parents[3] / "examples" / "conveyor"
 _CONFIGS = (".txt", ".yml", ".onnx")
-# those whose mistake lies in the command line, the pictures, or in how the model answers
+# those whose mistake lies in the command line, the images, or in how the model answers
 _FOUND = 115
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
-    (folder / "pictures").mkdir()
+    (folder / "images").mkdir()
     return folder
 
 

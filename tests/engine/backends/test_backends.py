@@ -17,7 +17,7 @@ from headrace.engine.backends import BACKENDS, RunnerOptions, get_backend, insta
 from headrace.errors import EngineError
 from headrace.infer.model import load_or_build
 from headrace.network import network_from_onnx
-from tests.network.onnx_models import model_of, picture_model, save
+from tests.network.onnx_models import image_model, model_of, save
 
 INSTALLED = installed_backends()
 value = helper.make_tensor_value_info
@@ -54,7 +54,7 @@ def convolutions(*, batch="batch", seed=0):
     return model_of(nodes, [value("x", 1, [batch, 3, 16, 24])], outputs, weights)
 
 
-def pictures(count, *, seed=0):
+def images(count, *, seed=0):
     return np.random.default_rng(seed).uniform(-1, 1, (count, 3, 16, 24)).astype(np.float32)
 
 
@@ -70,7 +70,7 @@ def test_all_give_what_unoptimised_onnxruntime_gives(backend, batch):
     reference = opened(model, "onnxruntime", optimization="none")
     runner = opened(model, backend, max_batch=4)
     for count in (4, 1, 3) if batch == "batch" else (4,):
-        feeds = {"x": pictures(count, seed=count)}
+        feeds = {"x": images(count, seed=count)}
         for ours, theirs in zip(runner.run(feeds), reference.run(feeds), strict=True):
             assert ours.dtype == theirs.dtype
             assert ours.shape == theirs.shape
@@ -81,7 +81,7 @@ def test_all_give_what_unoptimised_onnxruntime_gives(backend, batch):
 @pytest.mark.parametrize("level", ["none", "basic", "extended", "all"])
 @each_backend
 def test_rewriting_the_graph_changes_no_result(backend, level):
-    feeds = {"x": pictures(2)}
+    feeds = {"x": images(2)}
     expected = opened(convolutions(), "onnxruntime", optimization="none").run(feeds)
     got = opened(convolutions(), backend, optimization=level).run(feeds)
     np.testing.assert_allclose(got[0], expected[0], rtol=1e-4, atol=1e-5)
@@ -143,9 +143,9 @@ def test_an_output_that_is_an_input_and_one_that_is_another_output(backend):
 @each_backend
 def test_outputs_of_earlier_runs_stay(backend):
     runner = opened(convolutions(), backend)
-    first = runner.run({"x": pictures(1, seed=1)})
+    first = runner.run({"x": images(1, seed=1)})
     copies = [array.copy() for array in first]
-    runner.run({"x": pictures(1, seed=2)})
+    runner.run({"x": images(1, seed=2)})
     for array, copy in zip(first, copies, strict=True):
         assert np.array_equal(array, copy)
 
@@ -154,7 +154,7 @@ def test_outputs_of_earlier_runs_stay(backend):
 @each_backend
 def test_several_threads_run_at_once(backend, streams):
     runner = opened(convolutions(), backend, streams=streams, max_batch=2)
-    feeds = [{"x": pictures(1 + i % 2, seed=i)} for i in range(24)]
+    feeds = [{"x": images(1 + i % 2, seed=i)} for i in range(24)]
     expected = [runner.run(feed) for feed in feeds]
     together = threading.Barrier(6)
 
@@ -174,7 +174,7 @@ def test_a_closed_runner_says_so(backend):
     runner = opened(convolutions(), backend)
     runner.close()
     with pytest.raises(EngineError, match="the session is closed"):
-        runner.run({"x": pictures(1)})
+        runner.run({"x": images(1)})
 
 
 @each_backend
@@ -283,7 +283,7 @@ def test_real_models_agree(data_dir, backend):
 
 
 def test_weights_listed_as_inputs_are_taken_off(tmp_path):
-    path = save(picture_model(list_weight_as_input=True), tmp_path / "m.onnx")
+    path = save(image_model(list_weight_as_input=True), tmp_path / "m.onnx")
     model = onnx.load_from_string(build(network_from_onnx(path)).blobs["model"])
     assert [i.name for i in model.graph.input] == ["x"]
 

@@ -16,7 +16,7 @@ from headrace.engine.plan import COMPILED_BLOB
 from headrace.engine.session import Session
 from headrace.errors import EngineError
 from headrace.network import network_from_onnx
-from tests.engine.backends.test_backends import convolutions, pictures
+from tests.engine.backends.test_backends import convolutions, images
 from tests.network.onnx_models import save
 
 NO_GPU = cuda.why_no_gpu()
@@ -135,7 +135,7 @@ def opened(folder, **options):
 
 
 def test_device_tensors_are_bound_where_they_are(fake_ort, tmp_path):
-    x = pictures(2)
+    x = images(2)
     expected = get_backend("onnxruntime").open(
         convolutions().SerializeToString(), RunnerOptions()
     ).run({"x": x})  # fmt: skip
@@ -168,10 +168,10 @@ def test_device_tensors_are_bound_where_they_are(fake_ort, tmp_path):
 def test_tensors_elsewhere_and_of_the_wrong_shape_are_refused(fake_ort, tmp_path):
     with opened(tmp_path).open_session() as session:
         with pytest.raises(EngineError, match="input 'x' is on cuda:1"):
-            session.run({"x": OnGpu(pictures(1), (2, 1))})
+            session.run({"x": OnGpu(images(1), (2, 1))})
         with pytest.raises(EngineError, match="has shape 1x3x4x4"):
             session.run({"x": OnGpu(np.zeros((1, 3, 4, 4), np.float32))})
-        host = session.run({"x": OnGpu(pictures(1), (3, 0))})  # pinned memory is the host's
+        host = session.run({"x": OnGpu(images(1), (3, 0))})  # pinned memory is the host's
         assert isinstance(host["y"], np.ndarray)
 
 
@@ -182,9 +182,9 @@ def test_a_cpu_engine_refuses_device_tensors(backend, tmp_path):
     network = network_from_onnx(save(convolutions(), tmp_path / "m.onnx"))
     with build(network, BuildOptions(runtime=backend)).open_session() as session:
         with pytest.raises(EngineError, match="input 'x' is on cuda:0") as caught:
-            session.run({"x": OnGpu(pictures(1))})
+            session.run({"x": OnGpu(images(1))})
         assert "copy it to the host" in str(caught.value)
-        outputs = session.run({"x": pictures(1)}, to_host=False)
+        outputs = session.run({"x": images(1)}, to_host=False)
         assert isinstance(outputs["y"], np.ndarray)
 
 
@@ -334,7 +334,7 @@ def test_on_a_gpu_they_agree_with_the_cpu(name):
     expected = get_backend("onnxruntime").open(model, RunnerOptions(optimization="none"))
     runner = get_backend(name).open(model, RunnerOptions(max_batch=4))
     for count in (4, 1, 3):
-        feeds = {"x": pictures(count)}
+        feeds = {"x": images(count)}
         reference = expected.run(feeds)
         kept = runner.run(feeds, to_host=False)
         again = runner.run(feeds)

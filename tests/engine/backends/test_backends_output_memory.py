@@ -13,7 +13,7 @@ from headrace.engine.backends import installed_backends
 from headrace.engine.session import Session
 from headrace.errors import EngineError
 from headrace.network import network_from_onnx
-from tests.engine.backends.test_backends import convolutions, node, pictures, value
+from tests.engine.backends.test_backends import convolutions, images, node, value
 from tests.network.onnx_models import model_of, save
 
 each_backend = pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_outputs_are_written_where_they_shall(backend, batch, refused, tmp_path)
     with session_of(convolutions(batch=batch), tmp_path, backend, max_batch=3) as session:
         for seed in range(3):
             for count in (3, 1) if batch == "batch" else (3,):
-                feeds = {"x": pictures(count, seed=seed)}
+                feeds = {"x": images(count, seed=seed)}
                 session.output_memory = None
                 expected = session.run(feeds)
                 session.output_memory = shelf = Shelf(refused)
@@ -65,14 +65,14 @@ def test_outputs_are_written_where_they_shall(backend, batch, refused, tmp_path)
                     assert np.shares_memory(array, shelf.block) is not refuses
                 kept = {name: array.copy() for name, array in found.items()}
                 session.output_memory = None
-                session.run({"x": pictures(count, seed=99)})
+                session.run({"x": images(count, seed=99)})
                 assert all(np.array_equal(found[n], kept[n]) for n in found), "nobody writes there"
 
 
 @each_backend
 def test_padded_and_split_batches_and_unknown_shapes(backend, tmp_path) -> None:
     with session_of(convolutions(batch=2), tmp_path, backend, max_batch=5) as session:
-        feeds = {"x": pictures(5)}
+        feeds = {"x": images(5)}
         expected = session.run(feeds)
         session.output_memory = Shelf()
         found = session.run(feeds)

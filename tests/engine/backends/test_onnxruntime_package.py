@@ -12,7 +12,7 @@ import pytest
 
 from headrace._core.errors import EngineError
 from headrace.engine.backends import onnxruntime_package as package
-from tests.network.onnx_models import picture_model, save
+from tests.network.onnx_models import image_model, save
 
 _HALF = {
     "empty": "",
@@ -34,7 +34,7 @@ def test_half_a_package_is_one_clear_error(tmp_path: Path, kind: str) -> None:
     folder = tmp_path / "onnxruntime"
     folder.mkdir()
     (folder / "__init__.py").write_text(_HALF[kind])
-    save(picture_model(), tmp_path / "m.onnx")
+    save(image_model(), tmp_path / "m.onnx")
     (tmp_path / "pgie.txt").write_text("[property]\nonnx-file=m.onnx\nnetwork-type=100\n")
     done = subprocess.run(
         [sys.executable, "-m", "headrace", "build", str(tmp_path / "pgie.txt")],

@@ -35,10 +35,10 @@ def tensorrt():
 def scales_of(network):
     """Ranges seen on noise: whether a graph builds does not depend on how good they are."""
     axes = [d if isinstance(d, int) else 1 for d in network.inputs[0].shape]
-    picture = np.random.default_rng(0).random(axes, np.float32)
+    image = np.random.default_rng(0).random(axes, np.float32)
     runner = ActivationRunner(network, threads=1)
     try:
-        seen = runner.run(picture)
+        seen = runner.run(image)
     finally:
         runner.close()
     return {name: float(np.abs(values).max()) / 127 for name, values in seen.items()}

@@ -21,7 +21,7 @@ from headrace.engine.tuning.output_difference import difference
 from headrace.engine.tuning.tune import TuneOptions, tune
 from headrace.errors import EngineError
 from headrace.infer.model import load_or_build
-from headrace.infer.model.picture_input import picture_range
+from headrace.infer.model.image_input import image_range
 from headrace.network import network_from_onnx
 from headrace.network.tensor_spec import TensorSpec
 from tests.profiles import slow
@@ -213,10 +213,10 @@ def questions(tmp_path):
 def test_another_model_batch_runtime_version_or_machine_is_measured_again(
     network, tmp_path, monkeypatch
 ):
-    from tests.network.onnx_models import picture_model, save
+    from tests.network.onnx_models import image_model, save
 
     tuned(network, "quick")
-    other = network_from_onnx(save(picture_model(scale=3.0), tmp_path / "o.onnx"))
+    other = network_from_onnx(save(image_model(scale=3.0), tmp_path / "o.onnx"))
     assert not tuned(other, "quick").header.tuning.cached
     tuning = TuneOptions(budget_s=9, tactics=[Tactic("quick", 1, 1)])
     assert not build(network, BuildOptions(max_batch=4, tuning=tuning)).header.tuning.cached
@@ -485,10 +485,10 @@ def test_inputs_have_the_declared_shapes_types_and_range():
 
 
 def test_range_of_pixels_is_what_preprocessing_makes(config):
-    assert picture_range(config()) == (0, 255)
-    low, high = picture_range(config(net_scale_factor=0.0078125, offsets=(127, 127, 120)))
+    assert image_range(config()) == (0, 255)
+    low, high = image_range(config(net_scale_factor=0.0078125, offsets=(127, 127, 120)))
     assert (low, high) == (pytest.approx(-127 / 128), pytest.approx(135 / 128))
-    assert picture_range(config(net_scale_factor=-1.0, offsets=(127, 127, 127))) == (0, 255)
+    assert image_range(config(net_scale_factor=-1.0, offsets=(127, 127, 127))) == (0, 255)
 
 
 def test_tuning_needs_a_runtime(network):

@@ -29,7 +29,7 @@ def source(number: int = 0) -> str:
     [
         # The sources have ended when the first batch is refused: nobody else would say so.
         (f"{source()} {MUX} ! video/x-raw(memory:NVMM),width=99 ! fakesink",
-         ("behind m do not take its pictures", "width=(int)99", "m gives video/x-raw")),
+         ("behind m do not take its images", "width=(int)99", "m gives video/x-raw")),
         (f"{source()} {MUX}", ("m has nothing linked behind it",)),
         (f"{source()} {MUX} ! nvinfer config-file-path={{config}} ! "
          "video/x-raw(memory:NVMM),width=99 ! fakesink", ("behind m do not take", "width=(int)99")),
@@ -47,7 +47,7 @@ def source(number: int = 0) -> str:
         (f"{source()} {MUX} ! nvvideoconvert src-crop=1:2 ! video/x-raw ! fakesink",
          ("src-crop=1:2 is no area", "left:top:width:height")),
         (f"{source()} {MUX} ! nvvideoconvert src-crop=90:0:8:8 ! video/x-raw ! fakesink",
-         ("90:0:8:8 lies outside a picture of 64x48",)),
+         ("90:0:8:8 lies outside an image of 64x48",)),
         ("nvmultiurisrcbin name=many ! fakesink", ("uri-list is empty", "many: ")),
         (f"{source()} {MUX} ! nvrtspoutsinkbin rtsp-port=99999", ("127.0.0.1:99999", "1..65535")),
     ],

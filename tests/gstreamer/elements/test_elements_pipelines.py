@@ -1,4 +1,4 @@
-"""Elements in pipelines: the boxes of a run, pictures, batches, errors."""
+"""Elements in pipelines: the boxes of a run, images, batches, errors."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_batches_of_sources_of_other_sizes(play: Run) -> None:
     assert [number for number in over if number] == [3]
 
 
-def test_what_is_written_into_a_picture_is_shown(play: Run) -> None:
+def test_what_is_written_into_an_image_is_shown(play: Run) -> None:
     """The array of the application, and figures of the display, behind the converter."""
     from headrace.gstreamer import pyds
     from headrace.gstreamer.elements.surface import MappedBuffer
@@ -162,11 +162,11 @@ def test_what_is_written_into_a_picture_is_shown(play: Run) -> None:
     )
     assert ran.errors == []
     assert len(ran.seen["end"]) == 2
-    picture = ran.seen["end"][1]
-    assert picture[40, 5].tolist() == [0, 0, 255, 255]
-    assert picture[10, 12].tolist() == picture[25, 29].tolist() == [255, 0, 0, 255]
-    assert picture[15, 20].tolist() == [0, 0, 255, 255]
-    assert picture[30, 50].tolist() == [0, 255, 0, 255]
+    image = ran.seen["end"][1]
+    assert image[40, 5].tolist() == [0, 0, 255, 255]
+    assert image[10, 12].tolist() == image[25, 29].tolist() == [255, 0, 0, 255]
+    assert image[15, 20].tolist() == [0, 0, 255, 255]
+    assert image[30, 50].tolist() == [0, 255, 0, 255]
 
 
 def test_a_converter_keeps_the_size_and_changes_what_is_asked_for(play: Run) -> None:
@@ -243,7 +243,7 @@ def test_tiles_carry_their_metadata(play: Run, detector: Path) -> None:
 
 
 def test_a_converter_before_a_tiler_keeps_the_size(play: Run) -> None:
-    """Objects lie in pixels of the batch: applications crop them out of its pictures."""
+    """Objects lie in pixels of the batch: applications crop them out of its images."""
 
     def shape(buffer: Any) -> tuple[int, ...]:
         from headrace.gstreamer import pyds

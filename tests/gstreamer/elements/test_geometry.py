@@ -1,4 +1,4 @@
-"""Pictures cut, turned, placed and blurred, and the elements that do so."""
+"""Images cut, turned, placed and blurred, and the elements that do so."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_cut_ends_at_the_edge_and_cannot_lie_outside(geometry: Any) -> None:
     frame = noise(PixelFormat.I420)
     cut = geometry.cropped(frame, (21, 11, 99, 99))
     assert (cut.width, cut.height) == (10, 10)
-    with pytest.raises(MediaError, match="30:0:4:4 lies outside a picture of 30x20"):
+    with pytest.raises(MediaError, match="30:0:4:4 lies outside an image of 30x20"):
         geometry.cropped(frame, (30, 0, 4, 4))
 
 
@@ -69,9 +69,9 @@ TURNS = {
 
 @pytest.mark.parametrize("method", TURNS)
 def test_turns_move_pixels(geometry: Any, method: int) -> None:
-    picture = gradient()
-    found = geometry.turned(Frame.from_array(picture, PixelFormat.RGB), method)
-    np.testing.assert_array_equal(found.to_rgb(), TURNS[method](picture))
+    image = gradient()
+    found = geometry.turned(Frame.from_array(image, PixelFormat.RGB), method)
+    np.testing.assert_array_equal(found.to_rgb(), TURNS[method](image))
     for format in FORMATS:
         turned = geometry.turned(noise(format), method)
         for plane, before in zip(turned.planes, noise(format).planes, strict=True):
@@ -98,7 +98,7 @@ def test_the_converter_flips_as_videoflip_does(play: Run, flip: int, direction: 
 
 
 def test_the_converter_cuts_and_places(play: Run) -> None:
-    """The left half of a picture, in the right lower quarter of a black one."""
+    """The left half of an image, in the right lower quarter of a black one."""
     from headrace.gstreamer.elements.surface import MappedBuffer
 
     ran = play(
@@ -110,10 +110,10 @@ def test_the_converter_cuts_and_places(play: Run) -> None:
         end=lambda buffer: MappedBuffer(buffer).data.reshape(48, 128).copy(),
     )
     assert ran.errors == []
-    picture = ran.seen["end"][0]
-    assert picture[24:, 64:].min() > 200
-    assert picture[:24].max() < 40
-    assert picture[:, :64].max() < 40
+    image = ran.seen["end"][0]
+    assert image[24:, 64:].min() > 200
+    assert image[:24].max() < 40
+    assert image[:, :64].max() < 40
 
 
 def test_a_branch_that_scales_leaves_the_other_as_it_is(play: Run) -> None:

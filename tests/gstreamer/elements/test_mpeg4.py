@@ -13,7 +13,7 @@ LINE = "videotestsrc num-buffers=5 ! video/x-raw,width=64,height=48,framerate=25
 
 
 @pytest.mark.parametrize("loaded", [False, True])
-def test_pictures_have_their_times(gst: Any, play: Run, tmp_path: Path, loaded: bool) -> None:
+def test_images_have_their_times(gst: Any, play: Run, tmp_path: Path, loaded: bool) -> None:
     """Once its plugin is loaded, GStreamer's own encoder would have its name back."""
     av = pytest.importorskip("av")
     if gst.ElementFactory.find("avenc_mpeg4") is None:

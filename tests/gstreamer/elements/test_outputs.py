@@ -59,11 +59,11 @@ def test_class_maps_are_read_and_drawn(play: Run, classes: Path) -> None:
         end=look,
     )
     assert ran.errors == []
-    for found, picture in ran.seen["end"]:
+    for found, image in ran.seen["end"]:
         assert found.dtype == np.int32
         assert set(np.unique(found)) >= {0, 1, 2, 3}
-        assert picture.shape == (96, 160, 4)
-        shown = {kind: np.unique(picture[found == kind], axis=0) for kind in range(4)}
+        assert image.shape == (96, 160, 4)
+        shown = {kind: np.unique(image[found == kind], axis=0) for kind in range(4)}
         assert all(len(colors) == 1 for colors in shown.values())  # a class has one colour
         assert len({tuple(colors[0]) for colors in shown.values()}) == 4
 
@@ -75,7 +75,7 @@ def test_over_the_frame_classes_are_see_through(play: Run, classes: Path) -> Non
         frame_of(buffer)
         return pyds.get_nvds_buf_surface(hash(buffer), 0).copy()
 
-    pictures = {}
+    images = {}
     for alpha in (0.0, 0.5, 1.0):
         ran = play(
             f"{video(2)} ! {MUX} ! nvinfer config-file-path={classes} ! nvsegvisual width=160 "
@@ -83,10 +83,10 @@ def test_over_the_frame_classes_are_see_through(play: Run, classes: Path) -> Non
             end=look,
         )
         assert ran.errors == []
-        pictures[alpha] = ran.seen["end"][0].astype(float)
-    middle = (pictures[0.0] + pictures[1.0]) / 2
-    assert np.abs(pictures[0.5] - middle).mean() < 3
-    assert np.abs(pictures[0.5] - pictures[0.0]).mean() > 10
+        images[alpha] = ran.seen["end"][0].astype(float)
+    middle = (images[0.0] + images[1.0]) / 2
+    assert np.abs(images[0.5] - middle).mean() < 3
+    assert np.abs(images[0.5] - images[0.0]).mean() > 10
 
 
 def test_the_background_of_a_class_map_shows_the_frame(play: Run, classes: Path) -> None:
@@ -166,7 +166,7 @@ def test_raw_outputs_give_the_same_boxes(
     assert len(ran.seen["end"]) >= 2
 
 
-def test_pictures_in_a_row_have_times(play: Run) -> None:
+def test_images_in_a_row_have_times(play: Run) -> None:
     """JPEG without a container has no times; frames follow each other at thirty a second."""
     times = play(
         "videotestsrc num-buffers=4 ! video/x-raw,format=I420,width=64,height=48 ! jpegenc ! "

@@ -21,7 +21,7 @@ processing-height=192
 network-input-shape=4;3;192;320
 network-color-format=0
 tensor-data-type=0
-tensor-name=picture
+tensor-name=image
 maintain-aspect-ratio=1
 scaling-filter=1
 custom-lib-path=/opt/nvidia/deepstream/deepstream/lib/gst-plugins/libcustom2d_preprocess.so
@@ -98,7 +98,7 @@ def test_regions_are_seen_drawn_and_hold_the_objects(
 @pytest.mark.parametrize(
     ("change", "wanted"),
     [
-        (("tensor-name=picture", "tensor-name=input_1:0"), "a tensor for component 1 is called"),
+        (("tensor-name=image", "tensor-name=input_1:0"), "a tensor for component 1 is called"),
         (("network-input-shape=4", "network-input-shape=0"), "network-input-shape=0"),
     ],
 )

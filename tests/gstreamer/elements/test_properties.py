@@ -170,8 +170,8 @@ def test_sources_form_a_square_where_that_is_asked_for(play: Run) -> None:
     def bright(buffer: Any) -> list[list[bool]]:
         from headrace.gstreamer import pyds
 
-        picture = pyds.get_nvds_buf_surface(hash(buffer), 0)
-        return [[bool(picture[y, x, 0] > 128) for x in (16, 48)] for y in (12, 36)]
+        image = pyds.get_nvds_buf_surface(hash(buffer), 0)
+        return [[bool(image[y, x, 0] > 128) for x in (16, 48)] for y in (12, 36)]
 
     source = "videotestsrc num-buffers=1 pattern=white ! video/x-raw,width=64,height=48 ! m."
     ran = play(

@@ -93,9 +93,9 @@ def test_a_function_of_c_sees_inputs_and_outputs(
     assert len(calls) == len(attached) > 0
     for (buffer, network, data, seen), (expected, values) in zip(calls, attached, strict=True):
         assert (buffer, network, data) == (expected, (320, 192, 3), 0x1234)
-        picture = seen.pop(("picture", 1, 0))
-        assert picture.shape == (1, 3, 192, 320)
-        assert 0 <= picture.min() < picture.max() <= 1
+        image = seen.pop(("image", 1, 0))
+        assert image.shape == (1, 3, 192, 320)
+        assert 0 <= image.min() < image.max() <= 1
         assert {name for name, is_input, kind in seen if (is_input, kind) == (0, 0)} == set(values)
         for (name, _, _), array in seen.items():
             np.testing.assert_array_equal(array[0], values[name])

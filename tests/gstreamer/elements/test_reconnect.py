@@ -34,22 +34,22 @@ class Calls:
 def test_a_silent_source_is_opened_so_many_times() -> None:
     calls = Calls(Patience(0.05, 0, 2))
     time.sleep(0.3)
-    assert calls.opened == [], "before the first picture only an error counts"
+    assert calls.opened == [], "before the first image only an error counts"
     assert not calls.watch.problem("refused"), "and not with an interval of 0"
-    calls.watch.picture()
+    calls.watch.image()
     assert calls.given_up.wait(5)
-    assert [text.startswith("no picture for") for text in calls.opened] == [True, True]
+    assert [text.startswith("no image for") for text in calls.opened] == [True, True]
     assert not calls.watch.problem("again")
     calls.watch.close()
 
 
-def test_a_picture_begins_the_count_anew_and_a_problem_is_told() -> None:
+def test_an_image_begins_the_count_anew_and_a_problem_is_told() -> None:
     calls = Calls(Patience(0.05, 0.05, 1))
     for turn in range(3):
         assert calls.watch.problem(f"refused {turn}")
         while len(calls.opened) <= turn:
             time.sleep(0.01)
-        calls.watch.picture()
+        calls.watch.image()
     calls.watch.close()
     assert calls.opened[:3] == ["refused 0", "refused 1", "refused 2"]
     assert not calls.given_up.is_set()

@@ -1,4 +1,4 @@
-"""Sources by address, pictures of JPEG, frames left out."""
+"""Sources by address, images of JPEG, frames left out."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_an_address_is_decoded(play: Run, short: str) -> None:
     assert ran.seen["end"] == [[(0, n, first + n * step)] for n in range(4)]
 
 
-def test_pictures_without_a_decoder_are_labelled(play: Run, tmp_path: Path) -> None:
+def test_images_without_a_decoder_are_labelled(play: Run, tmp_path: Path) -> None:
     path = tmp_path / "raw.avi"
     for line, probes in (
         (f"videotestsrc num-buffers=2 ! video/x-raw,format=I420,width=64,height=48 ! avimux ! "

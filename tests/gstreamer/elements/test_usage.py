@@ -1,4 +1,4 @@
-"""`headrace exec --report`: the page and the picture of a run."""
+"""`headrace exec --report`: the page and the image of a run."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ except SystemExit:
 """
 
 
-def test_the_picture_and_the_numbers_of_a_run(gst: Any, tmp_path: Path) -> None:
+def test_the_image_and_the_numbers_of_a_run(gst: Any, tmp_path: Path) -> None:
     """Neither needs Graphviz, which is not on PATH here."""
     done = subprocess.run(
         [sys.executable, "-c", WRITTEN.format(app=APP)], cwd=tmp_path,
@@ -163,7 +163,7 @@ def test_names_that_are_refused(gst: Any, tmp_path: Path) -> None:
     check_report(tmp_path / "out.html")
     with pytest.raises(HeadraceError, match="no pipeline"):
         write_report(Usage(), tmp_path / "out.dot", "app.py")
-    write_report(Usage(picture="digraph { a -> b }"), tmp_path / "out.dot", "app.py")
+    write_report(Usage(image="digraph { a -> b }"), tmp_path / "out.dot", "app.py")
     assert (tmp_path / "out.dot").read_text() == "digraph { a -> b }"
     write_report(Usage(), tmp_path / "out.html", "<app>.py")
     assert "&lt;app&gt;.py" in (tmp_path / "out.html").read_text()

@@ -13,7 +13,7 @@ from headrace.infer.batch import Batch
 from headrace.infer.inferencer import Inferencer
 from headrace.infer.preprocess import Preprocessor
 from tests.gstreamer.preparation.files import write
-from tests.infer.scenes import Config, batch_of, picture
+from tests.infer.scenes import Config, batch_of, image
 
 SCENE = [("red", (10, 20, 30, 30)), ("blue", (100, 60, 50, 50))]
 
@@ -22,8 +22,8 @@ def preparer(folder: Path, **changes: dict) -> TensorPreparer:
     return TensorPreparer(load_preparation(write(folder, **changes)))
 
 
-def two_pictures() -> Batch:
-    return Batch.of([picture(SCENE, source=i) for i in range(2)])
+def two_images() -> Batch:
+    return Batch.of([image(SCENE, source=i) for i in range(2)])
 
 
 @pytest.mark.parametrize("keep", [False, True])
@@ -34,7 +34,7 @@ def test_regions_are_cut_as_crops_are(tmp_path: Path, keep: bool) -> None:
         property={"maintain-aspect-ratio": flag, "symmetric-padding": flag},
         user={"offsets": "10;20;30"},
     )
-    batch = two_pictures()
+    batch = two_images()
     (tensor,) = prepare(batch.frames, batch.metas)
     assert [(r.frame_index, r.left, r.top, r.width, r.height) for r in tensor.rois] == [
         (0, 10, 20, 64, 32),
@@ -57,7 +57,7 @@ def test_regions_are_cut_as_crops_are(tmp_path: Path, keep: bool) -> None:
 
 def test_a_model_finds_the_same_in_the_whole_frame(tmp_path: Path, mean_config: Config) -> None:
     prepare = preparer(tmp_path, group={"process-on-roi": "0"}, user={})
-    own, given = two_pictures(), two_pictures()
+    own, given = two_images(), two_images()
     keys = {"scaling_filter": 1, "net_scale_factor": 1 / 255, "infer_dims": "3;32;32"}
     with Inferencer.from_config(mean_config(**keys)) as model:
         model.process(own)
@@ -72,7 +72,7 @@ def test_a_model_finds_the_same_in_the_whole_frame(tmp_path: Path, mean_config: 
 
 def test_more_regions_than_a_tensor_holds(tmp_path: Path) -> None:
     prepare = preparer(tmp_path, property={"network-input-shape": "2;3;32;32"})
-    batch = two_pictures()
+    batch = two_images()
     tensors = prepare(batch.frames, batch.metas)
     assert [t.data.shape for t in tensors] == [(2, 3, 32, 32), (1, 3, 32, 32)]
     assert len({t.meta_id for t in tensors}) == 2
@@ -106,7 +106,7 @@ def test_objects_of_another_model(tmp_path: Path) -> None:
 
 def test_an_interval_leaves_batches_out(tmp_path: Path) -> None:
     prepare = preparer(tmp_path, group={"interval": "2"})
-    batch = two_pictures()
+    batch = two_images()
     made = [len(prepare(batch.frames, batch.metas)) for _ in range(6)]
     assert made == [1, 0, 0, 1, 0, 0]
 
@@ -117,7 +117,7 @@ def test_an_interval_leaves_batches_out(tmp_path: Path) -> None:
 def test_types_of_values(tmp_path: Path, number: int, kind: str) -> None:
     property = {"tensor-data-type": str(number)}
     prepare = preparer(tmp_path, property=property, user={"pixel-normalization-factor": "1"})
-    batch = two_pictures()
+    batch = two_images()
     (tensor,) = prepare(batch.frames, batch.metas)
     assert tensor.data.dtype == kind
     top = 127 if kind == "int8" else 255
@@ -127,10 +127,10 @@ def test_types_of_values(tmp_path: Path, number: int, kind: str) -> None:
 FUNCTION = """
 import numpy as np
 
-def prepare(pictures, config):
-    assert pictures.dtype == np.uint8 and pictures.shape[1:] == (32, 32, 3)
+def prepare(images, config):
+    assert images.dtype == np.uint8 and images.shape[1:] == (32, 32, 3)
     level = float(config["level"])
-    return pictures.reshape(len(pictures), -1)[:, :10] * level
+    return images.reshape(len(images), -1)[:, :10] * level
 """
 
 
@@ -146,7 +146,7 @@ def python(folder: Path, code: str = FUNCTION, **property: str) -> TensorPrepare
 
 
 def test_a_function_of_the_users(tmp_path: Path) -> None:
-    batch = two_pictures()
+    batch = two_images()
     (tensor,) = python(tmp_path)(batch.frames, batch.metas)
     assert tensor.data.shape == (3, 10)
     assert tensor.data.dtype == np.float32
@@ -156,13 +156,13 @@ def test_a_function_of_the_users(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "wanted"),
     [
-        ("def prepare(pictures, config):\n    return pictures", "shape (3, 10)"),
-        ("def prepare(pictures, config):\n    return 'no'", "shape (3, 10)"),
-        ("def prepare(pictures, config):\n    raise ValueError('dusty lens')", "dusty lens"),
+        ("def prepare(images, config):\n    return images", "shape (3, 10)"),
+        ("def prepare(images, config):\n    return 'no'", "shape (3, 10)"),
+        ("def prepare(images, config):\n    raise ValueError('dusty lens')", "dusty lens"),
     ],
 )
 def test_a_function_that_fails(tmp_path: Path, code: str, wanted: str) -> None:
-    batch = two_pictures()
+    batch = two_images()
     with pytest.raises(CustomLibraryError) as caught:
         python(tmp_path, code)(batch.frames, batch.metas)
     assert wanted in str(caught.value)

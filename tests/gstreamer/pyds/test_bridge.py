@@ -37,7 +37,7 @@ def test_a_buffer_has_what_was_attached_until_it_goes(gst: Any, bridge: Any) -> 
     ["queue", "videoconvert ! video/x-raw,format=RGB", "videoscale ! video/x-raw,width=32",
      "jpegenc", "x264enc tune=zerolatency ! avdec_h264", "tee ! queue"],
 )  # fmt: skip
-def test_metadata_follow_the_picture(gst: Any, bridge: Any, elements: str) -> None:
+def test_metadata_follow_the_image(gst: Any, bridge: Any, elements: str) -> None:
     pipeline = gst.parse_launch(
         "videotestsrc num-buffers=3 ! video/x-raw,format=I420,width=64,height=48 ! "
         f"identity name=start ! {elements} ! fakesink name=end"

@@ -172,9 +172,9 @@ def test_objects_are_encoded_as_jpeg(pyds: Any, gst: Any, tmp_path: Path) -> Non
     args.fileNameImg = str(tmp_path / "object.jpg")
     assert pyds.nvds_obj_enc_process(context, args, hash(buffer), obj, frame)
     pyds.nvds_obj_enc_finish(context)
-    with Image.open(tmp_path / "object.jpg") as picture:
-        assert picture.size == (30, 20)
-        assert np.abs(np.asarray(picture)[10, 15].astype(int) - (200, 30, 60)).max() < 8
+    with Image.open(tmp_path / "object.jpg") as image:
+        assert image.size == (30, 20)
+        assert np.abs(np.asarray(image)[10, 15].astype(int) - (200, 30, 60)).max() < 8
     user = obj.obj_user_meta_list.data
     assert user.base_meta.meta_type == pyds.NVDS_CROP_IMAGE_META
     data = pyds.NvDsObjEncOutParams.cast(user.user_meta_data).outBuffer()
@@ -184,8 +184,8 @@ def test_objects_are_encoded_as_jpeg(pyds: Any, gst: Any, tmp_path: Path) -> Non
     args.scaledWidth, args.scaledHeight = 15, 10
     assert pyds.nvds_obj_enc_process(context, args, hash(buffer), None, frame)
     whole = frame.frame_user_meta_list.data.user_meta_data.outBuffer()
-    with Image.open(io.BytesIO(whole.tobytes())) as picture:
-        assert picture.size == (15, 10)
+    with Image.open(io.BytesIO(whole.tobytes())) as image:
+        assert image.size == (15, 10)
 
     rect.left, args.isFrame = 100, 0
     assert not pyds.nvds_obj_enc_process(context, args, hash(buffer), obj, frame)

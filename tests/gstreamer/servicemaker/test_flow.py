@@ -44,7 +44,7 @@ def stopping(maker: Any, pipeline: Any, frames: int) -> Any:
     return maker.Probe("stop", Stop())
 
 
-def test_a_forked_flow_gives_its_pictures_to_each_branch(maker: Any, tmp_path: Path) -> None:
+def test_a_forked_flow_gives_its_images_to_each_branch(maker: Any, tmp_path: Path) -> None:
     class Retriever(maker.BufferRetriever):  # type: ignore[misc]
         def consume(self, buffer: Any) -> int:
             shapes.append((buffer.batch_size, buffer.extract(0).shape))
@@ -67,7 +67,7 @@ def test_a_forked_flow_gives_its_pictures_to_each_branch(maker: Any, tmp_path: P
         assert (stream.width, stream.height) == (320, 180)
 
 
-def test_pictures_of_an_application_are_batched(maker: Any) -> None:
+def test_images_of_an_application_are_batched(maker: Any) -> None:
     np = pytest.importorskip("numpy")
 
     class Provider(maker.BufferProvider):  # type: ignore[misc]
@@ -77,8 +77,8 @@ def test_pictures_of_an_application_are_batched(maker: Any) -> None:
             self.left -= 1
             if self.left < 0:
                 return maker.Buffer()
-            picture = np.full((48, 64, 3), 50 * self.left, np.uint8)
-            return maker.as_tensor(picture, "HWC").wrap(maker.ColorFormat.RGB)
+            image = np.full((48, 64, 3), 50 * self.left, np.uint8)
+            return maker.as_tensor(image, "HWC").wrap(maker.ColorFormat.RGB)
 
     class Retriever(maker.BufferRetriever):  # type: ignore[misc]
         def consume(self, buffer: Any) -> int:
@@ -218,8 +218,8 @@ def test_a_stream_is_served(maker: Any) -> None:
         with av.open(
             f"rtsp://127.0.0.1:{port}/cars", options={"rtsp_transport": "tcp"}, timeout=10
         ) as video:
-            pictures = islice(video.decode(video=0), 3)
-            sizes = [(one.width, one.height) for one in pictures]
+            images = islice(video.decode(video=0), 3)
+            sizes = [(one.width, one.height) for one in images]
     finally:
         pipeline.stop()
     assert sizes == [(320, 192)] * 3

@@ -107,9 +107,9 @@ def test_buffers_can_be_dropped_and_a_run_stopped(maker: Any) -> None:
 
 
 @pytest.mark.parametrize("width", [32, 33])
-def test_pictures_go_in_and_out_unchanged(maker: Any, width: int) -> None:
+def test_images_go_in_and_out_unchanged(maker: Any, width: int) -> None:
     rng = np.random.default_rng(width)
-    pictures = [rng.integers(0, 256, (20, width, 3), np.uint8) for _ in range(4)]
+    images = [rng.integers(0, 256, (20, width, 3), np.uint8) for _ in range(4)]
 
     class Provider(maker.BufferProvider):  # type: ignore[misc]
         def generate(self, size: int) -> Any:
@@ -123,14 +123,14 @@ def test_pictures_go_in_and_out_unchanged(maker: Any, width: int) -> None:
             return 1
 
     got: list[Any] = []
-    left = list(pictures)
+    left = list(images)
     caps = f"video/x-raw(memory:NVMM), format=RGB, width={width}, height=20, framerate=30/1"
     pipeline = maker.Pipeline("through").add("appsrc", "src", {"caps": caps, "do-timestamp": True})
     pipeline.add("appsink", "sink", {"sync": False}).link("src", "sink")
     pipeline.attach("src", maker.Feeder("feeder", Provider()), tips="need-data/enough-data")
     pipeline.attach("sink", maker.Receiver("receiver", Retriever()), tips="new-sample")
     pipeline.start().wait()
-    np.testing.assert_array_equal(np.stack(got), np.stack(pictures))
+    np.testing.assert_array_equal(np.stack(got), np.stack(images))
 
 
 def test_exceptions_of_providers_and_retrievers_end_the_run(maker: Any) -> None:
@@ -142,7 +142,7 @@ def test_exceptions_of_providers_and_retrievers_end_the_run(maker: Any) -> None:
     pipeline = maker.Pipeline("broken").add("appsrc", "src", {"caps": caps})
     pipeline.add("fakesink", "sink").link("src", "sink")
     pipeline.attach("src", maker.Feeder("feeder", Provider()))
-    with pytest.raises(headrace.HeadraceError, match=r"\(4, 4\) uint8 is no picture in RGB"):
+    with pytest.raises(headrace.HeadraceError, match=r"\(4, 4\) uint8 is no image in RGB"):
         pipeline.start().wait()
 
 

@@ -36,7 +36,7 @@ Config = Callable[..., Path]
 
 @pytest.fixture
 def video(tmp_path: Path) -> Path:
-    """A video of three pictures."""
+    """A video of three images."""
     path = tmp_path / "video.mp4"
     with av.open(str(path), "w") as out:
         stream = out.add_stream("mpeg4", rate=25, width=64, height=48, pix_fmt="yuv420p")

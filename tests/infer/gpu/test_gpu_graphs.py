@@ -86,7 +86,7 @@ def runner_of(config: Path) -> ort_cuda.CudaRunner:
     return ort_cuda.CudaRunner(model, RunnerOptions(graph=True))
 
 
-def pictures(seed: int, rows: int = 2) -> np.ndarray[Any, Any]:
+def images(seed: int, rows: int = 2) -> np.ndarray[Any, Any]:
     return np.random.default_rng(seed).random((rows, 3, 32, 32), np.float32)
 
 
@@ -102,9 +102,9 @@ def test_each_run_gives_outputs_of_its_own(
     plain = ort.InferenceSession(config.parent / "mean.onnx", providers=["CPUExecutionProvider"])
     runner = runner_of(config)
     assert GraphSession.settings["enable_cuda_graph"] == "1"
-    given = [runner.run({"image": place(pictures(i))}, to_host=to_host) for i in range(4)]
+    given = [runner.run({"image": place(images(i))}, to_host=to_host) for i in range(4)]
     for i, outputs in enumerate(given):
-        expected = plain.run(None, {"image": pictures(i)})
+        expected = plain.run(None, {"image": images(i)})
         for ours, theirs in zip(outputs, expected, strict=True):
             assert isinstance(ours, np.ndarray) == to_host
             found = ours if to_host else ours._value.numpy()
@@ -119,18 +119,18 @@ def test_other_shapes_and_other_threads_run_without_a_graph(
     config = mean_config()
     plain = ort.InferenceSession(config.parent / "mean.onnx", providers=["CPUExecutionProvider"])
     runner = runner_of(config)
-    runner.run({"image": pictures(0)})
+    runner.run({"image": images(0)})
     graphs.clear()
     found: list[Any] = []
     for _ in range(2):  # the second has the number that the first had
-        thread = threading.Thread(target=lambda: found.append(runner.run({"image": pictures(1)})))
+        thread = threading.Thread(target=lambda: found.append(runner.run({"image": images(1)})))
         thread.start()
         thread.join()
-    found.append(runner.run({"image": pictures(2, rows=5)}))
+    found.append(runner.run({"image": images(2, rows=5)}))
     assert [graph for graph, _ in graphs] == ["-1"] * 3
-    for outputs, x in zip(found, (pictures(1), pictures(1), pictures(2, rows=5)), strict=True):
+    for outputs, x in zip(found, (images(1), images(1), images(2, rows=5)), strict=True):
         np.testing.assert_allclose(outputs[0], plain.run(None, {"image": x})[0], rtol=1e-5)
-    runner.run({"image": pictures(3)})
+    runner.run({"image": images(3)})
     assert graphs[-1][0] == "1"
 
 
@@ -139,7 +139,7 @@ def test_a_thread_with_the_number_of_another_has_no_graph(
 ) -> None:
     runner = runner_of(mean_config())
     for _ in range(3):
-        thread = threading.Thread(target=lambda: runner.run({"image": pictures(0)}))
+        thread = threading.Thread(target=lambda: runner.run({"image": images(0)}))
         thread.start()
         thread.join()
     assert [graph for graph, _ in graphs] == ["1"] * 4 + ["-1"] * 2
@@ -152,12 +152,12 @@ def test_nothing_is_captured_beside_decoders(
     runner = runner_of(mean_config())
     video = FakeSource(1)
     decoder_begins(video)
-    runner.run({"image": pictures(0)})
+    runner.run({"image": images(0)})
     assert [graph for graph, _ in graphs] == ["-1"]
     if not forgotten:
         decoder_ends(video)
     del video
-    runner.run({"image": pictures(0)})
+    runner.run({"image": images(0)})
     assert graphs[-1][0] == "1"
 
 
@@ -167,7 +167,7 @@ def test_outputs_of_unknown_shape_are_refused(
     runner = runner_of(mean_config())
     monkeypatch.setattr(runner, "_shapes", lambda feeds: [None])
     with pytest.raises(EngineError, match="needs outputs of known shapes; 'mean' has none") as told:
-        runner.run({"image": pictures(0)})
+        runner.run({"image": images(0)})
     assert "graph=1" in str(told.value)
 
 

@@ -32,7 +32,7 @@ from headrace.media.frame import Frame
 from headrace.media.pixel_format import ColorSpace, PixelFormat
 from headrace.pipeline.assembly import open_model
 from tests.engine.backends.test_backends_gpu import FakeBinding, FakeSession
-from tests.infer.gpu.test_scaler import on_gpu, picture
+from tests.infer.gpu.test_scaler import image, on_gpu
 from tests.infer.watch.detectors import config_for
 from tests.infer.watch.detectors import frames as frames_of
 from tests.pipeline.fakes import FakeSource
@@ -97,15 +97,15 @@ def gpu(driver: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def frames(count: int) -> list[Frame]:
     rng = np.random.default_rng(7)
-    return [picture(rng, PixelFormat.NV12, 64, 48, ColorSpace.BT709) for _ in range(count)]
+    return [image(rng, PixelFormat.NV12, 64, 48, ColorSpace.BT709) for _ in range(count)]
 
 
-def boxes(config: Path, pictures: list[Frame], device: str) -> tuple[list[object], list[str]]:
+def boxes(config: Path, images: list[Frame], device: str) -> tuple[list[object], list[str]]:
     with headrace.Inferencer.from_config(config, device=device) as inferencer:
         assert inferencer.session.device == {"cuda": "cuda:0"}.get(device, device)
         size = inferencer.config.batch_size
-        starts = range(0, len(pictures), size)
-        metas = [m for i in starts for m in inferencer.process(pictures[i : i + size])]
+        starts = range(0, len(images), size)
+        metas = [m for i in starts for m in inferencer.process(images[i : i + size])]
         found = [(m.objects.rects.tolist(), m.objects.confidences.tolist()) for m in metas]
         assert any(rects for rects, _ in found)
         return list(found), [str(notice) for notice in inferencer.notices]
@@ -114,33 +114,33 @@ def boxes(config: Path, pictures: list[Frame], device: str) -> tuple[list[object
 @pytest.mark.parametrize("batch", ["n", 1])
 def test_boxes_are_those_of_the_cpu(gpu: None, mean_config: Config, batch: int | str) -> None:
     config = mean_config(batch=batch, batch_size=4)
-    pictures = frames(6)
-    known, _ = boxes(config, pictures, "cpu")
-    assert boxes(config, [on_gpu(f) for f in pictures], "cuda")[0] == known
-    assert boxes(config, [pictures[0], *map(on_gpu, pictures[1:])], "cuda")[0] == known
+    images = frames(6)
+    known, _ = boxes(config, images, "cpu")
+    assert boxes(config, [on_gpu(f) for f in images], "cuda")[0] == known
+    assert boxes(config, [images[0], *map(on_gpu, images[1:])], "cuda")[0] == known
 
 
 def test_a_full_gpu_takes_smaller_runs(
     gpu: None, mean_config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = mean_config(batch_size=8)
-    pictures = frames(8)
-    known, _ = boxes(config, pictures, "cpu")
+    images = frames(8)
+    known, _ = boxes(config, images, "cpu")
     monkeypatch.setattr(Binding, "most", 3)
-    found, notices = boxes(config, pictures, "cuda")
+    found, notices = boxes(config, images, "cuda")
     assert found == known
     (text,) = [n for n in notices if "no memory for 8 items" in n]
     assert "runs are smaller" in text
     monkeypatch.setattr(Binding, "most", 0)
     with pytest.raises(EngineError, match="out of memory"):
-        boxes(config, pictures, "cuda")
+        boxes(config, images, "cuda")
 
 
 def test_inputs_that_somebody_wants_to_see_are_those_of_the_cpu(
     gpu: None, mean_config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = mean_config(batch_size=5)
-    pictures = frames(5)
+    images = frames(5)
     seen: dict[str, np.ndarray] = {}
     for device, most in (("cpu", 99), ("cuda", 99), ("cuda", 2)):
         monkeypatch.setattr(Binding, "most", most)
@@ -149,7 +149,7 @@ def test_inputs_that_somebody_wants_to_see_are_those_of_the_cpu(
             inferencer.runs.on_steps = lambda steps, name=name: seen.update(
                 {name: steps.inputs["image"]}
             )
-            inferencer.process(pictures)
+            inferencer.process(images)
     assert seen["cuda 99"].tobytes() == seen["cpu 99"].tobytes() == seen["cuda 2"].tobytes()
 
 
@@ -218,9 +218,9 @@ def test_devices_that_are_none() -> None:
 def test_candidates_of_built_in_heads_are_found_on_the_gpu(
     gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: str
 ) -> None:
-    config, pictures = config_for(tmp_path, head), frames_of("objects", count=4)
+    config, images = config_for(tmp_path, head), frames_of("objects", count=4)
     monkeypatch.setattr(Watch, "due", lambda watch: False)
-    known, _ = boxes(config, pictures, "cpu")
+    known, _ = boxes(config, images, "cpu")
     asked: list[tuple[int, ...]] = []
     real = hits.HitFinder.__call__
 
@@ -229,27 +229,27 @@ def test_candidates_of_built_in_heads_are_found_on_the_gpu(
         return real(self, tables, *more)
 
     monkeypatch.setattr(hits.HitFinder, "__call__", find)
-    assert boxes(config, pictures, "cuda")[0] == known
-    assert len(asked) == (0 if head == "corners" else len(pictures))
+    assert boxes(config, images, "cuda")[0] == known
+    assert len(asked) == (0 if head == "corners" else len(images))
     with headrace.Inferencer.from_config(config, device="cuda") as inferencer:
         raw: list[type] = []
         inferencer.on_raw_output = lambda out: raw.extend(map(type, out.outputs.values()))
-        inferencer.process(pictures[:1])
+        inferencer.process(images[:1])
         assert raw == [np.ndarray]  # somebody looks: they come to the host
 
 
 def test_a_gpu_without_memory_for_candidates_gives_them_to_the_host(
     gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config, pictures = config_for(tmp_path), frames_of("objects", count=4)
+    config, images = config_for(tmp_path), frames_of("objects", count=4)
     monkeypatch.setattr(Watch, "due", lambda watch: False)
-    known, _ = boxes(config, pictures, "cpu")
+    known, _ = boxes(config, images, "cpu")
 
     def full(*_: Any) -> Any:
         raise DeviceMemoryError("out of memory")
 
     monkeypatch.setattr(hits._Lane, "run", full)
-    found, notices = boxes(config, pictures, "cuda")
+    found, notices = boxes(config, images, "cuda")
     assert found == known
     assert len([n for n in notices if "no memory for candidates" in n]) == 1
 

@@ -104,10 +104,10 @@ def test_each_model_has_its_gpu(
 ) -> None:
     gpus(2)
     monkeypatch.setattr("headrace.infer.watch.watch.Watch.due", lambda watch: False)
-    config, pictures = config_for(tmp_path), frames_of("objects", count=4)
-    known, _ = boxes(config, pictures, "cpu")
+    config, images = config_for(tmp_path), frames_of("objects", count=4)
+    known, _ = boxes(config, images, "cpu")
     before = [driver.headrace_test_launches(n) for n in (0, 1)]
-    assert boxes(config, pictures, "cuda:1")[0] == known
+    assert boxes(config, images, "cuda:1")[0] == known
     assert driver.headrace_test_launches(0) == before[0]
     after = driver.headrace_test_launches(1)
     assert after > before[1]
@@ -116,7 +116,7 @@ def test_each_model_has_its_gpu(
         headrace.Inferencer.from_config(config, unique_id=2, gpu_id=1) as second,
     ):
         assert [m.session.device for m in (first, second)] == ["cuda:0", "cuda:1"]
-        pipeline = headrace.Pipeline(headrace.media.ArraySource(pictures), [first, second])
+        pipeline = headrace.Pipeline(headrace.media.ArraySource(images), [first, second])
         report = pipeline.run()
     assert [m.device for m in report.models] == ["cuda:0", "cuda:1"]
     attached = [m.results["attached"] for m in report.models]
@@ -130,12 +130,12 @@ def test_each_model_has_its_gpu(
 def test_another_gpu_is_left_alone(
     gpu: None, gpus: Gpus, driver: ctypes.CDLL, tmp_path: Path, head: str
 ) -> None:
-    config, pictures = config_for(tmp_path, head), frames_of("objects", count=4)
+    config, images = config_for(tmp_path, head), frames_of("objects", count=4)
     gpus(2)
     before = driver.headrace_test_retained(0)
     with headrace.Inferencer.from_config(config, device="cuda:1") as model:
-        there = [on_gpu(f, gpu=1) if f.format is PixelFormat.NV12 else f for f in pictures]
-        headrace.Pipeline(headrace.media.ArraySource([*there, *pictures]), model).run()
+        there = [on_gpu(f, gpu=1) if f.format is PixelFormat.NV12 else f for f in images]
+        headrace.Pipeline(headrace.media.ArraySource([*there, *images]), model).run()
         model.process(frames(2))
     del model, there
     gc.collect()
@@ -145,18 +145,18 @@ def test_another_gpu_is_left_alone(
 
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("decoder", [0, 1])
-def test_pictures_of_another_gpu_are_copied_to_the_models(
+def test_images_of_another_gpu_are_copied_to_the_models(
     gpu: None, gpus: Gpus, mean_config: Config, decoder: int, wide: bool
 ) -> None:
     gpus(2)
-    config, pictures = mean_config(batch_size=4), frames(6)
-    known, _ = boxes(config, pictures, "cpu")
-    there = [on_gpu(f, wide=wide, gpu=decoder) for f in pictures]
-    expected = boxes(config, [on_gpu(f, wide=wide) for f in pictures], "cuda:0")[0]
+    config, images = mean_config(batch_size=4), frames(6)
+    known, _ = boxes(config, images, "cpu")
+    there = [on_gpu(f, wide=wide, gpu=decoder) for f in images]
+    expected = boxes(config, [on_gpu(f, wide=wide) for f in images], "cuda:0")[0]
     assert boxes(config, there, "cuda:1")[0] == expected
     assert wide or expected == known
     assert not any(f.on_device.downloaded for f in there if f.on_device is not None)
-    mixed = [*there[:2], *pictures[2:4], *(on_gpu(f, gpu=1 - decoder) for f in pictures[4:])]
+    mixed = [*there[:2], *images[2:4], *(on_gpu(f, gpu=1 - decoder) for f in images[4:])]
     assert wide or boxes(config, mixed, "cuda:1")[0] == known
 
 

@@ -1,4 +1,4 @@
-"""TensorRT in a pipeline: pictures on the GPU, scaled into the memory that the engine reads."""
+"""TensorRT in a pipeline: images on the GPU, scaled into the memory that the engine reads."""
 
 from __future__ import annotations
 
@@ -94,12 +94,12 @@ def test_the_engine_reads_what_the_scaler_wrote(
     tensorrt: None, scaled: set[int], mean_config: Config, saved: bool
 ) -> None:
     config = mean_config(batch_size=4)
-    pictures = frames(6)
-    known, _ = boxes(config, pictures, "cpu")
+    images = frames(6)
+    known, _ = boxes(config, images, "cpu")
     assert choose_device().is_gpu
     if saved:
         load_or_build(ModelConfig.load(config), backend="tensorrt")
-    assert boxes(config, [on_gpu(f) for f in pictures], "cuda")[0] == known
+    assert boxes(config, [on_gpu(f) for f in images], "cuda")[0] == known
     assert scaled
     assert {run["image"] for run in Engine.runs} <= scaled
 
@@ -118,17 +118,17 @@ def test_a_pipeline_finds_candidates_in_the_engines_memory(
     tensorrt: None, scaled: set[int], tmp_path: Path, head: str
 ) -> None:
     config = config_for(tmp_path, head)
-    pictures = frames_of()
-    expected = found(config, pictures, "cpu")
+    images = frames_of()
+    expected = found(config, images, "cpu")
     assert any(rects for rects, _ in expected)
-    assert found(config, pictures, "cuda") == expected
+    assert found(config, images, "cuda") == expected
     assert {next(iter(run.values())) for run in Engine.runs} <= scaled
 
 
-def found(config: Path, pictures: list[Frame], device: str) -> list[tuple[object, object]]:
+def found(config: Path, images: list[Frame], device: str) -> list[tuple[object, object]]:
     with headrace.Inferencer.from_config(config, device=device) as inferencer:
         assert (inferencer.model.gpu_hits is not None) == (device == "cuda")
-        pipeline = headrace.Pipeline(headrace.media.ArraySource(pictures), inferencer)
+        pipeline = headrace.Pipeline(headrace.media.ArraySource(images), inferencer)
         return [
             (meta.objects.rects.tolist(), meta.objects.confidences.tolist()) for _, meta in pipeline
         ]

@@ -26,7 +26,7 @@ from tests.profiles import examples
 FILTERS = [f for f in ScalingFilter if f is not ScalingFilter.ALGO4]
 
 
-def picture(
+def image(
     rng: np.random.Generator, format: PixelFormat, width: int, height: int, color: ColorSpace
 ) -> Frame:
     """Random pixels, rows padded by some bytes."""
@@ -38,7 +38,7 @@ def picture(
 
 
 def on_gpu(frame: Frame, *, wide: bool = False, gpu: int = 0) -> Frame:
-    """The same NV12 picture as a decoder leaves it on the GPU; the stand-in's GPU is the host."""
+    """The same NV12 image as a decoder leaves it on the GPU; the stand-in's GPU is the host."""
     rows_of, kept = [], []
     for plane in frame.planes:
         rows = np.zeros((plane.shape[0], 512 * (1 + wide)), np.uint8)
@@ -102,7 +102,7 @@ def test_the_same_bits_as_the_cpu(
         scaling_filter=filter,
         profile=profile,  # type: ignore[arg-type]
     )
-    frame = picture(rng, format, width, height, color)
+    frame = image(rng, format, width, height, color)
     rects = rng.uniform(-5, 60, (draw(st.integers(0, 4)), 4))
     crops = pre.fitted(rects, width, height)
     pieces = [whole(pre, frame), FramePiece(frame, crops.src, crops.dst), whole(pre, frame)]
@@ -114,10 +114,10 @@ def test_the_same_bits_as_the_cpu(
 
 
 @pytest.mark.parametrize("wide", [False, True])
-def test_pictures_on_the_gpu_are_read_where_they_are(driver: ctypes.CDLL, wide: bool) -> None:
+def test_images_on_the_gpu_are_read_where_they_are(driver: ctypes.CDLL, wide: bool) -> None:
     rng = np.random.default_rng(1)
     pre = Preprocessor(24, 16, maintain_aspect_ratio=True, scaling_filter=ScalingFilter.BILINEAR)
-    frame = picture(rng, PixelFormat.NV12, 50, 38, ColorSpace.BT709)
+    frame = image(rng, PixelFormat.NV12, 50, 38, ColorSpace.BT709)
     there = on_gpu(frame, wide=wide)
     got = GpuScaler(pre)([whole(pre, there)], 1).numpy()
     assert got.tobytes() == by_cpu(pre, [whole(pre, frame)], 1).tobytes()
@@ -127,7 +127,7 @@ def test_pictures_on_the_gpu_are_read_where_they_are(driver: ctypes.CDLL, wide: 
 
 @pytest.mark.parametrize("wide", [False, True])
 def test_pixels_are_copied_when_somebody_asks(driver: ctypes.CDLL, wide: bool) -> None:
-    frame = picture(np.random.default_rng(2), PixelFormat.NV12, 33, 21, ColorSpace.BT601)
+    frame = image(np.random.default_rng(2), PixelFormat.NV12, 33, 21, ColorSpace.BT601)
     there = on_gpu(frame, wide=wide)
     for mine, known in zip(there.planes, frame.planes, strict=True):
         np.testing.assert_array_equal(mine, known)
@@ -151,7 +151,7 @@ def test_pinned_memory_is_lent_again_when_its_last_array_is_gone(driver: ctypes.
 
 def test_half_precision_is_rounded_to_nearest(driver: ctypes.CDLL) -> None:
     pre = Preprocessor(16, 16, scale=1 / 255)
-    piece = whole(pre, picture(np.random.default_rng(3), PixelFormat.RGB, 16, 16, ColorSpace.BT601))
+    piece = whole(pre, image(np.random.default_rng(3), PixelFormat.RGB, 16, 16, ColorSpace.BT601))
     got = GpuScaler(pre, half=True)([piece], 1).numpy()
     np.testing.assert_array_equal(got, by_cpu(pre, [piece], 1).astype(np.float16))
 
@@ -163,7 +163,7 @@ def test_threads_do_not_share_memory(driver: ctypes.CDLL) -> None:
     rng = np.random.default_rng(4)
     pre = Preprocessor(20, 20)
     scaler = GpuScaler(pre)
-    frames = [picture(rng, PixelFormat.I420, 40, 30, ColorSpace.BT601) for _ in range(24)]
+    frames = [image(rng, PixelFormat.I420, 40, 30, ColorSpace.BT601) for _ in range(24)]
 
     def once(frame: Frame) -> bytes:
         return scaler([whole(pre, frame)], 1).numpy().tobytes()
@@ -176,7 +176,7 @@ def test_threads_do_not_share_memory(driver: ctypes.CDLL) -> None:
 def test_more_sizes_than_are_kept(driver: ctypes.CDLL) -> None:
     rng = np.random.default_rng(8)
     pre = Preprocessor(8, 8)
-    frames = [picture(rng, PixelFormat.GRAY, 20 + 2 * i, 20, ColorSpace.BT601) for i in range(150)]
+    frames = [image(rng, PixelFormat.GRAY, 20 + 2 * i, 20, ColorSpace.BT601) for i in range(150)]
     pieces = [whole(pre, frame) for frame in frames]
     got = GpuScaler(pre)(pieces, len(pieces)).numpy()
     assert got.tobytes() == by_cpu(pre, pieces, len(pieces)).tobytes()
@@ -186,7 +186,7 @@ def test_memory_is_given_back(driver: ctypes.CDLL) -> None:
     import gc
 
     pre = Preprocessor(20, 20)
-    frame = picture(np.random.default_rng(5), PixelFormat.BGR, 40, 30, ColorSpace.BT601)
+    frame = image(np.random.default_rng(5), PixelFormat.BGR, 40, 30, ColorSpace.BT601)
     scaler = GpuScaler(pre)
     scaler([whole(pre, frame)], 1)
     before = driver.headrace_test_allocated()
@@ -200,7 +200,7 @@ def test_memory_is_given_back(driver: ctypes.CDLL) -> None:
 
 def test_no_memory_on_the_gpu_is_said(driver: ctypes.CDLL) -> None:
     pre = Preprocessor(20, 20)
-    frame = picture(np.random.default_rng(6), PixelFormat.GRAY, 40, 30, ColorSpace.BT601)
+    frame = image(np.random.default_rng(6), PixelFormat.GRAY, 40, 30, ColorSpace.BT601)
     scaler = GpuScaler(pre)
     driver.headrace_test_fail_allocations(1)
     with pytest.raises(EngineError, match="out of memory"):
@@ -237,7 +237,7 @@ def test_batches_that_mix_everything_give_the_cpus_tensors(
                 if kind == "host":
                     format = draw(st.sampled_from(PixelFormat))
                 color = draw(st.sampled_from(list(ColorSpace)[:2]))
-                host = picture(rng, format, *draw(st.sampled_from(sizes)), color)
+                host = image(rng, format, *draw(st.sampled_from(sizes)), color)
                 made.append((host, host if kind == "host" else on_gpu(host, wide=kind == "wide")))
             host, there = draw(st.sampled_from(made))
             if draw(st.booleans()):

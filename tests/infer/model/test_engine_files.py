@@ -19,7 +19,7 @@ from headrace.infer.model import load_or_build
 from headrace.network.model_bytes import built_by, is_tensorrt_file, without_wrapper
 from headrace.network.tensor_spec import TensorSpec
 from tests.engine.plan_bytes import build_header, reseal
-from tests.network.onnx_models import picture_model, save
+from tests.network.onnx_models import image_model, save
 
 USUAL = "m.onnx_b1_gpu0_fp32.engine"
 
@@ -38,7 +38,7 @@ def engines(folder):
 
 @pytest.fixture
 def free_model(tmp_path):
-    return save(picture_model(("n", 3, "h", "w")), tmp_path / "m.onnx")
+    return save(image_model(("n", 3, "h", "w")), tmp_path / "m.onnx")
 
 
 def test_configs_of_other_sizes_keep_an_engine_each(free_model, tmp_path):
@@ -57,7 +57,7 @@ def test_configs_of_other_sizes_keep_an_engine_each(free_model, tmp_path):
             assert plan.path == path
             assert "not used" not in said(plan)
     assert len(engines(tmp_path)) == 2
-    save(picture_model(("n", 3, "h", "w"), scale=3.0), free_model)
+    save(image_model(("n", 3, "h", "w"), scale=3.0), free_model)
     for cfg in (large, small, large, small):  # each replaces its own stale one, once
         load_or_build(cfg)
     assert len(engines(tmp_path)) == 2
@@ -65,7 +65,7 @@ def test_configs_of_other_sizes_keep_an_engine_each(free_model, tmp_path):
 
 
 def test_axis_orders_and_outputs_tell_configs_apart(tmp_path):
-    path = save(picture_model(("n", "a", "b", "c")), tmp_path / "m.onnx")
+    path = save(image_model(("n", "a", "b", "c")), tmp_path / "m.onnx")
     nchw = ModelConfig(onnx_file=path, infer_dims=(3, 4, 6))
     nhwc = nchw.with_overrides(network_input_order=TensorOrder.NHWC)
     typed = nchw.with_overrides(output_io_formats=("mean:fp16:chw",))

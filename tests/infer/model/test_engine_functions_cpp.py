@@ -51,7 +51,7 @@ def _config(model: Model, library: Path, more: str = "", guard: str = "never") -
 
 def _check(plan: Plan, model: Model) -> None:
     with plan.open_session() as session:
-        found = session.run({"input": model.pictures})["rows"]
+        found = session.run({"input": model.images})["rows"]
     np.testing.assert_allclose(found, model.rows, atol=2e-4)
 
 
@@ -98,8 +98,8 @@ def test_a_changed_model_file_builds_anew(compile_host: Compile, model: Model) -
 
 
 def test_from_a_config_to_boxes(compile_host: Compile, model: Model) -> None:
-    height, width = model.pictures.shape[2:]
-    pixels = np.round(model.pictures[0] * 255).astype(np.uint8)
+    height, width = model.images.shape[2:]
+    pixels = np.round(model.images[0] * 255).astype(np.uint8)
     slow = Darknet(model.cfg.read_text(), 5)
     slow.run(pixels[None].astype(np.float32) * np.float32(0.00392156862745098))
     rows = np.concatenate(slow.rows, 1)[0]

@@ -80,7 +80,7 @@ def _outputs(model: Model, library: Path, classes: int) -> dict[str, Any]:
         CONFIG.format(cfg=model.cfg, weights=model.weights, classes=classes, library=library)
     )
     with load_or_build(ModelConfig.load(path)).open_session() as session:
-        return session.run({session.inputs[0].name: model.pictures})
+        return session.run({session.inputs[0].name: model.images})
 
 
 @pytest.mark.parametrize("major", [8, 10])

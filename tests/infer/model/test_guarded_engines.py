@@ -173,15 +173,15 @@ def test_a_crash_in_enqueue_costs_one_batch(
     harm = tmp_path / "harm"
     monkeypatch.setenv("MINI_YOLO_HARM", str(harm))
     cfg = _config(model, library, f"{CREATE}MiniYoloEngineCreate", guard="always")
-    pixels = np.round(model.pictures[0] * 255).astype(np.uint8).transpose(1, 2, 0)
-    picture = np.ascontiguousarray(pixels)
+    pixels = np.round(model.images[0] * 255).astype(np.uint8).transpose(1, 2, 0)
+    image = np.ascontiguousarray(pixels)
     with Inferencer.from_config(cfg) as inferencer:
-        before = [o.rect for o in inferencer(picture).objects]
+        before = [o.rect for o in inferencer(image).objects]
         assert before
         harm.write_text("enqueue")
-        assert len(inferencer(picture).objects) == 0
+        assert len(inferencer(image).objects) == 0
         assert not harm.exists()
-        assert [o.rect for o in inferencer(picture).objects] == before
+        assert [o.rect for o in inferencer(image).objects] == before
         (told,) = [str(n) for n in inferencer.notices if "its batch has no results" in str(n)]
     assert "plugin MiniYoloRows" in told
     assert "crashed (SIGSEGV), writing a null pointer; its worker process is started again" in told

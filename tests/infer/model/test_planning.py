@@ -11,7 +11,7 @@ from headrace.errors import ConfigError, EngineError, ModelError
 from headrace.infer.model import engine_path, load_or_build
 from headrace.network import network_from_onnx
 from tests.engine.plan_bytes import build_header, reseal
-from tests.network.onnx_models import external_model, picture_model, save
+from tests.network.onnx_models import external_model, image_model, save
 
 
 def said(plan, level=None):
@@ -133,13 +133,13 @@ def stale_precision(path):
 
 
 def stale_model(path):
-    save(picture_model(scale=3.0), path.with_name("m.onnx"))
+    save(image_model(scale=3.0), path.with_name("m.onnx"))
 
 
 def stale_model_of_same_size_and_time(path):
     model = path.with_name("m.onnx")
     status = model.stat()
-    save(picture_model(scale=3.0), model)
+    save(image_model(scale=3.0), model)
     assert model.stat().st_size == status.st_size
     os.utime(model, ns=(status.st_atime_ns, status.st_mtime_ns))
 
@@ -224,7 +224,7 @@ def test_a_plan_cannot_make_us_read_elsewhere(config, tmp_path):
 
 
 def test_infer_dims_of_another_size(tmp_path):
-    model = save(picture_model(("n", 3, "h", "w")), tmp_path / "m.onnx")
+    model = save(image_model(("n", 3, "h", "w")), tmp_path / "m.onnx")
     load_or_build(ModelConfig(onnx_file=model, infer_dims=(3, 4, 6)))
     plan = load_or_build(ModelConfig(onnx_file=model, infer_dims=(3, 8, 6)))
     assert "infer-dims 3;4;6 ≠ 3;8;6" in said(plan)
@@ -233,7 +233,7 @@ def test_infer_dims_of_another_size(tmp_path):
 
 
 def test_infer_dims_of_an_nhwc_engine(tmp_path):
-    model = save(picture_model(("n", 4, 6, 3)), tmp_path / "m.onnx")
+    model = save(image_model(("n", 4, 6, 3)), tmp_path / "m.onnx")
     values = {"infer_dims": (3, 4, 6), "network_input_order": TensorOrder.NHWC}
     load_or_build(ModelConfig(onnx_file=model, **values))
     assert "loaded" in said(load_or_build(ModelConfig(onnx_file=model, **values)))
@@ -340,9 +340,7 @@ def test_precision_falls_back_with_one_notice(config, mode, level):
 
 
 def test_fixed_batch_is_said_again_when_loaded(tmp_path):
-    cfg = ModelConfig(
-        onnx_file=save(picture_model((1, 3, 4, 6)), tmp_path / "m.onnx"), batch_size=4
-    )
+    cfg = ModelConfig(onnx_file=save(image_model((1, 3, 4, 6)), tmp_path / "m.onnx"), batch_size=4)
     for _ in range(2):
         assert "batch 4 runs as 4 runs of 1" in said(load_or_build(cfg))
 

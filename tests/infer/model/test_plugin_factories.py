@@ -34,7 +34,7 @@ UFF = """uff-file=net.uff
 uff-input-blob-name=x
 infer-dims=3;5;6
 output-blob-names={outputs}"""
-PICTURES = np.random.default_rng(3).normal(size=(2, 3, 6, 7)).astype(np.float32)
+IMAGES = np.random.default_rng(3).normal(size=(2, 3, 6, 7)).astype(np.float32)
 Calls = Callable[[], list[str]]
 
 
@@ -80,9 +80,9 @@ def _caffe(library: Path) -> ModelConfig:
     return _config(library, CAFFE)
 
 
-def _run(plan: Plan, pictures: np.ndarray = PICTURES) -> np.ndarray:
+def _run(plan: Plan, images: np.ndarray = IMAGES) -> np.ndarray:
     with plan.open_session() as session:
-        (found,) = session.run({session.inputs[0].name: pictures}).values()
+        (found,) = session.run({session.inputs[0].name: images}).values()
     return found
 
 
@@ -98,7 +98,7 @@ def test_a_caffe_factory_of_old_plugins(
 ) -> None:
     path, calls = _library(compile_host, tmp_path, major, f"-DKIND={kind}")
     cfg = _caffe(path)
-    expected = np.maximum(PICTURES, 0) * np.float32(2.5) + 1
+    expected = np.maximum(IMAGES, 0) * np.float32(2.5) + 1
     plan = load_or_build(cfg)
     np.testing.assert_allclose(_run(plan), expected, rtol=1e-6)
     configure = ("configure", "configureWithFormat")[kind]
@@ -141,8 +141,8 @@ def test_every_engine_in_memory_has_a_factory_of_its_own(
         assert made.count("load times") == 2
         assert "~OldTimes" not in made
         for session in (first, second):
-            (found,) = session.run({"data": PICTURES}).values()
-            np.testing.assert_allclose(found, np.maximum(PICTURES, 0) * 2.5 + 1, rtol=1e-6)
+            (found,) = session.run({"data": IMAGES}).values()
+            np.testing.assert_allclose(found, np.maximum(IMAGES, 0) * 2.5 + 1, rtol=1e-6)
     assert calls().count("RuntimeDestroy") == 1  # the plan holds the first
     del plan
     assert calls() == ["RuntimeDestroy", "~RuntimeFactory", "~OldTimes"]
@@ -152,7 +152,7 @@ def test_every_engine_in_memory_has_a_factory_of_its_own(
 def test_a_caffe_factory_of_v2_plugins(compile_host: Compile, tmp_path: Path) -> None:
     path, calls = _library(compile_host, tmp_path, 8, "-DKIND=2", "-DNO_RUNTIME")
     cfg = _caffe(path)
-    expected = np.maximum(PICTURES, 0) * np.float32(2.5) + 1
+    expected = np.maximum(IMAGES, 0) * np.float32(2.5) + 1
     plan = load_or_build(cfg)
     np.testing.assert_allclose(_run(plan), expected, rtol=1e-6)
     built = calls()
@@ -173,7 +173,7 @@ def test_without_a_runtime_factory_the_engine_is_built_each_time(
     path, calls = _library(compile_host, tmp_path, 7, "-DNO_RUNTIME")
     plan = load_or_build(_caffe(path))
     assert "no creator is registered for IPlugin version 1" in _told(plan)
-    expected = np.maximum(PICTURES, 0) * np.float32(2.5) + 1
+    expected = np.maximum(IMAGES, 0) * np.float32(2.5) + 1
     np.testing.assert_allclose(_run(plan), expected, rtol=1e-6)
     built = calls()
     assert built.index("terminate") < built.index("CaffeDestroy")  # after the session with it
@@ -192,7 +192,7 @@ def test_a_runtime_factory_that_says_false_builds_anew(
     monkeypatch.setenv("HEADRACE_TEST_FACTORY", "no runtime")
     plan = load_or_build(_caffe(path))
     assert "engine not used: NvDsInferPluginFactoryRuntimeGet: it returned false" in _told(plan)
-    np.testing.assert_allclose(_run(plan), np.maximum(PICTURES, 0) * 2.5 + 1, rtol=1e-6)
+    np.testing.assert_allclose(_run(plan), np.maximum(IMAGES, 0) * 2.5 + 1, rtol=1e-6)
     made = calls()
     assert made[:2] == ["RuntimeGet", "CaffeGet"]
     assert made.count("RuntimeGet") == 1
@@ -237,9 +237,9 @@ def test_a_uff_factory(compile_host: Compile, tmp_path: Path, kind: int, major: 
         )
     )
     cfg = _config(path, UFF.format(outputs="times1"))
-    pictures = np.random.default_rng(4).normal(size=(2, 3, 5, 6)).astype(np.float32)
+    images = np.random.default_rng(4).normal(size=(2, 3, 5, 6)).astype(np.float32)
     plan = load_or_build(cfg)
-    np.testing.assert_allclose(_run(plan, pictures), pictures * 3, rtol=1e-6)
+    np.testing.assert_allclose(_run(plan, images), images * 3, rtol=1e-6)
     built = calls()
     assert built[:5] == [
         "UffGet",

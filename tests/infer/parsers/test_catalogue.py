@@ -108,7 +108,7 @@ def test_the_number_of_classes_breaks_a_tie():
 @pytest.mark.parametrize(
     ("shapes", "network", "classes"),
     [
-        ([(1, 1000)], None, 80),  # classes of a picture
+        ([(1, 1000)], None, 80),  # classes of an image
         ([(1000, 1, 1)], None, 80),
         ([(1, 480, 640)], NetworkInfo(640, 480, 3), 80),  # depth
         ([(480, 640)], None, 2),  # a class map

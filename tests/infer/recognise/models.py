@@ -11,7 +11,7 @@ import onnx
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 node = helper.make_node
-SPREAD = 0.27 * 255  # of natural pictures, as the recognition takes them
+SPREAD = 0.27 * 255  # of natural images, as the recognition takes them
 
 
 def save(
@@ -50,7 +50,7 @@ def save(
 
 
 def filters(channels: int, spread: float, count: int = 8) -> Any:
-    """(count, channels, 3, 3) weights that answer pictures in 0..255 with about this spread."""
+    """(count, channels, 3, 3) weights that answer images in 0..255 with about this spread."""
     rng = np.random.default_rng(1)
     weights = np.ones((count, channels, 3, 3), np.float32)
     weights *= rng.choice([-1, 1], (count, 1, 1, 1))
@@ -68,7 +68,7 @@ def rows_of(
     focus: bool = False,
     **more: Any,
 ) -> Path:
-    """A model that answers every picture with the same numbers, whatever it sees.
+    """A model that answers every image with the same numbers, whatever it sees.
 
     Args:
         path: to write to.

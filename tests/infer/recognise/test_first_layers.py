@@ -17,13 +17,13 @@ def stem_of(path: Path) -> FirstLayers:
 
 
 def with_statistics(path: Path, scale: float, offset: float) -> Path:
-    """A convolution and the normalisation that trained on pictures scaled so."""
+    """A convolution and the normalisation that trained on images scaled so."""
     rng = np.random.default_rng(0)
     weights = rng.normal(0, 0.2, (16, 3, 3, 3)).astype(np.float32) + np.float32(0.1)
-    pictures = rng.normal(0.45 * 255, SPREAD, (4000, 1, 1, 1))
-    # neighbours and channels alike, as in natural pictures
+    images = rng.normal(0.45 * 255, SPREAD, (4000, 1, 1, 1))
+    # neighbours and channels alike, as in natural images
     noise = rng.normal(0, SPREAD, (4000, 3, 3, 3)) * np.sqrt(1 - 0.9)
-    seen = ((pictures - 0.45 * 255) * np.sqrt(0.9) + 0.45 * 255 + noise - offset) * scale
+    seen = ((images - 0.45 * 255) * np.sqrt(0.9) + 0.45 * 255 + noise - offset) * scale
     answers = np.einsum("nchw,ochw->no", seen, weights)
     constants = {"w": weights, "one": np.ones(16, np.float32), "zero": np.zeros(16, np.float32),
                  "mean": answers.mean(axis=0).astype(np.float32),

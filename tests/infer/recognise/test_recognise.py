@@ -1,4 +1,4 @@
-"""One model of each exporter: the head, the classes, the names and the pictures are right."""
+"""One model of each exporter: the head, the classes, the names and the images are right."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def test_ultralytics_says_everything(tmp_path: Path) -> None:
 
 def test_three_lines_say_it_and_where_it_comes_from(tmp_path: Path) -> None:
     path = yolov8(tmp_path / "m.onnx")
-    model, pictures, source = recognise(path).lines
+    model, images, source = recognise(path).lines
     for word in ("YOLO detector", "HeadraceParseYoloV8", "3 classes", "cat, dog", "metadata"):
         assert word in model
     for word in ("64x64", "RGB", "/ 255", "bars around"):
-        assert word in pictures
+        assert word in images
     for word in ("author: Ultralytics 8.3", "task: detect", "scaling, order, fit: as Ultralytics"):
         assert word in source
     assert "assumed" not in source
@@ -276,7 +276,7 @@ def test_undecided_scaling_names_its_candidates(tmp_path: Path) -> None:
 
 def test_an_open_size_names_its_candidates(tmp_path: Path) -> None:
     path = rows_of(tmp_path / "m.onnx", np.float32([[0.5, 0.5]]), size=("h", "w"))
-    with pytest.raises(ModelError, match="leaves the size of pictures open") as caught:
+    with pytest.raises(ModelError, match="leaves the size of images open") as caught:
         recognise(path)
     assert "--set 'infer-dims=3;224;224'" in str(caught.value)
 
@@ -295,13 +295,13 @@ def test_outputs_that_nobody_knows_lead_to_init(tmp_path: Path) -> None:
     assert recognise(path, {"network_type": NetworkType.OTHER}).reading is None
 
 
-def test_a_model_of_two_inputs_or_none_of_pictures_is_refused(tmp_path: Path) -> None:
+def test_a_model_of_two_inputs_or_none_of_images_is_refused(tmp_path: Path) -> None:
     nodes = [node("Add", ["a", "b"], ["c"])]
     shapes = {"a": [1, 3, 8, 8], "b": [1, 3, 8, 8]}
     with pytest.raises(ModelError, match="further inputs"):
         recognise(save(tmp_path / "two.onnx", nodes, shapes, {"c": [1, 3, 8, 8]}))
     nodes = [node("Relu", ["a"], ["c"])]
-    with pytest.raises(ModelError, match="is no picture"):
+    with pytest.raises(ModelError, match="is no image"):
         recognise(save(tmp_path / "flat.onnx", nodes, {"a": [1, 9]}, {"c": [1, 9]}))
     with pytest.raises(ModelError, match="has 5 channels"):
         recognise(save(tmp_path / "five.onnx", nodes, {"a": [1, 5, 9, 9]}, {"c": [1, 5, 9, 9]}))

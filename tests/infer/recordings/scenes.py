@@ -1,4 +1,4 @@
-"""Models whose boxes are the pixels of the picture, with parsers of every kind, and recordings."""
+"""Models whose boxes are the pixels of the image, with parsers of every kind, and recordings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def parse(layers, network, params):
 
 
 def rows_config(folder: Path, **keys: Any) -> Path:
-    """A detector whose picture is its table of boxes; `builtin` reads it as YOLOv5 does."""
+    """A detector whose image is its table of boxes; `builtin` reads it as YOLOv5 does."""
     folder.mkdir(exist_ok=True)
     builtin = "custom_lib_path" not in keys
     columns = [0.06, 0.16, 0.03, 0.06, 1 / 255, 1 / 255, 1 / 255]
@@ -55,7 +55,7 @@ def rows_config(folder: Path, **keys: Any) -> Path:
 
 
 def noise(seed: int) -> npt.NDArray[np.uint8]:
-    """A picture."""
+    """An image."""
     return np.random.default_rng(seed).integers(0, 256, (HEIGHT, WIDTH, 3), np.uint8)
 
 

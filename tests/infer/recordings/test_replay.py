@@ -30,7 +30,7 @@ from headrace.meta import Detections, Segmentation
 from tests.custom.conftest import compile_parser, zoo28  # noqa: F401 - fixtures
 from tests.infer.models import write_config
 from tests.infer.recordings.scenes import noise, recorded, rows_config
-from tests.infer.scenes import batch_of, classifier, picture
+from tests.infer.scenes import batch_of, classifier, image
 from tests.infer.test_inferencer_segmentation import (
     HALVES,
     instance_model,
@@ -104,7 +104,7 @@ def test_a_full_disk_and_a_removed_folder_are_named(
     out = tmp_path / "out" / "r.safetensors"
     with Inferencer.from_config(config) as model:
         sink = RecordingSink(out, [model])
-        frame = picture([], size=(16, 42))
+        frame = image([], size=(16, 42))
         sink.write(frame, model(frame))
         shutil.rmtree(out.parent)
         with pytest.raises(MediaError, match=r"its folder .*out was removed"):
@@ -193,7 +193,7 @@ def test_keypoints_are_kept_and_compared(tmp_path: Path) -> None:
 
 def test_a_class_map_is_compared_by_pixel(tmp_path: Path) -> None:
     softmax_model(tmp_path)
-    report = record(semantic(tmp_path), picture(HALVES, size=(64, 64)), tmp_path / "r.safetensors")
+    report = record(semantic(tmp_path), image(HALVES, size=(64, 64)), tmp_path / "r.safetensors")
     recording = load_recording(report.path)
     (done,) = replay_recording(recording)
     assert done.difference is None
@@ -212,7 +212,7 @@ def test_a_secondary_classifier_keeps_each_object_with_its_box(
     meta = batch_of([patches]).metas[0]
     out = tmp_path / "r.safetensors"
     with Inferencer.from_config(config) as model, RecordingSink(out, [model]) as sink:
-        frame = picture(patches)
+        frame = image(patches)
         sink.write(frame, model(frame, meta))
     recording = load_recording(out)
     assert [tuple(item.parent or ()) for item in recording] == [box for _, box in patches]

@@ -71,12 +71,12 @@ def test_boxes_are_those_of_the_bare_run(tmp_path: Path) -> None:
     path = rows_of(tmp_path / "m.onnx", pixel_rows(cells(128), 85, size=1) * 5, size=(128, 128),
                    spread=1.0, focus=True)  # fmt: skip
     found = recognise_for_init(path, {})
-    picture = np.zeros((96, 128, 3), np.uint8)
+    image = np.zeros((96, 128, 3), np.uint8)
     seen = []
     for config in (found.config, written(found, tmp_path / "made")):
         with Inferencer.from_config(config) as model:
             assert not [n for n in model.notices if n.level == "warning"]
-            seen.append([(o.label, o.confidence, tuple(o.rect)) for o in model(picture).objects])
+            seen.append([(o.label, o.confidence, tuple(o.rect)) for o in model(image).objects])
     assert seen[0] == seen[1]
     assert seen[0]
 
@@ -146,11 +146,11 @@ def test_the_parser_in_cpp_compiles_and_agrees(tmp_path: Path, made: Any) -> Non
     path = written(found, tmp_path / "made", cpp=True)
     compile_library([path.with_name("m_parser.cpp")], path.with_name("libm_parser.so"))
     plain = written(found, tmp_path / "python")
-    picture = np.zeros((64, 64, 3), np.uint8)
+    image = np.zeros((64, 64, 3), np.uint8)
     seen = []
     for config in (path, plain):
         with Inferencer.from_config(config, guard="never") as model:
-            seen.append([(o.class_id, tuple(o.rect)) for o in model(picture).objects])
+            seen.append([(o.class_id, tuple(o.rect)) for o in model(image).objects])
     assert seen[0] == seen[1]
 
 

@@ -234,10 +234,10 @@ def config_for(
 def frames(
     kind: str = "objects", colors: Sequence[str] = ("red", "green"), count: int = 10
 ) -> list[Frame]:
-    """Pictures of 128x128 pixels, twice the network's size.
+    """Images of 128x128 pixels, twice the network's size.
 
     Args:
-        kind: `objects`, `crowded`, `still` (the same picture), or without objects that can be seen:
+        kind: `objects`, `crowded`, `still` (the same image), or without objects that can be seen:
             `plain`, `dark`, `noisy`, `empty`.
         colors: of the objects, which go round.
         count: how many.
@@ -245,18 +245,18 @@ def frames(
     rng = np.random.default_rng(len(kind))
     made = []
     for i in range(count):
-        picture = np.full((128, 128, 3), 110, np.float64)
+        image = np.full((128, 128, 3), 110, np.float64)
         if kind not in ("plain",):
-            picture += rng.normal(0, 60 if kind == "noisy" else 12, picture.shape)
-            picture += np.linspace(-40, 40, 128)[None, :, None]
+            image += rng.normal(0, 60 if kind == "noisy" else 12, image.shape)
+            image += np.linspace(-40, 40, 128)[None, :, None]
         if kind in ("objects", "crowded", "dark", "still"):
             step = 0 if kind == "still" else i
             for k in range(9 if kind == "crowded" else 2):
                 color = COLORS[colors[(k + step) % len(colors)]]
                 x, y = (step * 8 + k * 40) % 96, (step * 16 + k // 3 * 40 + 16 * k) % 96
-                picture[y : y + 32, x : x + 32] = color
+                image[y : y + 32, x : x + 32] = color
         if kind == "dark":
-            picture *= 0.08
-        pixels = picture.clip(0, 255).astype(np.uint8)
+            image *= 0.08
+        pixels = image.clip(0, 255).astype(np.uint8)
         made.append(Frame.from_array(pixels, PixelFormat.RGB, frame=i, source="test"))
     return made

@@ -140,7 +140,7 @@ def test_scores_beyond_probabilities(configs: dict[str, ModelConfig]) -> None:
     assert looked(configs["nms"], some(4), [0.5, 0.9, 1.0005, 0.4]) == {}  # half precision
 
 
-def test_like_scores_count_all_over_the_picture_alone(configs: dict[str, ModelConfig]) -> None:
+def test_like_scores_count_all_over_the_image_alone(configs: dict[str, ModelConfig]) -> None:
     assert "all scores are 0.7: 360 boxes" in looked(configs["nms"], some(60), 0.7)["scores-alike"]
     assert looked(configs["nms"], some(3), 0.7, frames=50) == {}
 

@@ -1,4 +1,4 @@
-"""Pictures as the network gets them, against what its file says of its training."""
+"""Images as the network gets them, against what its file says of its training."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ UNIT = 1 / 255
 
 def judged(
     folder: Path, stem: Stem, keys: str = "", names: Sequence[str] = (), *,
-    frame: tuple[int, int] = SIZE, pictures: np.ndarray | None = None,
+    frame: tuple[int, int] = SIZE, images: np.ndarray | None = None,
 ) -> dict[str, str]:  # fmt: skip
     """Findings of a config with these lines, on noise between black and white."""
     path = folder / "config.txt"
     path.write_text(f"[property]\ngie-unique-id=1\n{keys}")
     cfg = ModelConfig.load(path)
     pre = Preprocessor.from_config(cfg, *SIZE, 3)
-    if pictures is None:
-        pictures = np.random.default_rng(0).uniform(0, 255, (3, SIZE[1], SIZE[0]))
+    if images is None:
+        images = np.random.default_rng(0).uniform(0, 255, (3, SIZE[1], SIZE[0]))
     means = np.reshape(pre.offsets or (0, 0, 0), (3, 1, 1))
-    tensor = ((pictures - means) * pre.scale).astype(np.float32)
+    tensor = ((images - means) * pre.scale).astype(np.float32)
     labels = Labels(tuple((n,) for n in names))
     found = training_findings(cfg, pre, stem, labels, tensors=[tensor] * 2, frame=frame)
     return {f.code: f.sentence for f in found}
 
 
 def normalised(mean: float, deviation: float) -> Stem:
-    """A convolution that averages, and the statistics of pictures with this mean and deviation."""
+    """A convolution that averages, and the statistics of images with this mean and deviation."""
     weights = np.zeros((4, 3, 1, 1))
     weights[np.arange(4), [0, 1, 2, 0]] = 1
     return Stem(conv=weights, statistics=(np.full(4, mean), np.full(4, deviation**2)))
@@ -69,10 +69,10 @@ def test_offsets_that_are_missing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("level", [0, 30, 128, 255])
-def test_plain_pictures_tell_nothing_of_the_range(level: int, tmp_path: Path) -> None:
+def test_plain_images_tell_nothing_of_the_range(level: int, tmp_path: Path) -> None:
     plain = np.full((3, SIZE[1], SIZE[0]), float(level))
     stem = normalised(0.45, 0.27)
-    assert judged(tmp_path, stem, SCALES["bytes"][0].replace("1", "0.004"), pictures=plain) == {}
+    assert judged(tmp_path, stem, SCALES["bytes"][0].replace("1", "0.004"), images=plain) == {}
 
 
 def test_a_folded_stem_tells_bytes_from_units(tmp_path: Path) -> None:
@@ -86,11 +86,11 @@ def test_a_folded_stem_tells_bytes_from_units(tmp_path: Path) -> None:
     assert "it probably expects 0 to 255: set net-scale-factor=1" in text
 
 
-def test_a_picture_cut_into_four_tells_the_range_all_the_same(tmp_path: Path) -> None:
+def test_an_image_cut_into_four_tells_the_range_all_the_same(tmp_path: Path) -> None:
     weights = np.random.default_rng(1).normal(0, 0.002, (8, 12, 3, 3))
     stem = Stem(conv=weights, direct=False, focus=True)
     dark = np.zeros((3, SIZE[1], SIZE[0]))
-    text = judged(tmp_path, stem, SCALES["unit"][0], pictures=dark)["input-range"]
+    text = judged(tmp_path, stem, SCALES["unit"][0], images=dark)["input-range"]
     assert text.endswith("it probably expects 0 to 255: set net-scale-factor=1")
     assert judged(tmp_path, stem, "net-scale-factor=1\n") == {}
     small = Stem(conv=weights * 255, direct=False, focus=True)

@@ -29,7 +29,7 @@ def wrong(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    path = tmp_path / "pictures"
+    path = tmp_path / "images"
     path.mkdir()
     for frame in frames():
         cv2.imwrite(str(path / f"{frame.frame:02}.png"), np.asarray(frame.planes[0])[..., ::-1])
@@ -66,7 +66,7 @@ def test_a_parser_of_other_rows_is_named_in_a_run_that_starts_empty(tmp_path: Pa
 
 def test_findings_are_notices_of_the_report_and_of_the_model(wrong: Path, folder: Path) -> None:
     with (
-        pytest.warns(HeadraceWarning, match="pictures have the wrong range"),
+        pytest.warns(HeadraceWarning, match="images have the wrong range"),
         headrace.open_pipeline(wrong, sources=str(folder)) as pipeline,
     ):
         report = pipeline.run()
@@ -96,10 +96,10 @@ def test_the_command_says_it_and_strict_refuses(wrong: Path, folder: Path) -> No
     assert [n["code"] for n in told["notices"] if n["level"] == "warning"] == ["input-range"]
     refused = command("run", wrong, folder, "--strict")
     assert refused.returncode == StrictError.exit_code
-    assert "pictures have the wrong range" in refused.stderr
+    assert "images have the wrong range" in refused.stderr
 
 
-def test_a_call_with_a_picture_is_watched_too(tmp_path: Path) -> None:
+def test_a_call_with_an_image_is_watched_too(tmp_path: Path) -> None:
     config = config_for(tmp_path, model={"logits": True})
     with Inferencer.from_config(config) as model:
         for frame in frames(count=5):

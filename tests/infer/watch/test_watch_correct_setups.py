@@ -1,4 +1,4 @@
-"""Right set-ups of every kind, on pictures of every kind: the watch has nothing to say."""
+"""Right set-ups of every kind, on images of every kind: the watch has nothing to say."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ PAIRS = [
 ]
 
 
-def findings(model: Inferencer, pictures: list[Frame]) -> list[str]:
-    """Rules that speak after these pictures."""
-    for frame in pictures:
+def findings(model: Inferencer, images: list[Frame]) -> list[str]:
+    """Rules that speak after these images."""
+    for frame in images:
         model.process([frame])
     model.conclude()
     return [str(n) for n in model.notices if is_finding(n)]
@@ -173,7 +173,7 @@ REAL = {
 
 @pytest.mark.parametrize("model", [slow("yolox"), *(m for m in REAL if m != "yolox")])
 @pytest.mark.slow
-def test_real_models_on_real_and_empty_pictures(model: str, data_dir: Path, tmp_path: Path) -> None:
+def test_real_models_on_real_and_empty_images(model: str, data_dir: Path, tmp_path: Path) -> None:
     name, keys = REAL[model]
     shutil.copy(data_dir / "models" / name, tmp_path)  # its engine is saved beside it
     config = tmp_path / "config.txt"

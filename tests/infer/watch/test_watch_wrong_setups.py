@@ -17,10 +17,10 @@ from tests.infer.watch.detectors import config_for, frames
 from tests.infer.watch.test_watch_correct_setups import CLASSIFY, ULTRALYTICS, head_config
 
 
-def found(config: Path, pictures: Sequence[Frame]) -> dict[str, str]:
-    """Rules and sentences after these pictures."""
+def found(config: Path, images: Sequence[Frame]) -> dict[str, str]:
+    """Rules and sentences after these images."""
     with Inferencer.from_config(config) as model:
-        for frame in pictures:
+        for frame in images:
             model.process([frame])
         model.conclude()
         return {n.code: str(n) for n in model.notices if is_finding(n)}
@@ -65,7 +65,7 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         {"text": "[class-attrs-all]\npre-cluster-threshold=0.999\n"},
         {"gain": 8},
         "threshold-above-all",
-        "pre-cluster-threshold=0.999 is above all scores: the best of 4 pictures is 0.9",
+        "pre-cluster-threshold=0.999 is above all scores: the best of 4 images is 0.9",
     ),
     "parser of boxes in 0..1": (
         {"head": "rows", "parse_bbox_func_name": "HeadraceParseRTDETR"},
@@ -94,22 +94,22 @@ def test_one_mistake(case: str, tmp_path: Path) -> None:
     assert first[1].startswith(str(config))
 
 
-def test_one_picture_is_enough_for_what_is_certain(tmp_path: Path) -> None:
+def test_one_image_is_enough_for_what_is_certain(tmp_path: Path) -> None:
     config = config_for(tmp_path, "columns", "bytes", net_scale_factor=UNIT)
     assert list(found(config, frames(count=1))) == ["input-range"]
 
 
 def one_patch(places: Sequence[tuple[int, int]]) -> list[Frame]:
-    """A red patch of one cell in each picture, at these cells of the network."""
+    """A red patch of one cell in each image, at these cells of the network."""
     made = []
     for i, (x, y) in enumerate(places):
-        picture = np.full((128, 128, 3), 110, np.uint8)
-        picture[y * 16 : y * 16 + 16, x * 16 : x * 16 + 16] = (255, 0, 0)
-        made.append(Frame.from_array(picture, PixelFormat.RGB, frame=i, source="patch"))
+        image = np.full((128, 128, 3), 110, np.uint8)
+        image[y * 16 : y * 16 + 16, x * 16 : x * 16 + 16] = (255, 0, 0)
+        made.append(Frame.from_array(image, PixelFormat.RGB, frame=i, source="patch"))
     return made
 
 
-def test_one_object_a_picture_shows_that_corners_are_read_as_centres(tmp_path: Path) -> None:
+def test_one_object_an_image_shows_that_corners_are_read_as_centres(tmp_path: Path) -> None:
     inside = one_patch([(2, 4), (4, 2), (3, 5), (5, 3)] * 2)
     config = config_for(tmp_path, "ssd", parse_bbox_func_name="HeadraceParseSSDCenters")
     said = found(config, inside)["boxes-cut"]
@@ -132,7 +132,7 @@ def test_a_background_line_moves_the_labels(tmp_path: Path) -> None:
     assert "take out the line before ('background')" in said["labels-moved"]
 
 
-def test_pictures_squeezed_where_metadata_says_letterbox(tmp_path: Path) -> None:
+def test_images_squeezed_where_metadata_says_letterbox(tmp_path: Path) -> None:
     config = config_for(tmp_path, model={"metadata": ULTRALYTICS})
     wide = [
         Frame.from_array(f.planes[0][:56], f.format, frame=f.frame, source="w") for f in frames()

@@ -117,15 +117,15 @@ def test_a_class_map_covers_the_frame(region: Any, labels: Any, component: int) 
 def test_every_format_shows_the_same_class_map(format: PixelFormat) -> None:
     classes = np.zeros((4, 4), np.int32)
     classes[:, 2:] = 1
-    pictures = []
+    images = []
     for kind in (PixelFormat.RGB, format):
         frame = Frame.from_array(np.full((48, 64, 3), 100, np.uint8), PixelFormat.RGB)
         if kind is not PixelFormat.RGB:
             frame = frame_of(kind, value=round(16 + 100 * 219 / 255) if kind != "bgr" else 100)
         meta = meta_of(frame)
         meta.segmentations.append(SegmentationMeta(1, 2, classes))
-        pictures.append(to_rgb(Painter(**BARE).draw(frame, meta)).astype(int))
-    assert np.abs(pictures[0] - pictures[1])[:, [*range(31), *range(33, 64)]].max() <= 5
+        images.append(to_rgb(Painter(**BARE).draw(frame, meta)).astype(int))
+    assert np.abs(images[0] - images[1])[:, [*range(31), *range(33, 64)]].max() <= 5
 
 
 def test_an_objects_class_map_stays_in_its_box() -> None:

@@ -186,7 +186,7 @@ def test_lines_and_text_grow_with_the_frame() -> None:
     assert [border(h) for h in (180, 432, 1080, 2160)] == [2, 2, 4, 6]
 
 
-def test_transparent_text_background_shows_the_picture() -> None:
+def test_transparent_text_background_shows_the_image() -> None:
     frame = frame_of(PixelFormat.I420, 200, 100)
     style = {0: ClassStyle(text_bg_color=(0, 0, 0, 0.5), border_width=0)}
     meta = meta_of(frame, (40, 50, 100, 40, 0.5, 0), labels=["car"], styles=style)

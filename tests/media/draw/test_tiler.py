@@ -1,4 +1,4 @@
-"""Many sources on one picture, and their metadata with them."""
+"""Many sources on one image, and their metadata with them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def add(meta: FrameMeta, *boxes: Any, **extra: Any) -> None:
      (5, 16 / 9, (2, 3)), (8, 16 / 9, (3, 3)), (16, 16 / 9, (4, 4)), (2, 4.0, (2, 1)),
      (3, 0.5, (1, 3))],
 )  # fmt: skip
-def test_pictures_are_as_large_as_they_can_be(count: int, shape: float, grid: Any) -> None:
+def test_images_are_as_large_as_they_can_be(count: int, shape: float, grid: Any) -> None:
     assert Tiler().grid(count, shape) == grid
 
 
@@ -99,7 +99,7 @@ def test_shape_is_kept_or_stretched() -> None:
 def test_a_box_stays_on_what_it_shows(
     count: int, size: Any, out: Any, format: PixelFormat, stretch: bool
 ) -> None:
-    """The whole-frame rectangle of each source covers its picture, and nothing else does."""
+    """The whole-frame rectangle of each source covers its image, and nothing else does."""
     tiler = Tiler(width=out[0], height=out[1], stretch=stretch, captions=False)
     pairs = [pair(i, 200, size=size, format=format) for i in range(count)]
     for _, meta in pairs:
@@ -223,7 +223,7 @@ def test_sizes_that_cannot_be(bad: Any) -> None:
         Tiler(**bad)
 
 
-def test_a_composed_picture_can_be_drawn_on_and_nothing_can_be_composed() -> None:
+def test_a_composed_image_can_be_drawn_on_and_nothing_can_be_composed() -> None:
     frame, meta = Tiler().compose([])
     assert (frame.width, len(meta.objects)) == (1280, 0)
     pairs = [pair(0), pair(1)]

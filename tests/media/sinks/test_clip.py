@@ -58,11 +58,11 @@ def test_a_clip_is_the_original(tmp_path: Path) -> None:
     start = every.index(kept[0])
     assert kept == every[start : start + len(kept)]  # byte for byte
     with av.open(str(clip)) as container:
-        pictures = sum(1 for _ in container.decode(video=0))
+        images = sum(1 for _ in container.decode(video=0))
     # key frame at 36 (the last before 40), to 65 and what is decoded with it
     assert start == 36
     assert 30 <= len(kept) <= 33
-    assert pictures == len(kept)
+    assert images == len(kept)
 
 
 def test_events_join_and_part(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
     one.kill()
 
 
-def pictures(path: Path) -> int:
+def images(path: Path) -> int:
     with av.open(str(path)) as container:
         return sum(1 for _ in container.decode(video=0))
 
@@ -152,8 +152,8 @@ def test_to_a_server_that_dies_and_comes_back(
     server.kill()
     assert sink.dropped > 20
     assert sink.sent + sink.dropped <= sink.frames
-    assert pictures(tmp_path / "in.ts") > 20
-    assert pictures(tmp_path / "again.ts") > 20
+    assert images(tmp_path / "in.ts") > 20
+    assert images(tmp_path / "again.ts") > 20
     assert not any("secret" in n.sentence + str(n.where) for n in sink.notices)
 
 

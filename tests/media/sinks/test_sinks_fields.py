@@ -285,7 +285,7 @@ def test_kitti_tracks(tmp_path: Path, rich: FrameMeta, make_meta: MakeMeta) -> N
 
 
 def segmented(meta: FrameMeta, component: int = 4, **more: Any) -> SegmentationMeta:
-    """The left half of the picture is class 1, with two rows of padding above."""
+    """The left half of the image is class 1, with two rows of padding above."""
     classes = np.full((10, 16), -1, np.int32)
     classes[2:, :8] = 1
     fields: dict[str, Any] = {"num_classes": 3, "region": (0, 2, 16, 8), "labels": ("sky", "road")}
@@ -311,7 +311,7 @@ def test_class_maps_in_json(make_meta: MakeMeta) -> None:
     assert lines(meta)[0]["objects"][0]["segmentations"][0]["classes"][0]["pixels"] == 64
 
 
-def test_class_maps_as_pictures(tmp_path: Path, make_meta: MakeMeta) -> None:
+def test_class_maps_as_images(tmp_path: Path, make_meta: MakeMeta) -> None:
     with open_sink(f"masks:{tmp_path}") as sink:
         assert (sink.kind, sink.needs_pixels) == ("masks", False)
         for i in range(3):

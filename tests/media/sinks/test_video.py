@@ -193,11 +193,11 @@ def test_a_disk_too_small_for_anything_that_plays_keeps_what_was_there(
     assert path.read_bytes() == b"an older video"
 
 
-@pytest.mark.parametrize("name", ["x.mp4", "x.json", "x.jsonl", "tracks", "pictures"])
+@pytest.mark.parametrize("name", ["x.mp4", "x.json", "x.jsonl", "tracks", "images"])
 def test_a_folder_removed_in_mid_run_is_an_error(
     tmp_path: Path, make_meta: MakeMeta, name: str
 ) -> None:
-    kinds = {"tracks": "kitti-track:", "pictures": "images:"}
+    kinds = {"tracks": "kitti-track:", "images": "images:"}
     folder = tmp_path / "out"
     sink = open_sink(f"{kinds.get(name, '')}{folder / name}")
 
@@ -291,7 +291,7 @@ def test_images_keep_their_names(tmp_path: Path, make_meta: MakeMeta) -> None:
     assert [p.name for p in (tmp_path / "out").iterdir()] == ["cat.jpg"]
 
 
-def test_one_picture(tmp_path: Path, make_meta: MakeMeta) -> None:
+def test_one_image(tmp_path: Path, make_meta: MakeMeta) -> None:
     path = tmp_path / "one.jpg"
     with open_sink(str(path)) as sink:
         sink.write(gray_frame(), make_meta(gray_frame()))
@@ -300,7 +300,7 @@ def test_one_picture(tmp_path: Path, make_meta: MakeMeta) -> None:
     assert len(read(path)) == 1
 
 
-def test_full_disk_leaves_no_half_picture(tmp_path: Path, make_meta: MakeMeta) -> None:
+def test_full_disk_leaves_no_half_image(tmp_path: Path, make_meta: MakeMeta) -> None:
     frame = gray_frame(size=(640, 480))
     sink = open_sink(f"images:{tmp_path}")
     with file_size_limit(500), pytest.raises(MediaError, match="frame 0 could not be written"):
@@ -308,7 +308,7 @@ def test_full_disk_leaves_no_half_picture(tmp_path: Path, make_meta: MakeMeta) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_full_disk_leaves_the_older_picture(tmp_path: Path, make_meta: MakeMeta) -> None:
+def test_full_disk_leaves_the_older_image(tmp_path: Path, make_meta: MakeMeta) -> None:
     old = tmp_path / "frame_000000.jpg"
     old.write_bytes(b"older")
     frame = gray_frame(size=(640, 480))
@@ -319,7 +319,7 @@ def test_full_disk_leaves_the_older_picture(tmp_path: Path, make_meta: MakeMeta)
     assert old.read_bytes() == b"older"
 
 
-def test_a_picture_goes_where_a_link_points(tmp_path: Path, make_meta: MakeMeta) -> None:
+def test_an_image_goes_where_a_link_points(tmp_path: Path, make_meta: MakeMeta) -> None:
     (tmp_path / "there").mkdir()
     link = tmp_path / "one.jpg"
     link.symlink_to(tmp_path / "there" / "other.jpg")

@@ -1,6 +1,6 @@
 """An RTSP server on loopback, run by the system's Python with GStreamer: RTSP_SERVER.py OPTIONS.
 
-Serves test pictures at /live (and a recording at /clip if one is given) and prints its port.
+Serves test images at /live (and a recording at /clip if one is given) and prints its port.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def test_any_names_can_be_sorted(names: list[str]) -> None:
     sorted((Path("x" + n) for n in names), key=natural_key)
 
 
-def test_a_picture_read_in_strips_is_the_same(
+def test_an_image_read_in_strips_is_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (37, 20, 3), np.uint8)
@@ -209,7 +209,7 @@ print((peak() - before) / pixels.nbytes)
 
 
 @pytest.mark.slow
-def test_a_large_picture_is_held_by_pillow_and_once_more(tmp_path: Path) -> None:
+def test_a_large_image_is_held_by_pillow_and_once_more(tmp_path: Path) -> None:
     Image.new("RGB", (8000, 8000), (1, 2, 3)).save(tmp_path / "a.png", compress_level=1)
 
     def peak(strip: int) -> float:
@@ -221,7 +221,7 @@ def test_a_large_picture_is_held_by_pillow_and_once_more(tmp_path: Path) -> None
     assert peak(1 << 40) > pillows + ours + 0.9  # one more copy
 
 
-def test_a_very_large_picture_warns_of_nothing(
+def test_a_very_large_image_warns_of_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
 ) -> None:
     Image.fromarray(np.zeros((40, 40, 3), np.uint8)).save(tmp_path / "a.png")

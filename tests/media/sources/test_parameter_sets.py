@@ -1,4 +1,4 @@
-"""Reference pictures of H.264 and HEVC videos, from their headers."""
+"""Reference images of H.264 and HEVC videos, from their headers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from headrace.media import open_source
 from headrace.media.sources.decoded import DecodedSource
-from headrace.media.sources.parameter_sets import reference_pictures
+from headrace.media.sources.parameter_sets import reference_images
 from tests.media.sources.videos import write_video
 
 
 def references_of(path: Path) -> int:
     with open_source(str(path)) as video:
         assert isinstance(video, DecodedSource)
-        return video.reference_pictures
+        return video.reference_images
 
 
 @pytest.mark.parametrize("suffix", ["mp4", "mkv", "ts"])
@@ -64,5 +64,5 @@ def test_no_damage_raises(codec: str, data: bytes) -> None:
     }
     start = {"h264": b"\0\0\0\1\x67", "hevc": b"\0\0\0\1\x40\1"}
     for head in (b"", mp4[codec], start[codec]):
-        found = reference_pictures(codec, head + data)
+        found = reference_images(codec, head + data)
         assert found is None or found >= 0

@@ -12,11 +12,11 @@ from headrace.media import ArraySource, Source, open_source
 from headrace.media.sources.base import SteppedSource
 from tests.media.sources.videos import B_FRAMES, KINDS, write_video
 
-PICTURE = np.zeros((4, 6, 3), np.uint8)
+IMAGE = np.zeros((4, 6, 3), np.uint8)
 
 
 def five() -> ArraySource:
-    return ArraySource([PICTURE] * 5, fps=10)
+    return ArraySource([IMAGE] * 5, fps=10)
 
 
 def test_one_of_two_frames_at_half_the_rate() -> None:

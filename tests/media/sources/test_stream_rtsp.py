@@ -268,7 +268,7 @@ def test_a_run_that_ends_amid_a_stream_ends_well(server: Server, tmp_path: Path)
 
 @pytest.mark.slow
 def test_the_server_of_the_benchmarks_tells_when_b_frames_are_shown(tmp_path: Path) -> None:
-    """Also when the video begins again: every picture 40 ms after the one before."""
+    """Also when the video begins again: every image 40 ms after the one before."""
     video = write_clip(tmp_path / "video.mp4", 24, options=B_FRAMES)
     with shown(video) as url, open_source(url, timeout_s=10) as source:
         times = [frame.pts_ns for frame in itertools.islice(source, 60)]

@@ -21,17 +21,17 @@ def write_video(
     audio: bool = False,
     size: tuple[int, int] = (64, 48),
     seed: int = 0,
-    pictures: Sequence[np.ndarray] | None = None,
+    images: Sequence[np.ndarray] | None = None,
     container: dict[str, str] | None = None,
 ) -> Path:
     """A video in which every frame differs; `times` are presentation times in 1/600 s.
 
-    `pictures` are RGB, for videos of something; `container` has options of the file's format.
+    `images` are RGB, for videos of something; `container` has options of the file's format.
     """
     rng = np.random.default_rng(seed)
     base = rng.integers(0, 255, (size[1], size[0], 3), np.uint8)
-    if pictures is not None:
-        frames, size = len(pictures), pictures[0].shape[1::-1]
+    if images is not None:
+        frames, size = len(images), images[0].shape[1::-1]
     with av.open(str(path), "w", container_options=container or {}) as out:
         stream = out.add_stream(codec, rate=25)
         stream.width, stream.height = size
@@ -42,12 +42,12 @@ def write_video(
             stream.codec_context.time_base = Fraction(1, 600)
         sound = out.add_stream("aac", rate=16000) if audio else None
         for number in range(frames):
-            if pictures is None:
-                picture = np.roll(base, 2 * number, axis=1)
-                picture[:, : 1 + number % size[0]] //= 2
+            if images is None:
+                image = np.roll(base, 2 * number, axis=1)
+                image[:, : 1 + number % size[0]] //= 2
             else:
-                picture = pictures[number]
-            frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
+                image = images[number]
+            frame = av.VideoFrame.from_ndarray(image, format="rgb24")
             if times is not None:
                 frame.pts, frame.time_base = times[number], Fraction(1, 600)
             else:

@@ -107,7 +107,7 @@ def interp(x, height, width):
     return y
 
 
-def prior_boxes(height, width, picture, least, largest, ratios, *, flip, clip, step, offset):
+def prior_boxes(height, width, image, least, largest, ratios, *, flip, clip, step, offset):
     """One list of boxes [x1, y1, x2, y2], cell by cell."""
     all_ratios = [1.0]
     for ratio in ratios:
@@ -116,7 +116,7 @@ def prior_boxes(height, width, picture, least, largest, ratios, *, flip, clip, s
         all_ratios.append(ratio)
         if flip:
             all_ratios.append(1 / ratio)
-    step_h, step_w = step or (picture[0] / height, picture[1] / width)
+    step_h, step_w = step or (image[0] / height, image[1] / width)
     boxes = []
     for row in range(height):
         for column in range(width):
@@ -127,8 +127,8 @@ def prior_boxes(height, width, picture, least, largest, ratios, *, flip, clip, s
                     sizes.append((math.sqrt(small * largest[i]),) * 2)
                 sizes += [(small * r**0.5, small / r**0.5) for r in all_ratios[1:]]
                 for w, h in sizes:
-                    box = [(cx - w / 2) / picture[1], (cy - h / 2) / picture[0],
-                           (cx + w / 2) / picture[1], (cy + h / 2) / picture[0]]  # fmt: skip
+                    box = [(cx - w / 2) / image[1], (cy - h / 2) / image[0],
+                           (cx + w / 2) / image[1], (cy + h / 2) / image[0]]  # fmt: skip
                     boxes.append([min(max(v, 0), 1) for v in box] if clip else box)
     return np.array(boxes)
 
@@ -161,7 +161,7 @@ def overlap(a, b):
 
 
 def detections(boxes, scores, *, background, threshold, nms, top_k, keep):
-    """Rows (label, score, box) of one picture, best first.
+    """Rows (label, score, box) of one image, best first.
 
     boxes: (classes or 1, priors, 4); scores: (priors, classes).
     """

@@ -1,4 +1,4 @@
-"""The face detector that exists as Caffe and as ONNX: both must see the same in real pictures."""
+"""The face detector that exists as Caffe and as ONNX: both must see the same in real images."""
 
 import numpy as np
 import pytest
@@ -9,10 +9,10 @@ from headrace.network import network_from_onnx
 from headrace.network.caffe.importer import network_from_caffe
 
 
-def pictures(folder):
+def images(folder):
     for path in sorted(folder.glob("*.jpg")):
-        picture = Image.open(path).convert("RGB").resize((320, 240))
-        yield ((np.asarray(picture, np.float32) - 127) / 128).transpose(2, 0, 1)
+        image = Image.open(path).convert("RGB").resize((320, 240))
+        yield ((np.asarray(image, np.float32) - 127) / 128).transpose(2, 0, 1)
 
 
 def decoded(offsets, priors):
@@ -39,7 +39,7 @@ def test_caffe_equals_its_onnx_twins(data_dir):
     caffe = network_from_caffe(folder / "RFB-320.prototxt", folder / "RFB-320.caffemodel")
     bare = network_from_onnx(folder / "version-RFB-320_without_postprocessing.onnx")
     whole = network_from_onnx(folder / "version-RFB-320.onnx")
-    batch = np.stack(list(pictures(data_dir / "images")))
+    batch = np.stack(list(images(data_dir / "images")))
     assert len(batch) == 5
     found, twin, full = (
         build(n, BuildOptions(max_batch=8)).open_session().run({"input": batch})

@@ -34,12 +34,12 @@ def priors(parameters):
          "ratios": [2, 0.5], "clip": True}),
         ("min_size: 10 step: 7 offset: 0.25", {"step": (7, 7), "offset": 0.25}),
         ("min_size: 10 step_h: 5 step_w: 9", {"step": (5, 9)}),
-        ("min_size: 10 img_h: 64 img_w: 96", {"picture": (64, 96)}),
+        ("min_size: 10 img_h: 64 img_w: 96", {"image": (64, 96)}),
     ],
 )  # fmt: skip
 def test_prior_boxes(text, more):
     settings = {
-        "picture": (32, 48),
+        "image": (32, 48),
         "least": [10],
         "largest": [],
         "flip": True,
@@ -92,9 +92,9 @@ def detect(parameters, location, confidence, count, *, tops="out"):
              tile_param {{ axis: 3 tiles: 6 }} }}
     layer {{ name: "t3" type: "Tile" bottom: "grid" top: "tall"
              tile_param {{ axis: 2 tiles: 8 }} }}
-    layer {{ name: "t4" type: "Tile" bottom: "tall" top: "picture"
+    layer {{ name: "t4" type: "Tile" bottom: "tall" top: "image"
              tile_param {{ axis: 3 tiles: 8 }} }}
-    layer {{ name: "p" type: "PriorBox" bottom: "grid" bottom: "picture" top: "priors"
+    layer {{ name: "p" type: "PriorBox" bottom: "grid" bottom: "image" top: "priors"
              prior_box_param {{ {PRIORS} }} }}
     """
     text += layer("DetectionOutput", f"detection_output_param {{ {parameters} }}",
@@ -122,14 +122,14 @@ def expected(location, confidence, *, classes, shared, code, in_target=False, **
     return slow.detections(boxes, confidence.reshape(COUNT, classes), **rules)
 
 
-def compare(found, wanted, picture):
+def compare(found, wanted, image):
     assert found.shape[0] == 1
     rows = found[0]
     filled = rows[rows[:, 1] >= 0]
     assert len(filled) == len(wanted)
     wanted = np.reshape(wanted, (-1, 6))
     wanted[:, 2:] = wanted[:, 2:].clip(0, 1)
-    assert (rows[:, 0] == picture).all()
+    assert (rows[:, 0] == image).all()
     np.testing.assert_allclose(filled[:, 1:], wanted, atol=2e-5)
     empty = rows[len(wanted) :]
     assert (empty[:, 1] == -1).all()

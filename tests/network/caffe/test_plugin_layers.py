@@ -23,7 +23,7 @@ X = np.random.default_rng(2).normal(size=(2, 3, 6, 7)).astype(np.float32)
 
 
 class AddUp(IPluginV2):
-    """Each item times a factor; with `repeat`, that many such items for each picture."""
+    """Each item times a factor; with `repeat`, that many such items for each image."""
 
     plugin_type, plugin_version, plugin_namespace, num_outputs = "AddUp_TRT", "1", "", 1
 
@@ -102,7 +102,7 @@ def test_weights_go_into_the_field_of_that_name():
     np.testing.assert_allclose(out, X * 6, rtol=1e-6)
 
 
-def test_several_items_for_each_picture_count_as_pictures():
+def test_several_items_for_each_image_count_as_images():
     text = layer("AddUp", "add_up_param { repeat: 4 the_factor: 2 }", top="parts", name="parts")
     text += layer("InnerProduct", "inner_product_param { num_output: 5 }", bottom="parts")
     weights = np.random.default_rng(3).normal(size=(5, 126)).astype(np.float32)

@@ -95,7 +95,7 @@ def test_pooling(size, stride, padding, height, width, kind):
 )
 def test_other_layers(text):
     if text.startswith("[implicit_add]"):
-        # the constants come first, so the picture is passed on by a route to a layer before them
+        # the constants come first, so the image is passed on by a route to a layer before them
         text = CONV + text.split("[convolutional]")[0]
         text += "[route]\nlayers=0\n[shift_channels]\nfrom=1\n[control_channels]\nfrom=2\n"
     compare(net(text))

@@ -166,17 +166,17 @@ def test_the_real_model_equals_the_graph_it_came_from_and_reads_digits(data_dir)
     from headrace.engine import BuildOptions, build
 
     hands = [(w, s) for w in (2.0, 2.6, 3.2) for s in (0.0, 0.15, 0.3)]
-    pictures = np.array([digit(d, width=w, slant=s) for w, s in hands for d in range(10)])[:, None]
+    images = np.array([digit(d, width=w, slant=s) for w, s in hands for d in range(10)])[:, None]
     noise = np.random.default_rng(0).random((20, 1, 28, 28), np.float32)
-    x = np.concatenate([pictures, noise])
+    x = np.concatenate([images, noise])
     with build(network, BuildOptions(max_batch=128)).open_session() as session:
         found = session.run({"input_1": x})["dense_1/Softmax"]
     np.testing.assert_allclose(found, evaluate_pb(path.with_suffix(".pb"), x), atol=1e-5)
-    read = found[: len(pictures)].argmax(1).reshape(-1, 10)
+    read = found[: len(images)].argmax(1).reshape(-1, 10)
     assert (read == np.arange(10)).all()
 
 
-def test_a_plugin_without_inputs_is_the_same_for_every_picture():
+def test_a_plugin_without_inputs_is_the_same_for_every_image():
     grid = {"minSize": 0.2, "maxSize": 0.95, "numLayers": 1, "featureMapShapes": [3],
             "aspectRatios": [1, 2, 3], "variance": [1, 1, 1, 1]}  # fmt: skip
     data = uff(

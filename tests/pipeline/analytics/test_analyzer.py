@@ -165,7 +165,7 @@ def test_counts_of_classes_are_smoothed():
     assert later[0].analytics.classes == {}
 
 
-def test_coordinates_are_for_a_picture_of_another_size():
+def test_coordinates_are_for_an_image_of_another_size():
     square = tuple((2 * x, 4 * y) for x, y in SQUARE)
     analytics = Analytics(rules(Region(name="r", points=square), size=(1280, 1920)))
     assert run(analytics, [frame(0, [(99, 99), (100, 100)])]).inside == {"r": 1}

@@ -32,7 +32,7 @@ LIBRARY = [
 ]
 ALL = ["iou", *LIBRARY]
 
-PICTURE = Frame.from_array(np.zeros((2, 2), np.uint8), PixelFormat.GRAY)  # no tracker looks at it
+IMAGE = Frame.from_array(np.zeros((2, 2), np.uint8), PixelFormat.GRAY)  # no tracker looks at it
 
 
 def meta(
@@ -71,7 +71,7 @@ def track(tracker: Tracker, metas: Iterable[FrameMeta]) -> list[list[int | None]
     """The ids of every frame after the tracker saw it."""
     result = []
     for m in metas:
-        tracker.update(PICTURE, m)
+        tracker.update(IMAGE, m)
         result.append(ids(m))
     return result
 

@@ -9,7 +9,7 @@ import pytest
 
 from headrace.meta import FrameMeta
 from headrace.pipeline.track import Tracker, TrackIds, open_tracker
-from tests.pipeline.track.scenes import ALL, PICTURE, meta, track
+from tests.pipeline.track.scenes import ALL, IMAGE, meta, track
 
 A, B = [100, 100, 50, 50], [300, 200, 40, 60]
 
@@ -190,6 +190,6 @@ def test_a_thousand_objects_take_well_under_five_milliseconds() -> None:
     for i in range(25):
         m = meta(i, boxes + rng.normal(0, 1, boxes.shape))
         start = perf_counter()
-        tracker.update(PICTURE, m)
+        tracker.update(IMAGE, m)
         times.append(perf_counter() - start)
     assert min(times[3:]) < 5e-3  # the least, since other work shares the machine

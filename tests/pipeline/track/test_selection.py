@@ -8,7 +8,7 @@ import pytest
 from headrace.meta import Detections, FrameMeta, Space
 from headrace.pipeline.track import open_tracker
 from headrace.pipeline.track.selection import Selection
-from tests.pipeline.track.scenes import ALL, PICTURE, meta, track
+from tests.pipeline.track.scenes import ALL, IMAGE, meta, track
 
 BOX = [100, 100, 50, 50]
 
@@ -90,7 +90,7 @@ def test_columns_that_a_probe_has_replaced_are_written_to(name: str) -> None:
         m = meta(number, [BOX, [400, 100, 50, 50]])
         wide = np.zeros(4, np.int64)
         m.objects.object_ids, m.objects.tracker_confidences = wide[::2], np.zeros(2)
-        tracker.update(PICTURE, m)
+        tracker.update(IMAGE, m)
     assert sorted(m.objects.object_ids.tolist()) == [1, 2]
     assert m.objects.tracker_confidences.tolist() == [1, 1]
 
@@ -109,4 +109,4 @@ def test_columns_of_different_length_are_refused() -> None:
     m = meta(0, [BOX, [400, 100, 50, 50]])
     m.objects.class_ids = m.objects.class_ids[:1]
     with pytest.raises(ValueError, match="differ in length"):
-        open_tracker("iou").update(PICTURE, m)
+        open_tracker("iou").update(IMAGE, m)

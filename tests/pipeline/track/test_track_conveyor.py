@@ -13,7 +13,7 @@ from headrace.meta import UNTRACKED_OBJECT_ID, FrameMeta
 from headrace.pipeline.track import open_tracker
 from tests.pipeline.track.scenes import (
     ALL,
-    PICTURE,
+    IMAGE,
     TRUTH,
     Score,
     Truth,
@@ -36,7 +36,7 @@ def run(
         inferred = number % (interval + 1) == 0
         seen = detections(truth, rng, missed=missed, jitter=jitter) if inferred else Truth()
         metas.append(meta(number, seen.boxes, classes=seen.classes, inferred=inferred))
-        tracker.update(PICTURE, metas[-1])
+        tracker.update(IMAGE, metas[-1])
     return score(truths, metas), metas
 
 
@@ -81,7 +81,7 @@ def test_sources_do_not_disturb_each_other(spec: str) -> None:
         for source in (0, 1):
             o = alone[source][number].objects
             m = meta(number, o.rects, classes=o.class_ids, scores=o.confidences, source_id=source)
-            tracker.update(PICTURE, m)
+            tracker.update(IMAGE, m)
             together[source].append(m)
     names = [_renamed(metas) for metas in together]
     assert [_renamed(metas) for metas in alone] == names

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headrace.meta import UNTRACKED_OBJECT_ID, FrameMeta
 from headrace.pipeline.track import open_tracker
-from tests.pipeline.track.scenes import ALL, PICTURE, meta
+from tests.pipeline.track.scenes import ALL, IMAGE, meta
 from tests.profiles import examples
 
 # few places and sizes: objects come back, overlap by equal amounts, and stand on each other
@@ -63,8 +63,8 @@ def test_the_order_of_objects_does_not_matter(
         a = frame(number, objects)
         mixed = None if objects is None else [objects[i] for i in rng.permutation(len(objects))]
         b = frame(number, mixed)
-        plain.update(PICTURE, a)
-        shuffled.update(PICTURE, b)
+        plain.update(IMAGE, a)
+        shuffled.update(IMAGE, b)
         assert named(a) == named(b)
 
 
@@ -81,7 +81,7 @@ def test_an_id_is_one_object_of_one_source_and_never_comes_again(
     for number, objects in enumerate(frames):
         for source in (0, 1):
             m = frame(number, objects, source)
-            tracker.update(PICTURE, m)
+            tracker.update(IMAGE, m)
             o = m.objects
             tracked = o.object_ids != UNTRACKED_OBJECT_ID
             names = o.object_ids[tracked].tolist()

@@ -13,7 +13,7 @@ from headrace.meta import (
     Space,
 )
 from headrace.pipeline.track import open_tracker
-from tests.pipeline.track.scenes import ALL, HEIGHT, PICTURE, WIDTH, ids, meta, track
+from tests.pipeline.track.scenes import ALL, HEIGHT, IMAGE, WIDTH, ids, meta, track
 
 STYLES = {1: ClassStyle(border_color=(0, 1, 0, 1))}
 
@@ -157,6 +157,6 @@ def test_a_gap_does_not_change_the_objects_of_the_frame_it_came_from() -> None:
     metas[2].objects.object_ids[:] = UNTRACKED_OBJECT_ID
     metas[2].objects.rects[:] = 0
     again = meta(3, inferred=False)
-    tracker.update(PICTURE, again)
+    tracker.update(IMAGE, again)
     assert ids(again) == [1, 2]
     assert ids(metas[1]) == [1, 2]

@@ -122,11 +122,11 @@ def test_logits_give_the_scores_of_their_sigmoid() -> None:
         np.testing.assert_allclose(a, b, atol=1e-5)
 
 
-@pytest.mark.parametrize("per_picture", [False, True])
-def test_boxes_with_anchors(per_picture: bool) -> None:
+@pytest.mark.parametrize("per_image", [False, True])
+def test_boxes_with_anchors(per_image: bool) -> None:
     boxes, scores = scene(sets=3)
     random = np.random.default_rng(5)
-    anchors = random.random((2 if per_picture else 1, 40, 4), np.float32)
+    anchors = random.random((2 if per_image else 1, 40, 4), np.float32)
     options = {**EFFICIENT, "box_coding": 1}
     outputs = run("EfficientNMS_TRT", boxes, scores, anchors, **options)
     same_rows(
@@ -329,7 +329,7 @@ def test_boxes_without_their_fourth_axis_are_told() -> None:
         ((2, 40, 1, 4), (2, 39, 3), "40 and 39"),
         ((2, 40, 1, 5), (2, 40, 3), "numbers of a box"),
         ((2, 40, 2, 4), (2, 40, 3), "2 and 3"),
-        ((1, 40, 1, 4), (2, 40, 3), "pictures"),
+        ((1, 40, 1, 4), (2, 40, 3), "images"),
         ((2, 40), (2, 40, 3), "has 2 axes"),
     ],
 )

@@ -110,11 +110,11 @@ def frames() -> list[Frame]:
     return [*found, Frame.from_array(np.zeros((192, 320, 3), np.uint8), PixelFormat.RGB)]
 
 
-def boxes_of(config: Path, pictures: Sequence[Frame]) -> list[list[tuple[Any, ...]]]:
+def boxes_of(config: Path, images: Sequence[Frame]) -> list[list[tuple[Any, ...]]]:
     """Of each frame (class, score, left, top, width, height), in a fixed order."""
     with Inferencer.from_config(config) as model:
         metas = [
-            meta for i in range(0, len(pictures), 2) for meta in model.process(pictures[i : i + 2])
+            meta for i in range(0, len(images), 2) for meta in model.process(images[i : i + 2])
         ]
     return [
         sorted((o.class_id, o.confidence, o.left, o.top, o.width, o.height) for o in meta.objects)
@@ -238,7 +238,7 @@ def parse(layers, network, params):
 
 def test_an_ssd_of_caffe_layers(tmp_path: Path) -> None:
     """Prior boxes and detection output; the other way parses what stands before that layer."""
-    pictures = [
+    images = [
         Frame.from_array(
             np.random.default_rng(i).integers(0, 255, (32, 48, 3)).astype(np.uint8), PixelFormat.RGB
         )
@@ -264,9 +264,9 @@ def test_an_ssd_of_caffe_layers(tmp_path: Path) -> None:
     keys = "cluster-mode=2\noutput-blob-names=loc;conf_f\ncustom-lib-path=parser.py\n"
     keys += "parse-bbox-func-name=parse\n"
     (tmp_path / "plain.txt").write_text(SSD_CONFIG.format(keys))
-    # the plugin cuts boxes to the picture, the pipeline drops those that leave it
+    # the plugin cuts boxes to the image, the pipeline drops those that leave it
     found, wanted = (
-        [list(filter(_inside, boxes)) for boxes in boxes_of(tmp_path / name, pictures)]
+        [list(filter(_inside, boxes)) for boxes in boxes_of(tmp_path / name, images)]
         for name in ("plugin.txt", "plain.txt")
     )
     same(found, wanted, least=100)
@@ -306,16 +306,16 @@ def NvDsInferInitializeInputLayers(layers, network, max_batch):
 
 
 def test_a_faster_rcnn_of_caffe_layers(tmp_path: Path) -> None:
-    """Proposals, pooled features and heads; the picture's size comes from the custom library."""
+    """Proposals, pooled features and heads; the image's size comes from the custom library."""
     (tmp_path / "frcnn.caffemodel").write_bytes(test_rcnn.weights())
     (tmp_path / "frcnn.prototxt").write_text(test_rcnn.text())
     (tmp_path / "inputs.py").write_text(INPUTS)
     (tmp_path / "config.txt").write_text(FRCNN_CONFIG)
     random = np.random.default_rng(0)
-    pictures = [
+    images = [
         Frame.from_array(random.integers(0, 255, (64, 80, 3)).astype(np.uint8), PixelFormat.RGB)
         for _ in range(4)
     ]
-    found = boxes_of(tmp_path / "config.txt", pictures)
+    found = boxes_of(tmp_path / "config.txt", images)
     assert all(found)
     assert all(min(x[2:4]) >= 0 and x[1] >= 0.3 for boxes in found for x in boxes)

@@ -140,11 +140,11 @@ def test_yolox_that_ends_in_batched_nms(data_dir: Path, tmp_path: Path) -> None:
     compile_library([tmp_path / "parser.cpp"], tmp_path / "libparser.so")
     own = "parse-bbox-func-name=parse\ncluster-mode=4\ncustom-lib-path="
     named = "cluster-mode=4\nparse-bbox-func-name="
-    pictures = photographs(data_dir)
+    images = photographs(data_dir)
 
     def found(model: str, keys: str) -> list[Any]:
         (tmp_path / "config.txt").write_text(YOLOX.format(model, keys))
-        return boxes_of(tmp_path / "config.txt", pictures)
+        return boxes_of(tmp_path / "config.txt", images)
 
     wanted = found("plain.onnx", "cluster-mode=2\nparse-bbox-func-name=HeadraceParseYoloX")
     # read off the photographs by eye: people, buses, frisbees
@@ -229,8 +229,8 @@ def rfb_onnx(source: Path, path: Path, batch: int | str) -> None:
     for name, shape in (("NMS", [batch, 1, 200, 7]), ("NMS_1", [batch, 1, 1, 1])):
         graph.output.append(helper.make_tensor_value_info(name, FLOAT, shape))
     if isinstance(batch, str):
-        (picture,) = [v for v in graph.input if v.name == "input"]
-        picture.type.tensor_type.shape.dim[0].dim_param = batch
+        (image,) = [v for v in graph.input if v.name == "input"]
+        image.type.tensor_type.shape.dim[0].dim_param = batch
     onnx.save(model, path)
 
 

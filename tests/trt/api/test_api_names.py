@@ -185,7 +185,7 @@ def test_setting_max_batch_size_makes_the_batch_implicit():
 
 
 @pytest.mark.parametrize("axes", [(3, 8, 8), (1, 3, 8, 8)])
-def test_a_picture_without_a_batch_that_cannot_be_built_names_the_release(axes):
+def test_an_image_without_a_batch_that_cannot_be_built_names_the_release(axes):
     builder = trt.Builder(Messages())
     net = builder.create_network()
     x = net.add_input("x", trt.float32, axes)

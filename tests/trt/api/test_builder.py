@@ -95,12 +95,12 @@ def test_table_of_another_algorithm_is_not_used():
 def test_calibrator_that_fails_ends_the_build(capsys):
     class Broken(Calibrator):
         def get_batch(self, names):
-            raise RuntimeError("no pictures")
+            raise RuntimeError("no images")
 
     net = two_convolutions()
     config = int8(net, Broken([]))
     assert net.builder.build_serialized_network(net, config) is None
-    assert "get_batch raised RuntimeError: no pictures" in net.builder.logger.errors[-1]
+    assert "get_batch raised RuntimeError: no images" in net.builder.logger.errors[-1]
     assert "Exception caught in get_batch()" in capsys.readouterr().err
 
 

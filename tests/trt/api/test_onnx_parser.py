@@ -240,7 +240,7 @@ def test_caffe(tmp_path, explicit):
 
 
 def parsed_uff(folder, parts):
-    """A builder for two pictures and the network of a file with input x and output y."""
+    """A builder for two images and the network of a file with input x and output y."""
     (folder / "m.uff").write_bytes(uff.uff(*parts))
     builder = trt.Builder(Messages())
     builder.max_batch_size = 2

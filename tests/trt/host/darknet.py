@@ -23,11 +23,11 @@ ROUTES = "[route]\nlayers=-4\n{}[upsample]\nstride=2\n[route]\nlayers=-1,2\n"
 
 @dataclass(frozen=True)
 class Model:
-    """`rows`: (batch, N, 6) of x1, y1, x2, y2, score, class, for `pictures`."""
+    """`rows`: (batch, N, 6) of x1, y1, x2, y2, score, class, for `images`."""
 
     cfg: Path
     weights: Path
-    pictures: npt.NDArray[np.float32]
+    images: npt.NDArray[np.float32]
     rows: npt.NDArray[Any]
     outputs: list[npt.NDArray[Any]]
 
@@ -41,9 +41,9 @@ def tiny_yolo(folder: Path, *, name: str = "mini", width: int = WIDTH, height: i
     text += ROUTES.format(CONV) + CONV + head + yolo.format("0,1,2")
     text = net(text, 3, height, width)
     slow = Darknet(text, seed)
-    pictures = np.random.default_rng(seed).random((2, 3, height, width)).astype(np.float32)
-    outputs = slow.run(pictures)
+    images = np.random.default_rng(seed).random((2, 3, height, width)).astype(np.float32)
+    outputs = slow.run(images)
     cfg, weights = folder / f"{name}.cfg", folder / f"{name}.weights"
     cfg.write_text(text)
     weights.write_bytes(header() + slow.flat_numbers().astype("<f4").tobytes())
-    return Model(cfg, weights, pictures, np.concatenate(slow.rows, 1), outputs)
+    return Model(cfg, weights, images, np.concatenate(slow.rows, 1), outputs)

@@ -17,7 +17,7 @@ from headrace.engine.tactic import Tactic
 from headrace.errors import CustomLibraryError
 from headrace.infer.model import load_or_build
 from tests.network.caffe.models import caffemodel, layer, text_of
-from tests.network.onnx_models import picture_model, save
+from tests.network.onnx_models import image_model, save
 from tests.network.uff.models import const, node, source, uff
 from tests.trt.host.conftest import Compile
 
@@ -33,7 +33,7 @@ engine-create-func-name={function}
 """
 KERNEL = np.array([[1, 0, 0], [0, 0.5, 0], [0, 0, -1], [0.25, 0.25, 0.5]], np.float32)
 BIAS = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
-PICTURES = np.random.default_rng(3).uniform(-0.5, 0.5, (2, 3, 8, 8)).astype(np.float32)
+IMAGES = np.random.default_rng(3).uniform(-0.5, 0.5, (2, 3, 8, 8)).astype(np.float32)
 
 
 @pytest.fixture(autouse=True)
@@ -61,14 +61,14 @@ def _config(library: Path, function: str, more: str = "") -> ModelConfig:
     return ModelConfig.load("config.txt")
 
 
-def _expected(pictures: np.ndarray = PICTURES) -> np.ndarray:
-    made = np.einsum("kc,nchw->nkhw", KERNEL, pictures) + BIAS[:, None, None]
+def _expected(images: np.ndarray = IMAGES) -> np.ndarray:
+    made = np.einsum("kc,nchw->nkhw", KERNEL, images) + BIAS[:, None, None]
     return np.maximum(made, 0)
 
 
-def _run(plan: Plan, pictures: np.ndarray = PICTURES) -> np.ndarray:
+def _run(plan: Plan, images: np.ndarray = IMAGES) -> np.ndarray:
     with plan.open_session() as session:
-        (found,) = session.run({session.inputs[0].name: pictures}).values()
+        (found,) = session.run({session.inputs[0].name: images}).values()
     return found
 
 
@@ -96,7 +96,7 @@ def test_the_functions_engine_is_not_built_again(library: Path, builds: list[Any
     assert len(builds) == 1
     assert any(n.code == "engine-loaded" for n in again.decisions)
     np.testing.assert_allclose(_run(again), _expected(), atol=1e-6)
-    np.testing.assert_allclose(_run(again, PICTURES[:1]), _expected()[:1], atol=1e-6)
+    np.testing.assert_allclose(_run(again, IMAGES[:1]), _expected()[:1], atol=1e-6)
 
 
 def test_another_way_to_run_is_built_from_its_network(library: Path, builds: list[Any]) -> None:
@@ -128,10 +128,10 @@ def test_a_calibrator_in_cpp_is_asked(library: Path, function: str) -> None:
     calls = _calls(library)
     assert calls[0] == "getBatchSize" or calls[0] == "readCalibrationCache"
     assert calls.count("readCalibrationCache") == 1
-    assert calls.count("getBatch 1 picture") == batches + 1
+    assert calls.count("getBatch 1 image") == batches + 1
     (at,) = [i for i, text in enumerate(calls) if text.startswith("writeCalibrationCache TRT-")]
     names = [line.partition(": ")[0] for line in calls[at + 1 :] if ": " in line]
-    assert {"picture", "scores"} <= set(names)
+    assert {"image", "scores"} <= set(names)
     assert plan.header.precision == "int8"
     np.testing.assert_allclose(_run(plan), _expected(), atol=0.02)
     assert not np.array_equal(_run(plan), _expected())  # it is INT8
@@ -148,20 +148,20 @@ def test_a_calibrators_cache_is_enough(library: Path) -> None:
 
 
 def test_what_a_calibrator_throws_is_told(library: Path) -> None:
-    with pytest.raises(CustomLibraryError, match="no pictures today"):
+    with pytest.raises(CustomLibraryError, match="no images today"):
         load_or_build(_config(library, "CalibratorThrows"))
 
 
 def test_an_onnx_parser_in_cpp(library: Path, builds: list[Any]) -> None:
-    path = save(picture_model(), Path("net.onnx"))
+    path = save(image_model(), Path("net.onnx"))
     plan = load_or_build(_config(library, "ParsesOnnx", f"onnx-file={path}"))
     assert len(builds) == 1
     assert _calls(library)[0].startswith("layers ")
-    pictures = np.random.default_rng(5).normal(size=(2, *plan.inputs[0].shape[1:]))
+    images = np.random.default_rng(5).normal(size=(2, *plan.inputs[0].shape[1:]))
     with plan.open_session() as session:
-        found = session.run({"x": pictures.astype(np.float32)})
-    np.testing.assert_allclose(found["doubled"], pictures * 2, atol=1e-5)
-    np.testing.assert_allclose(found["mean"].ravel(), pictures.mean((1, 2, 3)), atol=1e-5)
+        found = session.run({"x": images.astype(np.float32)})
+    np.testing.assert_allclose(found["doubled"], images * 2, atol=1e-5)
+    np.testing.assert_allclose(found["mean"].ravel(), images.mean((1, 2, 3)), atol=1e-5)
 
 
 def test_an_onnx_parser_tells_its_errors(library: Path) -> None:
@@ -180,8 +180,8 @@ def test_a_caffe_parser_with_a_factory_in_cpp(library: Path) -> None:
     more = "model-file=net.caffemodel\nproto-file=net.prototxt\noutput-blob-names=out"
     plan = load_or_build(_config(library, "ParsesCaffe", more))
     assert _calls(library) == ["createPlugin times 1 7.000000"]
-    pictures = np.random.default_rng(5).normal(size=(2, 3, 6, 7)).astype(np.float32)
-    np.testing.assert_allclose(_run(plan, pictures), np.maximum(pictures, 0) * 4 + 1, rtol=1e-6)
+    images = np.random.default_rng(5).normal(size=(2, 3, 6, 7)).astype(np.float32)
+    np.testing.assert_allclose(_run(plan, images), np.maximum(images, 0) * 4 + 1, rtol=1e-6)
 
 
 def test_a_uff_parser_with_a_plugin_in_cpp(library: Path) -> None:
@@ -196,8 +196,8 @@ def test_a_uff_parser_with_a_plugin_in_cpp(library: Path) -> None:
     )
     more = "uff-file=net.uff\nuff-input-blob-name=x\ninfer-dims=3;5;6\noutput-blob-names=y"
     plan = load_or_build(_config(library, "ParsesUff", more))
-    pictures = np.random.default_rng(5).normal(size=(2, 3, 5, 6)).astype(np.float32)
-    np.testing.assert_allclose(_run(plan, pictures), pictures * 4 + 3, rtol=1e-6)
+    images = np.random.default_rng(5).normal(size=(2, 3, 5, 6)).astype(np.float32)
+    np.testing.assert_allclose(_run(plan, images), images * 4 + 3, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("how", "wanted"), [(2, 6.0), (1, -1.0)])

@@ -39,9 +39,9 @@ def start(
     )  # fmt: skip
 
 
-def lenet(weights: np.ndarray, picture: np.ndarray) -> np.ndarray:
+def lenet(weights: np.ndarray, image: np.ndarray) -> np.ndarray:
     """NumPy's answer: two convolutions with ReLU and pooling, a matrix, times 8."""
-    x, at = picture.astype(np.float64), 0
+    x, at = image.astype(np.float64), 0
     for maps in (4, 6):
         size = maps * x.shape[0] * 25
         kernel = weights[at : at + size].reshape(maps, x.shape[0], 5, 5)
@@ -58,9 +58,9 @@ def lenet(weights: np.ndarray, picture: np.ndarray) -> np.ndarray:
 def test_a_program_builds_saves_loads_and_runs_an_engine(program: Path, tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     weights = rng.normal(0, 0.2, 4 * 25 + 4 + 6 * 4 * 25 + 6 + 960).astype(np.float32)
-    picture = rng.normal(size=(1, 28, 28)).astype(np.float32)
+    image = rng.normal(size=(1, 28, 28)).astype(np.float32)
     weights.tofile(tmp_path / "weights")
-    picture.tofile(tmp_path / "picture")
+    image.tofile(tmp_path / "image")
     built = start(program, "build", tmp_path / "weights", tmp_path / "plan")
     assert built.returncode == 0, built.stderr
     assert built.stderr.splitlines() == [
@@ -68,12 +68,12 @@ def test_a_program_builds_saves_loads_and_runs_an_engine(program: Path, tmp_path
         "[TRT] setAlgorithmSelector: the selector is not asked: each layer has one algorithm on a "
         "CPU",
     ]
-    ran = start(program, "run", tmp_path / "plan", tmp_path / "picture", tmp_path / "result")
+    ran = start(program, "run", tmp_path / "plan", tmp_path / "image", tmp_path / "result")
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr == "[TRT] the engine has no input or output called 'none'\n"
     assert ran.stdout == "6 weights, prob, 1.0\n"
     result = np.fromfile(tmp_path / "result", np.float32)
-    np.testing.assert_allclose(result, lenet(weights, picture), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(result, lenet(weights, image), rtol=1e-4, atol=1e-4)
 
 
 def test_the_exit_code_and_the_name_are_the_programs(program: Path) -> None:

@@ -91,7 +91,7 @@ def test_yolov3(sample):
     script = sample("tensorrt-8.6/yolov3_onnx/onnx_to_tensorrt.py")
     data.yolov3(script.parent / "yolov3.onnx")
     root = script.parent / "root"
-    data.picture(root / "samples/python/yolov3_onnx/dog.jpg", 320, 240)
+    data.image(root / "samples/python/yolov3_onnx/dog.jpg", 320, 240)
     os.environ["TRT_DATA_DIR"] = str(root)
     try:
         said = run(script, version="8.6")
@@ -107,12 +107,12 @@ def test_efficientdet(sample, tmp_path, precision):
     script = sample("tensorrt-8.6/efficientdet/build_engine.py")
     data.efficientdet(tmp_path / "det.onnx")
     for i in range(8):
-        data.picture(tmp_path / "pictures" / f"{i}.jpg")
+        data.image(tmp_path / "images" / f"{i}.jpg")
     made = tmp_path / "det.engine"
     args = ["-o", str(tmp_path / "det.onnx"), "-e", str(made), "-d", "1,2,4", "-p", precision]
     if precision != "fp16":
         cache = tmp_path / "calibration.cache"
-        args += ["--calib_input", str(tmp_path / "pictures"), "--calib_cache", str(cache),
+        args += ["--calib_input", str(tmp_path / "images"), "--calib_cache", str(cache),
                  "--calib_batch_size", "2"]  # fmt: skip
     said = run(script, *args, version="8.6")
     assert made.exists()
@@ -121,7 +121,7 @@ def test_efficientdet(sample, tmp_path, precision):
         assert cache.read_text().startswith("TRT-8601-EntropyCalibration2\n")
     infer = script.parent / "infer.py"
     out = tmp_path / "out"
-    said = run(infer, "-e", str(made), "-i", str(tmp_path / "pictures"), "-o", str(out),
+    said = run(infer, "-e", str(made), "-i", str(tmp_path / "images"), "-o", str(out),
                version="8.6")  # fmt: skip
     assert "Finished Processing" in said
     assert len(list(out.glob("*"))) >= 8
@@ -215,10 +215,10 @@ def test_yolo_series_export(sample, tmp_path, end2end, precision):
     script = sample("TensorRT-For-YOLO-Series/export.py")
     data.yolo_head(tmp_path / "yolo.onnx")
     for i in range(8):
-        data.picture(tmp_path / "pictures" / f"{i}.jpg")
+        data.image(tmp_path / "images" / f"{i}.jpg")
     made = tmp_path / "yolo.engine"
     args = ["-o", str(tmp_path / "yolo.onnx"), "-e", str(made), "-p", precision]
-    args += ["--calib_input", str(tmp_path / "pictures"), "--calib_cache", str(tmp_path / "c")]
+    args += ["--calib_input", str(tmp_path / "images"), "--calib_cache", str(tmp_path / "c")]
     said = run(script, *args, *(["--end2end"] if end2end else []))
     assert "Serializing engine" in said
     import headrace.trt as trt

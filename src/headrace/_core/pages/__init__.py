@@ -11,10 +11,10 @@ from headrace._core.lazy import lazy
 
 if TYPE_CHECKING:
     from headrace._core.pages.charts import Series, line_chart
-    from headrace._core.pages.render import picture_uri, render_page, write_page
+    from headrace._core.pages.render import image_uri, render_page, write_page
 else:
     __getattr__, __dir__ = lazy(
-        __name__, {".charts": "Series line_chart", ".render": "picture_uri render_page write_page"}
+        __name__, {".charts": "Series line_chart", ".render": "image_uri render_page write_page"}
     )
 
-__all__ = ["Series", "line_chart", "picture_uri", "render_page", "write_page"]
+__all__ = ["Series", "image_uri", "line_chart", "render_page", "write_page"]

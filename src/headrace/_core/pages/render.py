@@ -1,4 +1,4 @@
-"""Pages from templates: text from outside is escaped, pictures travel inside the page."""
+"""Pages from templates: text from outside is escaped, images travel inside the page."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def write_page(path: str | PathLike[str], page: str) -> Path:
     return target
 
 
-def picture_uri(rgb: npt.NDArray[np.uint8], *, max_width: int = 960, quality: int = 82) -> str:
-    """Encode a picture as a `data:` address, for `src` of an image.
+def image_uri(rgb: npt.NDArray[np.uint8], *, max_width: int = 960, quality: int = 82) -> str:
+    """Encode an image as a `data:` address, for `src` of an image.
 
     Args:
         rgb: (H, W, 3) uint8.
-        max_width: wider pictures are made smaller, in pixels.
+        max_width: wider images are made smaller, in pixels.
         quality: of WebP, 0 to 100; 100 keeps every value.
     """
     image = Image.fromarray(np.ascontiguousarray(rgb))

@@ -84,7 +84,7 @@ def _built(options: Options, screen: Log) -> tuple[Plan, Profile]:
                 threads=None if tuning else options.threads,
                 streams=None if tuning else options.streams,
                 tuning=tuning,
-                picture_range=(-1.0, 1.0),
+                image_range=(-1.0, 1.0),
             ),
         )
     if options.refittable:

@@ -221,7 +221,7 @@ def open_parser(worker: LibraryWorker, payload: Message, arrays: Arrays) -> Answ
 
 
 def initialize(worker: LibraryWorker, payload: Message, arrays: Arrays) -> Answer:
-    """Fill the inputs beside the picture; return the same arrays."""
+    """Fill the inputs beside the image; return the same arrays."""
     assert worker.library is not None
     function = worker.library.input_initializer()
     if function is None:

@@ -1,4 +1,4 @@
-"""INT8 scales of a config's model, found from pictures that are preprocessed as in a run."""
+"""INT8 scales of a config's model, found from images that are preprocessed as in a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from headrace.config.model_files import model_paths
 from headrace.engine.precision.cache import DEFAULT_HEADER, CalibrationTable
 from headrace.engine.precision.collect import ActivationRunner, Collector
 from headrace.engine.precision.histogram import METHODS, Method
-from headrace.infer.model.picture_input import network_dims
+from headrace.infer.model.image_input import network_dims
 from headrace.infer.model.source import model_source
 from headrace.infer.preprocess import Preprocessor
 from headrace.media import open_source
@@ -46,7 +46,7 @@ class CalibrationReport:
         table: the scales.
         path: where they were written.
         method: how they were found.
-        frames: pictures seen; `resumed` of them by an earlier run.
+        frames: images seen; `resumed` of them by an earlier run.
         notices: what is worth knowing.
     """
 
@@ -60,7 +60,7 @@ class CalibrationReport:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """One picture source and which of its frames are used."""
+    """One image source and which of its frames are used."""
 
     name: str
     frames: int
@@ -103,8 +103,8 @@ def calibrate(
     goes on from there and ends with the same table, bit for bit.
 
     Args:
-        cfg: the model, and how pictures are shown to it.
-        sources: videos, pictures, folders or patterns of pictures.
+        cfg: the model, and how images are shown to it.
+        sources: videos, images, folders or patterns of images.
         frames: how many to use of all sources together, spread evenly over each.
         method, percentile: see `clip_at`.
         cache: where to write; `calibration_path` by default.
@@ -142,7 +142,7 @@ def calibrate(
     preprocessor = Preprocessor.from_config(cfg, width, height, channels)
     chosen, notices = select_frames(sources, frames)
     if cfg.process_mode is ProcessMode.SECONDARY:
-        text = "process-mode=2: each picture is shown whole; give pictures of single objects"
+        text = "process-mode=2: each image is shown whole; give images of single objects"
         notices.append(Finding("calibration-of-objects", "warning", text, str(cfg.path)))
     runner = ActivationRunner(network, threads=threads)
     collector = Collector(runner, _fingerprint(cfg, network, chosen))
@@ -200,7 +200,7 @@ def _collect(
                     saved = time.monotonic()
             tick()
         if filled:
-            if fixed:  # a run needs all items: the last picture once more
+            if fixed:  # a run needs all items: the last image once more
                 batch[filled:] = batch[filled - 1]
             collector.add(batch if fixed else batch[:filled], filled)
     except BaseException:
@@ -255,13 +255,13 @@ def _fingerprint(cfg: ModelConfig, network: Network, chosen: Sequence[Selected])
     """Of everything that decides which numbers the activations see."""
     parts = [network.to_proto().SerializeToString(deterministic=True)]
     shown = {name: str(getattr(cfg, name)) for name in _SHOWN_BY}
-    pictures = []
+    images = []
     for item in chosen:
         path = Path(item.name)
         files = sorted(path.iterdir()) if path.is_dir() else [path]
         facts = [(p.name, p.stat().st_size, p.stat().st_mtime_ns) for p in files if p.exists()]
-        pictures.append((item.name, item.frames, item.step, facts))
-    parts.append(json.dumps([shown, pictures]).encode("utf-8", "backslashreplace"))
+        images.append((item.name, item.frames, item.step, facts))
+    parts.append(json.dumps([shown, images]).encode("utf-8", "backslashreplace"))
     if cfg.mean_file is not None and os.path.isfile(cfg.mean_file):
         parts.append(Path(cfg.mean_file).read_bytes())
     return sha256_of(*parts)

@@ -91,7 +91,7 @@ class Chain:
     """A frame on its way through both models; every result is computed once.
 
     Args:
-        frame: the picture.
+        frame: the image.
         sides: A and B.
         times: where times are added.
 

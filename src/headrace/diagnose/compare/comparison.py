@@ -30,7 +30,7 @@ class Comparison:
 
     Attributes:
         a, b: titles.
-        source: name of the pictures.
+        source: name of the images.
         tolerance: differences that do not count.
         unit: `boxes` or `attributes`, which both find; empty: networks are compared by outputs.
         frames: how many were compared.
@@ -146,7 +146,7 @@ class Comparison:
         return f"{text} ({changes_text(stage.keys)})" if stage.keys else text
 
     def to_html(self) -> str:
-        """The report as one HTML page with its pictures inside."""
+        """The report as one HTML page with its images inside."""
         from headrace.diagnose.compare.report import comparison_page
 
         return comparison_page(self)

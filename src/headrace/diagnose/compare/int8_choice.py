@@ -26,7 +26,7 @@ from headrace.engine.precision.explicit import Variants
 from headrace.engine.precision.prepare import Proto, fold_batch_norms, prepare
 from headrace.engine.precision.qdq import MIN_OPSET, WEIGHTED
 from headrace.engine.precision.ranges import Channels, choose_ranges, sample_places
-from headrace.infer.model.picture_input import network_dims
+from headrace.infer.model.image_input import network_dims
 from headrace.infer.model.source import model_source
 from headrace.infer.preprocess import Preprocessor
 
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from headrace.network.network import Network
 
 AIM = 0.97
-"""Share of boxes that is looked for: pictures that were not seen keep fewer."""
+"""Share of boxes that is looked for: images that were not seen keep fewer."""
 
 _MOST = 0.18
 """Share of the layers that are FP32 where that keeps enough boxes."""
 
-_RANKED_ON = 24  # pictures
-_RANGES_FROM = 24  # pictures with objects, and a third as many of the others
-_PLACES = 240  # of a picture, whose values ranges are chosen for
+_RANKED_ON = 24  # images
+_RANGES_FROM = 24  # images with objects, and a third as many of the others
+_PLACES = 240  # of an image, whose values ranges are chosen for
 _MOST_VALUES = 2**26  # of all activations together: 256 MiB
 _FAINT = 0.25  # of the threshold: boxes that move there count as well
 _STEPS = (0, 4, 8, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128, 192, 256)
@@ -82,7 +82,7 @@ def choose_int8(
 
     Args:
         cfg: the model and its parser.
-        sources: pictures and videos, those of the table.
+        sources: images and videos, those of the table.
         table: scales of the activations.
         frames: how many to judge by.
         threads: CPU threads of the engine.
@@ -91,7 +91,7 @@ def choose_int8(
 
     Raises:
         ConfigError, ModelError, EngineError, CustomLibraryError: the model cannot be used.
-        MediaError: the pictures cannot be read.
+        MediaError: the images cannot be read.
     """
     say, tick = on_stage or (lambda text, total: None), on_step or (lambda: None)
     source = model_source(cfg)
@@ -127,7 +127,7 @@ def choose_int8(
         text = "the agreement of INT8 with FP32 is measured for detectors on whole frames only"
         done.notices.append(Finding("int8-agreement", "info", text, str(cfg.path)))
     elif not any(len(one.boxes) for one in reference):
-        text = "FP32 finds no box in the pictures: the agreement of INT8 is not measured"
+        text = "FP32 finds no box in the images: the agreement of INT8 is not measured"
         done.notices.append(Finding("int8-agreement", "warning", text, str(cfg.path)))
     else:
         _Search(bench, judge, network, variants, bits, reference, say, tick).run(done)
@@ -137,7 +137,7 @@ def choose_int8(
 def _found(
     bench: Bench, cfg: ModelConfig, network: Network, wanted: Sequence[int] | None = None
 ) -> list[Scored]:
-    """The boxes in the pictures, or in the wanted ones of them."""
+    """The boxes in the images, or in the wanted ones of them."""
     frames = (f for i, f in _frames(bench, wanted))
     return scored(cfg, bench.session(network), frames, threads=bench.threads)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace._core.pages import Series, line_chart, picture_uri, render_page
+from headrace._core.pages import Series, image_uri, line_chart, render_page
 from headrace.diagnose.compare.layers import DEPARTS_BELOW_DB
 from headrace.diagnose.compare.matching import Spread
 from headrace.diagnose.compare.stage_drift import FrameDrift, StageDrift, signal
@@ -21,7 +21,7 @@ _MOST_LAYERS = 20
 
 
 def comparison_page(result: Comparison) -> str:
-    """The report as one HTML page, pictures inside."""
+    """The report as one HTML page, images inside."""
     return render_page(
         "compare.html",
         title="Comparison of two models",
@@ -94,12 +94,12 @@ def _chart(result: Comparison) -> Any:
 def _frame(result: Comparison, entry: FrameDrift) -> dict[str, Any]:
     frame = entry.frame
     alone_a, alone_b = set(entry.pairs.only_a.tolist()), set(entry.pairs.only_b.tolist())
-    caption = f"{frame.source or 'picture'}, frame {frame.frame}: {entry.beyond} differ, "
+    caption = f"{frame.source or 'image'}, frame {frame.frame}: {entry.beyond} differ, "
     caption += f"{len(alone_a)} only in A, {len(alone_b)} only in B"
     boxes = [*_boxes(entry.a, alone_a, result.labels[0], "a"),
              *_boxes(entry.b, alone_b, result.labels[1], "b")]  # fmt: skip
     return {
-        "uri": picture_uri(frame.to_rgb()),
+        "uri": image_uri(frame.to_rgb()),
         "width": frame.width,
         "height": frame.height,
         "boxes": boxes if result.unit == "boxes" else [],
@@ -108,7 +108,7 @@ def _frame(result: Comparison, entry: FrameDrift) -> dict[str, Any]:
 
 
 def _texts(caption: str, found: list[dict[str, Any]]) -> str:
-    """The caption with the attributes, which have no place in the picture."""
+    """The caption with the attributes, which have no place in the image."""
     return "; ".join([caption, *(one["text"] for one in found)])
 
 

@@ -43,7 +43,7 @@ from headrace.meta import Detections
 from headrace.meta.detections import overlaps
 
 DEFAULT_FRAMES = 20
-_WORST = 4  # frames kept with their pictures
+_WORST = 4  # frames kept with their images
 _TRACED = 20  # frames in which lost boxes are looked up: a trace calls the parser twice
 NO_CANDIDATE = "no candidate"
 _UNITS: dict[type | None, str] = {
@@ -57,14 +57,14 @@ _STAGES = {
 }
 
 ModelLike = SideSpec | ModelConfig | str | Path
-Pictures = str | Path | Sequence[Any]
+Images = str | Path | Sequence[Any]
 
 
 @takes_options()
 def compare(
     a: ModelLike,
     b: ModelLike,
-    source: Pictures,
+    source: Images,
     *,
     frames: int = DEFAULT_FRAMES,
     tolerance: Tolerance | None = None,
@@ -79,8 +79,8 @@ def compare(
 
     Args:
         a, b: a config (path or loaded), a bare model, an engine file, or a `SideSpec`. An engine
-            runs with the config of the other side. A model of objects takes each picture whole.
-        source: a picture, a folder or pattern of them, a video; or a list of pictures: arrays
+            runs with the config of the other side. A model of objects takes each image whole.
+        source: an image, a folder or pattern of them, a video; or a list of images: arrays
             (h, w, 3) uint8 BGR, `Frame` or paths.
         frames: how many to compare, spread evenly over the source.
         tolerance: differences that do not count; by default IoU 0.98 and score 0.01.
@@ -96,13 +96,13 @@ def compare(
     chosen, _ = RunOptions.of(compare, options)
     if frames < 1:
         raise ConfigError(f"frames={frames}", expected="1 or more")
-    pictures, total, notices, name = _pictures(source, frames)
+    images, total, notices, name = _images(source, frames)
     first, second = open_sides(_spec(a), _spec(b), chosen)
     run = None
     try:
         run = _Run((first, second), tolerance or Tolerance(), name)
         run.result.notices += notices
-        for done, frame in enumerate(pictures, 1):
+        for done, frame in enumerate(images, 1):
             run.add(frame)
             if on_frame is not None:
                 on_frame(done, total)
@@ -120,13 +120,13 @@ def _spec(given: ModelLike) -> SideSpec | ModelConfig:
     return SideSpec(Path(given)) if isinstance(given, str | Path) else given
 
 
-def _pictures(source: Pictures, frames: int) -> tuple[Iterator[Frame], int, list[Finding], str]:
+def _images(source: Images, frames: int) -> tuple[Iterator[Frame], int, list[Finding], str]:
     if isinstance(source, str | Path):
         chosen, notices = select_frames([str(source)], frames)
         return selected_frames(chosen), sum(c.frames for c in chosen), notices, str(source)
     step = max(1.0, len(source) / frames)
     taken = [source[int(i * step)] for i in range(min(frames, len(source)))]
-    return map(as_frame, taken), len(taken), [], f"{len(taken)} pictures"
+    return map(as_frame, taken), len(taken), [], f"{len(taken)} images"
 
 
 class _Run:

@@ -24,7 +24,7 @@ from headrace.engine.builder import BuildOptions, build
 from headrace.engine.input_shapes import complete_infer_dims
 from headrace.engine.precision.capability import unsigned_int8, weight_bits
 from headrace.engine.precision.explicit import Variants
-from headrace.infer.model.picture_input import axis_order, network_dims
+from headrace.infer.model.image_input import axis_order, network_dims
 from headrace.infer.model.source import model_source
 from headrace.infer.preprocess import Preprocessor
 
@@ -112,10 +112,10 @@ def sensitivity(
 
     Args:
         cfg: the model and its parser.
-        sources: pictures and videos to try it on; with `truth` the folder of its pictures.
+        sources: images and videos to try it on; with `truth` the folder of its images.
         scales: of a calibration table.
         frames: how many to judge by.
-        truth: COCO JSON with boxes in the pictures; without, FP32 is the truth.
+        truth: COCO JSON with boxes in the images; without, FP32 is the truth.
         max_loss: points that may be lost; 1 of mAP50-95, or 5 of agreement without a truth.
         threads: CPU threads of the engine.
         backend: the runtime to measure on: INT8 weights are those it gets on this machine.
@@ -124,7 +124,7 @@ def sensitivity(
 
     Raises:
         ConfigError, ModelError, EngineError, CustomLibraryError: the model cannot be used.
-        MediaError: the pictures or the truth cannot be read.
+        MediaError: the images or the truth cannot be read.
     """
     say, tick = on_stage or (lambda text, total: None), on_step or (lambda: None)
     source = model_source(cfg)
@@ -159,7 +159,7 @@ def sensitivity(
         raise MediaError(
             "FP32 finds no box of 0.5 or more" if truth is None else "the truth has no boxes",
             where=", ".join(sources),
-            fix="give pictures with objects",
+            fix="give images with objects",
         )
     for kept in growing(len(layers)):
         say(f"judging with {kept} layers in FP32", None)
@@ -206,12 +206,12 @@ def _by_channel(values: Array) -> Array:
 
 
 class Bench:
-    """Runs variants of a model on the same pictures.
+    """Runs variants of a model on the same images.
 
     Attributes:
-        chosen: the pictures.
+        chosen: the images.
         can_judge: True for detectors on whole frames.
-        notices: about the pictures.
+        notices: about the images.
     """
 
     def __init__(
@@ -234,7 +234,7 @@ class Bench:
         else:
             self.chosen, self.notices = select_frames(sources, frames)
         self._reference: list[Scored] | None = None
-        self._pictures: list[npt.NDArray[np.float32]] = []
+        self._images: list[npt.NDArray[np.float32]] = []
 
     def session(self, network: Network) -> Session:
         """Build a network for the config, and open it."""
@@ -247,13 +247,13 @@ class Bench:
         return build(network, options).open_session(threads=self.threads)
 
     def outputs(self, network: Network) -> Outputs:
-        """All outputs for a few pictures."""
+        """All outputs for a few images."""
         session = self.session(network)
         try:
-            if not self._pictures:
-                self._pictures = self._prepared(session)
+            if not self._images:
+                self._images = self._prepared(session)
             name = session.inputs[0].name
-            return [session.run({name: picture}) for picture in self._pictures]
+            return [session.run({name: image}) for image in self._images]
         finally:
             session.close()
 
@@ -277,7 +277,7 @@ class Bench:
         frames = selected_frames(self.chosen)
         found = scored(self.cfg, self.session(network), frames, threads=self.threads)
         if len(found) < len(self.truths):
-            text = f"{len(found)} frames for {len(self.truths)} pictures of the truth"
+            text = f"{len(found)} frames for {len(self.truths)} images of the truth"
             raise MediaError(text, where=self.chosen[0].name)
         if self.truths:
             return 100 * average_precision(self.truths, found)

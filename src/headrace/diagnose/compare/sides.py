@@ -139,11 +139,11 @@ def _open(letter: str, given: SideSpec | ModelConfig, cfg: ModelConfig, run: Run
     where = str(cfg.path)
     if cfg.input_tensor_from_meta:
         raise ConfigError(
-            "input-tensor-from-meta=1: it takes tensors of the caller, and no pictures", where=where
+            "input-tensor-from-meta=1: it takes tensors of the caller, and no images", where=where
         )
     if cfg.process_mode is ProcessMode.SECONDARY:
         cfg = cfg.with_overrides(process_mode=ProcessMode.PRIMARY)
-        text = "a model of objects (process-mode=2): each whole picture is taken as one object"
+        text = "a model of objects (process-mode=2): each whole image is taken as one object"
         notices.append(Finding("whole-frames", "info", text, where))
     cfg = run.over(cfg.with_overrides(interval=0, stabilize_buffer_count=0))
     cfg = with_profile(cfg)
@@ -157,7 +157,7 @@ def _open(letter: str, given: SideSpec | ModelConfig, cfg: ModelConfig, run: Run
     with device.entered():
         session: Session = plan.open_session(threads=run.threads)
     model = Model.around(cfg, session, run, record, device)
-    # those of a config that takes pictures whole are of no interest
+    # those of a config that takes images whole are of no interest
     notices += [notice for notice in model.notices if notice not in cfg.notices]
     return Side(letter, _title(given, plan), plan, model, record, notices)
 

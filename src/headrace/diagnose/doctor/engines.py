@@ -32,14 +32,14 @@ def engine_check(name: str) -> Check:
     if name in GPU_RUNTIMES and (reason := why_no_gpu()) is not None:
         return Check("engine", name, "absent", reason)
     rng = np.random.default_rng(7)
-    picture = rng.random((_BATCH, 3, _SIZE, _SIZE), np.float32) - 0.5
+    image = rng.random((_BATCH, 3, _SIZE, _SIZE), np.float32) - 0.5
     weights = rng.random((4, 3, 1, 1), np.float32) - 0.5
-    expected = np.maximum(np.einsum("oi,nihw->nohw", weights[:, :, 0, 0], picture), 0)
+    expected = np.maximum(np.einsum("oi,nihw->nohw", weights[:, :, 0, 0], image), 0)
     try:
         backend = get_backend(name)
         runner = backend.open(_model(weights), RunnerOptions(max_batch=_BATCH))
         try:
-            (found,) = runner.run({"picture": picture})
+            (found,) = runner.run({"image": image})
             device = runner.device
         finally:
             runner.close()
@@ -65,11 +65,11 @@ def package_checks(*, gpu: bool) -> list[Check]:
 def _model(weights: Array) -> bytes:
     graph = helper.make_graph(
         [
-            helper.make_node("Conv", ["picture", "weights"], ["sum"]),
+            helper.make_node("Conv", ["image", "weights"], ["sum"]),
             helper.make_node("Relu", ["sum"], ["found"]),
         ],
         "doctor",
-        [helper.make_tensor_value_info("picture", TensorProto.FLOAT, (_BATCH, 3, _SIZE, _SIZE))],
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, (_BATCH, 3, _SIZE, _SIZE))],
         [helper.make_tensor_value_info("found", TensorProto.FLOAT, (_BATCH, 4, _SIZE, _SIZE))],
         [numpy_helper.from_array(weights, "weights")],
     )

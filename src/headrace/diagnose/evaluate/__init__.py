@@ -1,4 +1,4 @@
-"""Evaluation of models on pictures with truth: mAP, accuracy, mIoU, side by side."""
+"""Evaluation of models on images with truth: mAP, accuracy, mIoU, side by side."""
 
 from __future__ import annotations
 

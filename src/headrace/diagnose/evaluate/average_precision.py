@@ -16,8 +16,8 @@ IOU_THRESHOLDS: Array = np.linspace(0.5, 0.95, 10)
 SIZES = ("all", "small", "medium", "large")
 """Objects of any area; below 32 x 32, from there below 96 x 96, and larger, in square pixels."""
 
-MOST_PER_PICTURE = 100
-"""Boxes of a class in a picture that count, the surest ones."""
+MOST_PER_IMAGE = 100
+"""Boxes of a class in an image that count, the surest ones."""
 
 _NEVER = -1.0  # an area outside every range: the object need not be found, nor may it count
 
@@ -29,7 +29,7 @@ class CocoScores:
     Attributes:
         thresholds: (T,) IoU.
         precision: (T, 101, K, 4) at the recalls 0, 0.01 … 1; -1 where a class has no object.
-        recall: (T, K, 4) reached with 100 boxes of a class in a picture; -1 alike.
+        recall: (T, K, 4) reached with 100 boxes of a class in an image; -1 alike.
     """
 
     thresholds: Array
@@ -84,11 +84,11 @@ def coco_scores(
     """Run the COCO evaluation.
 
     Args:
-        truths, found: of each picture; class ids from 0 to `classes` - 1.
+        truths, found: of each image; class ids from 0 to `classes` - 1.
         classes: how many there are.
         thresholds: (T,) IoU.
         kind: `segm` compares masks, which every object then has.
-        sizes: width and height of each picture in pixels, for masks.
+        sizes: width and height of each image in pixels, for masks.
 
     Raises:
         MissingExtraError: the extra `eval` is not installed.
@@ -129,7 +129,7 @@ def average_precision(
 
     Raises:
         MissingExtraError: the extra `eval` is not installed.
-    Source: the COCO evaluation (101 recall points, at most 100 boxes of a class in a picture).
+    Source: the COCO evaluation (101 recall points, at most 100 boxes of a class in an image).
     """
     ids = [*(t.class_ids for t in truths), *(f.class_ids for f in found)]
     count = max((int(one.max(initial=0)) for one in ids), default=0) + 1
@@ -171,12 +171,12 @@ class _Results:
         self._boxes = np.concatenate([f.boxes for f in found] or [np.zeros((0, 4))])
         self._masks = [m for f in found for m in f.masks or ()] if sizes else []
         self._images, self._sizes = images, sizes
-        # by class, picture and confidence: the place within a picture is a count from its start
+        # by class, image and confidence: the place within an image is a count from its start
         order = np.lexsort((-self._scores, images, self._ids))
         groups = np.stack((self._ids[order], images[order]))
         starts = np.flatnonzero(np.r_[True, (groups[:, 1:] != groups[:, :-1]).any(axis=0)])
         place = np.arange(len(order)) - np.repeat(starts, np.diff(np.r_[starts, len(order)]))
-        self._order = order[place < MOST_PER_PICTURE]
+        self._order = order[place < MOST_PER_IMAGE]
 
     def of(self, class_id: int) -> list[dict[str, Any]]:
         """A dictionary for each box of a class."""

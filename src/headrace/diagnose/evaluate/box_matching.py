@@ -1,4 +1,4 @@
-"""True and found boxes of a picture, and which of them are the same objects."""
+"""True and found boxes of an image, and which of them are the same objects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """True objects of a picture.
+    """True objects of an image.
 
     Attributes:
         boxes: (N, 4) left, top, width, height in frame pixels.
@@ -57,12 +57,12 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Objects that a model found in a picture.
+    """Objects that a model found in an image.
 
     Attributes:
         boxes, class_ids: as those of `Truth`.
         scores: (N,) confidences.
-        masks: N run lengths (`rle_encode`) of the whole picture; None if there are none.
+        masks: N run lengths (`rle_encode`) of the whole image; None if there are none.
         angles: (N,) degrees, clockwise, by which the boxes are turned; None if all are upright.
     """
 
@@ -83,7 +83,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Pairs of found and true boxes of a picture.
+    """Pairs of found and true boxes of an image.
 
     Attributes:
         hit: (N,) bool; the found box is a true object's.

@@ -28,10 +28,10 @@ WORST = 12
 
 @dataclass(frozen=True, slots=True)
 class WrongAnswer:
-    """A picture that was taken for another class.
+    """An image that was taken for another class.
 
     Attributes:
-        place: of the picture in the data set.
+        place: of the image in the data set.
         true, found: names; `found` is the model's label, "" for no answer.
         confidence: of the answer.
     """
@@ -48,13 +48,13 @@ class ClassAnswers:
 
     Attributes:
         name: of the data set.
-        pictures: true ones.
+        images: true ones.
         accuracy: share of them with the right answer.
         precision: share of the answers with this class that are right.
     """
 
     name: str
-    pictures: int
+    images: int
     accuracy: float
     precision: float
 
@@ -64,12 +64,12 @@ class ClassificationScores:
     """Figures of a classifier on a data set at any confidence; shares are 0 to 1.
 
     Attributes:
-        top1: share of the pictures with the right answer.
+        top1: share of the images with the right answer.
         top5: share with the right class among the five likeliest; NaN where it cannot be known.
         classes: those that both model and data set have.
         confusion: of the answers.
         threshold: the config's `classifier-threshold`.
-        answered: share of the pictures whose answer is above it.
+        answered: share of the images whose answer is above it.
         right_of_answered: share of those that is right.
         worst: the surest wrong answers, at most 12.
     """
@@ -102,7 +102,7 @@ class ClassificationScores:
             "classes": [
                 {
                     "name": c.name,
-                    "pictures": c.pictures,
+                    "images": c.images,
                     "accuracy": finite(c.accuracy, 6),
                     "precision": finite(c.precision, 6),
                 }
@@ -165,11 +165,11 @@ def evaluate_classifier(
     classes: ClassMap,
     options: EvaluationOptions,
 ) -> tuple[ClassificationScores, EvaluationRun]:
-    """Run a classifier on whole pictures, and score it.
+    """Run a classifier on whole images, and score it.
 
     Args:
-        cfg: for whole pictures.
-        dataset: with a class for each picture.
+        cfg: for whole images.
+        dataset: with a class for each image.
         attribute: number of the output that is scored.
         labels: of that output; () if it has none.
         classes: of the model, as the data set numbers them.
@@ -182,10 +182,10 @@ def evaluate_classifier(
     low = cfg.with_overrides(classifier_threshold=0.0, output_tensor_meta=True)
     run = run_over(low, dataset, collector, options)
     known = set(classes.known.tolist())
-    places = [p for p in sorted(collector.answers) if dataset.pictures[p].truth in known]
+    places = [p for p in sorted(collector.answers) if dataset.images[p].truth in known]
     answers = [collector.answers[p] for p in places]
     names = dataset.classes
-    true: list[int] = [t for p in places if isinstance(t := dataset.pictures[p].truth, int)]
+    true: list[int] = [t for p in places if isinstance(t := dataset.images[p].truth, int)]
     confusion = confusion_of(names, true, [a.class_id for a in answers])
     rows: Ints = confusion.counts.sum(axis=1)
     listed = tuple(

@@ -1,4 +1,4 @@
-"""Scores of a detector: average precision, figures at thresholds, confusion, worst pictures."""
+"""Scores of a detector: average precision, figures at thresholds, confusion, worst images."""
 
 from __future__ import annotations
 
@@ -86,10 +86,10 @@ class ClassDetection:
 
 @dataclass(frozen=True, slots=True)
 class WorstBoxes:
-    """A picture with lost or false boxes, at the config's own thresholds.
+    """An image with lost or false boxes, at the config's own thresholds.
 
     Attributes:
-        place: of the picture in the data set.
+        place: of the image in the data set.
         truth, found: its boxes.
         missed: (N,) bool of `truth`.
         false: (M,) bool of `found`.
@@ -113,7 +113,7 @@ class DetectionScores:
         at_config: all classes together, at the config's own thresholds.
         confusion: at the config's own thresholds and an IoU of 0.5.
         threshold: least confidence of the boxes that average precision saw; None is the config's.
-        worst: the pictures with most lost and false boxes, at most 12.
+        worst: the images with most lost and false boxes, at most 12.
     """
 
     classes: tuple[ClassDetection, ...]
@@ -155,7 +155,7 @@ class DetectionScores:
 
 
 class _BoxCollector:
-    """Keeps the boxes of each picture, in classes of the data set."""
+    """Keeps the boxes of each image, in classes of the data set."""
 
     def __init__(self, cfg: ModelConfig, classes: ClassMap, masks: bool) -> None:
         self.found: dict[int, Scored] = {}
@@ -208,7 +208,7 @@ def evaluate_detector(
     """Run a detector, and score it.
 
     Args:
-        cfg: for whole pictures.
+        cfg: for whole images.
         dataset: with boxes.
         classes: of the model, as the data set numbers them.
         names: of the data set's classes.
@@ -232,10 +232,10 @@ def evaluate_detector(
         second = _BoxCollector(cfg, classes, masks=False)
         run_over(cfg, dataset, second, replace(options, on_frame=lambda: None))
         sure = [second.found[p] for p in places]
-    truths = [_known(dataset.pictures[p].truth, classes) for p in places]
+    truths = [_known(dataset.images[p].truth, classes) for p in places]
     count = len(names)
     coco = coco_scores(truths, found, count)
-    sizes = [dataset.pictures[p].size or (1, 1) for p in places]
+    sizes = [dataset.images[p].size or (1, 1) for p in places]
     masked = coco_scores(truths, found, count, kind="segm", sizes=sizes) if masks else None
     matches = [match_boxes(t, f) for t, f in zip(truths, sure, strict=True)]
     at_config = points_at(truths, sure, matches, _thresholds(cfg, classes, count))

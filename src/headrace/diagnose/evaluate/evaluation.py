@@ -1,4 +1,4 @@
-"""Evaluation of configs on pictures with truth."""
+"""Evaluation of configs on images with truth."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from headrace.diagnose.evaluate.running import (
     EvaluationOptions,
     EvaluationRun,
     config_name,
-    whole_pictures,
+    whole_images,
 )
 from headrace.diagnose.evaluate.segmentation import evaluate_segmentation
 from headrace.infer.parsers.labels import load_labels
@@ -34,7 +34,7 @@ _TYPES = {
 _NEEDS = {
     NetworkType.DETECTOR: "boxes: COCO, YOLO or Pascal VOC",
     NetworkType.INSTANCE_SEGMENTATION: "boxes and masks: COCO or YOLO",
-    NetworkType.CLASSIFIER: "a folder of pictures for each class",
+    NetworkType.CLASSIFIER: "a folder of images for each class",
     NetworkType.SEGMENTATION: "a folder of masks",
 }
 Config = str | PathLike[str] | ModelConfig
@@ -52,7 +52,7 @@ def evaluate(
     on_frame: Callable[[], None] | None = None,
     **options: object,
 ) -> EvaluationReport:
-    """Measure how good models are on pictures with truth, side by side.
+    """Measure how good models are on images with truth, side by side.
 
         report = headrace.evaluate(["fp32.txt", "int8.txt"], "val/data.yaml")
         print(report[0].scores.headline["mAP50-95"])
@@ -60,21 +60,21 @@ def evaluate(
 
     Detectors get the figures of the COCO evaluation, of boxes down to a confidence of 0.001, and
     precision, recall and F1 at the config's own thresholds; classifiers top-1 and top-5,
-    segmentations the mean intersection over union. Pictures go through the ordinary pipeline.
+    segmentations the mean intersection over union. Images go through the ordinary pipeline.
 
     Args:
         configs: nvinfer configs or bare models, of one kind.
         dataset: as `load_dataset` gives it, or a path as it takes it.
         class_map: label of the model -> class of the data set, where their names differ.
         as_configured: average precision of what the config's own thresholds leave.
-        limit: the most pictures, spread evenly.
-        on_stage: called with the work that begins, and its number of pictures.
-        on_frame: called after each picture.
+        limit: the most images, spread evenly.
+        on_stage: called with the work that begins, and its number of images.
+        on_frame: called after each image.
         options: see `RunOptions`.
 
     Raises:
         ConfigError: a config is refused; model and data set do not fit.
-        MediaError: the data set or its pictures cannot be read.
+        MediaError: the data set or its images cannot be read.
         MissingExtraError: detectors need the extra `eval`.
         HeadraceError: a model cannot be run.
     """
@@ -94,7 +94,7 @@ def evaluate(
     results = []
     for cfg in loaded:
         name = config_name(cfg.path, taken)
-        say(name, len(chosen.pictures))
+        say(name, len(chosen.images))
         results.append(_evaluated(cfg, chosen, name, class_map, as_configured, running))
     return EvaluationReport(chosen, tuple(results))
 
@@ -124,7 +124,7 @@ def _evaluated(
     as_configured: bool,
     options: EvaluationOptions,
 ) -> ConfigScores:
-    cfg, notices = whole_pictures(cfg)
+    cfg, notices = whole_images(cfg)
     records = load_labels(cfg.labelfile_path).records if cfg.labelfile_path else cfg.labels
     scores: Scores
     run: EvaluationRun

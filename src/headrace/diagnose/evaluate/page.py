@@ -14,7 +14,7 @@ from headrace.diagnose.evaluate.confusion import Confusion
 from headrace.diagnose.evaluate.detection import ClassDetection, DetectionScores
 from headrace.diagnose.evaluate.figures import class_rows
 from headrace.diagnose.evaluate.operating import OperatingPoint
-from headrace.diagnose.evaluate.worst import WorstPictures
+from headrace.diagnose.evaluate.worst import WorstImages
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -28,13 +28,13 @@ _MISTAKES = 10
 
 
 def evaluation_page(report: EvaluationReport) -> str:
-    """Render figures, curves, confusions and worst pictures of every config.
+    """Render figures, curves, confusions and worst images of every config.
 
     Raises:
-        MediaError: a picture cannot be read any more.
+        MediaError: an image cannot be read any more.
     """
     several = len(report.results) > 1
-    worst = WorstPictures(report)
+    worst = WorstImages(report)
     curves = [
         Series(r.name, _RECALLS, r.scores.coco.curve())
         for r in report.results
@@ -63,7 +63,7 @@ def _class_figure(scores: object) -> str:
     return "accuracy" if isinstance(scores, ClassificationScores) else "IoU"
 
 
-def _section(result: ConfigScores, worst: WorstPictures) -> dict[str, Any]:
+def _section(result: ConfigScores, worst: WorstImages) -> dict[str, Any]:
     scores = result.scores
     heads, rows = _classes(result)
     made: dict[str, object] = {
@@ -95,9 +95,9 @@ def _classes(result: ConfigScores) -> tuple[list[str], list[list[str]]]:
         heads += ["threshold", "precision", "recall", "F1", "best threshold", "best F1"]
         return heads, [_detection_row(one) for one in scores.seen]
     if isinstance(scores, ClassificationScores):
-        heads = ["class", "pictures", "accuracy", "precision"]
+        heads = ["class", "images", "accuracy", "precision"]
         return heads, [
-            [c.name, f"{c.pictures:,}", *map(_text, (c.accuracy, c.precision))]
+            [c.name, f"{c.images:,}", *map(_text, (c.accuracy, c.precision))]
             for c in scores.classes
         ]
     heads = ["class", "pixels", "IoU", "accuracy"]

@@ -29,8 +29,8 @@ class ConfigScores:
         path: of the config.
         profile: whose rules it ran by.
         scores: its figures; `headline` has those to compare by.
-        pictures: how many were scored.
-        fps: pictures a second, decoding included.
+        images: how many were scored.
+        fps: frames a second, decoding included.
         classes: which class of the model is which of the data set.
         notices: decisions of its run.
     """
@@ -39,7 +39,7 @@ class ConfigScores:
     path: Path
     profile: str
     scores: Scores
-    pictures: int
+    images: int
     fps: float
     classes: ClassMap
     notices: tuple[Finding, ...] = ()
@@ -50,7 +50,7 @@ class ConfigScores:
             "config": str(self.path),
             "name": self.name,
             "profile": self.profile,
-            "pictures": self.pictures,
+            "images": self.images,
             "fps": round(self.fps, 2),
             "figures": {name: finite(value, 6) for name, value in self.scores.headline.items()},
             **self.scores.to_dict(),
@@ -65,10 +65,10 @@ class ConfigScores:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationReport:
-    """The outcome of one or several configs on the same pictures.
+    """The outcome of one or several configs on the same images.
 
     Attributes:
-        dataset: pictures and truth.
+        dataset: images and truth.
         results: one for each config, in the given order; the first is what others differ from.
     """
 
@@ -120,7 +120,7 @@ class EvaluationReport:
             "dataset": {
                 "name": self.dataset.name,
                 "kind": self.dataset.kind,
-                "pictures": len(self.dataset.pictures),
+                "images": len(self.dataset.images),
                 "classes": list(self.dataset.classes),
                 "notices": [n.to_json() for n in self.dataset.notices],
             },
@@ -128,10 +128,10 @@ class EvaluationReport:
         }
 
     def write_html(self, path: str | PathLike[str]) -> Path:
-        """Write the report as one HTML file with its pictures inside.
+        """Write the report as one HTML file with its images inside.
 
         Raises:
-            MediaError: the file cannot be written; a picture cannot be read any more.
+            MediaError: the file cannot be written; an image cannot be read any more.
         """
         from headrace._core.pages import write_page
         from headrace.diagnose.evaluate.page import evaluation_page
@@ -140,7 +140,7 @@ class EvaluationReport:
 
     def __repr__(self) -> str:
         first = [f"{r.name} {_first(r)}" for r in self.results]
-        return f"EvaluationReport({len(self.dataset.pictures)} pictures; {', '.join(first)})"
+        return f"EvaluationReport({len(self.dataset.images)} images; {', '.join(first)})"
 
     def _repr_html_(self) -> str:
         """The figures side by side, for notebooks."""
@@ -156,8 +156,8 @@ class EvaluationReport:
         """
         columns = [r.scores.headline for r in self.results]
         made = [[name, *compared([c.get(name) for c in columns])] for name in self.figures]
-        made.append(["pictures", *(f"{r.pictures:,}" for r in self.results)])
-        return [*made, ["pictures/s", *(f"{r.fps:.1f}" for r in self.results)]]
+        made.append(["images", *(f"{r.images:,}" for r in self.results)])
+        return [*made, ["images/s", *(f"{r.fps:.1f}" for r in self.results)]]
 
 
 def _first(result: ConfigScores) -> str:

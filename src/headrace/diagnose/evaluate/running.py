@@ -34,7 +34,7 @@ AVERAGING = (ClusterMode.GROUP_RECTANGLES, ClusterMode.DBSCAN, ClusterMode.HYBRI
 
 @dataclass(frozen=True, slots=True)
 class EvaluationOptions:
-    """How models are run; `on_frame` is called after each picture."""
+    """How models are run; `on_frame` is called after each image."""
 
     run: RunOptions
     on_frame: Callable[[], None] = lambda: None
@@ -45,10 +45,10 @@ class EvaluationRun:
     """Outcome of a run.
 
     Attributes:
-        frames: pictures that went through the model.
-        fps: pictures a second, decoding included.
+        frames: images that went through the model.
+        fps: frames a second, decoding included.
         profile: whose rules applied.
-        notices: of the pipeline, and about pictures that were left out.
+        notices: of the pipeline, and about images that were left out.
     """
 
     frames: int = 0
@@ -63,35 +63,35 @@ def run_over(
     add: Callable[[int, Frame, FrameMeta], None],
     options: EvaluationOptions,
 ) -> EvaluationRun:
-    """Run a model over the pictures of a data set.
+    """Run a model over the images of a data set.
 
-    A picture of another size than that of its truth is left out, with a warning.
+    An image of another size than that of its truth is left out, with a warning.
 
     Args:
-        cfg: with an interval of 0; see `whole_pictures`.
-        dataset: pictures of an image that cannot be read are left out, with a warning.
-        add: called with the place of each picture, its frame, and the results.
+        cfg: with an interval of 0; see `whole_images`.
+        dataset: images of an image that cannot be read are left out, with a warning.
+        add: called with the place of each image, its frame, and the results.
         options: how to run.
 
     Raises:
-        HeadraceError: the model cannot be run; not one picture can be used.
+        HeadraceError: the model cannot be run; not one image can be used.
     """
-    places = {str(p.path): i for i, p in enumerate(dataset.pictures)}
+    places = {str(p.path): i for i, p in enumerate(dataset.images)}
     odd: list[str] = []
     done = EvaluationRun()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadraceWarning)  # they are notices of the run
-        limit = len(dataset.pictures) if dataset.video else None
+        limit = len(dataset.images) if dataset.video else None
         run = replace(options.run, limit=limit).arguments(open_pipeline)
         pipeline = open_pipeline(cfg, sources=_source(dataset), **run)
         with pipeline:
             for frame, meta in pipeline:
                 place = meta.frame if dataset.video else places[frame.source]
-                picture = dataset.pictures[place]
-                if picture.size not in (None, (frame.width, frame.height)):
-                    assert picture.size is not None
-                    wide, high = picture.size
-                    odd.append(f"{picture.name} ({frame.width}x{frame.height}, not {wide}x{high})")
+                image = dataset.images[place]
+                if image.size not in (None, (frame.width, frame.height)):
+                    assert image.size is not None
+                    wide, high = image.size
+                    odd.append(f"{image.name} ({frame.width}x{frame.height}, not {wide}x{high})")
                 else:
                     add(place, frame, meta)
                     done.frames += 1
@@ -100,41 +100,41 @@ def run_over(
         done.notices = pipeline.notices
     done.fps, done.profile = report.fps, report.profile
     if not done.frames:
-        text = f"no picture can be used, as {odd[0]}" if odd else "there is no picture"
-        raise MediaError(text, where=dataset.name, expected="pictures as the truth describes them")
+        text = f"no image can be used, as {odd[0]}" if odd else "there is no image"
+        raise MediaError(text, where=dataset.name, expected="images as the truth describes them")
     if odd:
-        text = "pictures are not of the size in the truth and left out"
+        text = "images are not of the size in the truth and left out"
         done.notices.append(left_out(odd, text, dataset.name))
-    missing = len(dataset.pictures) - done.frames - len(odd)
+    missing = len(dataset.images) - done.frames - len(odd)
     if dataset.video and missing > 0:
-        text = f"the video ends {missing} pictures before the truth does"
+        text = f"the video ends {missing} images before the truth does"
         done.notices.append(Finding("video-shorter", "warning", text, dataset.video))
     return done
 
 
 def _source(dataset: Dataset) -> Source:
     if dataset.video is None:
-        paths = [p.path for p in dataset.pictures if p.path is not None]
+        paths = [p.path for p in dataset.images if p.path is not None]
         return ImageSource(paths, dataset.name)
     video = open_source(dataset.video, live=False)
     return video if dataset.step == 1 else SteppedSource(video, step=dataset.step)
 
 
-def whole_pictures(cfg: ModelConfig) -> tuple[ModelConfig, list[Finding]]:
-    """The config for whole pictures, all of them: a primary model without `interval`.
+def whole_images(cfg: ModelConfig) -> tuple[ModelConfig, list[Finding]]:
+    """The config for whole images, all of them: a primary model without `interval`.
 
     Raises:
         ConfigError: its tensors are prepared by the caller.
     """
     if cfg.input_tensor_from_meta:
         raise ConfigError(
-            "input-tensor-from-meta=1: pictures are not what this model takes",
+            "input-tensor-from-meta=1: images are not what this model takes",
             where=cfg.origin("input_tensor_from_meta").where or str(cfg.path),
-            expected="a model that prepares its pictures",
+            expected="a model that prepares its images",
         )
     if cfg.process_mode is not ProcessMode.SECONDARY:
         return cfg.with_overrides(interval=0), []
-    text = "process-mode=2: each picture is taken as an object, whole"
+    text = "process-mode=2: each image is taken as an object, whole"
     cfg = cfg.with_overrides(
         interval=0, process_mode=ProcessMode.PRIMARY, classifier_async_mode=False
     )

@@ -1,4 +1,4 @@
-"""Scores of a segmentation: intersection over union of classes, pixels, and worst pictures."""
+"""Scores of a segmentation: intersection over union of classes, pixels, and worst images."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ClassPixels:
     Attributes:
         name: of the data set.
         pixels: true ones.
-        iou: intersection over union over all pictures.
+        iou: intersection over union over all images.
         accuracy: share of the true pixels that were found.
     """
 
@@ -46,10 +46,10 @@ class ClassPixels:
 
 @dataclass(frozen=True, slots=True)
 class WorstMap:
-    """A picture with many wrong pixels.
+    """An image with many wrong pixels.
 
     Attributes:
-        place: of the picture in the data set.
+        place: of the image in the data set.
         right: share of its pixels that is right.
         found: (h, w) uint8, class of the data set of every pixel; 255 for none.
     """
@@ -66,7 +66,7 @@ class SegmentationScores:
     Attributes:
         classes: those that both model and data set have.
         confusion: of pixels.
-        worst: the pictures with the smallest share of right pixels, at most 12.
+        worst: the images with the smallest share of right pixels, at most 12.
     """
 
     classes: tuple[ClassPixels, ...]
@@ -106,7 +106,7 @@ class SegmentationScores:
 
 
 class _MapCollector:
-    """Counts pixels; keeps the maps of the worst pictures alone."""
+    """Counts pixels; keeps the maps of the worst images alone."""
 
     def __init__(self, dataset: Dataset, count: int, classes: ClassMap) -> None:
         self.counts: Ints = np.zeros((count + 1, count + 1), np.int64)
@@ -114,12 +114,12 @@ class _MapCollector:
         self._dataset, self._count, self._classes = dataset, count, classes
 
     def __call__(self, place: int, frame: Frame, meta: FrameMeta) -> None:
-        path = self._dataset.pictures[place].truth
+        path = self._dataset.images[place].truth
         assert isinstance(path, Path)
         true = read_mask(path, self._count)
         if not meta.segmentations:
             raise MediaError("the model gave no class map", where=frame.source)
-        found = self._classes.classes_of(in_picture(meta.segmentations[0], meta.width, meta.height))
+        found = self._classes.classes_of(in_image(meta.segmentations[0], meta.width, meta.height))
         counted = (true != IGNORED) & np.isin(true, self._classes.known)
         size = self._count + 1
         pairs = true[counted].astype(np.int64) * size + found[counted] % size
@@ -132,12 +132,12 @@ class _MapCollector:
             del self.worst[WORST:]
 
 
-def in_picture(found: SegmentationMeta, width: int, height: int) -> Ints:
-    """(height, width) class of every pixel of the picture, that of the nearest of the map.
+def in_image(found: SegmentationMeta, width: int, height: int) -> Ints:
+    """(height, width) class of every pixel of the image, that of the nearest of the map.
 
     Args:
-        found: the part `region` of its map shows the picture.
-        width, height: of the picture.
+        found: the part `region` of its map shows the image.
+        width, height: of the image.
     """
     left, top, wide, high = found.region or (0, 0, found.width, found.height)
     rows = top + (np.arange(height) * 2 + 1) * high // (2 * height)
@@ -153,10 +153,10 @@ def evaluate_segmentation(
     names: Sequence[str],
     options: EvaluationOptions,
 ) -> tuple[SegmentationScores, EvaluationRun]:
-    """Run a segmentation model on whole pictures, and score it, with the config's threshold.
+    """Run a segmentation model on whole images, and score it, with the config's threshold.
 
     Args:
-        cfg: for whole pictures.
+        cfg: for whole images.
         dataset: with masks.
         classes: of the model, as the data set numbers them.
         names: of the data set's classes.

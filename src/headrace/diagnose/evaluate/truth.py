@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 def read_truth(
     path: Path, sources: Sequence[str], cfg: ModelConfig, limit: int
 ) -> tuple[list[Selected], list[Truth], list[Finding]]:
-    """Pictures that a COCO JSON describes, with their boxes, a truth for each picture in order.
+    """Images that a COCO JSON describes, with their boxes, a truth for each image in order.
 
-    Pictures and classes are found as `headrace.evaluate` does; class ids are the model's. Objects
+    Images and classes are found as `headrace.evaluate` does; class ids are the model's. Objects
     of classes that the model lacks are left out, with a warning.
 
     Args:
         path: the JSON.
-        sources: folders where pictures may be, besides the JSON's own; or a video.
+        sources: folders where images may be, besides the JSON's own; or a video.
         cfg: its labels are the classes.
-        limit: the most pictures, spread evenly.
+        limit: the most images, spread evenly.
 
     Raises:
-        MediaError: the file is not such a JSON, or none of its pictures is there.
+        MediaError: the file is not such a JSON, or none of its images is there.
         ConfigError: no label is one of its classes.
     """
     dataset = load_coco(path, list(map(Path, sources))).limited(limit)
@@ -53,14 +53,14 @@ def read_truth(
         if classes.table[number] >= 0:
             of_model[classes.table[number]] = number
     truths = []
-    for picture in dataset.pictures:
-        assert isinstance(picture.truth, Truth)
-        ids = of_model[picture.truth.class_ids]
-        truths.append(replace(picture.truth, class_ids=ids).select(ids >= 0))
+    for image in dataset.images:
+        assert isinstance(image.truth, Truth)
+        ids = of_model[image.truth.class_ids]
+        truths.append(replace(image.truth, class_ids=ids).select(ids >= 0))
     if dataset.video is not None:
         chosen = [Selected(dataset.video, len(truths), float(dataset.step))]
     else:
-        chosen = [Selected(str(p.path), 1, 1.0) for p in dataset.pictures]
+        chosen = [Selected(str(p.path), 1, 1.0) for p in dataset.images]
     return chosen, truths, [*dataset.notices, *classes.notices]
 
 

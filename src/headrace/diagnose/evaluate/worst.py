@@ -1,4 +1,4 @@
-"""The worst pictures of an evaluation, as pictures for a page."""
+"""The worst images of an evaluation, as images for a page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import MediaError
-from headrace._core.pages import picture_uri
+from headrace._core.pages import image_uri
 from headrace.diagnose.evaluate.classification import ClassificationScores, WrongAnswer
 from headrace.diagnose.evaluate.datasets.folders import IGNORED, read_mask
 from headrace.diagnose.evaluate.detection import DetectionScores, WorstBoxes
@@ -29,7 +29,7 @@ _OPACITY = 0.55
 
 @dataclass(frozen=True, slots=True)
 class DrawnBox:
-    """A box of a picture, in its pixels.
+    """A box of an image, in its pixels.
 
     Attributes:
         kind: `right`, `false`, `true` (found), `missed` or `optional` (need not be found).
@@ -48,14 +48,14 @@ class DrawnBox:
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnPicture:
-    """A picture for the page.
+class DrawnImage:
+    """An image for the page.
 
     Attributes:
-        name: of the picture.
+        name: of the image.
         caption: its faults.
         width, height: of the original in pixels; the space of `boxes`.
-        uris: one or two pictures, side by side.
+        uris: one or two images, side by side.
         boxes: over the first.
     """
 
@@ -67,8 +67,8 @@ class DrawnPicture:
     boxes: tuple[DrawnBox, ...] = ()
 
 
-class WorstPictures:
-    """Reads and draws the worst pictures of a report; a video is decoded once."""
+class WorstImages:
+    """Reads and draws the worst images of a report; a video is decoded once."""
 
     def __init__(self, report: EvaluationReport) -> None:
         self._dataset = report.dataset
@@ -82,11 +82,11 @@ class WorstPictures:
                     if number >= max(wanted, default=-1):
                         break
 
-    def of(self, result: ConfigScores) -> list[DrawnPicture]:
-        """The worst pictures of a config, worst first.
+    def of(self, result: ConfigScores) -> list[DrawnImage]:
+        """The worst images of a config, worst first.
 
         Raises:
-            MediaError: a picture cannot be read any more.
+            MediaError: an image cannot be read any more.
         """
         scores = result.scores
         if isinstance(scores, DetectionScores):
@@ -100,15 +100,15 @@ class WorstPictures:
     def _pixels(self, place: int) -> Rgb:
         if place in self._frames:
             return self._frames[place]
-        path = self._dataset.pictures[place].path
+        path = self._dataset.images[place].path
         if path is None:
             raise MediaError("the video is shorter than before", where=str(self._dataset.video))
         return read_image(path)
 
     def _name(self, place: int) -> str:
-        return Path(self._dataset.pictures[place].name).name
+        return Path(self._dataset.images[place].name).name
 
-    def _boxes(self, worst: WorstBoxes, names: tuple[str, ...]) -> DrawnPicture:
+    def _boxes(self, worst: WorstBoxes, names: tuple[str, ...]) -> DrawnImage:
         pixels = self._pixels(worst.place)
         truth, found = worst.truth, worst.found
         drawn = [
@@ -128,27 +128,27 @@ class WorstPictures:
             for i in range(len(found.boxes))
         ]
         caption = f"{worst.missed.sum()} lost, {worst.false.sum()} false"
-        return self._picture(worst.place, caption, pixels, [pixels], tuple(drawn))
+        return self._image(worst.place, caption, pixels, [pixels], tuple(drawn))
 
-    def _answer(self, worst: WrongAnswer) -> DrawnPicture:
+    def _answer(self, worst: WrongAnswer) -> DrawnImage:
         pixels = self._pixels(worst.place)
         found = f"{worst.found} ({worst.confidence:.2f})" if worst.found else "no answer"
-        return self._picture(worst.place, f"{worst.true}, taken for {found}", pixels, [pixels])
+        return self._image(worst.place, f"{worst.true}, taken for {found}", pixels, [pixels])
 
-    def _map(self, worst: WorstMap, classes: int) -> DrawnPicture:
+    def _map(self, worst: WorstMap, classes: int) -> DrawnImage:
         pixels = self._pixels(worst.place)
-        mask = self._dataset.pictures[worst.place].truth
+        mask = self._dataset.images[worst.place].truth
         assert isinstance(mask, Path)
         maps = (read_mask(mask, classes), worst.found)
         caption = f"{100 * worst.right:.1f} % of the pixels are right; the truth comes first"
-        return self._picture(worst.place, caption, pixels, [_coloured(pixels, m) for m in maps])
+        return self._image(worst.place, caption, pixels, [_coloured(pixels, m) for m in maps])
 
-    def _picture(
+    def _image(
         self, place: int, caption: str, pixels: Rgb, shown: list[Rgb], boxes: Any = ()
-    ) -> DrawnPicture:
+    ) -> DrawnImage:
         height, width = pixels.shape[:2]
-        uris = tuple(picture_uri(p, max_width=_WIDTH) for p in shown)
-        return DrawnPicture(self._name(place), caption, width, height, uris, boxes)
+        uris = tuple(image_uri(p, max_width=_WIDTH) for p in shown)
+        return DrawnImage(self._name(place), caption, width, height, uris, boxes)
 
 
 def _rect(box: npt.NDArray[np.float64]) -> tuple[float, ...]:
@@ -156,7 +156,7 @@ def _rect(box: npt.NDArray[np.float64]) -> tuple[float, ...]:
 
 
 def _coloured(pixels: Rgb, classes: npt.NDArray[np.uint8]) -> Rgb:
-    """The picture under the colours of its classes; without one where nothing counts."""
+    """The image under the colours of its classes; without one where nothing counts."""
     table = np.array([class_color(i) for i in range(IGNORED)] + [(0, 0, 0)], np.float32)
     opacity = np.where(classes == IGNORED, 0, _OPACITY).astype(np.float32)[:, :, None]
     mixed = pixels * (1 - opacity) + table[classes] * opacity

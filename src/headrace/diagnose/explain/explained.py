@@ -64,7 +64,7 @@ class Explanation:
         return json.dumps(self.to_dict(), indent=2)
 
     def to_html(self) -> str:
-        """The explanation as a page with pictures, which needs nothing from outside."""
+        """The explanation as a page with images, which needs nothing from outside."""
         return explanation_page(self.data, self.traces, self.models)
 
     def write_html(self, path: str | PathLike[str]) -> Path:
@@ -108,7 +108,7 @@ def explain(
     Args:
         config: a config, a bare model or a pipeline file; several models, primary ones first, in a
             list.
-        source: a picture, video or folder as `open_source` takes it, an opened source, or an array
+        source: an image, video or folder as `open_source` takes it, an opened source, or an array
             (h, w, 3) uint8 BGR. A pipeline file has sources of its own; the first is taken.
         frame: number of the frame in the source, from 0.
         at: x, y of a point in frame pixels that is asked about.
@@ -177,28 +177,28 @@ def explain_frame(
     if not floor > 0:
         raise ConfigError(f"floor={floor}", expected="a score above 0")
     before: deque[Frame] = deque(maxlen=_MORE)
-    picture = None
-    for count, picture in enumerate(source):
+    image = None
+    for count, image in enumerate(source):
         if count == number:
             break
-        before.append(picture)
-        picture = None
-    if picture is None:
+        before.append(image)
+        image = None
+    if image is None:
         raise MediaError(
             f"there is no frame {number}", where=source.name,
             expected=f"a frame from 0 to {count}" if before else "a source with frames",
         )  # fmt: skip
-    if at is not None and not _inside(at, picture):
+    if at is not None and not _inside(at, image):
         raise ConfigError(
             f"{at[0]:g},{at[1]:g} lies outside of the frame",
             where=source.name,
-            expected=f"pixels of {picture.width}x{picture.height}",
+            expected=f"pixels of {image.width}x{image.height}",
         )
-    meta = frame_meta(picture)
+    meta = frame_meta(image)
     traces, explained = [], []
     for model in models:
         model.restart()  # what it counted before is of other frames
-        trace = trace_frame(model, picture, meta, floor=floor)
+        trace = trace_frame(model, image, meta, floor=floor)
         traces.append(trace)
         explained.append(explain_model(model, trace, model.losses, floor=floor, at=at))
     for other in chain(before, islice(source, _MORE - len(before))):
@@ -213,7 +213,7 @@ def explain_frame(
     said = [*notices, *(n for model in models for n in model.notices if not is_finding(n))]
     said = list(dict.fromkeys(said))
     rows = tuple(notice.to_json() for notice in said)
-    data = FrameExplanation(source.name, number, picture.width, picture.height, at, found, rows)
+    data = FrameExplanation(source.name, number, image.width, image.height, at, found, rows)
     return Explanation(data, tuple(traces), tuple(models), tuple(said))
 
 

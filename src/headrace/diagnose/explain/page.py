@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headrace._core import pages
-from headrace.diagnose.explain.pictures import (
-    class_picture,
-    heat_picture,
-    input_picture,
+from headrace.diagnose.explain.images import (
+    class_image,
+    heat_image,
+    input_image,
     map_color,
 )
 from headrace.diagnose.explain.records import (
@@ -61,7 +61,7 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class ShownItem:
-    """Pictures of one item of a model; addresses are empty where there is no picture."""
+    """Images of one item of a model; addresses are empty where there is no image."""
 
     name: str
     seen: str
@@ -79,7 +79,7 @@ class ShownModel:
         outlines: its boxes in the frame.
         steps: name and number of boxes of each step, and its share of the candidates.
         classes: the same by class.
-        items: pictures of items; `more` of them are not shown.
+        items: images of items; `more` of them are not shown.
         channels: order of the network's channels in words.
     """
 
@@ -99,14 +99,14 @@ def explanation_page(
 
     Args:
         data: the decisions.
-        traces: the same with tensors and pictures, one for each model.
+        traces: the same with tensors and images, one for each model.
         models: the models.
     """
     shown = [
         _model(one, trace, model)
         for one, trace, model in zip(data.models, traces, models, strict=True)
     ]
-    frame = pages.picture_uri(traces[0].frame.to_rgb(), max_width=_WIDTH) if traces else ""
+    frame = pages.image_uri(traces[0].frame.to_rgb(), max_width=_WIDTH) if traces else ""
     return pages.render_page(
         "explain.html",
         title=f"Frame {data.frame} of {data.source}",
@@ -171,12 +171,12 @@ def _item(data: ModelExplanation, number: int, item: ItemTrace, model: Inference
     seen = heat = classes = ""
     pre = model.model.preprocessor
     if pre is not None and item.transform is not None:
-        picture = input_picture(item.tensor, pre)
-        seen = pages.picture_uri(picture, max_width=640)
+        image = input_image(item.tensor, pre)
+        seen = pages.image_uri(image, max_width=640)
         if item.candidates is not None and len(item.candidates):
-            heat = pages.picture_uri(heat_picture(picture, item.candidates), max_width=640)
+            heat = pages.image_uri(heat_image(image, item.candidates), max_width=640)
     if item.segmentation is not None:
-        classes = pages.picture_uri(class_picture(item.segmentation), max_width=640, quality=100)
+        classes = pages.image_uri(class_image(item.segmentation), max_width=640, quality=100)
     result = next((one.text for one in data.results if one.object == item.object), "")
     if item.error is not None:
         result = str(item.error)

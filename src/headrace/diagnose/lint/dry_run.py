@@ -18,9 +18,9 @@ from headrace.infer.class_checks import outputs_notices, refuse_classes
 from headrace.infer.loaded_model import require_runnable
 from headrace.infer.model.engine_search import saved_engine, serving_plan
 from headrace.infer.model.guarded_engines import NoPreviewError, preview_network, preview_plugins
+from headrace.infer.model.image_input import axis_order, network_dims
 from headrace.infer.model.inspect_engine import EngineFunction, engine_function
 from headrace.infer.model.network_source import network_source
-from headrace.infer.model.picture_input import axis_order, network_dims
 from headrace.infer.model.source import FunctionSource, ModelSource, model_source
 from headrace.infer.parser_choice import (
     Choice,
@@ -51,8 +51,8 @@ class DryRun:
         maker: the function of the custom library that makes it, if one does.
         not_made: why that function gave no network here; a problem, too, unless a run may do
             better or needs none because a saved engine serves it.
-        outputs: of that model, at the size of the config's pictures.
-        picture: that size, where it is known.
+        outputs: of that model, at the size of the config's images.
+        image: that size, where it is known.
         labels: of the config's label file, none if it cannot be read.
         choice: the parser that decodes, if one was found.
         notices: the config's and those of the choices that a run would make.
@@ -62,7 +62,7 @@ class DryRun:
     network: Network | None = None
     plan: Plan | None = None
     outputs: list[TensorSpec] = field(default_factory=list)
-    picture: NetworkInfo | None = None
+    image: NetworkInfo | None = None
     labels: Labels = field(default_factory=Labels)
     choice: Choice | None = None
     maker: EngineFunction | None = None
@@ -147,7 +147,7 @@ def dry_run(cfg: ModelConfig) -> DryRun:
     if done.inputs and not cfg.input_tensor_from_meta:
         with collected():
             channels, height, width = network_dims(done.inputs[0], cfg)
-            done.picture = NetworkInfo(width, height, channels)
+            done.image = NetworkInfo(width, height, channels)
     if done.network is not None:
         done.outputs = _settled_outputs(done.network, cfg)
     with collected():
@@ -157,14 +157,14 @@ def dry_run(cfg: ModelConfig) -> DryRun:
             if choice.library is not None:
                 done.notices += choice.library.decisions
             if choice.parser is parse_coverage_bbox and done.outputs:
-                require_grid_outputs(cfg, done.outputs, done.picture)
-            done.notices += outputs_notices(cfg, choice, done.outputs, done.picture, done.labels)
+                require_grid_outputs(cfg, done.outputs, done.image)
+            done.notices += outputs_notices(cfg, choice, done.outputs, done.image, done.labels)
             refuse_classes(choice, done.notices)
     return done
 
 
 def _settled_outputs(network: Network, cfg: ModelConfig) -> list[TensorSpec]:
-    """The outputs, with the lengths that the size of the config's pictures gives free axes.
+    """The outputs, with the lengths that the size of the config's images gives free axes.
 
     They stay as they are where that size is not known, or the model is over 2 GiB.
     """
@@ -174,11 +174,11 @@ def _settled_outputs(network: Network, cfg: ModelConfig) -> list[TensorSpec]:
         return outputs
     first = network.inputs[0]
     try:
-        picture = resolve_shape(first, cfg.infer_dims, axis_order(cfg), where=str(cfg.path))
+        image = resolve_shape(first, cfg.infer_dims, axis_order(cfg), where=str(cfg.path))
     except EngineError:
         return outputs  # told already
     shapes = {spec.name: tuple(max(d, 1) for d in spec.dims) for spec in network.inputs}
-    shapes[first.name] = tuple(d or 1 for d in picture)
+    shapes[first.name] = tuple(d or 1 for d in image)
     found = ModelShapes(network.to_proto().SerializeToString()).outputs(shapes)
     return [replace(spec, shape=_known(spec.shape, found.get(spec.name))) for spec in outputs]
 

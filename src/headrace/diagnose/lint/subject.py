@@ -57,13 +57,11 @@ class CheckedConfig:
     @cached_property
     def preprocessor(self) -> Preprocessor | None:
         """The scaler, if there is one and its settings are sound; `problems` gets its refusal."""
-        picture = self.dry.picture
-        if picture is None or self.cfg.input_tensor_from_meta:
+        image = self.dry.image
+        if image is None or self.cfg.input_tensor_from_meta:
             return None
         try:
-            return Preprocessor.from_config(
-                self.cfg, picture.width, picture.height, picture.channels
-            )
+            return Preprocessor.from_config(self.cfg, image.width, image.height, image.channels)
         except HeadraceError as error:
             self.problems.append(error)
             return None

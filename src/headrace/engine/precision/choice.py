@@ -28,7 +28,7 @@ Factor = Annotated[float, Meta(ge=1e-9, le=1e9)]
 
 
 class Agreement(JsonRecord, frozen=True, kw_only=True):
-    """Boxes of FP32 and INT8 on the same pictures; equal: same class, IoU of at least 0.5.
+    """Boxes of FP32 and INT8 on the same images; equal: same class, IoU of at least 0.5.
 
     Attributes:
         thresholds: at how many around the config's the boxes are counted, all of them together.
@@ -122,7 +122,7 @@ class Int8Choice(JsonRecord, frozen=True, kw_only=True):
             text += f", {len(self.keep)} layers in FP32"
         if self.agreement.share >= ENOUGH:
             return Finding("int8-agreement", "info", text, where)
-        text += f": less than {100 * ENOUGH:.0f} %; more or other pictures for headrace calibrate, "
+        text += f": less than {100 * ENOUGH:.0f} %; more or other images for headrace calibrate, "
         text += "or network-mode=0"
         return Finding("int8-far-from-fp32", "warning", text, where)
 

@@ -1,7 +1,7 @@
-"""Histograms of a network's activations, collected over pictures.
+"""Histograms of a network's activations, collected over images.
 
 ONNX Runtime's own calibrator cannot continue a saved state, and its result depends on the order of
-the pictures.
+the images.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ActivationRunner:
         if len(network.inputs) > 1:
             extra = ", ".join(spec.name for spec in network.inputs[1:])
             raise EngineError(
-                f"the model has inputs beside the picture ({extra})",
+                f"the model has inputs beside the image ({extra})",
                 where=where,
                 expected="one input: only such models are calibrated",
                 fix="make these inputs constants (initialisers) of the model",
@@ -63,13 +63,13 @@ class ActivationRunner:
         self._runner = backend.open(proto.SerializeToString(), RunnerOptions(threads))
         self._outputs = [spec.name for spec in self._runner.outputs]
 
-    def run(self, pictures: npt.NDArray[np.float32]) -> dict[str, Array]:
+    def run(self, images: npt.NDArray[np.float32]) -> dict[str, Array]:
         """Compute the activations of a batch by name.
 
         Raises:
             EngineError: the runtime failed.
         """
-        feeds = {self.input_name: pictures}
+        feeds = {self.input_name: images}
         made = dict(zip(self._outputs, self._runner.run(feeds), strict=True)) | feeds
         return {name: made[name] for name in self.names}
 
@@ -93,12 +93,12 @@ class Collector:
 
     Attributes:
         histograms: activation -> its values so far.
-        frames: number of pictures so far.
+        frames: number of images so far.
         whole: False while a batch is counted in part, also after an interruption.
     """
 
     def __init__(self, runner: ActivationRunner, fingerprint: str) -> None:
-        """Start without pictures.
+        """Start without images.
 
         `fingerprint` is of everything that decides the histograms: a saved state of another one is
         not continued.
@@ -110,17 +110,17 @@ class Collector:
         text = json.dumps([_STATE_VERSION, BINS, fingerprint, runner.names])
         self._key = sha256_of(text.encode("utf-8", "surrogatepass"))
 
-    def add(self, pictures: npt.NDArray[np.float32], count: int | None = None) -> None:
-        """Count one batch, (n, …); `count` of them are new pictures, all by default.
+    def add(self, images: npt.NDArray[np.float32], count: int | None = None) -> None:
+        """Count one batch, (n, …); `count` of them are new images, all by default.
 
         Raises:
             EngineError: the runtime failed; nothing of the batch is counted then.
         """
-        activations = self.runner.run(pictures)
+        activations = self.runner.run(images)
         self.whole = False
         for name, values in activations.items():
             self.histograms[name].add(values)
-        self.frames += len(pictures) if count is None else count
+        self.frames += len(images) if count is None else count
         self.whole = True
 
     def scales(self, method: Method, percentile: float = 99.99) -> dict[str, float]:

@@ -40,7 +40,7 @@ class Channels:
 
     Attributes:
         low, high: (C,) the lowest and highest value of each channel.
-        parts: values at some places, (C, n) each; all together are a sample of the pictures.
+        parts: values at some places, (C, n) each; all together are a sample of the images.
     """
 
     low: Floats
@@ -73,12 +73,12 @@ def sample_places(
 ) -> npt.NDArray[np.int64]:
     """Choose places of a map (1, channels, height, width), most of them inside objects.
 
-    Objects are few and small in most pictures, and their values reach farthest: a range that
+    Objects are few and small in most images, and their values reach farthest: a range that
     suits the background alone cuts them off.
 
     Args:
         shape: of the map; other shapes than four axes have no insides.
-        rects: (N, 4) left, top, right, bottom of objects, as shares of the picture.
+        rects: (N, 4) left, top, right, bottom of objects, as shares of the image.
         count: the most places.
         rng: decides.
 

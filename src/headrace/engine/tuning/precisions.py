@@ -28,7 +28,7 @@ def tune_precisions(
     rules: PrecisionRules,
     *,
     items: int,
-    picture_range: tuple[float, float],
+    image_range: tuple[float, float],
     options: TuneOptions,
     progress: Progress | None,
     feeds: Mapping[str, Array] | None = None,
@@ -36,7 +36,7 @@ def tune_precisions(
     """Lower a network to every precision that may be used, and find the best way to run any.
 
     `bake` makes the ONNX message of a network; `precision` is the lowest that may be used. Runs
-    have `items` pictures of noise in `picture_range`, unless `feeds` are given.
+    have `items` images of noise in `image_range`, unless `feeds` are given.
 
     Returns:
         The outcome, the graph of its version, and what to tell.
@@ -61,7 +61,7 @@ def tune_precisions(
                 Finding("precision-not-tried", "warning" if wanted == "int8" else "info", text)
             )
     versions = [Version(g.precision, bake(g.network), g.runtimes) for g in graphs]
-    low, high = picture_range
+    low, high = image_range
     tuned = tune(
         versions[0].model if versions[0].precision == "fp32" else bake(network),
         inputs,

@@ -7,7 +7,7 @@ from itertools import pairwise
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import NVMM, InPlace, pad
 from headrace.gstreamer.elements.properties import COMMON, Property
-from headrace.gstreamer.elements.tree import frames_of, picture_of, to_frame_meta
+from headrace.gstreamer.elements.tree import frames_of, image_of, to_frame_meta
 from headrace.gstreamer.pyds.analytics import (
     FRAME_TYPE,
     OBJECT_TYPE,
@@ -69,7 +69,7 @@ class NvDsAnalytics(InPlace):
             return Gst.FlowReturn.OK
         batch = self.batch_of(buffer)
         for frame in frames_of(batch):
-            meta, objects = to_frame_meta(frame, picture_of(batch, frame))
+            meta, objects = to_frame_meta(frame, image_of(batch, frame))
             self._analytics.apply(meta)
             with batch.meta_mutex:
                 self._attach_counts(batch, frame, meta)

@@ -137,7 +137,7 @@ class NvV4l2Decoder(PartsBin):
 
 
 class _Encoder(PartsBin):
-    """Encodes pictures with a stock encoder."""
+    """Encodes images with a stock encoder."""
 
     def build(self, encoder: str, parser: str, kbits: str, **values: object) -> None:
         """Make the chain; `kbits` names the encoder's property of the bit rate."""
@@ -268,7 +268,7 @@ class NvJpegEnc(PartsBin):
     __gsttemplates__ = (
         pad("sink", "sink", "always", NVMM, SYSTEM), pad("src", "src", "always", "image/jpeg")
     )  # fmt: skip
-    PROPERTIES = {"quality": Property("int", 85, "of the pictures", 0, 100)}
+    PROPERTIES = {"quality": Property("int", 85, "of the images", 0, 100)}
 
     def __init__(self) -> None:
         super().__init__()
@@ -291,12 +291,12 @@ DISPLAY = "HEADRACE_GST_DISPLAY"
 
 
 class _Display(PartsBin):
-    """Shows pictures where there is a screen, and counts them where there is none."""
+    """Shows images where there is a screen, and counts them where there is none."""
 
     PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
-        "sync": Property("bool", True, "show each picture at its time"),
+        "sync": Property("bool", True, "show each image at its time"),
         "qos": Property("bool", True, "accepted"),
-        "async": Property("bool", True, "wait for the first picture before PLAYING"),
+        "async": Property("bool", True, "wait for the first image before PLAYING"),
         "max-lateness": Property("int64", -1, "accepted", -1),
         "window-x": Property("uint", 0, "accepted"),
         "window-y": Property("uint", 0, "accepted"),
@@ -340,7 +340,7 @@ class NvEglGlesSink(_Display):
     """The display of machines with a graphics card."""
 
     __gtype_name__ = "GstEglGlesSink"
-    __gstmetadata__ = ("Display", "Sink/Video", "Shows pictures, or counts them", "Headrace")
+    __gstmetadata__ = ("Display", "Sink/Video", "Shows images, or counts them", "Headrace")
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM, SYSTEM),)
 
     def __init__(self) -> None:
@@ -352,7 +352,7 @@ class Nv3dSink(_Display):
     """The display of embedded machines."""
 
     __gtype_name__ = "GstNv3dSink"
-    __gstmetadata__ = ("Display", "Sink/Video", "Shows pictures, or counts them", "Headrace")
+    __gstmetadata__ = ("Display", "Sink/Video", "Shows images, or counts them", "Headrace")
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM, SYSTEM),)
 
     def __init__(self) -> None:
@@ -361,7 +361,7 @@ class Nv3dSink(_Display):
 
 
 class NvOsdBin(PartsBin):
-    """Draws objects and figures, on pictures of any format."""
+    """Draws objects and figures, on images of any format."""
 
     __gtype_name__ = "GstNvOsdBin"
     __gstmetadata__ = ("NvOsd Bin", "Filter/Editor/Video", "Draws objects and figures", "Headrace")

@@ -1,4 +1,4 @@
-"""nvvideoconvert, and the label `memory:NVMM` on plain pictures."""
+"""nvvideoconvert, and the label `memory:NVMM` on plain images."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class NvmmTag(NvElement, BaseTransform):
     """Puts the label on caps, or takes it off; buffers never reach Python."""
 
     __gtype_name__ = "GstHeadraceNvmmTag"
-    __gstmetadata__ = ("NVMM label", "Generic", "Labels pictures as NVMM memory", "Headrace")
+    __gstmetadata__ = ("NVMM label", "Generic", "Labels images as NVMM memory", "Headrace")
     __gsttemplates__ = (
         pad("sink", "sink", "always", NVMM, SYSTEM), pad("src", "src", "always", NVMM, SYSTEM)
     )  # fmt: skip
@@ -138,7 +138,7 @@ class NvVideoConvert(NvElement, BaseTransform):
     """Converts between NVMM and system memory, formats and sizes; a batch gives its first frame."""
 
     __gtype_name__ = "GstNvVideoConvert"
-    __gstmetadata__ = ("Video converter", "Filter/Converter/Video", "Converts pictures", "Headrace")
+    __gstmetadata__ = ("Video converter", "Filter/Converter/Video", "Converts images", "Headrace")
     __gsttemplates__ = (
         pad("sink", "sink", "always", NVMM, SYSTEM), pad("src", "src", "always", NVMM, SYSTEM)
     )  # fmt: skip
@@ -207,7 +207,7 @@ class NvVideoConvert(NvElement, BaseTransform):
         return True
 
     def _shaped(self, surface: Surface) -> Surface:
-        """The picture cut, turned and placed as asked, at the output's size."""
+        """The image cut, turned and placed as asked, at the output's size."""
         if self._areas is None:
             source, target = (
                 read_box(name, self.values[name]) for name in ("src-crop", "dest-crop")
@@ -259,7 +259,7 @@ class NvVidConv(NvVideoConvert):
     """The converter of embedded machines, under its own name."""
 
     __gtype_name__ = "Gstnvvconv"
-    __gstmetadata__ = ("Converter", "Filter/Converter/Video", "Converts pictures", "Headrace")
+    __gstmetadata__ = ("Converter", "Filter/Converter/Video", "Converts images", "Headrace")
     __gsttemplates__ = (
         pad("sink", "sink", "always", NVMM, SYSTEM), pad("src", "src", "always", NVMM, SYSTEM)
     )  # fmt: skip

@@ -181,13 +181,13 @@ def refusal(flow: Gst.FlowReturn, src: Gst.Pad) -> HeadraceError | None:
     name, peer = src.get_parent_element().get_name(), src.get_peer()
     if flow == Gst.FlowReturn.NOT_LINKED:
         return HeadraceError(
-            f"{name} has nothing linked behind it that takes its pictures", where=name,
+            f"{name} has nothing linked behind it that takes its images", where=name,
             fix="link its output to a sink",
         )  # fmt: skip
     if flow == Gst.FlowReturn.NOT_NEGOTIATED and peer is not None:
         caps = src.get_current_caps()
         return HeadraceError(
-            f"the elements behind {name} do not take its pictures",
+            f"the elements behind {name} do not take its images",
             where=f"{name} -> {peer.get_parent_element().get_name()}",
             expected=peer.query_caps(None).to_string(),
             fix=f"{name} gives {'no caps' if caps is None else caps.to_string()}",
@@ -261,7 +261,7 @@ class InPlace(NvElement, BaseTransform):
     def __init__(self) -> None:
         super().__init__()
         self.set_in_place(True)
-        self.set_passthrough(True)  # the pictures are not in the buffer
+        self.set_passthrough(True)  # the images are not in the buffer
         self.setup()
 
     def process(self, buffer: Gst.Buffer) -> Gst.FlowReturn:

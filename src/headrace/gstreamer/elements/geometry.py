@@ -1,4 +1,4 @@
-"""Pictures cut, turned, blurred and put onto others, in the format that they have."""
+"""Images cut, turned, blurred and put onto others, in the format that they have."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headrace.media.pixel_format import PixelFormat, Plane, plane_shapes
 
 Box = tuple[int, int, int, int]  # left, top, width, height
 WHOLE: Box = (0, 0, 0, 0)
-"""No box: the whole picture."""
+"""No box: the whole image."""
 
 _BLACK = (16, 128, 128)
 _BLOCKS, _LEAST_BLOCK = 6, 4  # along the shorter side of a blurred area; pixels
@@ -52,16 +52,16 @@ def _parts(format: PixelFormat, box: Box) -> list[tuple[slice, slice]]:
 
 
 def cropped(frame: Frame, box: Box) -> Frame:
-    """Cut a box out of a picture, without a copy; it begins at even pixels and ends at the edge.
+    """Cut a box out of an image, without a copy; it begins at even pixels and ends at the edge.
 
     Raises:
-        MediaError: the box lies outside the picture.
+        MediaError: the box lies outside the image.
     """
     left, top = box[0] // 2 * 2, box[1] // 2 * 2
     width, height = min(box[2], frame.width - left), min(box[3], frame.height - top)
     if width <= 0 or height <= 0:
         raise MediaError(
-            f"the area {':'.join(map(str, box))} lies outside a picture of"
+            f"the area {':'.join(map(str, box))} lies outside an image of"
             f" {frame.width}x{frame.height}"
         )
     parts = _parts(frame.format, (left, top, width, height))
@@ -70,7 +70,7 @@ def cropped(frame: Frame, box: Box) -> Frame:
 
 
 def turned(frame: Frame, method: int) -> Frame:
-    """Turn or mirror a picture by a value of `flip-method`; 0 leaves it."""
+    """Turn or mirror an image by a value of `flip-method`; 0 leaves it."""
     if method not in _TURNS:
         return frame
     quarters, mirrored = _TURNS[method]
@@ -83,34 +83,34 @@ def turned(frame: Frame, method: int) -> Frame:
 
 
 def black(width: int, height: int) -> tuple[Plane, ...]:
-    """Make the planes of a black I420 picture."""
+    """Make the planes of a black I420 image."""
     shapes = plane_shapes(PixelFormat.I420, width, height)
     pairs = zip(shapes, _BLACK, strict=True)
     return tuple(np.full(shape, value, np.uint8) for shape, value in pairs)
 
 
-def paste(planes: Sequence[Plane], picture: Frame, left: int, top: int) -> None:
-    """Put a picture into the planes of one of I420, at even pixels; its parts outside are cut."""
-    if picture.format is not PixelFormat.I420:
-        picture = planar(picture)
-    for i, (target, plane) in enumerate(zip(planes, picture.planes, strict=True)):
+def paste(planes: Sequence[Plane], image: Frame, left: int, top: int) -> None:
+    """Put an image into the planes of one of I420, at even pixels; its parts outside are cut."""
+    if image.format is not PixelFormat.I420:
+        image = planar(image)
+    for i, (target, plane) in enumerate(zip(planes, image.planes, strict=True)):
         y, x = (top, left) if i == 0 else (top // 2, left // 2)
         part = target[y : y + plane.shape[0], x : x + plane.shape[1]]
         part[:] = plane[: part.shape[0], : part.shape[1]]
 
 
 def placed(frame: Frame, box: Box, width: int, height: int) -> Frame:
-    """Scale a picture into a box of a black one of a size."""
+    """Scale an image into a box of a black one of a size."""
     planes = black(width, height)
     paste(planes, scaled(frame, box[2], box[3]), box[0] // 2 * 2, box[1] // 2 * 2)
     return Frame(planes, PixelFormat.I420, width, height, frame.color)
 
 
 def blurred(frame: Frame, areas: Iterable[tuple[Box, npt.NDArray[np.bool_] | None]]) -> Frame:
-    """Blur areas of a picture beyond recognition.
+    """Blur areas of an image beyond recognition.
 
     Args:
-        frame: the picture.
+        frame: the image.
         areas: boxes within it, each with the part to blur as (height, width) bool, None for all.
     """
     planes = tuple(plane.copy() for plane in frame.planes)

@@ -13,7 +13,7 @@ from headrace.gstreamer.elements.in_flight import InFlight
 from headrace.gstreamer.elements.preprocess import add_region_results, prepared_tensors
 from headrace.gstreamer.elements.properties import INT_MAX, Choices, Property
 from headrace.gstreamer.elements.raw_output import RawOutputCallback, address_of
-from headrace.gstreamer.elements.tree import add_results, frames_of, picture_of, to_frame_meta
+from headrace.gstreamer.elements.tree import add_results, frames_of, image_of, to_frame_meta
 from headrace.infer.batch import Batch
 from headrace.infer.inferencer import Inferencer
 from headrace.infer.update import ModelUpdater
@@ -204,11 +204,11 @@ class NvInfer(InPlace):
         if flow != Gst.FlowReturn.OK:
             return flow
         frames = frames_of(batch)
-        pictures = [picture_of(batch, frame) for frame in frames]
-        pairs = zip(frames, pictures, strict=True)
-        made = [to_frame_meta(frame, picture) for frame, picture in pairs]
+        images = [image_of(batch, frame) for frame in frames]
+        pairs = zip(frames, images, strict=True)
+        made = [to_frame_meta(frame, image) for frame, image in pairs]
         metas = [meta for meta, _ in made]
-        work = Batch(pictures, metas, [self._buffers] * len(frames))
+        work = Batch(images, metas, [self._buffers] * len(frames))
         self._buffers += 1
         regions = []
         if self._inferencer.config.input_tensor_from_meta:

@@ -10,7 +10,7 @@ from pathlib import Path
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import InPlace, guarded, pad
 from headrace.gstreamer.elements.properties import NO_EFFECT, Choices, Property
-from headrace.gstreamer.elements.tree import frames_of, picture_of
+from headrace.gstreamer.elements.tree import frames_of, image_of
 from headrace.gstreamer.pyds.bridge import bridge
 from headrace.gstreamer.pyds.functions import (
     nvds_acquire_user_meta_from_pool,
@@ -108,7 +108,7 @@ class NvMsgConv(InPlace):
                     ]
                     made += record_payloads(records, self._schema, self._config)
                 elif not frame.frame_num % self.values["frame-interval"]:
-                    source = picture_of(batch, frame).source
+                    source = image_of(batch, frame).source
                     made += payloads(frame_event(frame, source), self._schema, self._config)
             for message in made:
                 self._attach(batch, message)

@@ -1,4 +1,4 @@
-"""`avenc_mpeg4` with times: pictures of GStreamer 1.22's own have none, and fit no container."""
+"""`avenc_mpeg4` with times: images of GStreamer 1.22's own have none, and fit no container."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _stock_encoder() -> Gst.Element:
 
 
 class AvEncMpeg4(PartsBin):
-    """GStreamer's MPEG-4 encoder, with the times of the pictures that went in."""
+    """GStreamer's MPEG-4 encoder, with the times of the images that went in."""
 
     __gtype_name__ = "GstHeadraceAvEncMpeg4"
     __gstmetadata__ = ("MPEG-4 encoder", "Codec/Encoder/Video", "Encodes MPEG-4", "Headrace")
@@ -80,7 +80,7 @@ class AvEncMpeg4(PartsBin):
         return Gst.PadProbeReturn.OK
 
     def _went(self, src: Gst.Pad, info: Gst.PadProbeInfo) -> Gst.PadProbeReturn:
-        """Put the time of a picture back: none depends on a later one.
+        """Put the time of an image back: none depends on a later one.
 
         GStreamer's encoders shift their stream, so that no time of decoding is negative.
         """

@@ -1,4 +1,4 @@
-"""nvdsosd: rectangles, masks, texts, lines, arrows and circles on the pictures of a batch."""
+"""nvdsosd: rectangles, masks, texts, lines, arrows and circles on the images of a batch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import NVMM, InPlace, pad
 from headrace.gstreamer.elements.geometry import Box, blurred
 from headrace.gstreamer.elements.properties import COMMON, Choices, Property
-from headrace.gstreamer.elements.tree import frames_of, picture_of
+from headrace.gstreamer.elements.tree import frames_of, image_of
 from headrace.gstreamer.pyds.bridge import bridge
 from headrace.gstreamer.pyds.meta import NvDsFrameMeta, items
 from headrace.gstreamer.pyds.osd import NvOSD_Arrow_Head_Direction as Head
@@ -68,15 +68,15 @@ PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "qos")} | {
 
 
 class NvDsOsd(InPlace):
-    """Draws the metadata of a batch on its pictures."""
+    """Draws the metadata of a batch on its images."""
 
     __gtype_name__ = "GstNvDsOsd"
-    __gstmetadata__ = ("NvDsOsd plugin", "Filter/Video", "Draws metadata on pictures", "Headrace")
+    __gstmetadata__ = ("NvDsOsd plugin", "Filter/Video", "Draws metadata on images", "Headrace")
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
     PROPERTIES = PROPERTIES
 
     def process(self, buffer: Gst.Buffer) -> Gst.FlowReturn:
-        """Draw the metadata of a batch on its pictures."""
+        """Draw the metadata of a batch on its images."""
         batch = bridge().get(hash(buffer))
         if batch is None:
             return Gst.FlowReturn.OK
@@ -84,15 +84,15 @@ class NvDsOsd(InPlace):
         for frame in frames_of(batch):
             objects = items(frame, "obj_meta_list")
             if objects or items(frame, "display_meta_list") or clock:
-                picture = picture_of(batch, frame)
+                image = image_of(batch, frame)
                 if blurs and objects:
-                    picture = blurred(picture, self._areas(picture, objects))
-                canvas = canvas_for(picture)
+                    image = blurred(image, self._areas(image, objects))
+                canvas = canvas_for(image)
                 draw_frame(canvas, frame, self.values)
                 batch.surfaces[frame.batch_id].draw(canvas.frame())
         return Gst.FlowReturn.OK
 
-    def _areas(self, picture: Frame, objects: Iterable[NvDsObjectMeta]) -> Iterator[Area]:
+    def _areas(self, image: Frame, objects: Iterable[NvDsObjectMeta]) -> Iterator[Area]:
         """The blurred areas: the box or mask of each object that the properties choose."""
         text = self.values["blur-on-gie-class-ids"] or ""
         chosen = [_pair(part) for part in text.split(";") if part.strip()]
@@ -101,7 +101,7 @@ class NvDsOsd(InPlace):
                 continue
             placed = None
             if self.values["blur-bbox"] == _BLUR_MASKS:
-                placed = _placed(obj, picture.width, picture.height)
+                placed = _placed(obj, image.width, image.height)
             if placed is not None:
                 height, width = placed.pixels.shape
                 if width and height:
@@ -111,8 +111,8 @@ class NvDsOsd(InPlace):
             if not all(map(math.isfinite, (rect.left, rect.top, rect.width, rect.height))):
                 continue
             left, top = max(0, int(rect.left)), max(0, int(rect.top))
-            right = min(picture.width, math.ceil(rect.left + rect.width))
-            bottom = min(picture.height, math.ceil(rect.top + rect.height))
+            right = min(image.width, math.ceil(rect.left + rect.width))
+            bottom = min(image.height, math.ceil(rect.top + rect.height))
             if left < right and top < bottom:
                 yield (left, top, right - left, bottom - top), None
 
@@ -132,7 +132,7 @@ def draw_frame(canvas: Canvas, frame: NvDsFrameMeta, options: dict[str, Any]) ->
     """Draw all metadata of a frame, in the original's order.
 
     Args:
-        canvas: over its picture.
+        canvas: over its image.
         frame: metadata.
         options: values of the properties `display-…` and `…clock…`.
     """

@@ -9,7 +9,7 @@ from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import NVMM, InPlace, pad
 from headrace.gstreamer.elements.preprocess import Made, add_region_results, region_to_roi
 from headrace.gstreamer.elements.properties import COMMON, Property
-from headrace.gstreamer.elements.tree import add_results, frames_of, picture_of, to_frame_meta
+from headrace.gstreamer.elements.tree import add_results, frames_of, image_of, to_frame_meta
 from headrace.gstreamer.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, NvDsMetaType, items
 from headrace.infer.raw_outputs import RawOutputParser, outputs_config
 from headrace.meta import TensorOutput
@@ -70,16 +70,16 @@ class NvDsPostProcess(InPlace):
         batch, parser = self.batch_of(buffer), self._parser
         assert parser is not None
         frames = frames_of(batch)
-        pictures = [picture_of(batch, frame) for frame in frames]
-        pairs = zip(frames, pictures, strict=True)
-        made = [to_frame_meta(frame, picture) for frame, picture in pairs]
-        for frame, picture, (meta, objects) in zip(frames, pictures, made, strict=True):
+        images = [image_of(batch, frame) for frame in frames]
+        pairs = zip(frames, images, strict=True)
+        made = [to_frame_meta(frame, image) for frame, image in pairs]
+        for frame, image, (meta, objects) in zip(frames, images, made, strict=True):
             known = len(objects)
             for output in self._outputs(items(frame, "frame_user_meta_list")):
-                parser.parse_frame(picture, meta, output)
+                parser.parse_frame(image, meta, output)
             for index in range(known):
                 for output in self._outputs(items(objects[index], "obj_user_meta_list")):
-                    parser.parse_object(picture, meta, index, output)
+                    parser.parse_object(image, meta, index, output)
         self._parse_regions(parser, batch, frames, made)
         with batch.meta_mutex:
             for frame, (meta, before) in zip(frames, made, strict=True):

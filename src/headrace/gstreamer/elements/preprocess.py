@@ -10,7 +10,7 @@ from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import NVMM, InPlace, pad
 from headrace.gstreamer.elements.outputs import output_meta
 from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Property
-from headrace.gstreamer.elements.tree import classifier_meta, frames_of, picture_of, to_frame_meta
+from headrace.gstreamer.elements.tree import classifier_meta, frames_of, image_of, to_frame_meta
 from headrace.gstreamer.preparation import TensorPreparer, load_preparation
 from headrace.gstreamer.pyds.functions import (
     nvds_acquire_display_meta_from_pool,
@@ -89,20 +89,20 @@ class NvDsPreProcess(InPlace):
             return Gst.FlowReturn.OK
         batch = self.batch_of(buffer)
         frames = frames_of(batch)
-        pictures = [picture_of(batch, frame) for frame in frames]
-        pairs = zip(frames, pictures, strict=True)
-        made = [to_frame_meta(frame, picture) for frame, picture in pairs]
-        tensors = self._preparer(pictures, [meta for meta, _ in made])
+        images = [image_of(batch, frame) for frame in frames]
+        pairs = zip(frames, images, strict=True)
+        made = [to_frame_meta(frame, image) for frame, image in pairs]
+        tensors = self._preparer(images, [meta for meta, _ in made])
         with batch.meta_mutex:
             for tensor in tensors:
                 nvds_add_user_meta_to_batch(batch, _tensor_meta(batch, tensor, frames, made))
-            for frame, picture in zip(frames, pictures, strict=True):
-                self._draw(batch, frame, picture)
+            for frame, image in zip(frames, images, strict=True):
+                self._draw(batch, frame, image)
         return Gst.FlowReturn.OK
 
-    def _draw(self, batch: NvDsBatchMeta, frame: NvDsFrameMeta, picture: Frame) -> None:
+    def _draw(self, batch: NvDsBatchMeta, frame: NvDsFrameMeta, image: Frame) -> None:
         assert self._preparer is not None
-        found = self._preparer.drawn(picture)
+        found = self._preparer.drawn(image)
         if found is None:
             return
         rects, color = found

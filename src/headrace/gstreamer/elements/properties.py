@@ -73,11 +73,11 @@ INTERPOLATION = Choices.of(
     "GstNvInterpolationMethod",
     "Nearest", "Bilinear", "Algo-1", "Algo-2", "Algo-3", "Algo-4", "Default",
 )  # fmt: skip
-SCALING = "accepted; pictures are scaled bilinearly"
+SCALING = "accepted; images are scaled bilinearly"
 COMMON = {
     "gpu-id": Property("uint", 0, "accepted; there is no GPU here"),
     "nvbuf-memory-type": Property(
-        "enum", 0, "accepted; pictures lie in main memory", choices=_MEMORY
+        "enum", 0, "accepted; images lie in main memory", choices=_MEMORY
     ),
     "compute-hw": Property("enum", 0, "accepted", choices=_HARDWARE),
     "interpolation-method": Property("enum", 6, SCALING, choices=INTERPOLATION),

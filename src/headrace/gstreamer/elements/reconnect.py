@@ -1,4 +1,4 @@
-"""Opens a camera's address again when it fails, ends, or gives no more pictures."""
+"""Opens a camera's address again when it fails, ends, or gives no more images."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Patience(NamedTuple):
     """How long a camera may be silent; the interval stays the same, as that of the original does.
 
     Attributes:
-        interval_s: without a picture before the address is opened again; 0: for ever.
-        first_interval_s: the same before the first picture, and only after an error.
+        interval_s: without an image before the address is opened again; 0: for ever.
+        first_interval_s: the same before the first image, and only after an error.
         attempts: that may fail one after the other; negative: any number.
     """
 
@@ -46,8 +46,8 @@ class Reconnector:
         self._thread = Thread(target=self._run, name="nvurisrcbin", daemon=True)
         self._thread.start()
 
-    def picture(self) -> None:
-        """Tell that a picture came."""
+    def image(self) -> None:
+        """Tell that an image came."""
         self._seen, self._failed, self._attempts = True, False, 0
         self._since_s = time.monotonic()
 
@@ -72,7 +72,7 @@ class Reconnector:
             waited_s = time.monotonic() - self._since_s
             if not interval_s or waited_s < interval_s or not (self._seen or self._failed):
                 continue
-            problem = self._problem or f"no picture for {waited_s:.0f} s"
+            problem = self._problem or f"no image for {waited_s:.0f} s"
             self._problem, self._failed = "", False
             self._attempts += 1
             if 0 <= self._patience.attempts < self._attempts:

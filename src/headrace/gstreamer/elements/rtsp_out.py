@@ -1,4 +1,4 @@
-"""nvrtspoutsinkbin: encodes pictures and serves them over RTSP."""
+"""nvrtspoutsinkbin: encodes images and serves them over RTSP."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class NvRtspOutSinkBin(PartsBin):
     """Serves H.264 at `rtsp://address:rtsp-port/rtsp-mount-point`, to any number of clients."""
 
     __gtype_name__ = "GstNvRtspOutSinkBin"
-    __gstmetadata__ = ("NvRtspOut Bin", "Sink/Video", "Serves pictures over RTSP", "Headrace")
+    __gstmetadata__ = ("NvRtspOut Bin", "Sink/Video", "Serves images over RTSP", "Headrace")
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM, SYSTEM),)
     PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
         "rtsp-port": Property("uint", 8554, "of the server"),
@@ -29,7 +29,7 @@ class NvRtspOutSinkBin(PartsBin):
         "bitrate": Property("uint", 4_000_000, "bits per second"),
         "iframeinterval": Property("uint", 30, "frames from one key frame to the next"),
         "enc-type": Property("int", 0, "accepted; the processor encodes"),
-        "sync": Property("bool", True, "send each picture at its time"),
+        "sync": Property("bool", True, "send each image at its time"),
     }
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class NvRtspOutSinkBin(PartsBin):
             self._sink.set_property(name, self.values[name])
 
     def do_change_state(self, change: Gst.StateChange) -> Gst.StateChangeReturn:
-        """Start the server before the first picture, and stop it after the last."""
+        """Start the server before the first image, and stop it after the last."""
         if change == Gst.StateChange.NULL_TO_READY:
             try:
                 self._serve()

@@ -1,4 +1,4 @@
-"""nvsegvisual: class maps as pictures."""
+"""nvsegvisual: class maps as images."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headrace.gstreamer.elements.element import NVMM, pad
 from headrace.gstreamer.elements.properties import COMMON, Property
 from headrace.gstreamer.elements.remake import Remaking
 from headrace.gstreamer.elements.surface import Surface, scaled
-from headrace.gstreamer.elements.tree import frames_of, picture_of, with_surfaces
+from headrace.gstreamer.elements.tree import frames_of, image_of, with_surfaces
 from headrace.gstreamer.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, NvDsMetaType, items
 from headrace.media.draw.canvas import canvas_for
 from headrace.media.draw.overlays import Overlay, class_map_overlay
@@ -20,8 +20,8 @@ from headrace.media.pixel_format import PixelFormat
 PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "qos")} | {
     "unique-id": Property("uint", 0, "accepted"),
     "batch-size": Property("uint", 1, "accepted", 1),
-    "width": Property("uint", 1280, "of the pictures made"),
-    "height": Property("uint", 720, "of the pictures made"),
+    "width": Property("uint", 1280, "of the images made"),
+    "height": Property("uint", 720, "of the images made"),
     "original-background": Property("bool", False, "draw over the frame; else over black"),
     "class-id": Property("uint", 0, "with original-background: the class that is see-through"),
     "operate-on-seg-meta-id": Property("int", -1, "class maps of this model; -1: of all", -1),
@@ -39,7 +39,7 @@ class NvSegVisual(Remaking):
     PROPERTIES = PROPERTIES
 
     def remade(self, batch: NvDsBatchMeta) -> NvDsBatchMeta:
-        """Return the batch with the pictures of its class maps; the first keeps its own."""
+        """Return the batch with the images of its class maps; the first keeps its own."""
         made = with_surfaces(batch, list(batch.surfaces))
         for frame in frames_of(batch):
             made.surfaces[frame.batch_id] = Surface(self._drawn(batch, frame))
@@ -50,11 +50,11 @@ class NvSegVisual(Remaking):
         whole = (0.0, 0.0, float(width), float(height))
         over = self.values["original-background"]
         if over:
-            picture = scaled(picture_of(batch, frame), width, height)
+            image = scaled(image_of(batch, frame), width, height)
         else:
             black = np.zeros((height, width, 3), np.uint8)
-            picture = Frame.from_array(black, PixelFormat.RGB)
-        canvas = canvas_for(picture)
+            image = Frame.from_array(black, PixelFormat.RGB)
+        canvas = canvas_for(image)
         opacity = self.values["alpha"] if over else 1.0
         for user in items(frame, "frame_user_meta_list"):
             if user.base_meta.meta_type == NvDsMetaType.NVDSINFER_SEGMENTATION_META:

@@ -58,10 +58,10 @@ URI_PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
     ),
     "udp-buffer-size": Property("uint", 524288, "of RTSP, in bytes"),
     "rtsp-reconnect-interval": Property(
-        "uint", 0, "seconds without a picture of RTSP before it is opened again; 0: never"
+        "uint", 0, "seconds without an image of RTSP before it is opened again; 0: never"
     ),
     "init-rtsp-reconnect-interval": Property(
-        "uint", 0, "the same after an error before the first picture"
+        "uint", 0, "the same after an error before the first image"
     ),
     "rtsp-reconnect-attempts": Property(
         "int", -1, "attempts that may fail one after the other; -1: any number"
@@ -99,7 +99,7 @@ URI_PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
 
 
 class NvUriSrcBin(PartsBin):
-    """Opens and decodes the pictures of an address; the pad comes when they are known."""
+    """Opens and decodes the images of an address; the pad comes when they are known."""
 
     __gtype_name__ = "GstNvUriSrcBin"
     __gstmetadata__ = ("NvUriSrc Bin", "Source/Video", "Decodes an address", "Headrace")
@@ -198,7 +198,7 @@ class NvUriSrcBin(PartsBin):
         if watch is None:
             return Gst.PadProbeReturn.OK
         if info.type & Gst.PadProbeType.BUFFER:
-            watch.picture()
+            watch.image()
         elif info.get_event().type == Gst.EventType.EOS and watch.problem("the stream ended"):
             return Gst.PadProbeReturn.DROP
         return Gst.PadProbeReturn.OK

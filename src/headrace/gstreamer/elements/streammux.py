@@ -50,7 +50,7 @@ PROPERTIES = COMMON | {
     "config-file-path": Property("str", None, "accepted"),
     "interpolation-method": Property("enum", 1, SCALING, choices=INTERPOLATION),
 }  # fmt: skip
-UNKNOWN_RATE = (30, 1)  # frames of a stream that names no rate, such as pictures in a row
+UNKNOWN_RATE = (30, 1)  # frames of a stream that names no rate, such as images in a row
 
 
 _NTP = Gst.Caps.from_string("timestamp/x-ntp")
@@ -150,7 +150,7 @@ class NvStreamMux(NvElement, Element):
     def _query(self, sink: Gst.Pad, parent: Gst.Object, query: Gst.Query) -> bool:
         if query.type == Gst.QueryType.ALLOCATION:
             GstVideo.video_meta_api_get_type()
-            # Decoders then give away their own padded pictures instead of copies.
+            # Decoders then give away their own padded images instead of copies.
             query.add_allocation_meta(GObject.type_from_name("GstVideoMetaAPI"), None)
             return True
         return bool(sink.query_default(parent, query))
@@ -214,7 +214,7 @@ class NvStreamMux(NvElement, Element):
 
     @timed
     def _fitted(self, reader: CapsReader, buffer: Gst.Buffer) -> tuple[Surface, tuple[int, int]]:
-        """The picture at the batch's size, and its own size."""
+        """The image at the batch's size, and its own size."""
         surface = reader.surface(buffer)
         own = surface.width, surface.height
         width, height = self.values["width"], self.values["height"]

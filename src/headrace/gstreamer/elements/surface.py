@@ -1,4 +1,4 @@
-"""Pictures of a batch: views on decoders' buffers, or arrays that applications write into."""
+"""Images of a batch: views on decoders' buffers, or arrays that applications write into."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class MappedBuffer:
 
 
 class Surface:
-    """One picture: planes as a decoder gave them, or RGBA once an application asked for it.
+    """One image: planes as a decoder gave them, or RGBA once an application asked for it.
 
     Attributes:
         width, height: in pixels.
@@ -84,7 +84,7 @@ class Surface:
             self.height, self.width = rgba.shape[:2]
 
     def rgba(self) -> npt.NDArray[np.uint8]:
-        """Return the picture as (height, width, 4) RGBA; writes change it from now on."""
+        """Return the image as (height, width, 4) RGBA; writes change it from now on."""
         if self._rgba is None:
             assert self._frame is not None
             self._rgba = packed(self._frame, "RGBA")
@@ -97,7 +97,7 @@ class Surface:
         return self._rgba is not None
 
     def frame(self, **attributes: Any) -> Frame:
-        """Return the picture as a frame; a copy if it is RGBA.
+        """Return the image as a frame; a copy if it is RGBA.
 
         Args:
             attributes: source, number and time of the frame.
@@ -112,7 +112,7 @@ class Surface:
         )  # fmt: skip
 
     def draw(self, frame: Frame) -> None:
-        """Replace the picture by one that was drawn over it; writers keep their RGBA array."""
+        """Replace the image by one that was drawn over it; writers keep their RGBA array."""
         if self._rgba is None:
             self._frame = frame
         else:
@@ -125,11 +125,11 @@ def packed(frame: Frame, format: str, width: int = 0, height: int = 0) -> npt.ND
     Returns:
         (height, width, channels) uint8, writable.
     """
-    picture = _reformatted(frame, _AV_FORMATS[format], width, height)
+    image = _reformatted(frame, _AV_FORMATS[format], width, height)
     channels = {"RGBA": 4, "BGRx": 4, "RGB": 3, "BGR": 3}[format]
-    plane = picture.planes[0]
-    rows = np.frombuffer(plane, np.uint8).reshape(picture.height, plane.line_size)
-    pixels = rows[:, : channels * picture.width].reshape(picture.height, picture.width, channels)
+    plane = image.planes[0]
+    rows = np.frombuffer(plane, np.uint8).reshape(image.height, plane.line_size)
+    pixels = rows[:, : channels * image.width].reshape(image.height, image.width, channels)
     return pixels.copy()
 
 
@@ -137,11 +137,11 @@ def scaled(frame: Frame, width: int, height: int) -> Frame:
     """Scale a frame, bilinearly, in its own format."""
     if (frame.width, frame.height) == (width, height):
         return frame
-    picture = _reformatted(frame, None, width, height)
-    planes = plane_views(picture, frame.format, width, height)
+    image = _reformatted(frame, None, width, height)
+    planes = plane_views(image, frame.format, width, height)
     return Frame(
         planes, frame.format, width, height, frame.color, frame.pts_ns, frame.frame, frame.source,
-        frame.source_id, picture,
+        frame.source_id, image,
     )  # fmt: skip
 
 
@@ -155,16 +155,16 @@ def _reformatted(frame: Frame, format: str | None, width: int, height: int) -> A
         return to_av(frame).reformat(width=width, height=height, format=format, **options)
     except (ValueError, MemoryError) as error:  # of FFmpeg
         raise MediaError(
-            f"a picture of {frame.width}x{frame.height} cannot be made one of {width}x{height}",
+            f"an image of {frame.width}x{frame.height} cannot be made one of {width}x{height}",
             where=error_text(error),
         ) from error
 
 
 def system_bytes(surface: Surface, format: str, info: GstVideo.VideoInfo) -> bytes:
-    """Lay a picture out as GStreamer has it in system memory.
+    """Lay an image out as GStreamer has it in system memory.
 
     Args:
-        surface: the picture; it is scaled to the size of `info`.
+        surface: the image; it is scaled to the size of `info`.
         format: of GStreamer.
         info: a `GstVideo.VideoInfo`: sizes, offsets and strides of planes.
     """
@@ -176,8 +176,8 @@ def system_bytes(surface: Surface, format: str, info: GstVideo.VideoInfo) -> byt
         if frame.format is kind:
             planes = tuple(frame.planes)
         else:
-            picture = _reformatted(frame, _AV_FORMATS[format], 0, 0)
-            planes = tuple(plane.copy() for plane in plane_views(picture, kind, width, height))
+            image = _reformatted(frame, _AV_FORMATS[format], 0, 0)
+            planes = tuple(plane.copy() for plane in plane_views(image, kind, width, height))
     else:
         planes = (packed(surface.frame(), format, width, height),)
     target = np.zeros(info.size, np.uint8)
@@ -190,15 +190,15 @@ def system_bytes(surface: Surface, format: str, info: GstVideo.VideoInfo) -> byt
 
 
 def video_info(caps: Gst.Caps) -> GstVideo.VideoInfo:
-    """Return the layout of pictures in system memory.
+    """Return the layout of images in system memory.
 
     Raises:
-        MediaError: GStreamer has none for pictures of that size.
+        MediaError: GStreamer has none for images of that size.
     """
     try:
         return GstVideo.VideoInfo.new_from_caps(caps)
     except TypeError:  # its constructor gave nothing
-        raise MediaError(f"no picture has these caps: {caps.to_string()}") from None
+        raise MediaError(f"no image has these caps: {caps.to_string()}") from None
 
 
 class CapsReader:
@@ -213,7 +213,7 @@ class CapsReader:
         self.format = str(structure.get_string("format"))
         if self.format not in RAW_FORMATS:
             raise MediaError(
-                f"pictures of format {self.format}", expected="one of " + ", ".join(RAW_FORMATS)
+                f"images of format {self.format}", expected="one of " + ", ".join(RAW_FORMATS)
             )
         info = video_info(caps)
         self.width, self.height = info.width, info.height
@@ -256,6 +256,6 @@ def _strided(data: Plane, offset: int, shape: tuple[int, ...], stride: int) -> P
 
 def planar(frame: Frame) -> Frame:
     """Convert a frame to I420."""
-    picture = _reformatted(frame, "yuv420p", 0, 0)
-    planes = plane_views(picture, PixelFormat.I420, frame.width, frame.height)
-    return Frame(planes, PixelFormat.I420, frame.width, frame.height, frame.color, owner=picture)
+    image = _reformatted(frame, "yuv420p", 0, 0)
+    planes = plane_views(image, PixelFormat.I420, frame.width, frame.height)
+    return Frame(planes, PixelFormat.I420, frame.width, frame.height, frame.color, owner=image)

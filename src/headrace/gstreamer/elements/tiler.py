@@ -1,4 +1,4 @@
-"""nvmultistreamtiler: the pictures of all sources on one, with their metadata moved along."""
+"""nvmultistreamtiler: the images of all sources on one, with their metadata moved along."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.gstreamer.elements.geometry import black, paste
 from headrace.gstreamer.elements.properties import COMMON, Property
 from headrace.gstreamer.elements.remake import Remaking
 from headrace.gstreamer.elements.surface import Surface, scaled
-from headrace.gstreamer.elements.tree import frames_of, picture_of
+from headrace.gstreamer.elements.tree import frames_of, image_of
 from headrace.gstreamer.pyds.functions import (
     nvds_acquire_frame_meta_from_pool,
     nvds_add_frame_meta_to_batch,
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 PROPERTIES = COMMON | {
     "rows": Property("uint", 1, "of tiles", 1),
     "columns": Property("uint", 1, "of tiles", 1),
-    "width": Property("uint", 1920, "of the whole picture", 16),
-    "height": Property("uint", 1080, "of the whole picture", 16),
+    "width": Property("uint", 1920, "of the whole image", 16),
+    "height": Property("uint", 1080, "of the whole image", 16),
     "show-source": Property("int", -1, "show this source alone; -1: all", -1),
     "buffer-pool-size": Property("uint", 5, "accepted", 4, 10),
     "square-seq-grid": Property("bool", False, "as many rows as columns, by the sources"),
@@ -38,10 +38,10 @@ PROPERTIES = COMMON | {
 
 
 class NvMultiStreamTiler(Remaking):
-    """Puts the picture of source k into column k mod columns, row k div columns."""
+    """Puts the image of source k into column k mod columns, row k div columns."""
 
     __gtype_name__ = "GstNvMultiStreamTiler"
-    __gstmetadata__ = ("Tiler", "Filter/Video", "Tiles the pictures of a batch", "Headrace")
+    __gstmetadata__ = ("Tiler", "Filter/Video", "Tiles the images of a batch", "Headrace")
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
     PROPERTIES = PROPERTIES
     FRAMES = ("batch-size",)
@@ -52,7 +52,7 @@ class NvMultiStreamTiler(Remaking):
         self._grid = (0, 0)
 
     def remade(self, batch: NvDsBatchMeta) -> NvDsBatchMeta:
-        """Return a batch of one frame, with the pictures and metadata of all."""
+        """Return a batch of one frame, with the images and metadata of all."""
         width, height, only = (self.values[k] for k in ("width", "height", "show-source"))
         frames = [f for f in frames_of(batch) if only < 0 or f.source_id == only]
         rows, columns = self._layout(frames) if only < 0 else (1, 1)
@@ -73,10 +73,10 @@ class NvMultiStreamTiler(Remaking):
         for frame in frames:
             place = int(frame.source_id) if only < 0 else 0
             left, top = place % columns * tile_w, place // columns * tile_h
-            picture = picture_of(batch, frame)
-            color = picture.color
-            paste(self._planes, scaled(picture, tile_w, tile_h), left, top)
-            move(frame, tile_w / picture.width, tile_h / picture.height, left, top)
+            image = image_of(batch, frame)
+            color = image.color
+            paste(self._planes, scaled(image, tile_w, tile_h), left, top)
+            move(frame, tile_w / image.width, tile_h / image.height, left, top)
             one.buf_pts = max(one.buf_pts, frame.buf_pts)
             one.ntp_timestamp = frame.ntp_timestamp
             one.bInferDone |= frame.bInferDone
@@ -105,7 +105,7 @@ class NvMultiStreamTiler(Remaking):
         return rows, columns
 
     def _keep_planes(self, width: int, height: int, grid: tuple[int, int]) -> None:
-        """Pictures of sources that are missing from a batch stay; a new grid starts black."""
+        """Images of sources that are missing from a batch stay; a new grid starts black."""
         if not self._planes or self._grid != grid or self._planes[0].shape != (height, width):
             self._grid, self._planes = grid, black(width, height)
 

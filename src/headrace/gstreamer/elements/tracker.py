@@ -7,7 +7,7 @@ from pathlib import Path
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import NVMM, InPlace, pad
 from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Property
-from headrace.gstreamer.elements.tree import frames_of, picture_of, style_text, to_frame_meta
+from headrace.gstreamer.elements.tree import frames_of, image_of, style_text, to_frame_meta
 from headrace.gstreamer.pyds.functions import (
     nvds_acquire_obj_meta_from_pool,
     nvds_add_obj_meta_to_frame,
@@ -83,10 +83,10 @@ class NvTracker(InPlace):
         batch = self.batch_of(buffer)
         assert self._tracker is not None
         for frame in frames_of(batch):
-            picture = picture_of(batch, frame)
-            meta, before = to_frame_meta(frame, picture)
+            image = image_of(batch, frame)
+            meta, before = to_frame_meta(frame, image)
             meta.inferred = bool(frame.bInferDone)
-            self._tracker.update(picture, meta)
+            self._tracker.update(image, meta)
             with batch.meta_mutex:
                 self._apply(batch, frame, meta, before)
         for source_id in batch.ended:

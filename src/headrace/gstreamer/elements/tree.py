@@ -48,8 +48,8 @@ def frames_of(batch: NvDsBatchMeta) -> list[NvDsFrameMeta]:
     return list(items(batch, "frame_meta_list"))
 
 
-def picture_of(batch: NvDsBatchMeta, frame: NvDsFrameMeta) -> Frame:
-    """Return the picture of a frame, with its number, source and time."""
+def image_of(batch: NvDsBatchMeta, frame: NvDsFrameMeta) -> Frame:
+    """Return the image of a frame, with its number, source and time."""
     surface: Surface = batch.surfaces[frame.batch_id]
     return surface.frame(
         pts_ns=int(frame.buf_pts), frame=int(frame.frame_num), source=f"source {frame.source_id}",
@@ -58,21 +58,21 @@ def picture_of(batch: NvDsBatchMeta, frame: NvDsFrameMeta) -> Frame:
 
 
 def with_surfaces(batch: NvDsBatchMeta, surfaces: list[Surface]) -> NvDsBatchMeta:
-    """Return a batch with other pictures; it shares the metadata, and keeps their owner."""
+    """Return a batch with other images; it shares the metadata, and keeps their owner."""
     made = copy.copy(batch)
     made.surfaces, made.owner = surfaces, batch
     return made
 
 
-def to_frame_meta(frame: NvDsFrameMeta, picture: Frame) -> tuple[FrameMeta, list[NvDsObjectMeta]]:
+def to_frame_meta(frame: NvDsFrameMeta, image: Frame) -> tuple[FrameMeta, list[NvDsObjectMeta]]:
     """Make metadata for a stage of the objects of a frame, in their order.
 
     Returns:
         The metadata, and the objects by their index in it.
     """
     meta = FrameMeta(
-        picture.source, picture.source_id, picture.frame, picture.pts_ns,
-        picture.width, picture.height,
+        image.source, image.source_id, image.frame, image.pts_ns,
+        image.width, image.height,
     )  # fmt: skip
     objects: list[NvDsObjectMeta] = list(items(frame, "obj_meta_list"))
     places = {id(obj): place for place, obj in enumerate(objects)}

@@ -72,8 +72,8 @@ class Usage:
         names: of `pyds`, how often each was read.
         missing: names of `pyds` that are not there.
         probes: pad -> calls and CPU seconds of an application's probes.
-        picture: of the pipeline, in the language of Graphviz, with caps.
-        graph: the boxes and links of the same picture.
+        image: of the pipeline, in the language of Graphviz, with caps.
+        graph: the boxes and links of the same image.
     """
 
     elements: dict[str, ElementUse] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class Usage:
     names: Counter[str] = field(default_factory=Counter)
     missing: Counter[str] = field(default_factory=Counter)
     probes: dict[str, list[float]] = field(default_factory=dict)
-    picture: str = ""
+    image: str = ""
     graph: tuple[tuple[Box, ...], tuple[Link, ...]] = ((), ())
     _seen: set[Gst.Pipeline] = field(default_factory=set)
 
@@ -180,7 +180,7 @@ class Usage:
         if pipeline in self._seen:
             details = Gst.DebugGraphDetails.MEDIA_TYPE | Gst.DebugGraphDetails.CAPS_DETAILS
             details |= Gst.DebugGraphDetails.NON_DEFAULT_PARAMS
-            self.picture = Gst.debug_bin_to_dot_data(pipeline, details) or self.picture
+            self.image = Gst.debug_bin_to_dot_data(pipeline, details) or self.image
             self.graph = pipeline_graph(pipeline, self._told)
 
     def _told(self, element: Gst.Element) -> str:
@@ -195,7 +195,7 @@ class Usage:
     def finish(self) -> None:
         """Draw pipelines that the application left running."""
         for pipeline in self._seen:
-            if not self.picture:
+            if not self.image:
                 self._draw(pipeline)
 
 

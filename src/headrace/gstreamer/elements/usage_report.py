@@ -1,4 +1,4 @@
-"""The report of `headrace exec --report`: a page, or a picture of the pipeline alone."""
+"""The report of `headrace exec --report`: a page, or an image of the pipeline alone."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def report_of_children(usage: Usage, path: Path, title: str) -> None:
 
 
 def write_report(usage: Usage, path: Path, title: str) -> None:
-    """Write a report, or the picture of the last pipeline if the name ends in `.svg` or `.dot`.
+    """Write a report, or the image of the last pipeline if the name ends in `.svg` or `.dot`.
 
     A name that ends in `.json` gets the report's numbers.
 
@@ -69,10 +69,10 @@ def write_report(usage: Usage, path: Path, title: str) -> None:
     if path.suffix == ".json":
         write_page(path, json.dumps(report_values(usage, title), indent=1) + "\n")
         return
-    if not usage.picture:
-        raise HeadraceError("there is no picture: the application started no pipeline", where=title)
+    if not usage.image:
+        raise HeadraceError("there is no image: the application started no pipeline", where=title)
     drawn = path.suffix == ".svg"
-    write_page(path, svg_file(layered_graph(*usage.graph)) if drawn else usage.picture)
+    write_page(path, svg_file(layered_graph(*usage.graph)) if drawn else usage.image)
 
 
 def report_values(usage: Usage, title: str) -> dict[str, object]:
@@ -118,8 +118,8 @@ def report_page(usage: Usage, title: str) -> str:
     return render_page(
         "exec.html",
         title=title,
-        picture=layered_graph(*usage.graph) if usage.picture else "",
-        dot=usage.picture,
+        image=layered_graph(*usage.graph) if usage.image else "",
+        dot=usage.image,
         elements=rows,
         probes=[
             (pad, int(calls), f"{1000 * seconds / calls:.3f}" if calls else "")

@@ -21,7 +21,7 @@ from headrace.meta import FrameMeta, InputTensor, Roi
 from headrace.meta.detections import FloatArray
 
 Prepare = Callable[[npt.NDArray[np.uint8], dict[str, str]], object]
-SIGNATURE = "def {name}(pictures, config) -> tensor"
+SIGNATURE = "def {name}(images, config) -> tensor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class _Part:
 class TensorPreparer:
     """Cuts, scales and normalises regions or objects, by the rules of a file.
 
-    A function of the user's gets `pictures` (N, height, width, channels) uint8 in the colours of
+    A function of the user's gets `images` (N, height, width, channels) uint8 in the colours of
     `network-color-format`, scaled and padded, and `config`, the texts of `[user-configs]`. It
     returns N rows of `network-input-shape`.
 
@@ -77,7 +77,7 @@ class TensorPreparer:
         """Prepare the tensors of one batch.
 
         Args:
-            frames: pictures.
+            frames: images.
             metas: what is known about each, parallel to `frames`.
 
         Returns:
@@ -208,7 +208,7 @@ class TensorPreparer:
             raise CustomLibraryError(
                 f"{self.rules.function} returned {made.dtype} of shape {made.shape}",
                 where=str(self.rules.library),
-                expected=f"numbers of shape {wanted}: network-input-shape, with a row per picture",
+                expected=f"numbers of shape {wanted}: network-input-shape, with a row per image",
             )
         return _cast(made, dtype)
 

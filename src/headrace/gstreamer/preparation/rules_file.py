@@ -110,7 +110,7 @@ def load_preparation(path: str | Path) -> PreparationRules:
     """Read a config file of `nvdspreprocess`.
 
     Beyond the original, `custom-lib-path` may be a Python file: its function gets the scaled
-    pictures and returns the tensor, see `TensorPreparer`.
+    images and returns the tensor, see `TensorPreparer`.
 
     Raises:
         ConfigError: it cannot be read, or something in it is refused.
@@ -211,9 +211,9 @@ class _Reader:
                 top,
                 "custom-lib-path",
                 f"{Path(written).name} cannot run here: C++ functions that prepare tensors work on"
-                " pictures in GPU memory.",
+                " images in GPU memory.",
                 f"{STANDARD_LIBRARY}, whose work Headrace does itself, or a Python file",
-                f"def {function}(pictures, config) -> tensor in a Python file",
+                f"def {function}(images, config) -> tensor in a Python file",
             )
         elif function != STANDARD_FUNCTION:
             self._refuse(
@@ -227,24 +227,24 @@ class _Reader:
     def _check_shape(
         self, top: FoundGroup, order: int, color: ColorFormat, size: tuple[int, int]
     ) -> None:
-        """The standard preparation makes pictures: the shape must be theirs."""
+        """The standard preparation makes images: the shape must be theirs."""
         shape = top.get("network-input-shape")
         if order == CUSTOM_ORDER:
             self._refuse(
                 top,
                 "network-input-order",
-                f"{STANDARD_LIBRARY} makes planar or interleaved pictures.",
+                f"{STANDARD_LIBRARY} makes planar or interleaved images.",
                 "0 (NCHW) or 1 (NHWC)",
             )
             return
         channels = 1 if color is ColorFormat.GRAY else 3
-        picture = (channels, *size) if order == TensorOrder.NCHW else (*size, channels)
-        if len(shape) != 4 or shape[1:] != picture:
-            wanted = ";".join(map(str, (shape[0], *picture)))
+        image = (channels, *size) if order == TensorOrder.NCHW else (*size, channels)
+        if len(shape) != 4 or shape[1:] != image:
+            wanted = ";".join(map(str, (shape[0], *image)))
             self._refuse(
                 top,
                 "network-input-shape",
-                f"{';'.join(map(str, shape))} is not the shape of the pictures that"
+                f"{';'.join(map(str, shape))} is not the shape of the images that"
                 " processing-width, processing-height and network-color-format make.",
                 f"network-input-shape={wanted}",
             )

@@ -1,4 +1,4 @@
-"""Functions of the module: lists, pools, memory, pictures."""
+"""Functions of the module: lists, pools, memory, images."""
 
 from __future__ import annotations
 
@@ -261,7 +261,7 @@ def get_ptr(value: Any) -> int:
 
 
 def get_nvds_buf_surface(address: int, batch_id: int) -> npt.NDArray[np.uint8]:
-    """Return the picture of a frame as RGBA; writes change the picture.
+    """Return the image of a frame as RGBA; writes change the image.
 
     Args:
         address: `hash(buffer)`.
@@ -284,7 +284,7 @@ def get_nvds_buf_surface(address: int, batch_id: int) -> npt.NDArray[np.uint8]:
 
 
 def unmap_nvds_buf_surface(address: int, batch_id: int) -> None:
-    """Do nothing: pictures lie in main memory."""
+    """Do nothing: images lie in main memory."""
 
 
 def nvds_measure_buffer_latency(address: int) -> int:

@@ -47,7 +47,7 @@ class NvDsInferDims(Struct):
 
 
 class NvDsInferDimsCHW(Struct):
-    """Axes of a picture."""
+    """Axes of an image."""
 
     c = 0
     h = 0

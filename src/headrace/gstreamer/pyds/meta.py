@@ -55,7 +55,7 @@ class NvDsMetaType(IntEnum):
 class GList:
     """A node of a list; a removed one keeps its neighbours, so that a loop goes on.
 
-    A list and a batch hold no circle of references: pictures go when the last buffer does.
+    A list and a batch hold no circle of references: images go when the last buffer does.
     """
 
     __slots__ = ("__weakref__", "_prev", "data", "next")
@@ -308,12 +308,12 @@ class NvDsMetaPool(Struct):
 
 
 class NvDsBatchMeta(Struct):
-    """A batch of frames, with their pictures.
+    """A batch of frames, with their images.
 
     Attributes:
-        surfaces: the picture of each frame, by `batch_id`.
+        surfaces: the image of each frame, by `batch_id`.
         ended: sources that ended since the batch before.
-        owner: the batch whose metadata these are, where another has the pictures.
+        owner: the batch whose metadata these are, where another has the images.
     """
 
     base_meta = Nested(NvDsBaseMeta)

@@ -1,4 +1,4 @@
-"""Pictures of objects as JPEG: files, or metadata of the objects."""
+"""Images of objects as JPEG: files, or metadata of the objects."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _MOST_SIDE = 65535  # of JPEG
 
 
 class NvDsObjEncUsrArgs(Struct):
-    """Wishes for one picture.
+    """Wishes for one image.
 
     Attributes:
         saveImg: write a file.
-        attachUsrMeta: attach the picture to the object, or to the frame.
+        attachUsrMeta: attach the image to the object, or to the frame.
         scaleImg: scale it to `scaledWidth` x `scaledHeight` pixels.
         fileNameImg: name of the file; empty is made of source, frame and `objNum`.
         quality: 1 to 100.
@@ -46,7 +46,7 @@ class NvDsObjEncUsrArgs(Struct):
 
 
 class NvDsObjEncOutParams(Struct):
-    """A picture that is attached."""
+    """An image that is attached."""
 
     def __init__(self, data: bytes = b"") -> None:
         self.outLen = len(data)
@@ -74,7 +74,7 @@ def nvds_obj_enc_destroy_context(context: int) -> None:
 
 
 def nvds_obj_enc_finish(context: int) -> None:
-    """Do nothing: each picture is encoded when it is asked for."""
+    """Do nothing: each image is encoded when it is asked for."""
 
 
 def nvds_obj_enc_process(
@@ -127,10 +127,10 @@ def nvds_obj_enc_process(
 def _jpeg(pixels: npt.NDArray[np.uint8], args: NvDsObjEncUsrArgs) -> bytes:
     from PIL import Image
 
-    picture = Image.fromarray(np.ascontiguousarray(pixels))
+    image = Image.fromarray(np.ascontiguousarray(pixels))
     if args.scaleImg and args.scaledWidth > 0 and args.scaledHeight > 0:
         size = min(_MOST_SIDE, int(args.scaledWidth)), min(_MOST_SIDE, int(args.scaledHeight))
-        picture = picture.resize(size)
+        image = image.resize(size)
     out = io.BytesIO()
-    picture.save(out, "JPEG", quality=min(100, max(1, int(args.quality))))
+    image.save(out, "JPEG", quality=min(100, max(1, int(args.quality))))
     return out.getvalue()

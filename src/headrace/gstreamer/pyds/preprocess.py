@@ -23,7 +23,7 @@ class NvDsRoiMeta(Struct):
         roi: in pixels of the frame.
         frame_meta, object_meta: what it shows; object_meta is None for a region.
         scale_ratio_x, scale_ratio_y: network pixels per frame pixel.
-        offset_left, offset_top: padding before the picture, in network pixels.
+        offset_left, offset_top: padding before the image, in network pixels.
     """
 
     roi = Nested(NvOSD_RectParams)

@@ -9,12 +9,12 @@ from headrace.gstreamer.servicemaker.tensor import Buffer
 
 
 class BufferProvider:
-    """Makes the pictures of an `appsrc`; a subclass has `generate`.
+    """Makes the images of an `appsrc`; a subclass has `generate`.
 
     Attributes:
-        format: of the pictures, such as `RGB`.
+        format: of the images, such as `RGB`.
         width, height: in pixels.
-        framerate: pictures a second.
+        framerate: frames a second.
         device: `gpu` labels them as NVMM memory.
     """
 

@@ -31,7 +31,7 @@ _CONTAINERS = {".mp4": "mp4mux", ".mkv": "matroskamux", ".mov": "qtmux", ".h264"
 
 
 class RenderMode(Enum):
-    """Where pictures go."""
+    """Where images go."""
 
     DISPLAY = "display"
     DISCARD = "discard"
@@ -187,7 +187,7 @@ class Flow:
         return self._behind(names, batched=False)
 
     def inject(self, providers: Sequence[BufferProvider]) -> Flow:
-        """Take pictures that the application makes, a stream for each provider."""
+        """Take images that the application makes, a stream for each provider."""
         names = []
         for provider in providers:
             memory = "(memory:NVMM)" if provider.device == "gpu" else ""
@@ -271,7 +271,7 @@ class Flow:
         return self._behind([self._chain("publish", self._one("publish"), *parts)])
 
     def _tiled(self, options: dict[str, object]) -> list[tuple[str, Mapping[str, object]]]:
-        """One picture of the batch: tiles where there are several sources."""
+        """One image of the batch: tiles where there are several sources."""
         size = {key: options.pop(key) for key in _TILES if key in options}
         if self._sources < 2 and not size:
             return []
@@ -280,7 +280,7 @@ class Flow:
     def render(
         self, mode: RenderMode = RenderMode.DISPLAY, enable_osd: bool = True, **options: object
     ) -> Flow:
-        """Show the pictures, or drop them.
+        """Show the images, or drop them.
 
         Args:
             mode: a display, nothing, or an RTSP server: `rtsp_port` (8554) and
@@ -338,7 +338,7 @@ class Flow:
         return self._behind([self._chain("encode", stream, *parts)])
 
     def retrieve(self, retriever: BufferRetriever, **options: object) -> Flow:
-        """Hand the pictures to the application, as RGB."""
+        """Hand the images to the application, as RGB."""
         rgb = {"caps": "video/x-raw(memory:NVMM), format=RGB"}
         sink = {"emit-signals": True, "sync": False} | _hyphened(options)
         name = self._chain(

@@ -94,7 +94,7 @@ def _users(meta: Struct, field: str, kind: type[MetaView] | None = None) -> Iter
 
 
 class ObjectMetadata(MetaView):
-    """An object of a frame; its rectangle is in pixels of the multiplexer's pictures."""
+    """An object of a frame; its rectangle is in pixels of the multiplexer's images."""
 
     KIND = NvDsObjectMeta
     class_id, object_id = Alias("class_id"), Alias("object_id")

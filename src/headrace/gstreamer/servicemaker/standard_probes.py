@@ -44,7 +44,7 @@ class LatencyMeter(BatchMetadataOperator):
 
 @probe("sample_video_probe", {"font-size": ("integer", 12, "size of the text")})
 class CountMarker(BatchMetadataOperator):
-    """Writes the numbers of persons (class 2) and vehicles (class 0) into each picture."""
+    """Writes the numbers of persons (class 2) and vehicles (class 0) into each image."""
 
     def handle_metadata(self, batch_meta: BatchMetadata) -> None:
         """Mark the frames of a batch."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ColorFormat(Enum):
-    """Layouts of a picture's pixels; the value is GStreamer's name."""
+    """Layouts of an image's pixels; the value is GStreamer's name."""
 
     RGB = "RGB"
     BGR = "BGR"
@@ -60,7 +60,7 @@ class Tensor:
         return Tensor(self.values.copy(), self.format)
 
     def wrap(self, format: ColorFormat) -> Any:
-        """Make a buffer of a picture, a copy.
+        """Make a buffer of an image, a copy.
 
         Args:
             format: layout; (height, width, channels) for RGB, BGR and RGBA, (height, width) for
@@ -77,10 +77,10 @@ class Tensor:
         fits = values.shape[2:] == ((channels,) if channels else ()) and values.ndim >= 2
         if values.dtype != np.uint8 or not fits:
             raise MediaError(
-                f"a tensor of {values.shape} {values.dtype} is no picture in {format.name}",
+                f"a tensor of {values.shape} {values.dtype} is no image in {format.name}",
                 expected=f"{wanted} uint8",
             )
-        return picture_buffer(values, format.value)
+        return image_buffer(values, format.value)
 
     def __dlpack__(self, **options: Any) -> Any:
         values = self.values
@@ -104,7 +104,7 @@ def as_tensor(data: object, format: str = "") -> Tensor:
 
     Args:
         data: anything with `__dlpack__` or `__array__`.
-        format: names of the axes, `HWC` or `CHW` for a picture.
+        format: names of the axes, `HWC` or `CHW` for an image.
     """
     if hasattr(data, "__dlpack__") and not isinstance(data, np.ndarray):
         return Tensor(np.from_dlpack(data), format)
@@ -124,7 +124,7 @@ class Buffer:
 
     @classmethod
     def of(cls, gst: Gst.Buffer, caps: Gst.Caps | None = None) -> Buffer:
-        """Show a buffer that is there; its caps tell the layout of its pictures."""
+        """Show a buffer that is there; its caps tell the layout of its images."""
         made = cls()
         made.gst, made._caps = gst, caps
         return made
@@ -152,7 +152,7 @@ class Buffer:
 
     @property
     def batch_size(self) -> int:
-        """Number of pictures."""
+        """Number of images."""
         found = bridge().get(hash(self.gst))
         return 1 if found is None else len(found.surfaces)
 
@@ -161,16 +161,16 @@ class Buffer:
         return 0
 
     def extract(self, batch_id: int) -> Tensor:
-        """Return a picture: (height, width, channels) uint8, in the format of the caps.
+        """Return an image: (height, width, channels) uint8, in the format of the caps.
 
         The pixels of RGBA are the buffer's own: what is written is shown. YUV comes as RGB.
 
         Raises:
-            MediaError: the buffer has no such picture.
+            MediaError: the buffer has no such image.
         """
         batch = bridge().get(hash(self.gst))
         if not 0 <= batch_id < self.batch_size:
-            raise MediaError(f"batch_id {batch_id} of a buffer of {self.batch_size} pictures")
+            raise MediaError(f"batch_id {batch_id} of a buffer of {self.batch_size} images")
         format = self._caps.get_structure(0).get_string("format") if self._caps else "RGB"
         if batch is None:
             if self._caps is None:
@@ -184,8 +184,8 @@ class Buffer:
         return Tensor(packed(surface.frame(), kept), "HWC")
 
 
-def picture_buffer(values: npt.NDArray[np.uint8], format: str) -> Buffer:
-    """Make a buffer of a picture.
+def image_buffer(values: npt.NDArray[np.uint8], format: str) -> Buffer:
+    """Make a buffer of an image.
 
     Args:
         values: (height, width[, channels]); NV12 and I420 have half as many rows again.

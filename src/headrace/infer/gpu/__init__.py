@@ -1,1 +1,1 @@
-"""Scaling on an NVIDIA GPU: pictures that are there stay there. Imported where one is in use."""
+"""Scaling on an NVIDIA GPU: images that are there stay there. Imported where one is in use."""

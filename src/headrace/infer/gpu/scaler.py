@@ -41,7 +41,7 @@ _MOST_KINDS = 64  # of whole frames whose tables stay on the GPU
 class GpuScaler:
     """Scale all pieces of a batch at once on the thread's GPU, as `Preprocessor.write` one by one.
 
-    Pictures in the GPU's memory are read where they are, others are copied there first. The
+    Images in the GPU's memory are read where they are, others are copied there first. The
     results are those of the CPU, bit for bit. Thread-safe: each thread has a queue of its own.
 
     Args:

@@ -15,8 +15,8 @@ from headrace.engine.builder import BuildOptions, build
 from headrace.engine.plan import Plan, is_plan_file
 from headrace.infer.model import engine_files
 from headrace.infer.model.engine_search import EngineSearch
+from headrace.infer.model.image_input import image_range, network_dims
 from headrace.infer.model.network_source import no_model
-from headrace.infer.model.picture_input import network_dims, picture_range
 from headrace.infer.model.requirement import Mismatch
 from headrace.network.network import Network
 from headrace.plugins.lookup import UnknownOperatorsError
@@ -98,7 +98,7 @@ class EngineBuilding:
             runtime=choice.built_for if choice.device == "cuda" else choice.runtime,
             tactic=choice.tactic,
             tuning=choice.tuning,
-            picture_range=picture_range(self.cfg),
+            image_range=image_range(self.cfg),
         )
         try:
             return build(network, options)

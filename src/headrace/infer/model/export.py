@@ -20,7 +20,7 @@ from headrace.engine.precision.explicit import (
     with_outputs,
 )
 from headrace.engine.precision.prepare import prepare
-from headrace.infer.model.picture_input import axis_order
+from headrace.infer.model.image_input import axis_order
 from headrace.infer.model.precision import precision_rules
 from headrace.infer.model.source import model_source
 

@@ -12,8 +12,8 @@ from headrace.engine.backends import GPU_RUNTIMES, get_backend, installed_backen
 from headrace.engine.plan import Plan
 from headrace.engine.plan_header import Precision
 from headrace.infer.model.engine_search import EngineSearch
+from headrace.infer.model.image_input import network_dims
 from headrace.infer.model.network_source import network_source
-from headrace.infer.model.picture_input import network_dims
 from headrace.infer.model.precision import ConfigPrecision
 from headrace.infer.model.requirement import PlanRequirement, RunChoice
 from headrace.plugins.custom_files import load_custom_plugins

@@ -20,7 +20,7 @@ from headrace.engine.plan_header import (
 )
 from headrace.engine.plugin_graph.plugin_record import changed_plugins
 from headrace.engine.precision.rules import wrong_here
-from headrace.infer.model.picture_input import axis_order
+from headrace.infer.model.image_input import axis_order
 from headrace.infer.model.precision import ConfigPrecision, PrecisionDecision
 from headrace.infer.model.source import ModelSource
 
@@ -113,7 +113,7 @@ class PlanRequirement:
         batch: most items of one run.
         precisions: decides the precision for each runtime.
         infer_dims: channels, height, width; None if the model gives them.
-        order: order of the axes of the picture input.
+        order: order of the axes of the image input.
         choice: the way of running that the caller asks for.
         factories: of the custom library; asked before an engine is read from a file.
     """

@@ -24,7 +24,7 @@ _SSD_TLT_ROWS = 200
 
 
 _LEAST_NORMAL_BITS = 1 << 23
-_NEVER_UNIT = 10  # pictures; networks that do not clip stay far below
+_NEVER_UNIT = 10  # images; networks that do not clip stay far below
 
 
 def _count(count: Array, available: int) -> int:

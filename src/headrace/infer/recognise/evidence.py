@@ -62,7 +62,7 @@ class FileEvidence:
 
     @property
     def outputs(self) -> tuple[TensorSpec, ...]:
-        """As declared; see `outputs_for` for those of one picture size."""
+        """As declared; see `outputs_for` for those of one image size."""
         return self.network.outputs
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Training programs: how a file gives each away, and how each prepares pictures."""
+"""Training programs: how a file gives each away, and how each prepares images."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Order = Literal["RGB", "BGR"]
 Fit = Literal["stretch", "centre", "corner"]
-"""Pictures are stretched to the input, or fitted in with bars around, or right and below."""
+"""Images are stretched to the input, or fitted in with bars around, or right and below."""
 
 
 @dataclass(frozen=True)
@@ -46,16 +46,16 @@ IMAGENET_BGR = Scaling(IMAGENET.factor, IMAGENET.offsets[::-1], IMAGENET.words)
 
 @dataclass(frozen=True)
 class Exporter:
-    """A training program: how it prepares pictures, and which boxes it keeps.
+    """A training program: how it prepares images, and which boxes it keeps.
 
     Attributes:
         name: as people call it.
         order: of the colours; None: it has no rule.
         scaling: of the values; None: it has no rule.
-        fit: of the picture into the input; None: it has no rule.
+        fit: of the image into the input; None: it has no rule.
         threshold: the least score that it shows.
         iou: of its suppression.
-        crops: it cuts the centre out of the picture, which nvinfer has no key for.
+        crops: it cuts the centre out of the image, which nvinfer has no key for.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """First layers: the values they were trained on, as far as their numbers tell.
 
-The first convolution answers natural pictures with a spread that follows from its weights. Behind
+The first convolution answers natural images with a spread that follows from its weights. Behind
 it either a normalisation has kept the spread seen in training, which gives the scale of the input;
 or that has been folded into the weights, which still tells 0..255 from numbers around 1: a layer
 that was trained answers with about 1, not with hundreds.
@@ -18,7 +18,7 @@ from headrace.infer.recognise.stem import Stem
 
 Level = Literal["bytes", "small"]
 
-# Natural pictures, in levels 0 to 255: their spread, and how alike neighbours and channels are.
+# Natural images, in levels 0 to 255: their spread, and how alike neighbours and channels are.
 _SPREAD = 0.27 * 255
 _NEIGHBOURS = 0.95
 _CHANNELS = 0.92
@@ -31,7 +31,7 @@ class FirstLayers:
     """Findings in the layers up to the first convolution.
 
     Attributes:
-        inside: the graph scales or centres the picture itself, in words; empty if it does not.
+        inside: the graph scales or centres the image itself, in words; empty if it does not.
             `level` is then that of what it begins with.
         level: whether the first layer was trained on 0..255 or on small numbers; None: not known.
         scale: the input's scale for bytes (1/255 = 0.0039), where a normalisation tells; or None.
@@ -54,7 +54,7 @@ def weigh(stem: Stem) -> FirstLayers:
             (name == "Mul" and 0 < n <= 0.02) or (name in ("Div", "Sub", "Add") and n >= 10)
             for name, n in stem.steps
         )
-        inside = f"the graph normalises the picture itself ({words})"
+        inside = f"the graph normalises the image itself ({words})"
         return FirstLayers(inside, "bytes" if of_bytes else "small", why=inside)
     if stem.conv is None:
         return FirstLayers()
@@ -63,7 +63,7 @@ def weigh(stem: Stem) -> FirstLayers:
         scale, level = 1 / ratio, learnt_mean(stem)
         # 0..1 has its mean near 0.45: in units of the input's own spread that is 1.7
         centred = abs(level) < 0.8 * scale * _SPREAD
-        why = "the statistics behind the first layer fit pictures scaled by "
+        why = "the statistics behind the first layer fit images scaled by "
         why += f"1/{ratio:.0f} with a mean of {level:.2f}"
         return FirstLayers("", "bytes" if scale > 0.3 else "small", scale, centred, why)
     size = middle(spread)
@@ -105,7 +105,7 @@ def middle(values: Array) -> float:
 
 
 def natural_answers(filters: Array) -> Array:
-    """Estimate the spread (standard deviation) of each filter's answers to pictures in 0..255."""
+    """Estimate the spread (standard deviation) of each filter's answers to images in 0..255."""
     count, channels, height, width = filters.shape
     y, x = np.mgrid[:height, :width]
     place = np.stack([y.ravel(), x.ravel()], axis=1)

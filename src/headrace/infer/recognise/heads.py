@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from headrace.infer.recognise.exporters import Exporter
 
 Probe = Callable[[], Arrays]
-"""Outputs of one picture of noise: name -> array without the batch axis."""
+"""Outputs of one image of noise: name -> array without the batch axis."""
 
 _DETECTOR, _INSTANCE = NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION
 _BY_NAME = {head.name: head for head in (*HEADS, *INSTANCE_HEADS)}
@@ -78,7 +78,7 @@ class View:
     """Facts that the readings are judged by.
 
     Attributes:
-        outputs: shapes for the chosen picture size; their first axis is the batch.
+        outputs: shapes for the chosen image size; their first axis is the batch.
         network: that size.
         names: how many classes the metadata names; 0 if it names none.
         probe: runs the model once, for readings that only values tell apart.
@@ -261,7 +261,7 @@ def _class_reading(view: View, why: str) -> HeadReading:
 
 
 def _segmentation(view: View) -> list[HeadReading] | None:
-    """One map of scores over a good part of the picture."""
+    """One map of scores over a good part of the image."""
     if len(view.items) != 1:
         return None
     match view.items[0].shape:

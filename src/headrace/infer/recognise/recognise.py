@@ -29,7 +29,7 @@ from headrace.config.origin import OVERRIDE, Origin
 from headrace.config.overrides import Overrides
 from headrace.engine.input_shapes import sample_inputs
 from headrace.infer.model import load_or_build
-from headrace.infer.model.picture_input import picture_range
+from headrace.infer.model.image_input import image_range
 from headrace.infer.parsers.labels import load_labels
 from headrace.infer.parsers.text import CTC
 from headrace.infer.recognise import exporters
@@ -37,14 +37,14 @@ from headrace.infer.recognise.evidence import FileEvidence
 from headrace.infer.recognise.exporters import USUAL, Exporter, exporter_of
 from headrace.infer.recognise.first_layers import weigh
 from headrace.infer.recognise.heads import HeadReading, Probe, View, readings
-from headrace.infer.recognise.names import COCO, characters_in, names_in
-from headrace.infer.recognise.pictures import (
-    Pictures,
+from headrace.infer.recognise.images import (
+    Images,
     Question,
     UndecidedError,
     options_of,
-    read_pictures,
+    read_images,
 )
+from headrace.infer.recognise.names import COCO, characters_in, names_in
 from headrace.meta.layers import NetworkInfo
 
 PROFILE = "modern"
@@ -56,7 +56,7 @@ CLASS_FIELDS = ("pre_cluster_threshold", "nms_iou_threshold", "topk")
 _MOST_BOXES = 300
 _LINES = {
     "recognised-model": "the model: ",
-    "recognised-images": "pictures: ",
+    "recognised-images": "images: ",
     "recognised-from": "from ",
 }
 _NOTHING = Overrides()
@@ -77,17 +77,17 @@ class Recognition:
     Attributes:
         config: runs it; its notices say in three lines what was recognised.
         reasons: field of the config -> what tells its value.
-        evidence, exporter, pictures: what they were read from.
+        evidence, exporter, images: what they were read from.
         reading: of the outputs; None if no built-in parser fits them.
         names: of the classes, or the characters of a reader of text.
-        run: outputs of one picture of noise, without the batch axis: name -> array.
+        run: outputs of one image of noise, without the batch axis: name -> array.
     """
 
     config: ModelConfig
     reasons: Mapping[str, str]
     evidence: FileEvidence
     exporter: Exporter | None
-    pictures: Pictures
+    images: Images
     reading: HeadReading | None
     names: tuple[str, ...]
     run: Probe
@@ -105,7 +105,7 @@ class Recognition:
 
 
 def recognise(path: str | Path, given: Mapping[str, object] | None = None) -> Recognition:
-    """Recognise a model by its file: head, exporter, classes, names, pictures.
+    """Recognise a model by its file: head, exporter, classes, names, images.
 
     Values that only running tells (corners or centres, pixels or 0..1) are looked at in one run on
     noise, with the engine that is saved beside the model.
@@ -115,7 +115,7 @@ def recognise(path: str | Path, given: Mapping[str, object] | None = None) -> Re
         given: fields of `ModelConfig` with values; they are taken as they are.
 
     Raises:
-        ModelError: the file cannot be read; its input is no picture; no built-in parser reads its
+        ModelError: the file cannot be read; its input is no image; no built-in parser reads its
             outputs; or two or three answers are as likely, each named with what chooses it.
     """
     return _recognise(Path(path), dict(given or {}))
@@ -192,8 +192,8 @@ def _recognise(
         )
     layers = weigh(evidence.stem)
     exporter, told = exporter_of(evidence, layers) or (None, "")
-    pictures = read_pictures(evidence, layers, exporter, given)
-    base = _base(evidence, pictures, given)
+    images = read_images(evidence, layers, exporter, given)
+    base = _base(evidence, images, given)
 
     built: list[Finding] = []
 
@@ -202,15 +202,15 @@ def _recognise(
         cfg = ModelConfig(**{**base, **_engine_fields(given)})
         return _run_once(cfg.of_model(path, ()), built, save=save)
 
-    if any(q.key == "infer-dims" for q in pictures.questions):
-        raise UndecidedError(path, pictures.questions)  # the outputs have no shapes yet
-    reading, names, source = _reading(evidence, exporter, pictures, probe, given)
+    if any(q.key == "infer-dims" for q in images.questions):
+        raise UndecidedError(path, images.questions)  # the outputs have no shapes yet
+    reading, names, source = _reading(evidence, exporter, images, probe, given)
     if reading is None and required and given.get("network_type") != NetworkType.OTHER:
-        raise _unread(evidence, pictures, overrides)
+        raise _unread(evidence, images, overrides)
     uncounted = reading is not None and _uncounted(reading, given)
-    if questions := [*pictures.questions, *([uncounted] if uncounted else [])]:
+    if questions := [*images.questions, *([uncounted] if uncounted else [])]:
         raise UndecidedError(path, questions)
-    own, reasons = _values(exporter, pictures, reading)
+    own, reasons = _values(exporter, images, reading)
     values = base | own
     origins = {name: Origin("model", text=reasons.get(name)) for name in values}
     if "all_classes" in values:
@@ -224,37 +224,37 @@ def _recognise(
         Finding(code, "info", f"{head}{{text}}", where, {"text": text})
         for (code, head), text in zip(
             _LINES.items(),
-            _lines(exporter, told, pictures, reading, values, names, source),
+            _lines(exporter, told, images, reading, values, names, source),
             strict=True,
         )
     ]
     unused = _unused_names(evidence, reading, given)
     made = ModelConfig().changed(values, origins, [*notices, *unused, *built])
     config = made.of_model(path, _records(values, names, evidence))
-    return Recognition(config, reasons, evidence, exporter, pictures, reading, names, probe)
+    return Recognition(config, reasons, evidence, exporter, images, reading, names, probe)
 
 
-def _base(evidence: FileEvidence, pictures: Pictures, given: Mapping[str, Any]) -> dict[str, Any]:
+def _base(evidence: FileEvidence, images: Images, given: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that an engine depends on."""
     values: dict[str, Any] = {"onnx_file": evidence.path.absolute()}
-    size = (pictures.channels, pictures.height, pictures.width)
-    if pictures.chosen or pictures.interleaved:
+    size = (images.channels, images.height, images.width)
+    if images.chosen or images.interleaved:
         values["infer_dims"] = given.get("infer_dims", size)
-        _, pictures.height, pictures.width = values["infer_dims"]
-    if pictures.interleaved:
+        _, images.height, images.width = values["infer_dims"]
+    if images.interleaved:
         values["network_input_order"] = TensorOrder.NHWC
     order = {"RGB": ColorFormat.RGB, "BGR": ColorFormat.BGR, "GRAY": ColorFormat.GRAY}
-    values["model_color_format"] = order[pictures.order]
-    values["net_scale_factor"] = pictures.scaling.factor
-    if pictures.scaling.offsets:
-        values["offsets"] = pictures.scaling.offsets
+    values["model_color_format"] = order[images.order]
+    values["net_scale_factor"] = images.scaling.factor
+    if images.scaling.offsets:
+        values["offsets"] = images.scaling.offsets
     return values
 
 
 def _reading(
     evidence: FileEvidence,
     exporter: Exporter | None,
-    pictures: Pictures,
+    images: Images,
     probe: Probe,
     given: Mapping[str, Any],
 ) -> tuple[HeadReading | None, tuple[str, ...], str]:
@@ -263,8 +263,8 @@ def _reading(
     if given.get("labelfile_path"):
         known = tuple(load_labels(given["labelfile_path"]).detector), "labelfile-path"
     count = given.get("num_detected_classes") or (len(known[0]) if known else 0)
-    network = NetworkInfo(pictures.width, pictures.height, pictures.channels)
-    outputs = evidence.outputs_for(pictures.dims)
+    network = NetworkInfo(images.width, images.height, images.channels)
+    outputs = evidence.outputs_for(images.dims)
     if given.get("network_type") == NetworkType.OTHER:  # the caller reads the outputs
         return None, known[0] if known else (), ""
     view = View(evidence, exporter, outputs, network, count, probe)
@@ -276,7 +276,7 @@ def _reading(
         outs = ", ".join(str(o) for o in outputs)
         text = f"{len(found)} built-in parsers read outputs like these ({outs})"
         choices = [((f"{r.key}={r.parser}",), f"{r.words}, {_counted(r.classes)}") for r in found]
-        raise UndecidedError(evidence.path, [*pictures.questions, Question(text, choices)])
+        raise UndecidedError(evidence.path, [*images.questions, Question(text, choices)])
     if not found:
         return None, known[0] if known else (), "named in the metadata" if known else ""
     reading = found[0]
@@ -316,8 +316,8 @@ def _engine_fields(given: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _run_once(cfg: ModelConfig, built: list[Finding], *, save: bool) -> dict[str, Any]:
-    """The outputs of one picture of noise, without the batch axis; `built` gets a new engine's."""
-    low, high = picture_range(cfg)
+    """The outputs of one image of noise, without the batch axis; `built` gets a new engine's."""
+    low, high = image_range(cfg)
     save = save and why_no_gpu() is not None  # a run on the GPU would not use this engine
     try:
         plan = load_or_build(cfg, threads=1, save=save)
@@ -332,11 +332,11 @@ def _run_once(cfg: ModelConfig, built: list[Finding], *, save: bool) -> dict[str
         raise
 
 
-def _unread(evidence: FileEvidence, pictures: Pictures, overrides: Overrides) -> ModelError:
-    name, outputs = evidence.path.name, evidence.outputs_for(pictures.dims)
+def _unread(evidence: FileEvidence, images: Images, overrides: Overrides) -> ModelError:
+    name, outputs = evidence.path.name, evidence.outputs_for(images.dims)
     words = ["headrace init", name, "-o", evidence.path.stem]
     words += [options_of([_option(line)]) for line in overrides.lines]
-    choices = [[option] for question in pictures.questions for option in question.options]
+    choices = [[option] for question in images.questions for option in question.options]
     many = " (choose how values are scaled)" if choices else ""
     return ModelError(
         "no built-in parser reads these outputs: " + ", ".join(map(str, outputs)),
@@ -403,10 +403,10 @@ def _records(
 
 
 def _values(
-    exporter: Exporter | None, pictures: Pictures, reading: HeadReading | None
+    exporter: Exporter | None, images: Images, reading: HeadReading | None
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Fields of the config, and the reason of each."""
-    why = pictures.reasons
+    why = images.reasons
     # the pipeline changes both where several models run
     values: dict[str, Any] = {"gie_unique_id": 1, "process_mode": ProcessMode.PRIMARY}
     reasons = {
@@ -418,8 +418,8 @@ def _values(
         "maintain_aspect_ratio": why["fit"],
         "symmetric_padding": why["fit"],
     }
-    values["maintain_aspect_ratio"] = pictures.fit != "stretch"
-    values["symmetric_padding"] = pictures.fit == "centre"
+    values["maintain_aspect_ratio"] = images.fit != "stretch"
+    values["symmetric_padding"] = images.fit == "centre"
     values["scaling_filter"] = ScalingFilter.BILINEAR
     reasons["scaling_filter"] = "bilinear, as training frameworks scale"
     values["profile"] = PROFILE
@@ -468,13 +468,13 @@ def _counted(classes: int | None) -> str:
 def _lines(
     exporter: Exporter | None,
     told: str,
-    pictures: Pictures,
+    images: Images,
     reading: HeadReading | None,
     values: Mapping[str, Any],
     names: tuple[str, ...],
     source: str,
 ) -> list[str]:
-    """Model, pictures, and where each comes from."""
+    """Model, images, and where each comes from."""
     if reading is None:
         raw = values.get("network_type") == NetworkType.OTHER
         words = "outputs as they are" if raw else "no built-in parser reads the outputs"
@@ -487,14 +487,14 @@ def _lines(
         known = exporter is not None and exporter.name not in reading.words
         of = f" of {exporter.name}" if exporter is not None and known else ""
         words = f"{reading.words}{of}, parser {parser}, {number}"
-    size = f"{pictures.width}x{pictures.height}"
-    scaling = pictures.scaling.words if "scaling" in pictures.reasons else _scaled(values)
+    size = f"{images.width}x{images.height}"
+    scaling = images.scaling.words if "scaling" in images.reasons else _scaled(values)
     first = ", ".join(quoted(name) for name in names[:3]) + ", …" * (len(names) > 3)
     named = f": {first}" if names else ", which nothing names"
     named += f" ({source})" if source else ""
     model = f"{words}{named if reading is not None else ''}"
-    seen = f"{size} {pictures.order} {scaling}, {_WORDS[pictures.fit]}"
-    return [model, seen, _sources(told, pictures, reading)]
+    seen = f"{size} {images.order} {scaling}, {_WORDS[images.fit]}"
+    return [model, seen, _sources(told, images, reading)]
 
 
 def _scaled(values: Mapping[str, Any]) -> str:
@@ -508,19 +508,19 @@ def _scaled(values: Mapping[str, Any]) -> str:
     return f"{means} * {factor:.6g}, as given"
 
 
-def _sources(told: str, pictures: Pictures, reading: HeadReading | None) -> str:
+def _sources(told: str, images: Images, reading: HeadReading | None) -> str:
     """Where each of the two other lines comes from."""
     parts = [told, reading.why if reading is not None else ""]
-    parts += [pictures.reasons.get("layers", "")]
+    parts += [images.reasons.get("layers", "")]
     by_reason: dict[str, list[str]] = {}
     for name in ("size", "scaling", "order", "fit"):
-        if name in pictures.reasons and name not in pictures.assumed:
-            by_reason.setdefault(pictures.reasons[name], []).append(name)
+        if name in images.reasons and name not in images.assumed:
+            by_reason.setdefault(images.reasons[name], []).append(name)
     parts += [f"{', '.join(names)}: {why}" for why, names in by_reason.items()]
     text = "; ".join(part for part in dict.fromkeys(parts) if part)
-    if pictures.assumed:
+    if images.assumed:
         keys = {"size": "infer-dims", "order": "model-color-format",
                 "fit": "maintain-aspect-ratio", "scaling": "net-scale-factor"}  # fmt: skip
-        named = ", ".join(f"{name} ({keys[name]})" for name in pictures.assumed)
+        named = ", ".join(f"{name} ({keys[name]})" for name in images.assumed)
         text += f"; assumed, for nothing in the file tells: {named}"
     return text

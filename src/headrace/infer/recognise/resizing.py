@@ -1,4 +1,4 @@
-"""Copies of models for pictures of another size than they were written with."""
+"""Copies of models for images of another size than they were written with."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from headrace.network import network_from_onnx
 
 
 def resized(path: Path, width: int, height: int) -> bytes:
-    """Copy a model, as bytes, for pictures of this size in its first input.
+    """Copy a model, as bytes, for images of this size in its first input.
 
-    Only models of layers that slide over a picture can be changed so: one that joins cells to
+    Only models of layers that slide over an image can be changed so: one that joins cells to
     fixed vectors stays as it is.
 
     Args:
@@ -53,7 +53,7 @@ def _checked(proto: Any, path: Path, width: int, height: int) -> bytes:
 
 def _stiff(path: Path, width: int, height: int, why: str) -> ModelError:
     return ModelError(
-        f"it cannot be changed to pictures of {width}x{height}: {why}",
+        f"it cannot be changed to images of {width}x{height}: {why}",
         where=str(path),
         fix="export the model with free height and width, or for this size",
     )

@@ -32,7 +32,7 @@ _MAX_TEXT = 1 << 20  # of one metadata value; dictionaries of characters have 30
 _MAX_NODES = 96  # without constants: a stem has a few, a Focus of slices a dozen
 _REACH = 40  # values between the input and the first convolution
 _SCALING = ("Sub", "Div", "Mul", "Add", "BatchNormalization")
-_KEEP_PICTURES = frozenset(
+_KEEP_IMAGES = frozenset(
     (*PASSIVE, *_SCALING, "Slice", "SpaceToDepth", "Concat", "Pad", "Split", "Clip", "Resize")
 )
 _UNTRAINED = 1e-4
@@ -53,14 +53,14 @@ class Stem:
     """Beginning of a model.
 
     Attributes:
-        input: name of the picture input, `axes` its axes as the file has them, None: free.
+        input: name of the image input, `axes` its axes as the file has them, None: free.
         metadata: what the exporter wrote beside the graph.
         factor, shift: how the graph changes the input first, for each channel or one for all;
             1 and 0 for not at all.
         steps: operators that scale or centre, each with the largest number of its constant.
-        focus: the picture is cut into four by strided slices, as YOLOX and early YOLOv5 do.
+        focus: the image is cut into four by strided slices, as YOLOX and early YOLOv5 do.
         conv: weights of the first convolution (M, C, kh, kw).
-        direct: it gets the picture itself, but for `factor` and `shift`.
+        direct: it gets the image itself, but for `factor` and `shift`.
         bias: its bias (M,), if any.
         statistics: mean and variance (M,) that a batch normalisation behind it learnt.
     """
@@ -152,7 +152,7 @@ class _Reader:
                     self._take_conv(node)
                     return stem
                 stem.direct = stem.direct and self._take(node, name)
-                if node.op not in _KEEP_PICTURES:
+                if node.op not in _KEEP_IMAGES:
                     continue
                 slices += node.op in ("Slice", "SpaceToDepth")
                 stem.focus = slices >= 4
@@ -210,7 +210,7 @@ class _Reader:
         return all(v is not None and (np.abs(v - n) < _UNTRAINED).all() for v, n in values)
 
     def _statistics(self, node: _Node) -> tuple[Array, Array] | None:
-        """Mean and variance of a batch normalisation: those of the pictures in training."""
+        """Mean and variance of a batch normalisation: those of the images in training."""
         mean, variance, *_ = *(self._value(n) for n in node.inputs[3:5]), None, None
         if mean is None or variance is None or mean.shape != variance.shape:
             return None

@@ -51,25 +51,25 @@ class RecordedItem:
         params: thresholds and labels; None where the model parses nothing.
         number: place among all items.
         record: place in the frame and in the network input.
-        picture: the frame.
+        image: the frame.
     """
 
     model: RecordedModel
     params: Any
     number: int
     record: ItemRecord
-    picture: FrameRecord
+    image: FrameRecord
     _file: SafetensorsFile
 
     @property
     def source(self) -> str:
         """Name of the source."""
-        return self.picture.source
+        return self.image.source
 
     @property
     def frame(self) -> int:
         """Number of the frame in its source, from 0."""
-        return self.picture.frame
+        return self.image.frame
 
     @property
     def object(self) -> int:
@@ -95,7 +95,7 @@ class RecordedItem:
 
     @property
     def transform(self) -> ScaleTransform:
-        """Place of the picture in the network input."""
+        """Place of the image in the network input."""
         return self.record.transform.transform()
 
     @property
@@ -125,7 +125,7 @@ class RecordedItem:
 
     def meta(self) -> FrameMeta:
         """Metadata of the frame, without objects."""
-        f = self.picture
+        f = self.image
         return FrameMeta(f.source, f.source_id, f.frame, f.pts_ns, f.width, f.height)
 
     def cluster(self, detections: Detections) -> Detections:

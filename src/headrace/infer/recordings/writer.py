@@ -182,7 +182,7 @@ def one_item(
     Args:
         name: of the model; a detector.
         layers: name -> `Layer`.
-        network: size of its input, which the picture fills.
+        network: size of its input, which the image fills.
         params: of the parser to come.
     """
     full = Rect(0, 0, network.width, network.height)

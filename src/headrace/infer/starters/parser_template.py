@@ -47,7 +47,7 @@ class ParserFiles:
         stem: of the file's name.
         outputs: those of one run: name -> array without the batch axis.
         size: width and height of the network.
-        channels: of its pictures.
+        channels: of its images.
         grid: set where the outputs look like one.
         cpp: C++ instead of Python.
         named: how many classes the metadata names; 0 if it names none.
@@ -67,9 +67,9 @@ class ParserFiles:
         outputs = found.run()
         stem = _word(found.evidence.path.stem) or "model"
         stem = f"m_{stem}" if stem[0].isdigit() else stem
-        size = (found.pictures.width, found.pictures.height)
+        size = (found.images.width, found.images.height)
         return cls(
-            stem, outputs, size, found.pictures.channels, _grid(outputs), cpp, len(found.names)
+            stem, outputs, size, found.images.channels, _grid(outputs), cpp, len(found.names)
         )
 
     @property
@@ -232,7 +232,7 @@ def {function}(
 ) -> Detections:
     """Boxes in network pixels; the config's NMS follows.
 
-    `layers` are outputs of one picture, `network` the size of the input, `params` has the number
+    `layers` are outputs of one image, `network` the size of the input, `params` has the number
     of classes and their thresholds. docs/custom-libraries.md explains the rest.
     """
 '''
@@ -270,7 +270,7 @@ _PYTHON_GRID = """\
 _TEST = '''\
 """Replays recorded outputs, of one run on noise, into the parser. For pytest or headrace exec.
 
-Record your own: headrace record config_infer.txt picture.jpg -o {recorded}
+Record your own: headrace record config_infer.txt image.jpg -o {recorded}
 """
 
 from pathlib import Path

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headrace.meta.detections import FloatArray
 
 _TOO_HIGH = 1.001  # half precision rounds a sigmoid to 1 at most; INT8 scales may pass it a little
-_CROWD = 300  # objects of one frame: crowds and drone pictures stay below, as do NMS layers
+_CROWD = 300  # objects of one frame: crowds and drone images stay below, as do NMS layers
 _BACKGROUND = 0.9  # share of one class in such a frame
 _NAMES = ("background", "__background__", "bg")  # of no object; usual in labels of SSD and Caffe
 _NOTHINGS = 10  # objects of such a name in a frame that are no slip of a network
@@ -205,7 +205,7 @@ class BoxWatch:
             yield Finding("boxes-corners", "warning", text, "parse-bbox-func-name")
         elif n := self._seen("outside", 0.05, final):
             place = ", ".join(f"{v:.5g}" for v in self._sample)
-            text = f"the parser's boxes lie outside the picture: {n:,} of {of} are beyond the "
+            text = f"the parser's boxes lie outside the image: {n:,} of {of} are beyond the "
             text += f"{net} network input, the first at left, top, width, height {place}; "
             if self._in_frame:
                 text += "they fit the frame: parsers return pixels of the network input"
@@ -214,7 +214,7 @@ class BoxWatch:
                 text += "parse-bbox-func-name and infer-dims"
             yield Finding("boxes-outside", "warning", text, "parse-bbox-func-name")
         elif n := self._seen("far", 0.2, final):  # half an object does not reach so far
-            text = f"the parser's boxes reach outside the picture: {n:,} of {of} by more than a "
+            text = f"the parser's boxes reach outside the image: {n:,} of {of} by more than a "
             text += f"tenth of the {net} network input; x and y, or corners and centres, are "
             text += "probably swapped (parse-bbox-func-name)"
             yield Finding("boxes-outside", "warning", text, "parse-bbox-func-name")
@@ -222,7 +222,7 @@ class BoxWatch:
         primary = self.cfg.process_mode is ProcessMode.PRIMARY
         full = self._seen("full", 0.9, final)
         if primary and full >= 20 and full >= 5 * self.found:
-            text = f"the parser's boxes are as large as the picture: {full:,} of {of} fill the "
+            text = f"the parser's boxes are as large as the image: {full:,} of {of} fill the "
             text += f"{net} network input; boxes in pixels are probably scaled as if they were in "
             text += "0..1: check parse-bbox-func-name"
             yield Finding("boxes-full", "warning", text, "parse-bbox-func-name")
@@ -247,7 +247,7 @@ class BoxWatch:
             text += "the parser (parse-bbox-func-name)"
             yield Finding("scores-below-0", "warning", text, "parse-bbox-func-name")
         low, high = self._scores
-        # Everywhere in the picture and always the same: no network is that sure of nothing.
+        # Everywhere in the image and always the same: no network is that sure of nothing.
         spread = self._spread >= max(100, 0.9 * self.parsed) and high - low < 1e-4
         same = self.custom and high == low and len(self._places) >= _PLACES
         if spread or (same and self.found >= MIN_FRAMES):
@@ -289,7 +289,7 @@ class BoxWatch:
                 "background-class", "warning", f"{text}{class_id}", "filter-out-class-ids"
             )
         threshold = min((c.pre_cluster_threshold for c in self.cfg.per_class), default=0.0)
-        text = f"about {mean:,} objects a frame are more than pictures have: "
+        text = f"about {mean:,} objects a frame are more than images have: "
         text += f"pre-cluster-threshold={threshold:g} is probably too low, or the parser reads the "
         return Finding(
             "too-many-boxes", "warning", text + "wrong values as scores", "pre-cluster-threshold"

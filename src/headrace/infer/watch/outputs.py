@@ -1,4 +1,4 @@
-"""Rules on the outputs themselves: confidences, classes, whether they depend on the picture."""
+"""Rules on the outputs themselves: confidences, classes, whether they depend on the image."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 _VALUES = 4096  # of a tensor, spread over it, are compared
-_OTHER = 0.02  # of its range: inputs that differ by less in the mean are the same picture
-_SAME = 1e-5  # of their range: outputs of two pictures that differ by less are the same
+_OTHER = 0.02  # of its range: inputs that differ by less in the mean are the same image
+_SAME = 1e-5  # of their range: outputs of two images that differ by less are the same
 _FLAT = 1e-3  # values within it, and those next to 0 or 1, could be the same in right set-ups
-_MIN_PICTURES = 6
+_MIN_IMAGES = 6
 _TOO_HIGH = 1.001
 _CERTAIN = 0.8  # a threshold above it hides what a network is sure of
 
@@ -34,14 +34,14 @@ class OutputWatch:
 
     Attributes:
         looks: items looked at.
-        pictures: those that differ from the first picture.
+        images: those that differ from the first image.
     """
 
     cfg: ModelConfig
     labels: Labels
     builtin: bool
     looks: int = 0
-    pictures: int = 0
+    images: int = 0
     _first: dict[str, Array] = field(default_factory=dict)
     _change: float = 0.0
     _spans: dict[str, float] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class OutputWatch:
         span = float(max(np.ptp(before), np.ptp(tensor)))
         if float(np.abs(tensor - before).mean()) <= _OTHER * span or span == 0:
             return
-        self.pictures += 1
+        self.images += 1
         for name, values in outputs.items():
             first = self._first.get(f"/{name}")
             if first is None or first.shape != values.shape or not says_something(values):
@@ -100,12 +100,12 @@ class OutputWatch:
         for name, looks in self._broken.items():
             if enough(looks, self.looks, final=final):
                 text = f"output {name} has NaN or infinite values in {looks} of "
-                text += f"{counted(self.looks, 'picture')}: the network overflows; probably "
+                text += f"{counted(self.looks, 'image')}: the network overflows; probably "
                 text += "net-scale-factor is too large, or network-mode=2 (FP16) too narrow"
                 yield Finding("outputs-not-finite", "warning", text, "net-scale-factor")
-        if self.pictures >= _MIN_PICTURES and self._change < _SAME:
-            text = "the network does not see the picture: its outputs are the same for "
-            text += f"{self.pictures + 1} different pictures, to {self._change:.1g} of their range;"
+        if self.images >= _MIN_IMAGES and self._change < _SAME:
+            text = "the network does not see the image: its outputs are the same for "
+            text += f"{self.images + 1} different images, to {self._change:.1g} of their range;"
             text += f" net-scale-factor={self.cfg.net_scale_factor:.6g} is probably too small"
             if int(self.cfg.network_mode) == 1:
                 text += ", or INT8 (network-mode=1) has lost what it found"
@@ -146,7 +146,7 @@ def _thinned(tensor: Array) -> Array:
 
 
 def says_something(values: Array) -> bool:
-    """Whether values of an output could differ from picture to picture.
+    """Whether values of an output could differ from image to image.
 
     Zeros of an empty list, and probabilities of all or nothing, are the same in right set-ups too.
     """

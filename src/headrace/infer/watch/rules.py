@@ -34,7 +34,7 @@ def enough(frames: int, looks: int, *, boxes: int = 0, final: bool) -> bool:
         frames: looks that show it.
         looks: all looks at which it could have shown.
         boxes: how many boxes showed it.
-        final: no more looks will come: a run of a few pictures is judged by all of them.
+        final: no more looks will come: a run of a few images is judged by all of them.
     """
     if frames >= MIN_FRAMES or boxes >= MIN_BOXES:
         return True

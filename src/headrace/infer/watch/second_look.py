@@ -1,4 +1,4 @@
-"""Rules that try other parsers on kept outputs, and the network on changed pictures.
+"""Rules that try other parsers on kept outputs, and the network on changed images.
 
 They run once, when a run has ended (or is long): on up to four kept samples, of a built-in parser.
 """
@@ -33,8 +33,8 @@ _MANY = 60  # more boxes of a frame prove nothing
 _HIGH_THRESHOLD = 0.8
 _WEAK = 0.3
 _MORE = 4.0  # times the scores of the own parser: another reading that finds more is the right one
-_CONTRAST = 15.0  # standard deviation of a picture's bytes
-_PICTURES = 4  # that must all be read better in the other order of colours …
+_CONTRAST = 15.0  # standard deviation of an image's bytes
+_IMAGES = 4  # that must all be read better in the other order of colours …
 _SURER = 1.12  # … by as much; YOLOX-nano: 1.10 to 1.39 on four videos if wrong, ≤ 0.9 if right
 
 
@@ -150,27 +150,27 @@ def other_heads(
         return
     name, readings = max(others.items(), key=lambda other: sum(r.total for r in other[1]))
     found, best = sum(r.boxes for r in readings), max(r.best for r in readings)
-    what = f"{counted(found, 'box')} in {counted(len(samples), 'picture')}, scores up to {best:.2f}"
+    what = f"{counted(found, 'box')} in {counted(len(samples), 'image')}, scores up to {best:.2f}"
     change = f"set parse-bbox-func-name={name}"
     cut = sum(r.edges * r.boxes for r in mine) / max(1, sum(r.boxes for r in mine))
     whole = sum(r.edges * r.boxes for r in readings) / found
-    pictures = sum(r.boxes > 0 for r in readings)
+    images = sum(r.boxes > 0 for r in readings)
     # Large objects in the first corner are cut in fact, and read as corners they would not be.
     corner = sum(r.corner * r.boxes for r in mine) / max(1, sum(r.boxes for r in mine))
-    all_cut = pictures >= MIN_FRAMES and cut >= 0.9 and whole == 0 and corner <= 0.5
+    all_cut = images >= MIN_FRAMES and cut >= 0.9 and whole == 0 and corner <= 0.5
     if sum(r.total for r in readings) >= _MORE * total:
-        few = "nothing" if silent else f"{sum(r.boxes for r in mine)} in these pictures"
+        few = "nothing" if silent else f"{sum(r.boxes for r in mine)} in these images"
         text = f"{source} finds {few}, though the outputs have strong responses: read as {name} "
         yield Finding(
             "parser-silent", "warning", f"{text}they hold {what}: {change}", "parse-bbox-func-name"
         )
-    elif (found >= 6 or pictures >= MIN_FRAMES) and not any(r.sound for r in mine):
+    elif (found >= 6 or images >= MIN_FRAMES) and not any(r.sound for r in mine):
         text = f"the boxes are no objects: {source} reads tiny or huge ones; as {name} the outputs "
         yield Finding(
             "boxes-odd", "warning", f"{text}hold {what}: {change}", "parse-bbox-func-name"
         )
     elif all_cut or (found >= 8 and whole <= 0.25 * cut):
-        text = f"{cut:.0%} of the boxes are cut by the picture's edge: {source} probably reads "
+        text = f"{cut:.0%} of the boxes are cut by the image's edge: {source} probably reads "
         text += f"corners and centres wrongly; as {name} the outputs hold {what}, {whole:.0%} "
         yield Finding(
             "boxes-cut", "warning", f"{text}of them cut: {change}", "parse-bbox-func-name"
@@ -193,7 +193,7 @@ def high_threshold(reader: Reader, parser: object, samples: Sequence[Sample]) ->
         best.append(float(scores.max()) if len(scores) else 0.0)
     if sum(b >= _WEAK for b in best) > len(best) / 2 or lowest > 1:
         text = f"pre-cluster-threshold={lowest:g} is above all scores: the best of "
-        text += f"{counted(len(samples), 'picture')} is {max(best):.2f}; usual are 0.2 to 0.5"
+        text += f"{counted(len(samples), 'image')} is {max(best):.2f}; usual are 0.2 to 0.5"
         yield Finding("threshold-above-all", "warning", text, "pre-cluster-threshold")
 
 
@@ -218,7 +218,7 @@ def odd_tables(reader: Reader, parser: object, samples: Sequence[Sample]) -> Ite
     top = float(max(x.max() for x in (a, b, c, d)))
     if wide > 8 and top <= 1.5:
         text = f"the model's boxes are in 0..1, and {name} reads pixels of the network input: "
-        text += f"{counted(len(a), 'strong row')} of {counted(len(seen), 'picture')} end at "
+        text += f"{counted(len(a), 'strong row')} of {counted(len(seen), 'image')} end at "
         text += f"{top:.3g}; export the model with boxes in pixels, or multiply them in a parser "
         text += "of your own"
         yield Finding(
@@ -231,7 +231,7 @@ def odd_tables(reader: Reader, parser: object, samples: Sequence[Sample]) -> Ite
     if corners.mean() >= 0.95 and beyond.mean() >= 0.4:
         text = f"the model's boxes are corners, and {name} reads centre and size: so "
         text += (
-            f"{beyond.mean():.0%} of {counted(len(a), 'strong row')} reach beyond the picture, as "
+            f"{beyond.mean():.0%} of {counted(len(a), 'strong row')} reach beyond the image, as "
         )
         text += "left, top, right, bottom none does; export the model with centre and size, or read"
         text += " it with a parser of your own (parse-bbox-func-name)"
@@ -254,16 +254,16 @@ def _strong(sample: Sample, classes: int, threshold: float) -> Array:
     return rows[(scores >= threshold) & np.isfinite(rows).all(axis=1), :4]
 
 
-_BLIND = 0.5  # of the outputs' own spread: what a picture changes, if its range is too small
+_BLIND = 0.5  # of the outputs' own spread: what an image changes, if its range is too small
 
 
 def other_ranges(
     reader: Reader, parser: object, samples: Sequence[Sample], pre: Preprocessor, run: Run
 ) -> Iterator[Finding]:
-    """Yield a finding if a silent network finds boxes in pictures of another usual range.
+    """Yield a finding if a silent network finds boxes in images of another usual range.
 
     A network that gets too much finds things in anything, so that the same range must find nothing
-    in pictures without content.
+    in images without content.
 
     Args:
         reader, parser, samples: as for `other_heads`.
@@ -271,7 +271,7 @@ def other_ranges(
         run: the network, on one input with its batch axis.
     """
     low, high = byte_range(pre)
-    # In a dark or plain picture a wrong range makes something of nothing.
+    # In a dark or plain image a wrong range makes something of nothing.
     samples = [s for s in samples if float(s.tensor.std()) > _CONTRAST * pre.scale]
     if not samples:
         return
@@ -297,8 +297,8 @@ def other_ranges(
         if any(c.best > best / 2 for c in controls):
             continue
         found = sum(r.boxes for r in readings)
-        text = f"pictures have the wrong range: {low:.4g} to {high:.4g} of net-scale-factor="
-        text += f"{pre.scale:.6g} give no boxes; the same {counted(len(samples), 'picture')} with "
+        text = f"images have the wrong range: {low:.4g} to {high:.4g} of net-scale-factor="
+        text += f"{pre.scale:.6g} give no boxes; the same {counted(len(samples), 'image')} with "
         text += f"{words} give {found}, scores up to {best:.2f}"
         yield Finding("input-range", "warning", text, "net-scale-factor")
         return
@@ -309,7 +309,7 @@ def swapped_colors(
 ) -> Iterator[Finding]:
     """Yield a finding if scores are higher in each sample with red and blue exchanged.
 
-    Scores of one picture say nothing: of two orders one is always a little better.
+    Scores of one image say nothing: of two orders one is always a little better.
     """
     if pre.channels != 3 or len(set(pre.offsets)) > 1 or pre.mean is not None:
         return
@@ -317,7 +317,7 @@ def swapped_colors(
     colored = [s for s in samples if _colored(s.tensor, axis, pre.scale)]
     before = [reader(parser, s.layers) for s in colored]
     silent = not any(r.boxes for r in before)
-    if len(colored) < (1 if silent else _PICTURES):
+    if len(colored) < (1 if silent else _IMAGES):
         return
     after = [
         reader(parser, _layers(run(np.flip(s.tensor, axis).astype(np.float32)))) for s in colored
@@ -330,11 +330,11 @@ def swapped_colors(
             return
         if any(reader(parser, _layers(run(c))).boxes for c in _empty(colored[-1].tensor, pre)):
             return
-    elif not (new >= _SURER * old and new >= old + 0.5 and worse == 0 and better >= _PICTURES - 1):
+    elif not (new >= _SURER * old and new >= old + 0.5 and worse == 0 and better >= _IMAGES - 1):
         return
     now = int(pre.color_format)
     text = f"red and blue are probably swapped: model-color-format={now} gives "
-    text += f"{counted(sum(r.boxes for r in before), 'box')} in {counted(len(colored), 'picture')} "
+    text += f"{counted(sum(r.boxes for r in before), 'box')} in {counted(len(colored), 'image')} "
     text += f"(sum of scores {old:.1f}), the other order {sum(r.boxes for r in after)} ({new:.1f})"
     text += f": set model-color-format={1 - now}"
     data = {"set": {"model-color-format": 1 - now}}
@@ -362,21 +362,21 @@ def _rescaled(
 
 
 def _empty(tensor: Array, pre: Preprocessor) -> Iterator[Array]:
-    """Inputs of pictures that show nothing: plain grey, a ramp, noise."""
+    """Inputs of images that show nothing: plain grey, a ramp, noise."""
     means = np.array(pre.offsets or (0.0,) * pre.channels, np.float32)
     planar = tensor.shape[0] == pre.channels
     means = means.reshape((-1, 1, 1) if planar else (1, 1, -1))
     high, wide = tensor.shape[1:] if planar else tensor.shape[:2]
     ramp = np.broadcast_to(np.linspace(0, 255, wide, dtype=np.float32), (high, wide))
     noise = np.random.default_rng(0).uniform(0, 255, tensor.shape).astype(np.float32)
-    for picture in (np.full((high, wide), 114, np.float32), ramp, noise):
-        if picture.ndim == 2:
-            picture = np.broadcast_to(picture[None] if planar else picture[..., None], tensor.shape)
-        yield ((picture - means) * np.float32(pre.scale)).astype(np.float32)
+    for image in (np.full((high, wide), 114, np.float32), ramp, noise):
+        if image.ndim == 2:
+            image = np.broadcast_to(image[None] if planar else image[..., None], tensor.shape)
+        yield ((image - means) * np.float32(pre.scale)).astype(np.float32)
 
 
 def _blind(samples: Sequence[Sample], pre: Preprocessor, run: Run) -> bool:
-    """Whether the outputs hardly depend on the pictures: they differ little from those of black."""
+    """Whether the outputs hardly depend on the images: they differ little from those of black."""
     means = np.array(pre.offsets or (0.0,) * pre.channels, np.float32)
     planar = samples[0].tensor.shape[0] == pre.channels
     black = np.broadcast_to(

@@ -1,4 +1,4 @@
-"""Rules on a network's input, against the pictures of its training."""
+"""Rules on a network's input, against the images of its training."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from headrace.infer.preprocess import Preprocessor
     from headrace.infer.recognise.stem import Stem
 
-# A picture's contrast and a network's taste vary by a few times; the ranges in use differ by 57 to
+# An image's contrast and a network's taste vary by a few times; the ranges in use differ by 57 to
 # 255 times. In between nothing is said.
 _FAR = 20.0
 _UNIT = f"{UNIT.factor:.10g}"
 _HUNDREDTHS = 0.01  # spread of a first layer's answers
 _PATCHES = 1500
-_CONTRAST = 12.0  # standard deviation of bytes: below it the pictures say nothing
+_CONTRAST = 12.0  # standard deviation of bytes: below it the images say nothing
 
 
 def byte_range(pre: Preprocessor) -> tuple[float, float]:
@@ -66,7 +66,7 @@ def training_findings(
         pre: its pre-processing; one with a mean image is not judged.
         stem: the beginning of the model file.
         labels: names of the classes.
-        tensors: (C, H, W) inputs of the network; none judges by natural pictures.
+        tensors: (C, H, W) inputs of the network; none judges by natural images.
         frame: width and height of the frames in pixels; zeros if they are not known.
     """
     yield from _of_shape(cfg, pre, stem, frame)
@@ -98,7 +98,7 @@ def _of_exporter(
     said = "the model's metadata (Ultralytics) says"
     low, high = byte_range(pre)
     if high > 2 or high < 0.5 or low < -0.1:
-        text = f"pictures have the wrong range: {_given(pre)}; {said} 0 to 1: set {UNIT.keys[0]}, "
+        text = f"images have the wrong range: {_given(pre)}; {said} 0 to 1: set {UNIT.keys[0]}, "
         text += "without offsets"
         data = {"set": {"net-scale-factor": _UNIT}, "without": "offsets"}
         yield Finding("input-range", "warning", text, "net-scale-factor", data)
@@ -113,7 +113,7 @@ def _of_yolox(cfg: ModelConfig, pre: Preprocessor, frame: tuple[int, int]) -> It
     said = "YOLOX is trained on"
     if pre.scale == 1 and not pre.offsets:
         yield from _swapped(cfg, YOLOX, "probably ", said)
-    yield from _squeezed(cfg, pre, frame, f"{said} letterboxed pictures")
+    yield from _squeezed(cfg, pre, frame, f"{said} letterboxed images")
 
 
 def _swapped(cfg: ModelConfig, exporter: Exporter, how: str, said: str) -> Iterator[Finding]:
@@ -131,7 +131,7 @@ def _squeezed(
     shape = (frame[0] / frame[1]) / (pre.width / pre.height) if all(frame) else 1.0
     primary = cfg.process_mode is ProcessMode.PRIMARY
     if primary and not pre.maintain_aspect_ratio and not 1 / 1.25 <= shape <= 1.25:
-        text = f"pictures are squeezed: frames of {frame[0]}x{frame[1]} are scaled to {pre.width}x"
+        text = f"images are squeezed: frames of {frame[0]}x{frame[1]} are scaled to {pre.width}x"
         text += f"{pre.height}; {said}: set maintain-aspect-ratio=1{more}"
         yield Finding("aspect-ratio", "warning", text, "maintain-aspect-ratio")
 
@@ -141,12 +141,12 @@ def _of_stem(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
     low, high = byte_range(pre)
     factor, shift = float(np.abs(stem.factor).max()), float(np.abs(stem.shift).max())
     if factor <= 1 / 30 and high - low <= 2.1:
-        text = f"pictures are scaled twice: {_given(pre)}, and the model itself multiplies by "
+        text = f"images are scaled twice: {_given(pre)}, and the model itself multiplies by "
         text += f"{factor:.4g}: it expects 0 to 255: set net-scale-factor=1"
         data = {"set": {"net-scale-factor": "1"}}
         yield Finding("input-range", "warning", text, "net-scale-factor", data)
     elif 1 < factor <= 10 and shift and high - low >= 50:
-        text = f"pictures have the wrong range: {_given(pre)}, and the model itself multiplies by "
+        text = f"images have the wrong range: {_given(pre)}, and the model itself multiplies by "
         text += f"{factor:.4g} and adds {-shift:.4g}: it expects 0 to 1: set {UNIT.keys[0]}"
         data = {"set": {"net-scale-factor": _UNIT}}
         yield Finding("input-range", "warning", text, "net-scale-factor", data)
@@ -165,7 +165,7 @@ def _of_statistics(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> I
         yield from _of_mean(pre, stem)
         return
     much = f"{ratio:.3g} times" if ratio > 1 else f"1/{1 / ratio:.3g} of"
-    text = f"pictures have the wrong range: {_given(pre)}; the first layer's values spread {much} "
+    text = f"images have the wrong range: {_given(pre)}; the first layer's values spread {much} "
     text += "what its batch normalisation learnt: "
     usual = ", ".join(" with ".join(scaling.keys) for scaling in USUAL)
     text += f"about {pre.scale / ratio:.1g} would fit; usual are {usual}"
@@ -173,7 +173,7 @@ def _of_statistics(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> I
 
 
 def _of_mean(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
-    """The mean that it learnt is that of a picture which the config can make: no black or white."""
+    """The mean that it learnt is that of an image which the config can make: no black or white."""
     assert stem.conv is not None
     size = np.abs(stem.conv).sum(axis=(1, 2, 3)).max()
     if np.abs(stem.conv.sum(axis=(1, 2, 3))).max() < 0.1 * size:
@@ -184,7 +184,7 @@ def _of_mean(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
         given = f"offsets={';'.join(f'{m:g}' for m in means)}" if pre.offsets else "no offsets"
         text = f"offsets are missing or wrong: with {given} and net-scale-factor={pre.scale:.6g} "
         text += f"the mean that the first layers learnt is that of bytes of {byte:.0f}, where "
-        text += f"pictures have about 100 to 140; usual are {HALF.keys[1]} or {IMAGENET.keys[1]}"
+        text += f"images have about 100 to 140; usual are {HALF.keys[1]} or {IMAGENET.keys[1]}"
         yield Finding("input-range", "warning", text, "offsets")
 
 
@@ -201,7 +201,7 @@ def _of_weights(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> Iter
     small = size <= _HUNDREDTHS and pre.scale < 0.1
     if small or (size >= FOLDED and pre.scale >= 0.5 and not pre.offsets):
         fix = "0 to 255: set net-scale-factor=1" if small else f"0 to 1: set {UNIT.keys[0]}"
-        text = f"pictures have the wrong range: {_given(pre)}; the first layer answers with values "
+        text = f"images have the wrong range: {_given(pre)}; the first layer answers with values "
         text += f"that spread by {size:.3g}, where trained ones do by about 1: it probably expects "
         data = {"set": {"net-scale-factor": "1" if small else _UNIT}}
         yield Finding("input-range", "warning", text + fix, "net-scale-factor", data)
@@ -211,17 +211,17 @@ def trained_ratio(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> fl
     """Compare the spread of the first convolution's results with that in training.
 
     Returns:
-        How many times as far they spread; None where weights or pictures say nothing.
+        How many times as far they spread; None where weights or images say nothing.
     """
     spread = None if stem.statistics is None else answers(stem, tensors, pre.scale)
     return None if spread is None else spread_ratio(stem, spread)
 
 
 def answers(stem: Stem, tensors: Sequence[Array], scale: float) -> Array | None:
-    """Measure the standard deviation of each first filter's answers to the pictures.
+    """Measure the standard deviation of each first filter's answers to the images.
 
-    Where the graph cuts the picture first, or there are no pictures, to natural ones. None where
-    there is no convolution, or the pictures have no contrast.
+    Where the graph cuts the image first, or there are no images, to natural ones. None where
+    there is no convolution, or the images have no contrast.
     """
     weights = stem.conv
     if weights is not None and (not tensors if stem.direct else stem.focus):

@@ -37,7 +37,7 @@ _SOON = 4  # runs between two looks while boxes were seen in fewer than MIN_FRAM
 _MORE = 2 * _FIRST  # … and how often it is not waited any longer than that
 _SAMPLES = 6
 _MAX_SAMPLE = 1 << 25  # bytes of one kept sample
-_SHARE = 0.01  # of the engine's time that other pictures may take at the end of a run
+_SHARE = 0.01  # of the engine's time that other images may take at the end of a run
 _SILENT_S = 1.5  # that they may take in any case where nothing at all was found
 
 
@@ -131,7 +131,7 @@ class Watch:
             row = {name: data.copy() for name, data in row.items()}
         self._current = Sample(tensor, row)
         self._samples.append(self._current)
-        while len(self._samples) > _SAMPLES:  # pictures in which nothing was found go first
+        while len(self._samples) > _SAMPLES:  # images in which nothing was found go first
             empty = (i for i, sample in enumerate(self._samples[:-1]) if not sample.found)
             del self._samples[next(empty, 0)]
 
@@ -184,7 +184,7 @@ class Watch:
         if stem is None:
             return
         tensors = [s.tensor for s in self._samples]
-        # a file that tells the range of its pictures needs no trial of others
+        # a file that tells the range of its images needs no trial of others
         self._range_known = stem.normalises or trained_ratio(pre, stem, tensors) is not None
         yield from training_findings(
             cfg, pre, stem, self._model.labels, tensors=tensors, frame=self._size
@@ -211,11 +211,11 @@ class Watch:
         if silent and not found:
             found += rules.high_threshold(reader, self._parser, samples)
         if not found and pre is not None and self._builtin:
-            found += self._other_pictures(reader, samples, silent)
+            found += self._other_images(reader, samples, silent)
         yield from found
 
-    def _other_pictures(self, reader: Any, samples: list[Sample], silent: bool) -> list[Finding]:
-        """Run the network on changed pictures, as far as time allows."""
+    def _other_images(self, reader: Any, samples: list[Sample], silent: bool) -> list[Finding]:
+        """Run the network on changed images, as far as time allows."""
         model, pre = self._model, self._model.preprocessor
         runs, least = (10, _SILENT_S) if silent else (_SAMPLES, 0.0)
         allowed = max(least, _SHARE * self._runs * self._run_s)

@@ -1,11 +1,11 @@
-// The page of a running pipeline. It asks for the next picture when it has drawn the last one, so a
-// slow browser gets fewer pictures and the pipeline never waits for it.
+// The page of a running pipeline. It asks for the next image when it has drawn the last one, so a
+// slow browser gets fewer images and the pipeline never waits for it.
 
 const $ = (id) => document.getElementById(id);
 const tiles = new Map(); // source id -> {button, canvas, under, number}
 let chosen = null; // id of the source that is shown alone
-let held = false; // the picture stays
-let last = null; // head of its last picture
+let held = false; // the image stays
+let last = null; // head of its last image
 let picked = null; // object or place whose details are shown
 let opened = false; // the source that the address names was shown
 let state = { sources: [], explains: false };
@@ -106,24 +106,24 @@ const stateOf = (source) => (source.reason ? `${source.state}: ${source.reason}`
 function showFacts(source) {
   $("name").textContent = source.name;
   const rows = [["state", stateOf(source), source.state], ["rate", `${source.fps} fps`],
-    ["frames", source.frames], ["in the picture", counted(source.counts) || "nothing"]];
+    ["frames", source.frames], ["in the image", counted(source.counts) || "nothing"]];
   if (source.dropped) rows.push(["dropped", source.dropped]);
   if (source.reconnects) rows.push(["reconnected", source.reconnects]);
   for (const [line, n] of Object.entries(source.crossed)) rows.push([`over ${line}`, n]);
   facts($("facts"), rows);
 }
 
-// --- pictures ----------------------------------------------------------------------------------
+// --- images ----------------------------------------------------------------------------------
 
 async function draw(canvas, jpeg) {
-  const picture = await createImageBitmap(new Blob([jpeg], { type: "image/jpeg" }));
-  if (canvas.width !== picture.width || canvas.height !== picture.height) {
-    canvas.width = picture.width;
-    canvas.height = picture.height;
-    canvas.style.setProperty("--ratio", picture.width / picture.height); // for the full screen
+  const image = await createImageBitmap(new Blob([jpeg], { type: "image/jpeg" }));
+  if (canvas.width !== image.width || canvas.height !== image.height) {
+    canvas.width = image.width;
+    canvas.height = image.height;
+    canvas.style.setProperty("--ratio", image.width / image.height); // for the full screen
   }
-  canvas.getContext("2d").drawImage(picture, 0, 0);
-  picture.close();
+  canvas.getContext("2d").drawImage(image, 0, 0);
+  image.close();
 }
 
 // The service answers for 64 sources at once: those that run take turns, then come the last ended.
@@ -135,13 +135,13 @@ function askedFor() {
   return [...live, ...ended].slice(0, 64);
 }
 
-async function nextPictures() {
+async function nextImages() {
   const wanted = chosen === null ? askedFor() : [chosen];
   if (!wanted.length || (chosen !== null && held) || document.hidden) return pause(200);
   const seen = Object.fromEntries(wanted.map((id) => [id, tiles.get(id).number]));
-  const place = chosen === null ? tiles.get(wanted[0]).canvas : $("picture");
+  const place = chosen === null ? tiles.get(wanted[0]).canvas : $("image");
   const width = Math.round((place.clientWidth || 640) * Math.min(2, window.devicePixelRatio));
-  const data = await (await ask("api/pictures", { seen, width })).arrayBuffer();
+  const data = await (await ask("api/images", { seen, width })).arrayBuffer();
   const length = new DataView(data).getUint32(0);
   const heads = JSON.parse(new TextDecoder().decode(new Uint8Array(data, 4, length)));
   let start = 4 + length;
@@ -152,7 +152,7 @@ async function nextPictures() {
     if (!tile) continue;
     tile.number = head.number;
     if (head.source === chosen && !held) {
-      await draw($("picture"), jpeg);
+      await draw($("image"), jpeg);
       last = head;
       showObjects();
     } else if (chosen === null) {
@@ -177,7 +177,7 @@ function choose(id) {
   if (id !== null) {
     const source = state.sources.find((s) => s.id === id);
     if (source) showFacts(source);
-    $("picture").focus();
+    $("image").focus();
   } else if (before !== null && tiles.has(before)) {
     tiles.get(before).button.focus();
   }
@@ -187,7 +187,7 @@ function hold(on) {
   held = on;
   $("hold").setAttribute("aria-pressed", String(on));
   const why = state.explains ? "; elsewhere says why there is no box" : "";
-  $("hint").textContent = `Click an object for its details${why}. The picture ${on ? "is held" : "moves on"}.`;
+  $("hint").textContent = `Click an object for its details${why}. The image ${on ? "is held" : "moves on"}.`;
 }
 
 const title = (o) => `${o.label}${o.track === null ? "" : ` #${o.track}`} ${o.confidence.toFixed(2)}`;
@@ -219,11 +219,11 @@ function pick(one) {
     rows.push([rule, Array.isArray(found) ? found.join(", ") : "yes"]);
   }
   facts(list, rows);
-  const picture = $("picture"), scale = picture.width / last.width;
+  const image = $("image"), scale = image.width / last.width;
   const [left, top, width, height] = one.box.map((v) => v * scale);
   crop.width = Math.max(1, Math.min(600, width));
   crop.height = Math.max(1, (crop.width * height) / Math.max(1, width));
-  crop.getContext("2d").drawImage(picture, left, top, width, height, 0, 0, crop.width, crop.height);
+  crop.getContext("2d").drawImage(image, left, top, width, height, 0, 0, crop.width, crop.height);
   showChosen(element("h3", one.label), crop, list);
 }
 
@@ -256,7 +256,7 @@ function at(x, y) {
   return inside[0];
 }
 
-$("picture").addEventListener("click", (event) => {
+$("image").addEventListener("click", (event) => {
   if (!last) return;
   const box = event.target.getBoundingClientRect();
   const x = ((event.clientX - box.left) / box.width) * last.width;
@@ -266,11 +266,11 @@ $("picture").addEventListener("click", (event) => {
 });
 $("back").addEventListener("click", () => choose(null));
 $("hold").addEventListener("click", () => hold(!held));
-$("full").addEventListener("click", () => $("picture").parentElement.requestFullscreen());
+$("full").addEventListener("click", () => $("image").parentElement.requestFullscreen());
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && document.fullscreenElement) document.exitFullscreen();
   else if (event.key === "Escape" && chosen !== null) choose(null);
-  if (event.key === " " && document.activeElement === $("picture")) { event.preventDefault(); hold(!held); }
+  if (event.key === " " && document.activeElement === $("image")) { event.preventDefault(); hold(!held); }
 });
 
 // --- the two loops -----------------------------------------------------------------------------
@@ -289,4 +289,4 @@ async function forever(work, ms) {
 }
 
 forever(async () => showState(await (await ask("api/state")).json()), 500);
-forever(nextPictures, 0);
+forever(nextImages, 0);

@@ -1,4 +1,4 @@
-"""Drawing: metadata on frames, many sources on one picture, contact sheets.
+"""Drawing: metadata on frames, many sources on one image, contact sheets.
 
 Names resolve on first use.
 """

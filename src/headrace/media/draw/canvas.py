@@ -109,7 +109,7 @@ class PackedCanvas(Canvas):
         _native.draw_blend(area, overlay.slots, overlay.xs, overlay.ys, keep, add)
 
     def frame(self) -> Frame:
-        """The drawn picture."""
+        """The drawn image."""
         return replace(self._frame, planes=(self._pixels,), owner=None)
 
 
@@ -126,7 +126,7 @@ class PlanarCanvas(Canvas):
                 chroma = frame.planes[1]
                 self._planes = (luma, chroma[:, :, 0].copy(), chroma[:, :, 1].copy())
             case PixelFormat.GRAY:
-                # Gray pictures use all 256 values.
+                # Gray images use all 256 values.
                 self._color = ColorSpace.BT601_FULL
                 shape = ((self.height + 1) // 2, (self.width + 1) // 2)
                 self._planes = (luma, np.full(shape, 128, np.uint8), np.full(shape, 128, np.uint8))
@@ -180,13 +180,13 @@ class PlanarCanvas(Canvas):
             _native.draw_blend(area, overlay.slots, xs, ys, keep, add)
 
     def put(self, planes: tuple[Plane, ...], left: int, top: int) -> None:
-        """Copy an I420 picture, all of it inside the frame, to a place with even coordinates."""
+        """Copy an I420 image, all of it inside the frame, to a place with even coordinates."""
         for i, (plane, part) in enumerate(zip(self._planes, planes, strict=True)):
             y, x = (top, left) if i == 0 else (top // 2, left // 2)
             plane[y : y + part.shape[0], x : x + part.shape[1]] = part
 
     def frame(self) -> Frame:
-        """The drawn picture."""
+        """The drawn image."""
         return replace(
             self._frame, planes=self._planes, format=PixelFormat.I420, color=self._color, owner=None
         )

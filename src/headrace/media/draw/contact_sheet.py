@@ -1,4 +1,4 @@
-"""Several frames on one picture, to see a scene at a glance."""
+"""Several frames on one image, to see a scene at a glance."""
 
 from __future__ import annotations
 

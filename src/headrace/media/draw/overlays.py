@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Points = list[tuple[float, float]]
 
-# Names of classes that are "nothing" and would only dull the picture.
+# Names of classes that are "nothing" and would only dull the image.
 _BACKGROUND = frozenset(
     ("background", "bg", "ignore", "ignored", "none", "unlabeled", "unlabelled", "void")
 )
@@ -83,8 +83,8 @@ def class_map_overlay(
     """A class map over the part of a frame that the model saw.
 
     Args:
-        found: class map; the part `region` of it shows the picture.
-        rect: left, top, width, height of that picture in frame pixels.
+        found: class map; the part `region` of it shows the image.
+        rect: left, top, width, height of that image in frame pixels.
         width: of the frame.
         height: of the frame.
         opacity: of every class but background.

@@ -97,7 +97,7 @@ class Looks:
         return (*component_color(component, int(objects.class_ids[index])), 1.0)
 
     def look(self, objects: Objects, index: int, scale: float, colored: bool) -> Look:
-        """The look of object `index` on a picture where sizes are multiplied by `scale`."""
+        """The look of object `index` on an image where sizes are multiplied by `scale`."""
         style = _style(objects, index)
         exact = self.palette == "config"
         border = self.border(objects, index, colored)
@@ -477,7 +477,7 @@ class Painter(Looks):
 
 
 def show(frame: Any, meta: FrameMeta, **options: Any) -> Frame:
-    """The frame with its objects drawn, which a notebook shows as a picture.
+    """The frame with its objects drawn, which a notebook shows as an image.
 
     Args:
         frame: a `Frame`, or what a model was called with: an array in BGR order, or a path.

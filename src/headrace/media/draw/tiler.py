@@ -1,4 +1,4 @@
-"""One picture of many sources, and their metadata as that of this picture."""
+"""One image of many sources, and their metadata as that of this image."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from headrace.media.pixels import plane_array, to_av
 from headrace.meta import FrameMeta, Objects, SegmentationMeta
 from headrace.meta.objects import NO_MASK
 
-_MAP_STEP = 2  # pixels of the tiled picture for each value of the merged class map
+_MAP_STEP = 2  # pixels of the tiled image for each value of the merged class map
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """Where a frame lies on the tiled picture, in its pixels; its cell may go on below it."""
+    """Where a frame lies on the tiled image, in its pixels; its cell may go on below it."""
 
     meta: FrameMeta
     left: int
@@ -45,7 +45,7 @@ class Tile:
     cell_bottom: int
 
     def move(self, rects: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """(N, 4) rectangles of the frame in the tiled picture."""
+        """(N, 4) rectangles of the frame in the tiled image."""
         ratio = np.array((self.width / self.meta.width, self.height / self.meta.height), np.float32)
         moved: npt.NDArray[np.float32] = rects * np.tile(ratio, 2)
         moved[:, :2] += np.array((self.left, self.top), np.float32)
@@ -53,10 +53,10 @@ class Tile:
 
 
 def merge_metas(tiles: list[Tile], width: int, height: int) -> FrameMeta:
-    """One `FrameMeta` of a picture of `width` x `height` with everything in its pixels.
+    """One `FrameMeta` of an image of `width` x `height` with everything in its pixels.
 
     Objects keep their order within a frame. The class maps of each model become one for the whole
-    picture, at half its size, -1 between the tiles; its probabilities are left out, as are raw
+    image, at half its size, -1 between the tiles; its probabilities are left out, as are raw
     tensors of whole frames.
     """
     meta = FrameMeta("tiles", 0, 0, 0, width, height)
@@ -155,7 +155,7 @@ _INK, _PAPER = (255, 255, 255, 1.0), (0, 0, 0, 0.55)
 
 @dataclass(slots=True)
 class _Scaled:
-    """The last picture of a source at the size of its tile."""
+    """The last image of a source at the size of its tile."""
 
     frame: Frame
     size: tuple[int, int]
@@ -163,16 +163,16 @@ class _Scaled:
 
 
 class Tiler:
-    """Puts the latest frames of several sources on one picture, and their objects with them.
+    """Puts the latest frames of several sources on one image, and their objects with them.
 
     Every source has a cell, in the order of source ids and reading order. Cells are kept: a source
-    that ended leaves its cell dark, so no picture jumps; the cell says why, see `end`. A frame
+    that ended leaves its cell dark, so no image jumps; the cell says why, see `end`. A frame
     keeps its shape and is centred in its cell; the original tiler stretches it to the cell, which
     `stretch` does too.
 
     Args:
-        rows, columns: of the grid; None is chosen so that the pictures are as large as possible.
-        width, height: size of the composed picture, made even.
+        rows, columns: of the grid; None is chosen so that the images are as large as possible.
+        width, height: size of the composed image, made even.
         stretch: fill each cell, changing the shape of the frame.
         captions: write the name of the source into each cell when there is more than one; sources
             whose files have one name are told apart by their folders, or their numbers.
@@ -201,7 +201,7 @@ class Tiler:
                 raise MediaError(f"{name}={value}", where="Tiler", expected="at least 1, or None")
         if not (2 <= width <= _MAX_SIZE and 2 <= height <= _MAX_SIZE):
             raise MediaError(
-                f"a tiled picture of {width}x{height}",
+                f"a tiled image of {width}x{height}",
                 where="Tiler",
                 expected=f"2 to {_MAX_SIZE} pixels each way",
             )
@@ -220,7 +220,7 @@ class Tiler:
         self._pts_ns = -1
 
     def compose(self, pairs: Sequence[tuple[Frame, FrameMeta]]) -> tuple[Frame, FrameMeta]:
-        """One I420 picture of the given frames, and their metadata in its pixels.
+        """One I420 image of the given frames, and their metadata in its pixels.
 
         Args:
             pairs: the latest frame of each source, plain; they are only read.
@@ -228,7 +228,7 @@ class Tiler:
         Returns:
             A new frame, numbered from 0, with the newest time of `pairs`, and a new `FrameMeta` of
             the source `tiles`: all objects with their rectangles moved, and the class maps of all
-            frames as one of the whole picture for each model. Raw tensors of frames are left out.
+            frames as one of the whole image for each model. Raw tensors of frames are left out.
         """
         pairs = sorted(pairs, key=lambda pair: pair[1].source_id)
         for _, meta in pairs:
@@ -334,8 +334,8 @@ class Tiler:
         ):
             planes = tuple(frame.planes)
         else:
-            picture = scaler.reformat(
-                _av_picture(frame),
+            image = scaler.reformat(
+                _av_image(frame),
                 width=size[0],
                 height=size[1],
                 format="yuv420p",
@@ -346,14 +346,14 @@ class Tiler:
                 interpolation="BILINEAR",
             )
             shapes = plane_shapes(PixelFormat.I420, *size)
-            planes = tuple(plane_array(picture.planes[i], s) for i, s in enumerate(shapes))
+            planes = tuple(plane_array(image.planes[i], s) for i, s in enumerate(shapes))
         self._scaled[source] = _Scaled(frame, size, planes)
         return planes
 
     def _write_captions(
         self, canvas: PlanarCanvas, tiles: list[Tile], rows: int, columns: int
     ) -> None:
-        """The name of each source, below its picture where there is room; of dark cells, why."""
+        """The name of each source, below its image where there is room; of dark cells, why."""
         size = max(10, round(self.height / 60))
         longest = max(4, self.width // columns // size)
         names = captions(self._names, longest)
@@ -395,8 +395,8 @@ def _color_of(frame: Frame, default: ColorSpace) -> ColorSpace:
     return frame.color if frame.format in (PixelFormat.I420, PixelFormat.NV12) else default
 
 
-def _av_picture(frame: Frame) -> Any:
-    """The frame for swscale: the decoder's own picture if it is just that, otherwise a copy."""
+def _av_image(frame: Frame) -> Any:
+    """The frame for swscale: the decoder's own image if it is just that, otherwise a copy."""
     own = frame.owner
     if frame.format is PixelFormat.I420 and hasattr(own, "planes") and hasattr(own, "reformat"):
         same = (own.width, own.height) == (frame.width, frame.height) and own.format.name in (

@@ -98,7 +98,7 @@ class Sink(ABC):
         name: what the user gave.
         path: the file or folder that is written.
         kind: one of `SINK_KINDS`.
-        needs_pixels: it shows the picture, so give it drawn frames. Others use the frame's number,
+        needs_pixels: it shows the image, so give it drawn frames. Others use the frame's number,
             time and source only.
         notices: decisions so far.
         frames: frames written so far.
@@ -201,7 +201,7 @@ class Sink(ABC):
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         """Take one frame; an OSError is worded by `write`."""
 
-    def _finish(self) -> None:  # noqa: B027 - single pictures are complete already
+    def _finish(self) -> None:  # noqa: B027 - single images are complete already
         """Finish the file; an OSError is worded by `close`.
 
         Sets `kept` if the file has fewer frames than were written. `_broken` says that a frame

@@ -99,7 +99,7 @@ class FrameEncoder:
                 "frames of several sources follow each other in one video; with {source} in its"
                 " name, each has its own",
             )
-        picture = self._picture(frame)
+        image = self._image(frame)
         pts = round(frame.pts_ns * _TIME_BASE.denominator / 1e9)
         if self._last_pts is not None and pts <= self._last_pts:
             step = round(_TIME_BASE.denominator / float(self._rate))
@@ -110,9 +110,9 @@ class FrameEncoder:
             )
             pts = self._last_pts + step
         self._last_pts = pts
-        picture.pts, picture.time_base = pts, _TIME_BASE
+        image.pts, image.time_base = pts, _TIME_BASE
         try:
-            return self._stream.encode(picture)
+            return self._stream.encode(image)
         except (ValueError, RuntimeError, av.error.FFmpegError) as error:
             if isinstance(error, OSError):
                 raise
@@ -125,12 +125,12 @@ class FrameEncoder:
         """The packets that the encoder still holds."""
         return self._stream.encode(None)
 
-    def _picture(self, frame: Frame) -> av.VideoFrame:
+    def _image(self, frame: Frame) -> av.VideoFrame:
         """`frame` as the encoder takes it."""
         width, height = self._stream.width, self._stream.height
         padded = (frame.width + frame.width % 2, frame.height + frame.height % 2)
         planar = frame.format in (PixelFormat.I420, PixelFormat.NV12)
-        picture = to_av(frame, width=padded[0], height=padded[1])
+        image = to_av(frame, width=padded[0], height=padded[1])
         same_color = not planar or (
             (matrix_code(frame.color), is_full(frame.color)) == (self._matrix, self._full)
         )
@@ -140,16 +140,16 @@ class FrameEncoder:
                 "warning",
                 "frames change size: later ones are fitted into the first",
             )
-            return self._fitted(picture, width, height)
+            return self._fitted(image, width, height)
         if frame.format is PixelFormat.I420 and same_color:
-            return picture
-        return self._reformat(picture, width, height)
+            return image
+        return self._reformat(image, width, height)
 
-    def _reformat(self, picture: av.VideoFrame, width: int, height: int) -> av.VideoFrame:
+    def _reformat(self, image: av.VideoFrame, width: int, height: int) -> av.VideoFrame:
         if self._fit is None:
             self._fit = VideoReformatter()
         return self._fit.reformat(
-            picture,
+            image,
             width=width,
             height=height,
             format="yuv420p",
@@ -158,12 +158,12 @@ class FrameEncoder:
             interpolation="BILINEAR",
         )
 
-    def _fitted(self, picture: av.VideoFrame, width: int, height: int) -> av.VideoFrame:
-        """`picture` scaled into a black one of `width` x `height`, keeping its shape."""
-        ratio = min(width / picture.width, height / picture.height)
-        w = max(2, int(picture.width * ratio) // 2 * 2)
-        h = max(2, int(picture.height * ratio) // 2 * 2)
-        small = self._reformat(picture, w, h)
+    def _fitted(self, image: av.VideoFrame, width: int, height: int) -> av.VideoFrame:
+        """`image` scaled into a black one of `width` x `height`, keeping its shape."""
+        ratio = min(width / image.width, height / image.height)
+        w = max(2, int(image.width * ratio) // 2 * 2)
+        h = max(2, int(image.height * ratio) // 2 * 2)
+        small = self._reformat(image, w, h)
         canvas = av.VideoFrame(width, height, "yuv420p")
         x, y = (width - w) // 4 * 2, (height - h) // 4 * 2
         for i, black in enumerate((0 if self._full else 16, 128, 128)):

@@ -1,4 +1,4 @@
-"""Pictures: a folder of them, or one."""
+"""Images: a folder of them, or one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headrace.media.frame import Frame
 from headrace.media.pixel_format import PixelFormat
 from headrace.media.pixels import to_rgb
 from headrace.media.sinks.base import Sink, make_folder, spare_source
-from headrace.media.sinks.naming import PICTURE_SUFFIXES, FrameNames
+from headrace.media.sinks.naming import ENCODED_SUFFIXES, FrameNames
 from headrace.meta import FrameMeta, SegmentationMeta
 
 _NUMBER = re.compile(r"%0?\d*d")
@@ -34,7 +34,7 @@ def encode_image(frame: Frame, suffix: str, *, max_width: int | None = None) -> 
         height = max(1, round(image.height * max_width / image.width))
         image = image.resize((max_width, height), Image.Resampling.BILINEAR)
     out = io.BytesIO()
-    if PICTURE_SUFFIXES[suffix] == "PNG":
+    if ENCODED_SUFFIXES[suffix] == "PNG":
         image.save(out, "PNG", compress_level=3)
     else:
         # Video has half the colour resolution already; thin lines on RGB would suffer from it.
@@ -44,7 +44,7 @@ def encode_image(frame: Frame, suffix: str, *, max_width: int | None = None) -> 
 
 
 class ImageSink(Sink):
-    """One picture per frame, JPEG unless the name ends in `.png`.
+    """One image per frame, JPEG unless the name ends in `.png`.
 
     Args:
         path: a folder (`frame_000012.jpg` for video, the name of the image for images), a pattern
@@ -60,7 +60,7 @@ class ImageSink(Sink):
         self._suffix = path.suffix.lower()
         self._single = False
         self._numbered = False
-        if self._suffix not in PICTURE_SUFFIXES or path.is_dir():
+        if self._suffix not in ENCODED_SUFFIXES or path.is_dir():
             self._folder, pattern, self._suffix = path, "frame_%06d", ".jpg"
         elif "%" in path.name:
             self._folder, pattern, self._numbered = path.parent, path.stem, True
@@ -85,7 +85,7 @@ class ImageSink(Sink):
         if self._single:
             if self.frames:
                 raise MediaError(
-                    "is one picture, and there is more than one frame",
+                    "is one image, and there is more than one frame",
                     where=self.name,
                     fix=f"write them to a folder: {self.path.with_suffix('')}/",
                 )
@@ -186,7 +186,7 @@ class ClassMapSink(Sink):
 
         image: Any = Image.fromarray(frame_class_map(found, meta.width, meta.height))
         if image.mode == "L":
-            image.putpalette(self._colors.tobytes())  # makes it an indexed picture
+            image.putpalette(self._colors.tobytes())  # makes it an indexed image
         out = io.BytesIO()
         image.save(out, "PNG", compress_level=1)
         return out.getvalue()
@@ -194,7 +194,7 @@ class ClassMapSink(Sink):
     def _finish(self) -> None:
         if not self._classes:
             self._notice(
-                "output-empty", "warning", "no frame had a class map, so no picture was written"
+                "output-empty", "warning", "no frame had a class map, so no image was written"
             )
             return
         colors = self._colors.tolist()

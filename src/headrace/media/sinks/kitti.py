@@ -21,7 +21,7 @@ from headrace.media.sinks.rows import finite_rows, label_of
 from headrace.meta import UNTRACKED_OBJECT_ID, FrameMeta
 from headrace.meta.fields import text_beyond_label
 
-# What a picture cannot tell is zero: truncation, occlusion, angle, 3-D size, place and rotation.
+# What an image cannot tell is zero: truncation, occlusion, angle, 3-D size, place and rotation.
 _BOX = "%.2f %.2f %.2f %.2f 0.00 0.00 0.00 0.00 0.00 0.00 0.00 %.6f\n"
 _LINE = f"%s 0.00 0 0.00 {_BOX}"
 _TRACK_LINE = f"%d %d %s 0 0 0.00 {_BOX}"

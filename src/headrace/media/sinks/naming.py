@@ -12,7 +12,7 @@ from headrace._core.urls import url_scheme
 from headrace.media.frame import Frame
 from headrace.media.names import IMAGE_SUFFIXES
 
-PICTURE_SUFFIXES = {".jpg": "JPEG", ".jpeg": "JPEG", ".png": "PNG"}
+ENCODED_SUFFIXES = {".jpg": "JPEG", ".jpeg": "JPEG", ".png": "PNG"}
 VIDEO_FORMATS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".mkv": "matroska"}
 PUBLISH_SCHEMES = {
     "rtsp": "rtsp://HOST/PATH",

@@ -16,7 +16,7 @@ from headrace._core.urls import has_login, url_scheme, without_secrets
 from headrace.config.pipeline_keys import MESSAGE_SCHEMES
 from headrace.config.pipeline_keys import SINK_KINDS as PIPELINE_SINK_KINDS
 from headrace.media.sinks.naming import (
-    PICTURE_SUFFIXES,
+    ENCODED_SUFFIXES,
     PUBLISH_SCHEMES,
     VIDEO_FORMATS,
     HasName,
@@ -34,7 +34,7 @@ SINK_KINDS = {kind: text for kind, text in PIPELINE_SINK_KINDS.items() if kind !
 _ALIASES = {"mp4": "video", "image": "images", "json": "coco"}
 _SUFFIXES = {
     **dict.fromkeys(VIDEO_FORMATS, "video"),
-    **dict.fromkeys(PICTURE_SUFFIXES, "images"),
+    **dict.fromkeys(ENCODED_SUFFIXES, "images"),
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".json": "coco",
@@ -176,7 +176,7 @@ def open_sink(
     """Open an output, its kind by extension or as `kind:path` (see `SINK_KINDS`).
 
     Args:
-        spec: `out.mp4`, `boxes.jsonl`, `pictures/`, `kitti:labels`, …
+        spec: `out.mp4`, `boxes.jsonl`, `images/`, `kitti:labels`, …
         inputs: what is read or written already; an output that would overwrite one is refused.
         sources: all sources whose frames it gets, if they are several: their names stand in the
             names of files for single frames.

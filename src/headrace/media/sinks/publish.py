@@ -32,7 +32,7 @@ _PATIENCE_S = 0.25  # a frame waits so long for room, once; then frames are drop
 _AHEAD_S = 1.0  # a video may be so much ahead of the clock
 _TIMEOUT_S = 5.0
 _END_S = 10.0  # for what waits, at the end
-_GOP_S = 1.0  # who joins waits so long for a picture
+_GOP_S = 1.0  # who joins waits so long for an image
 _OPTIONS = {"crf": "23", "preset": "veryfast", "tune": "zerolatency"}
 _FORMATS: dict[str, tuple[str, dict[str, str]]] = {
     "rtsp": ("rtsp", {"rtsp_transport": "tcp", "timeout": str(round(_TIMEOUT_S * 1e6))}),

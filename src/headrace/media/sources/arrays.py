@@ -1,4 +1,4 @@
-"""Arrays in memory as a source: pictures of one's own."""
+"""Arrays in memory as a source: images of one's own."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ArraySource(Source):
 
     Raises:
         MediaError: `items` cannot be iterated, or `fps` or `format` is none; while reading: an item
-            is no picture. The message names the item.
+            is no image. The message names the item.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class ArraySource(Source):
         super().__init__(name, source_id)
         if isinstance(items, (str, bytes, Frame)) or not isinstance(items, Iterable):
             raise MediaError(
-                f"{type(items).__name__} is nothing that gives pictures",
+                f"{type(items).__name__} is nothing that gives images",
                 where=name,
                 expected="an iterable of (h, w, 3) uint8 arrays or Frames",
                 fix="for files and addresses there is open_source",
@@ -63,7 +63,7 @@ class ArraySource(Source):
                 f"format={format!r}",
                 where=name,
                 expected="bgr, rgb or gray",
-                fix="pictures of other formats are given as Frames",
+                fix="images of other formats are given as Frames",
             )
         self._items = items
         self._format = PixelFormat(format)
@@ -97,7 +97,7 @@ class ArraySource(Source):
             number: its place in a list, for messages.
 
         Raises:
-            MediaError: it is no picture.
+            MediaError: it is no image.
         """
         return replace(self._frame(item, number), source=self.name)
 
@@ -136,9 +136,9 @@ def _hint(item: Array, gray: bool) -> str | None:
     if not gray and item.ndim == 3 and item.shape[0] == 3:
         return "channels come last: item.transpose(1, 2, 0)"
     if not gray and item.ndim == 2:
-        return 'for gray pictures: format="gray"'
+        return 'for gray images: format="gray"'
     if gray and item.ndim == 3:
-        return 'for colour pictures: format="bgr" or "rgb"'
+        return 'for colour images: format="bgr" or "rgb"'
     if item.dtype.kind == "f":
         return "of values 0..1: (item * 255).astype(numpy.uint8)"
     return None

@@ -37,7 +37,7 @@ class Source(ABC):
         skipped: frames that could not be decoded and were left out so far.
         reconnects: how often a lost connection came back so far.
         files: the images of a folder or pattern.
-        decoder: `cpu` or `cuda`, where its pictures are decoded; empty for what is no video.
+        decoder: `cpu` or `cuda`, where its images are decoded; empty for what is no video.
     """
 
     def __init__(self, name: str, source_id: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""Base of decoded sources: packets to pictures, pictures to frames with rising times."""
+"""Base of decoded sources: packets to images, images to frames with rising times."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from headrace.media.pixels import plane_views
 from headrace.media.sources.base import Source
 from headrace.media.sources.gpu_decoding import ON_GPU, on_cpu_instead
 from headrace.media.sources.packet_ring import PacketRing
-from headrace.media.sources.parameter_sets import reference_pictures
+from headrace.media.sources.parameter_sets import reference_images
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -55,7 +55,7 @@ class _Turns:
 def _turns(gpu: int, live: bool) -> _Turns:
     """Decoders of videos, or of live streams, that call the driver for a GPU at once.
 
-    It serves one at a time, and its video unit is busy with 8. A live picture is waited for within
+    It serves one at a time, and its video unit is busy with 8. A live image is waited for within
     the call, and the engine's calls wait behind it.
     """
     return _Turns(8 if live else 32)
@@ -69,7 +69,7 @@ _VIEWS = {
     "rgb24": PixelFormat.RGB,
     "bgr24": PixelFormat.BGR,
 }
-# Layouts of pictures on a GPU: whether their samples have 16 bits.
+# Layouts of images on a GPU: whether their samples have 16 bits.
 _SURFACES = {"nv12": False, "p010le": True, "p012le": True, "p016le": True}
 
 
@@ -90,70 +90,70 @@ class FrameReader:
 
     def read(
         self,
-        picture: Any,  # PyAV's types know no frame on a GPU
+        image: Any,  # PyAV's types know no frame on a GPU
         *,
         pts_ns: int,
         frame: int,
         source: str = "",
         source_id: int = 0,
     ) -> Frame:
-        """A `Frame` over `picture`: read-only views, no copy for the common formats."""
-        name = picture.format.name
+        """A `Frame` over `image`: read-only views, no copy for the common formats."""
+        name = image.format.name
         if name == ON_GPU:
-            known = self._on_gpu(picture)
+            known = self._on_gpu(image)
             if known is not None:
-                full = int(picture.color_range) == _FULL_RANGE
-                color = color_space(int(picture.colorspace), full)
-                size = picture.width, picture.height
+                full = int(image.color_range) == _FULL_RANGE
+                color = color_space(int(image.colorspace), full)
+                size = image.width, image.height
                 return Frame(known, known.format, *size, color, pts_ns, frame, source, source_id)
-            picture = picture.reformat(format=picture.sw_format.name)  # copies it to the host
-            name = picture.format.name
-        full = name.startswith("yuvj") or int(picture.color_range) == _FULL_RANGE
+            image = image.reformat(format=image.sw_format.name)  # copies it to the host
+            name = image.format.name
+        full = name.startswith("yuvj") or int(image.color_range) == _FULL_RANGE
         format = _VIEWS.get(name)
-        if format is None or any(plane.line_size < 0 for plane in picture.planes):
-            picture, format = self._convert(picture, full)
-        width, height = picture.width, picture.height
+        if format is None or any(plane.line_size < 0 for plane in image.planes):
+            image, format = self._convert(image, full)
+        width, height = image.width, image.height
         return Frame(
-            plane_views(picture, format, width, height),
+            plane_views(image, format, width, height),
             format,
             width,
             height,
-            color_space(int(picture.colorspace), full),
+            color_space(int(image.colorspace), full),
             pts_ns,
             frame,
             source,
             source_id,
-            picture,
+            image,
         )
 
-    def _on_gpu(self, picture: Any) -> DevicePlanes | None:
+    def _on_gpu(self, image: Any) -> DevicePlanes | None:
         """The planes where they are; None of a layout that only the host reads."""
-        wide = _SURFACES.get(picture.sw_format.name)
-        return None if wide is None else DevicePlanes(picture, wide=wide, gpu=self._gpu)
+        wide = _SURFACES.get(image.sw_format.name)
+        return None if wide is None else DevicePlanes(image, wide=wide, gpu=self._gpu)
 
-    def _convert(self, picture: av.VideoFrame, full: bool) -> tuple[av.VideoFrame, PixelFormat]:
+    def _convert(self, image: av.VideoFrame, full: bool) -> tuple[av.VideoFrame, PixelFormat]:
         if self._reformatter is None:
             self._reformatter = VideoReformatter()
-        name = picture.format.name
-        if picture.format.is_rgb or name == "pal8":
+        name = image.format.name
+        if image.format.is_rgb or name == "pal8":
             target, format = "rgb24", PixelFormat.RGB
-        elif len(picture.format.components) < 3:
+        elif len(image.format.components) < 3:
             target, format = "gray", PixelFormat.GRAY
         else:
             # The range stays what it was: yuvj420p is full-range I420 to swscale.
             target, format = ("yuvj420p" if full else "yuv420p"), PixelFormat.I420
         self.converted = (name, target)
-        matrix = picture.colorspace
-        picture = self._reformatter.reformat(picture, format=target)
+        matrix = image.colorspace
+        image = self._reformatter.reformat(image, format=target)
         if format is PixelFormat.I420:
-            picture.colorspace = matrix
-        return picture, format
+            image.colorspace = matrix
+        return image, format
 
 
 DEFAULT_FPS = 25.0
 MAX_ERRORS_IN_A_ROW = 250  # a stream that gives nothing but errors is not worth waiting for
 
-Pictures = Generator["av.VideoFrame", None, str | None]
+Images = Generator["av.VideoFrame", None, str | None]
 
 
 def reason_of(error: BaseException) -> str:
@@ -192,7 +192,7 @@ class Timeline:
     """Times that always rise, also where those of the stream do not.
 
     A missing time follows the last by one frame. A time that does not rise shifts itself and all
-    that follow, so that distances stay what they are. After `away` the next picture follows the
+    that follow, so that distances stay what they are. After `away` the next image follows the
     last by as long as that took.
 
     Attributes:
@@ -214,11 +214,11 @@ class Timeline:
         return self._offset_ns
 
     def away(self) -> None:
-        """The next picture comes from a new connection, with times of its own."""
+        """The next image comes from a new connection, with times of its own."""
         self._away = True
 
     def next_ns(self, pts: int | None, base: Fraction | None) -> int:
-        """The time of a picture in nanoseconds: `pts` in units of the fraction `base` seconds."""
+        """The time of an image in nanoseconds: `pts` in units of the fraction `base` seconds."""
         last = self._last_ns
         if pts is None or not base:
             self.missing = True
@@ -244,7 +244,7 @@ class DecodedSource(Source):
 
     Attributes:
         given: frames given so far.
-        reference_pictures: how many the decoder keeps for others; 0 where the video does not say.
+        reference_images: how many the decoder keeps for others; 0 where the video does not say.
     """
 
     def __init__(
@@ -258,7 +258,7 @@ class DecodedSource(Source):
     ) -> None:
         super().__init__(name, source_id)
         self._gpu = gpu
-        self.given = self.reference_pictures = 0
+        self.given = self.reference_images = 0
         self._threads = threads
         self._asked_fps = fps
         self._reader = FrameReader(gpu)
@@ -274,8 +274,8 @@ class DecodedSource(Source):
         """Take size, rate and length from an open container."""
         context = stream.codec_context
         self.width, self.height = context.width, context.height
-        known = reference_pictures(context.codec.canonical_name, context.extradata or b"")
-        self.reference_pictures = known or 0
+        known = reference_images(context.codec.canonical_name, context.extradata or b"")
+        self.reference_images = known or 0
         rate = stream.average_rate or stream.guessed_rate
         self.fps = self._asked_fps or (float(rate) if rate else None)
         self.frames = None if self.live else self._expected_frames(container, stream)
@@ -294,7 +294,7 @@ class DecodedSource(Source):
         return round(seconds * self.fps) or None
 
     @abstractmethod
-    def _pictures(self) -> Generator[av.VideoFrame, None, None]:
+    def _images(self) -> Generator[av.VideoFrame, None, None]:
         """Whole `av.VideoFrame`s in display order."""
 
     def _release(self) -> None:
@@ -317,8 +317,8 @@ class DecodedSource(Source):
 
     def _decode(
         self, stream: av.VideoStream, packets: Iterable[av.Packet[av.VideoStream] | None]
-    ) -> Pictures:
-        """Whole pictures; damaged ones are counted and left out.
+    ) -> Images:
+        """Whole images; damaged ones are counted and left out.
 
         Returns:
             Why it gave up, or None at the end of `packets` (whose last may be None: to flush).
@@ -335,7 +335,7 @@ class DecodedSource(Source):
                     self._packet_ring.add(packet)
             try:
                 with self._turn():
-                    pictures = context.decode(packet)
+                    images = context.decode(packet)
             except av.error.EOFError:
                 return None
             except (av.error.FFmpegError, ValueError):
@@ -344,18 +344,18 @@ class DecodedSource(Source):
                 if errors_in_a_row == MAX_ERRORS_IN_A_ROW:
                     return f"gave up after {errors_in_a_row} broken frames"
                 continue
-            for picture in pictures:
+            for image in images:
                 errors_in_a_row = 0
-                if picture.is_corrupt:
+                if image.is_corrupt:
                     self.skipped += 1
                 else:
-                    yield picture
+                    yield image
         return None
 
     def _read(self) -> Generator[Frame, None, None]:
         timeline, first = self._timeline, True
-        for picture in self._pictures():
-            pts_ns = timeline.next_ns(picture.pts, picture.time_base)
+        for image in self._images():
+            pts_ns = timeline.next_ns(image.pts, image.time_base)
             if self._packet_ring is not None:
                 self._packet_ring.offset_ns = timeline.offset_ns
             if timeline.missing:
@@ -372,23 +372,23 @@ class DecodedSource(Source):
                     "times that went back are shifted, so that they always rise",
                 )
             if first:
-                self.width, self.height = picture.width, picture.height
-                self.decoder = ON_GPU if picture.format.name == ON_GPU else "cpu"
+                self.width, self.height = image.width, image.height
+                self.decoder = ON_GPU if image.format.name == ON_GPU else "cpu"
                 if self.decoder == ON_GPU:
                     decoder_begins(self)
                 if self._gpu is not None and self.decoder != ON_GPU:
                     self._notice(
-                        "decoded-on-cpu", "info", on_cpu_instead(picture.format.name, self._gpu)
+                        "decoded-on-cpu", "info", on_cpu_instead(image.format.name, self._gpu)
                     )
-                if getattr(picture, "rotation", 0):
+                if getattr(image, "rotation", 0):
                     self._notice(
                         "rotation-ignored",
                         "info",
-                        f"the file asks players to turn it by {picture.rotation} degrees;"
+                        f"the file asks players to turn it by {image.rotation} degrees;"
                         " frames are used as they are stored",
                     )
             frame = self._reader.read(
-                picture, pts_ns=pts_ns, frame=self.given, source=self.name, source_id=self.source_id
+                image, pts_ns=pts_ns, frame=self.given, source=self.name, source_id=self.source_id
             )
             if first and self._reader.converted:
                 name, target = self._reader.converted
@@ -397,7 +397,7 @@ class DecodedSource(Source):
                 )
             first = False
             self.given += 1
-            del picture  # one frame less alive while the consumer works
+            del image  # one frame less alive while the consumer works
             yield frame
         if self._closing.is_set():
             return

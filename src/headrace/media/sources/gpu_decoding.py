@@ -13,7 +13,7 @@ from headrace._core.gpu.cuda import entered, gpu_count, why_no_gpu
 from headrace._core.gpu.visible_gpus import how_many
 
 ON_GPU = "cuda"
-"""FFmpeg's name of the format of pictures in GPU memory."""
+"""FFmpeg's name of the format of images in GPU memory."""
 
 UNIT = "libnvcuvid.so.1"
 """The driver's library of the video unit."""

@@ -22,17 +22,17 @@ _STRIP_BYTES = 1 << 24
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Keep back Pillow's warnings about very large pictures and odd metadata."""
+    """Keep back Pillow's warnings about very large images and odd metadata."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 def read_image(path: Path, name: str | None = None) -> Plane:
-    """The picture in an image file as an (h, w, 3) uint8 RGB array.
+    """The image in an image file as an (h, w, 3) uint8 RGB array.
 
     EXIF orientation is applied; gray, palette and CMYK become RGB; 16 bits per channel are scaled
-    to 8; alpha is dropped. Of a file with several pictures the first is read.
+    to 8; alpha is dropped. Of a file with several images the first is read.
 
     Raises:
         MediaError: missing, not an image, or damaged.

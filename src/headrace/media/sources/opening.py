@@ -1,4 +1,4 @@
-"""Opening sources: a path, pattern, URL or camera; one picture of any of them."""
+"""Opening sources: a path, pattern, URL or camera; one image of any of them."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def open_source(
         latency_s: for RTSP over UDP: how long packets may wait for earlier ones; None means 0.1.
         options: further options of FFmpeg's protocol and demuxer for streams and cameras.
         gpu: number of the NVIDIA GPU that decodes videos and streams, as far as it can; their
-            pictures stay there until somebody reads them. None: the CPU decodes.
+            images stay there until somebody reads them. None: the CPU decodes.
 
     Returns:
         The source; nothing is decoded yet. A named pipe is opened when it is read.
 
     Raises:
-        MediaError: there is no such thing, or it is not a picture or video. The message says what
+        MediaError: there is no such thing, or it is not an image or video. The message says what
             was found there. Credentials in a URL appear nowhere.
         ValueError: `timeout_s` is not above 0.
     """
@@ -119,33 +119,33 @@ def open_source(
 
 
 def as_frame(
-    picture: object, format: PixelFormat | str = PixelFormat.BGR, *, place: int = 0
+    image: object, format: PixelFormat | str = PixelFormat.BGR, *, place: int = 0
 ) -> Frame:
-    """One picture from a frame, an array or a path.
+    """One image from a frame, an array or a path.
 
     Args:
-        picture: a `Frame`, an array as `ArraySource` takes it, or the path of an image or video,
+        image: a `Frame`, an array as `ArraySource` takes it, or the path of an image or video,
             of which the first frame is taken, with a `HeadraceWarning`.
         format: of an array.
-        place: of the picture in a list, for messages.
+        place: of the image in a list, for messages.
 
     Raises:
-        MediaError: it is no picture.
+        MediaError: it is no image.
         HeadraceWarning: the filters of `warnings` make an error of it.
     """
-    if isinstance(picture, Frame):
-        return picture
-    if isinstance(picture, (str, Path)):
-        with open_source(str(picture)) as source:
+    if isinstance(image, Frame):
+        return image
+    if isinstance(image, (str, Path)):
+        with open_source(str(image)) as source:
             for frame in source:
                 if not source.live and source.frames != 1:
-                    many = f"{source.frames} pictures" if source.frames else "more than one picture"
+                    many = f"{source.frames} images" if source.frames else "more than one image"
                     text = f"it holds {many}, and the first one alone is taken; all of them: "
                     text += f"headrace.open_pipeline(CONFIG, sources={source.name!r})"
                     warn_of([Finding("first-image", "warning", text, source.name)])
                 return frame
-        raise MediaError("there is no picture in it", where=str(picture))
-    return ArraySource((), name="picture", format=format).frame_of(picture, place)
+        raise MediaError("there is no image in it", where=str(image))
+    return ArraySource((), name="image", format=format).frame_of(image, place)
 
 
 def _folder(path: Path, name: str, source_id: int, fps: float | None) -> Source:

@@ -1,4 +1,4 @@
-"""Headers of H.264 and HEVC videos, read before a picture is decoded.
+"""Headers of H.264 and HEVC videos, read before an image is decoded.
 
 Source: ITU-T H.264, 7.3.2; ITU-T H.265, 7.3.2.1 and 7.3.3; ISO/IEC 14496-15, 5.3.3.1 and 8.3.3.1.
 """
@@ -14,8 +14,8 @@ _MOST = 32  # bits of a number before it is damage
 _PLANES_APART = 3  # chroma_format_idc of 4:4:4, which may code each plane alone
 
 
-def reference_pictures(codec: str, extradata: bytes) -> int | None:
-    """Return how many pictures a decoder keeps for others; None where no header has the number.
+def reference_images(codec: str, extradata: bytes) -> int | None:
+    """Return how many images a decoder keeps for others; None where no header has the number.
 
     Args:
         codec: FFmpeg's name.

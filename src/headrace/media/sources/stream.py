@@ -139,21 +139,21 @@ class StreamSource(DecodedSource):
             if not self._closing.is_set():
                 yield None  # the decoder may still hold frames
 
-    def _pictures(self) -> Generator[av.VideoFrame, None, None]:
+    def _images(self) -> Generator[av.VideoFrame, None, None]:
         try:
-            yield from self._all_pictures()
+            yield from self._all_images()
         finally:
             self._interrupt()
 
-    def _all_pictures(self) -> Generator[av.VideoFrame, None, None]:
+    def _all_images(self) -> Generator[av.VideoFrame, None, None]:
         if self._feed is None and not self._first():
             return
         while True:
             since = monotonic()
-            pictures = self._decode(self._stream, self._packets())
+            images = self._decode(self._stream, self._packets())
             while True:
                 try:
-                    picture = next(pictures)
+                    image = next(images)
                 except StopIteration as end:
                     gave_up = end.value
                     break
@@ -161,7 +161,7 @@ class StreamSource(DecodedSource):
                     self._losses.back()
                     self.reconnects += self.given > 0
                     self._timeline.away()
-                yield picture
+                yield image
             if self._closing.is_set():
                 return
             cause = gave_up or self._cause or self._early_end()

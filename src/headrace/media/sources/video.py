@@ -15,13 +15,13 @@ from headrace.media.sources.decoded import DecodedSource, Timeline, pick_stream,
 from headrace.media.sources.gpu_decoding import gpu_decoding
 
 _WHOLE = 0.9  # of the frames that a length promises: rates vary, and sound may be longer
-_TEXT = "tty"  # FFmpeg draws text files as pictures of a terminal
+_TEXT = "tty"  # FFmpeg draws text files as images of a terminal
 
 
 class VideoSource(DecodedSource):
     """Frames of the first video stream of a file, decoded by FFmpeg.
 
-    Planes of yuv420p, nv12, gray, rgb24 and bgr24 pictures are read-only views on decoder memory,
+    Planes of yuv420p, nv12, gray, rgb24 and bgr24 images are read-only views on decoder memory,
     kept alive by `frame.owner`; other formats are converted and a notice says so once.
 
     Args:
@@ -126,7 +126,7 @@ class VideoSource(DecodedSource):
         self._received += not packet.is_corrupt
         self._discarded += bool(getattr(packet, "is_discard", False))
 
-    def _pictures(self) -> Generator[av.VideoFrame, None, None]:
+    def _images(self) -> Generator[av.VideoFrame, None, None]:
         gave_up = yield from self._decode(self._stream, self._packets())
         if gave_up:
             self._notice("reading-stopped", "warning", gave_up)

@@ -1,7 +1,7 @@
 """Places where a video can be cut without a seam, found from its packets alone.
 
 A cut is a key frame that nothing reaches across: every packet before it is shown before it, and
-every packet behind it is shown later. H.264 and HEVC have to mark it as IDR, too: other pictures
+every packet behind it is shown later. H.264 and HEVC have to mark it as IDR, too: other images
 that containers call key frames may need what came before.
 """
 

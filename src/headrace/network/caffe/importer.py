@@ -9,7 +9,7 @@ from headrace._core.proto_text import read_proto_text
 from headrace.network.caffe.layers import INPUTS, LOWERINGS, TRAINING_ONLY
 from headrace.network.caffe.lowering import CaffeLowering
 from headrace.network.caffe.net import CaffeLayer, Net, read_net
-from headrace.network.caffe.plugin_layers import by_picture, factory_layer, registered_layer
+from headrace.network.caffe.plugin_layers import by_image, factory_layer, registered_layer
 from headrace.network.caffe.weights import WHAT, WeightBlob, read_caffemodel
 from headrace.network.graph_builder import Blob
 from headrace.network.importer import Importer, PluginMaker, decoded, expected_names, note_files
@@ -117,7 +117,7 @@ class _CaffeImporter(Importer):
                     fix="output-blob-names are names of tops in the prototxt",
                 )
             self.graph.label = name
-            self.graph.output(name, by_picture(self.graph, self.blobs[name]))
+            self.graph.output(name, by_image(self.graph, self.blobs[name]))
 
     def leaves(self, layers: Sequence[CaffeLayer]) -> list[str]:
         """Blobs that no layer reads after they were last written, in the order of the text."""
@@ -170,7 +170,7 @@ class _CaffeImporter(Importer):
                 )
             bottoms.append(self.blobs[name])
         weights = self.weights.get(layer.name, ())
-        ctx = CaffeLowering(layer, bottoms, weights, self.graph, self.batch, self.picture)
+        ctx = CaffeLowering(layer, bottoms, weights, self.graph, self.batch, self.image)
         made = self.made(ctx, by_factory)
         if len(made) < len(layer.tops):
             raise self.graph.error(

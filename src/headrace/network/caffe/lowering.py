@@ -31,20 +31,20 @@ class CaffeLowering(LayerLowering):
         weights: Sequence[WeightBlob],
         graph: GraphBuilder,
         batch: int,
-        picture: Blob | None = None,
+        image: Blob | None = None,
     ) -> None:
         super().__init__(graph, bottoms)
         self.layer = layer
         self.batch = batch
-        self._picture = picture
+        self._image = image
         self._weights = list(weights)
         self._groups: dict[str, Fields] = {}
 
     @property
-    def picture(self) -> Blob:
+    def image(self) -> Blob:
         """Return the network's first input."""
-        assert self._picture is not None
-        return self._picture
+        assert self._image is not None
+        return self._image
 
     def fields(self, name: str) -> Fields:
         """The layer's parameter group of this name."""

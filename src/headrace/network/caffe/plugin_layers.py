@@ -1,7 +1,7 @@
 """Layers that plugins compute: those of a factory by their name, unknown types by the registry.
 
 Plugins see what TensorRT's parser shows them: every blob has channels, height and width, and what
-has further axes before these counts as so many pictures. Source: tensorrt-plugins spec 4.3, 10.
+has further axes before these counts as so many images. Source: tensorrt-plugins spec 4.3, 10.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _OWN_WEIGHTS = ("weights", "bias")
 """Fields that get the layer's weight blobs, in their order in the file."""
 
 
-def by_picture(graph: GraphBuilder, blob: Blob) -> Blob:
-    """Return a tensor of several items for each picture with an axis for the pictures."""
+def by_image(graph: GraphBuilder, blob: Blob) -> Blob:
+    """Return a tensor of several items for each image with an axis for the images."""
     if not blob.shape or blob.shape[0] >= BATCH:
         return blob
     return graph.reshape(blob, (BATCH, -blob.shape[0], *blob.shape[1:]))
@@ -72,7 +72,7 @@ def registered_layer(ctx: CaffeLowering, plugins: PluginMaker) -> list[Blob] | N
 def _inputs(ctx: CaffeLowering) -> list[Blob]:
     found = []
     for blob in ctx.inputs:
-        blob = by_picture(ctx.graph, blob)
+        blob = by_image(ctx.graph, blob)
         missing = 1 + _AXES - blob.rank
         found.append(ctx.graph.reshape(blob, blob.shape + (1,) * missing) if missing > 0 else blob)
     return found
@@ -91,7 +91,7 @@ def _placed(
         inputs,
         made,
         name=ctx.layer.name,
-        picture=ctx.picture,
+        image=ctx.image,
         domain=PLUGIN_DOMAIN,
     )
     return [

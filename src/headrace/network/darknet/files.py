@@ -133,7 +133,7 @@ _FIX = "are the .cfg and the .weights of one model?"
 class DarknetWeights:
     """Hands out the numbers of a file from front to back, as views.
 
-    The header is three int32 (major, minor, revision) and the number of pictures seen in
+    The header is three int32 (major, minor, revision) and the number of images seen in
     training, which has 8 bytes from version 0.2 on.
 
     Attributes:

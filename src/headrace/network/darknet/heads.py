@@ -45,7 +45,7 @@ class _Head:
         self.ctx = ctx
         self.anchors = anchors
         self.classes = ctx.section.integer("classes", 20, least=1)
-        x = ctx.picture()
+        x = ctx.image()
         self.rows, self.columns = x.shape[2:]
         self.values = 5 + self.classes
         count = len(anchors)

@@ -16,7 +16,7 @@ _REFUSED = ("antialiasing", "assisted_excitation", "binary", "deform", "flipped"
 
 
 def _convolutional(ctx: DarknetLowering) -> Blob:
-    section, x = ctx.section, ctx.picture()
+    section, x = ctx.section, ctx.image()
     for key in _REFUSED:
         if section.integer(key, 0, least=-(2**31)):
             raise section.error(key, f"{key} is not supported", f"{key}=0, or none")
@@ -134,7 +134,7 @@ def _part(ctx: DarknetLowering, blob: Blob, groups: int, group: int) -> Blob:
 
 
 def _shortcut(ctx: DarknetLowering) -> Blob:
-    section, y = ctx.section, ctx.picture()
+    section, y = ctx.section, ctx.image()
     if section.text("weights_type", "none") != "none":
         raise section.error("weights_type", "weighted shortcuts are not supported", "none")
     numbers = section.integers("from", least=-(2**31))
@@ -155,7 +155,7 @@ def _shortcut(ctx: DarknetLowering) -> Blob:
 def _pool(operator: str) -> Lower:
     def lower(ctx: DarknetLowering) -> Blob:
         """Padding is the sum of both ends, size - 1 by default; the smaller half comes first."""
-        section, x = ctx.section, ctx.picture()
+        section, x = ctx.section, ctx.image()
         for key in ("maxpool_depth", "antialiasing"):
             if section.integer(key, 0):
                 raise section.error(key, f"{key} is not supported", f"{key}=0, or none")
@@ -183,12 +183,12 @@ def _pool(operator: str) -> Lower:
 
 
 def _avgpool(ctx: DarknetLowering) -> Blob:
-    x = ctx.picture()
+    x = ctx.image()
     return ctx.op("GlobalAveragePool", [x], (*x.shape[:2], 1, 1))
 
 
 def _upsample(ctx: DarknetLowering) -> Blob:
-    x = ctx.picture()
+    x = ctx.image()
     stride = ctx.section.integer("stride", 2, least=1, most=_MAX_SIDE)
     sides = [n * stride for n in x.shape[2:]]
     y = ctx.op(
@@ -205,7 +205,7 @@ def _upsample(ctx: DarknetLowering) -> Blob:
 
 def _reorg3d(ctx: DarknetLowering) -> Blob:
     """Each block of pixels becomes channels: place in the block first, then channel."""
-    n, c, h, w = ctx.picture().shape
+    n, c, h, w = ctx.image().shape
     s = ctx.section.integer("stride", 2, least=1, most=_MAX_SIDE)
     if h % s or w % s:
         raise ctx.error(f"stride {s} does not divide {h} x {w}")
@@ -213,8 +213,8 @@ def _reorg3d(ctx: DarknetLowering) -> Blob:
 
 
 def _reorg(ctx: DarknetLowering) -> Blob:
-    """The layer of YOLO v2, which takes its input for a larger picture with fewer channels."""
-    n, c, h, w = ctx.picture().shape
+    """The layer of YOLO v2, which takes its input for a larger image with fewer channels."""
+    n, c, h, w = ctx.image().shape
     s = ctx.section.integer("stride", 2, least=1, most=_MAX_SIDE)
     for key in ("reverse", "flatten", "extra"):
         if ctx.section.integer(key, 0):
@@ -255,9 +255,9 @@ def _with_other(operator: str) -> Lower:
         (number,) = ctx.section.integers("from", least=-(2**31), count=1) or (None,)
         if number is None:
             raise ctx.error("from is not given")
-        x, other = ctx.picture(), ctx.layer(number, "from")
+        x, other = ctx.image(), ctx.layer(number, "from")
         if ctx.section.kind in ("scale_channels", "se"):
-            # the layer named is the picture, the layer before has one number per channel
+            # the layer named is the image, the layer before has one number per channel
             x, other = other, x
         fits = other.rank == x.rank == 4 and other.shape[1] == x.shape[1]
         sides = other.shape[2:] if other.rank == 4 else ()

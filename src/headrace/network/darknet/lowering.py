@@ -40,7 +40,7 @@ class DarknetLowering(LayerLowering):
         self.size = size
         self.heads = heads
 
-    def picture(self) -> Blob:
+    def image(self) -> Blob:
         """The input, which must have channels, height and width."""
         if self.x.rank != 4:
             raise self.error("its input has no height and width")

@@ -221,9 +221,9 @@ class _UffImporter(Importer):
             made = self.plugins.make(node.name, kind, node.fields, specs)
         if made is None:
             return False
-        assert self.picture is not None
+        assert self.image is not None
         blobs = plugin_nodes(
-            self.plugins, self.graph, kind, inputs, made, name=node.name, picture=self.picture
+            self.plugins, self.graph, kind, inputs, made, name=node.name, image=self.image
         )
         self.blobs[node.name] = blobs[0]
         self.more[node.name] = blobs[1:]

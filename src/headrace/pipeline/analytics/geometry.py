@@ -21,7 +21,7 @@ _ROUNDING = 3.4e-16
 def turn(start: Point, end: Point, place: Point) -> int:
     """Side of the line from `start` to `end` on which a place lies: 1, -1, or 0 on the line.
 
-    Seen on the picture, 1 is right of the direction of travel.
+    Seen on the image, 1 is right of the direction of travel.
     """
     left = (end[0] - start[0]) * (place[1] - start[1])
     right = (end[1] - start[1]) * (place[0] - start[0])

@@ -1,4 +1,4 @@
-"""Rules about places in the pictures of a source, as files and programs give them."""
+"""Rules about places in the images of a source, as files and programs give them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _Rule:
         return not self.classes or -1 in self.classes or class_id in self.classes
 
     def scaled(self, x: float, y: float) -> Any:
-        """The rule on a picture that is `x` times as wide and `y` times as high."""
+        """The rule on an image that is `x` times as wide and `y` times as high."""
         moved = {
             f.name: _scaled(getattr(self, f.name), x, y)
             for f in fields(self)
@@ -158,7 +158,7 @@ class SourceRules:
         return bool(self.lines or self.headings)
 
     def scaled(self, x: float, y: float) -> SourceRules:
-        """The rules on a picture that is `x` times as wide and `y` times as high."""
+        """The rules on an image that is `x` times as wide and `y` times as high."""
         return SourceRules(
             *(tuple(r.scaled(x, y) for r in getattr(self, f.name)) for f in fields(self))
         )
@@ -204,8 +204,8 @@ class AnalyticsRules:
 
     Attributes:
         sources: by source id; `ALL_SOURCES` for those that have none of their own.
-        size: width and height of the pictures that the coordinates are for; None: as they come.
-        drawn: what is shown of the rules on pictures.
+        size: width and height of the images that the coordinates are for; None: as they come.
+        drawn: what is shown of the rules on images.
         text_size: of their texts, in points.
         draw_classes: also draw the number of objects of each class.
         window_ms: time over which the number of objects of a class is smoothed; 0 is not at all.
@@ -223,7 +223,7 @@ class AnalyticsRules:
     notices: tuple[Finding, ...] = field(default=(), compare=False)
 
     def of(self, source_id: int, width: int, height: int) -> SourceRules:
-        """The rules of a source in pixels of its pictures."""
+        """The rules of a source in pixels of its images."""
         rules = self.sources.get(source_id, self.sources.get(ALL_SOURCES))
         if rules is None:
             return SourceRules()

@@ -175,7 +175,7 @@ class _Reader:
             self.document.refuse(
                 line,
                 f"the file has no {missing}.",
-                "the size of the pictures that the coordinates are for: config-width=1920 and "
+                "the size of the images that the coordinates are for: config-width=1920 and "
                 "config-height=1080 in [property]",
             )
         return None

@@ -28,7 +28,7 @@ def predict(
 ) -> Corners:
     """Boxes some frames later.
 
-    Each edge moves at its own speed, so that a box that enters the picture grows. A rigid box, or
+    Each edge moves at its own speed, so that a box that enters the image grows. A rigid box, or
     one that would turn inside out, keeps its size and moves as its centre does.
 
     Args:
@@ -49,7 +49,7 @@ def predict(
 
 
 def inside(corners: Corners, width: int, height: int) -> Corners:
-    """The part of boxes that lies in a picture; a box outside has no area."""
+    """The part of boxes that lies in an image; a box outside has no area."""
     low = np.zeros(4)
     high = np.array([width, height, width, height], np.float64)
     clipped: Corners = np.clip(corners, low, high)
@@ -100,7 +100,7 @@ class Tracker(Protocol):
         detector's into `detector_rects`. Objects without a track keep `UNTRACKED_OBJECT_ID`.
 
         Args:
-            frame: the picture; frames of one source come in order.
+            frame: the image; frames of one source come in order.
             meta: its metadata.
         """
 

@@ -66,7 +66,7 @@ class BatchedNMSDynamic(StandardLayer):
         scores = self.rank(inputs, 1, 3, 4)
         batch, keep = scores[0], self.given.keepTopK
         self.agree(boxes[3], 4, "numbers of a box")
-        self.agree(boxes[0], batch, "pictures of boxes and of scores")
+        self.agree(boxes[0], batch, "images of boxes and of scores")
         self.agree(boxes[1], scores[1], "boxes, and rows of scores")
         self.agree(scores[2], self.given.numClasses, "scores of a box, and numClasses")
         self.countable(scores[1], scores[2])
@@ -100,7 +100,7 @@ class BatchedNMSDynamic(StandardLayer):
 
 
 class BatchedNMS(ScalarCount, BatchedNMSDynamic):
-    """The same without a batch axis in its shapes: the number is a scalar of each picture."""
+    """The same without a batch axis in its shapes: the number is a scalar of each image."""
 
     name = "BatchedNMS_TRT"
     interface = "V2Ext"
@@ -109,7 +109,7 @@ class BatchedNMS(ScalarCount, BatchedNMSDynamic):
 class NMSDynamic(StandardLayer):
     """DetectionOutput of SSD: boxes decoded from priors, suppressed class by class, the best kept.
 
-    Rows are picture, label, score, xmin, ymin, xmax, ymax, boxes cut to 0..1; label -1 fills the
+    Rows are image, label, score, xmin, ymin, xmax, ymax, boxes cut to 0..1; label -1 fills the
     rows that are left. The second output holds how many rows count, as the bits of an INT32.
     """
 
@@ -154,17 +154,17 @@ class NMSDynamic(StandardLayer):
                                  expected="a batch and more")  # fmt: skip
         locations, scores, priors = (inputs[i] for i in g.inputOrder)
         batch = locations[0]
-        self.agree(batch, scores[0], "pictures of locations and of confidences")
+        self.agree(batch, scores[0], "images of locations and of confidences")
         # an engine that is configured without the batch knows no other
         if not g.isBatchAgnostic:
-            self.agree(batch, priors[0], "pictures of locations and of priors")
+            self.agree(batch, priors[0], "images of locations and of priors")
         if len(priors) < 3 or (isinstance(priors[1], int) and priors[1] != 2):
             raise self.error(
                 f"priors of {len(priors)} axes, {priors[1]} channels",
                 expected="[batch, 2, boxes * 4, 1]: boxes, and their variances",
             )
         if priors[0] == 0 and batch != 0:
-            raise self.error("there are no priors", expected="those of one picture at least")
+            raise self.error("there are no priors", expected="those of one image at least")
         count = _product(priors[2:]) // 4
         self.agree(_product(priors[2:]), count * 4, "numbers of the priors, and 4 of each")
         self.countable(count, g.numClasses)

@@ -59,7 +59,7 @@ class ResizeNearest(StandardLayer):
 
 
 class FlattenConcat(StandardLayer):
-    """Each input of a picture flattened, row by row, then joined."""
+    """Each input of an image flattened, row by row, then joined."""
 
     name = "FlattenConcat_TRT"
     interface = "V2Ext"
@@ -72,7 +72,7 @@ class FlattenConcat(StandardLayer):
         first = self.rank(inputs, 0, 4)
         for i in range(len(inputs)):
             shape = self.rank(inputs, i, 4)
-            self.agree(shape[0], first[0], "pictures of the inputs")
+            self.agree(shape[0], first[0], "images of the inputs")
             for other in {1, 2, 3} - {axis}:
                 self.agree(shape[other], first[other], f"axis {other} of the inputs")
             total = total + shape[1] * shape[2] * shape[3]
@@ -96,7 +96,7 @@ class FlattenConcat(StandardLayer):
 
 
 class BatchTile(StandardLayer):
-    """The second input as often as the first has pictures."""
+    """The second input as often as the first has images."""
 
     name = "BatchTilePlugin_TRT"
     interface = "V2Ext"

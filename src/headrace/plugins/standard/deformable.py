@@ -34,9 +34,9 @@ class MultiscaleDeformableAttention(StandardLayer):
         self.agree(two, 2, "numbers of a level's shape")
         self.agree(starts[0], levels, "starts, and levels")
         self.agree(places[5], 2, "numbers of a place")
-        for i, name in enumerate(("pictures", "queries", "heads", "levels", "points")):
+        for i, name in enumerate(("images", "queries", "heads", "levels", "points")):
             self.agree(places[i], weights[i], f"{name} of places and of weights")
-        self.agree(places[0], batch, "pictures of places and of the value")
+        self.agree(places[0], batch, "images of places and of the value")
         self.agree(places[2], heads, "heads of places and of the value")
         self.agree(places[3], levels, "levels of places and of the value")
         return [(batch, places[1], heads, depth)]
@@ -99,7 +99,7 @@ class ModulatedDeformConv2d(StandardLayer):
             for i, (extent, kernel) in enumerate(((height, kernel_y), (width, kernel_x)))
         ]
         for shape, factor, what in ((offset, 2, "offsets"), (mask, 1, "the mask")):
-            self.agree(shape[0], batch, f"pictures of {what}")
+            self.agree(shape[0], batch, f"images of {what}")
             self.agree(shape[1], taps * (factor * g.deformable_group), f"channels of {what}")
             self.agree(shape[2], out[0], f"rows of {what}, and of the output")
             self.agree(shape[3], out[1], f"columns of {what}, and of the output")

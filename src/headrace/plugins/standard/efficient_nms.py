@@ -30,7 +30,7 @@ def _boxes_and_scores(
     scores = layer.rank(inputs, 1, 3, 4, fix="scores are [batch, boxes, classes]")
     batch, count, classes = scores[:3]
     layer.agree(boxes[-1], 4, "numbers of a box")
-    layer.agree(boxes[0], batch, "pictures of boxes and of scores")
+    layer.agree(boxes[0], batch, "images of boxes and of scores")
     layer.agree(boxes[1], count, "boxes, and rows of scores")
     if len(scores) == 4:
         layer.agree(scores[3], 1, "the last axis of the scores")
@@ -48,7 +48,7 @@ def _heads(inputs: Sequence[Array]) -> tuple[Array, Array]:
 
 
 class EfficientNMS(StandardLayer):
-    """The best boxes of each picture: number, corners, scores, classes. Zeros fill the rest."""
+    """The best boxes of each image: number, corners, scores, classes. Zeros fill the rest."""
 
     name = "EfficientNMS_TRT"
     interface = "Dyn"
@@ -74,7 +74,7 @@ class EfficientNMS(StandardLayer):
         if len(inputs) == 3:
             anchors = self.rank(inputs, 2, 3)
             if anchors[0] != 1:
-                self.agree(anchors[0], batch, "pictures of anchors and of boxes")
+                self.agree(anchors[0], batch, "images of anchors and of boxes")
             self.agree(anchors[1], count, "anchors and boxes")
             self.agree(anchors[2], 4, "numbers of an anchor")
         keep = self.given.max_output_boxes
@@ -101,7 +101,7 @@ def _four(kept: Kept) -> Sequence[Array]:
 
 
 class EfficientNMSONNX(StandardLayer):
-    """Rows (picture, class, box) as of ONNX's NonMaxSuppression, as many at every run.
+    """Rows (image, class, box) as of ONNX's NonMaxSuppression, as many at every run.
 
     The last one is repeated; all are -1 when there are none. Scores are [B, N, C], as the original
     reads them.
@@ -135,8 +135,8 @@ class EfficientNMSONNX(StandardLayer):
             per_class=keep,
         )
         filled = ~kept.padding
-        pictures = np.broadcast_to(np.arange(len(kept.count))[:, None], filled.shape)
-        found = np.stack([pictures[filled], kept.classes[filled], kept.rows[filled]], axis=1)
+        images = np.broadcast_to(np.arange(len(kept.count))[:, None], filled.shape)
+        found = np.stack([images[filled], kept.classes[filled], kept.rows[filled]], axis=1)
         rows = np.full((len(kept.count) * keep, 3), -1, np.int32)
         if len(found):
             rows[: len(found)] = found
@@ -194,7 +194,7 @@ class EfficientNMSExplicit(StandardLayer):
 
 
 class EfficientNMSImplicit(ScalarCount, EfficientNMSExplicit):
-    """The same without a batch axis in its shapes: the number is a scalar of each picture."""
+    """The same without a batch axis in its shapes: the number is a scalar of each image."""
 
     name = "EfficientNMS_Implicit_TF_TRT"
     interface = "IOExt"

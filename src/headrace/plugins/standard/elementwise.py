@@ -116,7 +116,7 @@ class Normalize(StandardLayer):
 
 
 class InstanceNormalization(StandardLayer):
-    """Each channel of each picture with mean 0 and variance 1, times a scale, plus a bias.
+    """Each channel of each image with mean 0 and variance 1, times a scale, plus a bias.
 
     Then, if asked for, values below 0 times alpha.
     """

@@ -286,7 +286,7 @@ class StandardLayer(ABC):
 
 
 class ScalarCount(StandardLayer):
-    """In front of a class: without a batch axis the number is a scalar of each picture."""
+    """In front of a class: without a batch axis the number is a scalar of each image."""
 
     def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
         first, *others = super().shapes(inputs)  # type: ignore[safe-super]

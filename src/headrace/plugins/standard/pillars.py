@@ -52,7 +52,7 @@ class VoxelGenerator(StandardLayer):
     def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
         g = self.given
         batch, _, values = self.rank(inputs, 0, 3)
-        self.agree(self.rank(inputs, 1, 1)[0], batch, "pictures of points and of counts")
+        self.agree(self.rank(inputs, 1, 1)[0], batch, "images of points and of counts")
         if isinstance(values, int) and (
             values not in (4, 5) or g.voxel_feature_num not in (values + 5, values + 6)
         ):
@@ -122,10 +122,10 @@ class PillarScatter(StandardLayer):
         batch, count, channels = self.rank(inputs, 0, 3)
         places = self.rank(inputs, 1, 3)
         self.agree(channels, _CHANNELS, "features of a pillar, and those that the original knows")
-        self.agree(places[0], batch, "pictures of features and of places")
+        self.agree(places[0], batch, "images of features and of places")
         self.agree(places[1], count, "pillars and places")
         self.agree(places[2], 4, "numbers of a place")
-        self.agree(self.rank(inputs, 2, 1)[0], batch, "pictures of features and of counts")
+        self.agree(self.rank(inputs, 2, 1)[0], batch, "images of features and of counts")
         return [(batch, channels, *self.given.dense_shape)]
 
     def compute(self, inputs: Sequence[Array]) -> Sequence[Array]:

@@ -27,7 +27,7 @@ def _with_variances(boxes: Array, variances: Sequence[float]) -> Array:
 
 
 def _constant(graph: Decomposition, priors: Array, out: str) -> None:
-    """The same priors for each picture of the first input."""
+    """The same priors for each image of the first input."""
     x = graph.inputs[0]
     batch = graph.op("Slice", graph.op("Shape", x), graph.integers([0]), graph.integers([1]))
     shape = graph.op("Concat", batch, graph.integers([1, 1, 1]), axis=0)
@@ -80,9 +80,9 @@ class PriorBox(StandardLayer):
             raise self.error(f"{count} boxes", expected=f"at most {_MAX_BOXES}")
         return [(batch, 2, count * 4, 1)]
 
-    def _priors(self, cells: Sequence[int], picture: Sequence[int]) -> Array:
+    def _priors(self, cells: Sequence[int], input_size: Sequence[int]) -> Array:
         g = self.given
-        image = (g.imgH or picture[0], g.imgW or picture[1])
+        image = (g.imgH or input_size[0], g.imgW or input_size[1])
         step = (g.stepH or image[0] / cells[0], g.stepW or image[1] / cells[1])
         boxes = prior_boxes(
             (cells[0], cells[1]), self._sizes(), image, step, g.offset, clip=bool(g.clip)
@@ -90,16 +90,16 @@ class PriorBox(StandardLayer):
         return _with_variances(boxes, g.variance)
 
     def compute(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        features, picture = inputs
-        priors = self._priors(features.shape[2:], picture.shape[2:])
+        features, pixels = inputs
+        priors = self._priors(features.shape[2:], pixels.shape[2:])
         return [np.broadcast_to(priors, (len(features), *priors.shape[1:]))]
 
     def decompose(self, graph: Decomposition) -> bool:
         shapes = graph.shapes
         if graph.opset < 13 or any(s is None or None in s[2:] for s in shapes):
             return False
-        features, picture = ([d for d in s[2:] if d is not None] for s in shapes if s)
-        _constant(graph, self._priors(features, picture), graph.outputs[0])
+        features, pixels = ([d for d in s[2:] if d is not None] for s in shapes if s)
+        _constant(graph, self._priors(features, pixels), graph.outputs[0])
         return True
 
 

@@ -173,15 +173,15 @@ class RPROI(StandardLayer):
         self.agree(deltas[1], 4 * count, "channels of deltas, and 4 of each anchor")
         for i in (0, 2, 3):
             self.agree(scores[i], deltas[i], f"axis {i} of scores and of deltas")
-        self.agree(features[0], scores[0], "pictures of features and of scores")
+        self.agree(features[0], scores[0], "images of features and of scores")
         if not info:
             raise self.error(f"input 3 of {self.name} is a scalar", expected="[batch, 1, 1, 3]")
         for shape in (features, info):
-            self.agree(shape[0], scores[0], "pictures of the inputs")
+            self.agree(shape[0], scores[0], "images of the inputs")
         total: Extent = 1
         for axis in info[1:]:
             total = axis * total
-        self.agree(total, 3, "numbers about a picture (height, width, scale)")
+        self.agree(total, 3, "numbers about an image (height, width, scale)")
         batch, keep = scores[0], g.nmsMaxOut
         return [(batch, 1, keep, 4), (batch, keep, features[1], g.poolingH, g.poolingW)]
 
@@ -198,13 +198,13 @@ class RPROI(StandardLayer):
         size = anchors.T.reshape(2, count, 1, 1)
         rois = np.zeros((batch, 1, g.nmsMaxOut, 4), np.float32)
         for b in range(batch):
-            picture_h, picture_w, scale = info[b].ravel()[:3]
+            image_h, image_w, scale = info[b].ravel()[:3]
             dx, dy, dw, dh = deltas[b].reshape(count, 4, height, width).transpose(1, 0, 2, 3)
             x = centre_x[None, None, :] + dx * size[0]
             y = centre_y[None, :, None] + dy * size[1]
             w, h = np.exp(dw) * size[0] / 2, np.exp(dh) * size[1] / 2
             boxes = np.stack([x - w, y - h, x + w, y + h], axis=-1).reshape(-1, 4)
-            last = np.array([picture_w, picture_h] * 2, np.float32) - np.float32(1)
+            last = np.array([image_w, image_h] * 2, np.float32) - np.float32(1)
             boxes = np.minimum(np.maximum(boxes, 0), last).astype(np.float32)
             extents = boxes[:, 2:] - boxes[:, :2] + np.float32(1)
             good = (extents >= np.float32(g.minBoxSize) * scale).all(axis=1)
@@ -258,7 +258,7 @@ class ProposalLayer(StandardLayer):
             self.agree(shape[1], count, f"{what}, and the anchors of image_size")
             self.agree(shape[2], numbers, f"numbers of each of the {what}")
             self.agree(shape[3], 1, f"the last axis of the {what}")
-        self.agree(scores[0], deltas[0], "pictures of scores and of deltas")
+        self.agree(scores[0], deltas[0], "images of scores and of deltas")
         return [(scores[0], self.given.keep_topk, 4)]
 
     def compute(self, inputs: Sequence[Array]) -> Sequence[Array]:
@@ -307,7 +307,7 @@ class MultilevelProposeROI(StandardLayer):
             count = len(rows) * len(columns) * 3
             for i, numbers in ((2 * level, 4), (2 * level + 1, 1)):
                 shape = self.rank(inputs, i, 4)
-                self.agree(shape[0], batch, "pictures of the inputs")
+                self.agree(shape[0], batch, "images of the inputs")
                 self.agree(shape[1], count, f"input {i}, and the anchors of level {level + 2}")
                 self.agree(shape[2], numbers, f"numbers of each row of input {i}")
                 self.agree(shape[3], 1, f"the last axis of input {i}")
@@ -363,7 +363,7 @@ class _Detections(StandardLayer):
             if len(shape) < 3:
                 raise self.error(f"the {what} have {len(shape)} axes",
                                  expected="batch, regions, classes")  # fmt: skip
-            self.agree(shape[0], batch, f"pictures of regions and of {what}")
+            self.agree(shape[0], batch, f"images of regions and of {what}")
             self.agree(shape[1], count, f"regions, and rows of {what}")
             total: Extent = 1
             for axis in shape[2:]:

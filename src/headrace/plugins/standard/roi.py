@@ -91,7 +91,7 @@ class ROIAlign(StandardLayer):
 
 
 class CropAndResizeDynamic(StandardLayer):
-    """TensorFlow's crop_and_resize of the regions of each picture."""
+    """TensorFlow's crop_and_resize of the regions of each image."""
 
     name = "CropAndResizeDynamic"
     interface: ClassVar[Interface] = "Dyn"
@@ -103,7 +103,7 @@ class CropAndResizeDynamic(StandardLayer):
     def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
         batch, channels, _, _ = self.rank(inputs, 0, 4)
         rois = self.rank(inputs, 1, 4)
-        self.agree(rois[0], batch, "pictures of features and of regions")
+        self.agree(rois[0], batch, "images of features and of regions")
         self.agree(rois[2], 4, "numbers of a region")
         self.agree(rois[3], 1, "the last axis of the regions")
         return [(batch, rois[1], channels, self.given.crop_height, self.given.crop_width)]
@@ -131,7 +131,7 @@ def _pyramid(layer: StandardLayer, inputs: Sequence[Shape]) -> tuple[Extent, Ext
     channels = layer.rank(inputs, 1, 4)[1]
     for i in range(1, len(inputs)):
         shape = layer.rank(inputs, i, 4)
-        layer.agree(shape[0], batch, "pictures of regions and of maps")
+        layer.agree(shape[0], batch, "images of regions and of maps")
         layer.agree(shape[1], channels, "channels of the maps")
     return batch, count, channels
 

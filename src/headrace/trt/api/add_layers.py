@@ -382,7 +382,7 @@ class AddsLayers(LayerGraph):
         return self._add(sampling.IResizeLayer, input)
 
     def add_grid_sample(self, input: ITensor, grid: ITensor) -> sampling.IGridSampleLayer:
-        """Pictures at places in -1 … 1."""
+        """Images at places in -1 … 1."""
         return self._add(sampling.IGridSampleLayer, input, grid)
 
     def add_fill(

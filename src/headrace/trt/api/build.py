@@ -190,9 +190,9 @@ def _batch(
     firsts = {s[0] if s else None for s in shapes if s is not None}
     if len(shapes) < 2 or None in shapes or len(firsts) != 1 or None in firsts:
         return False, 1
-    picture, first = shapes[0], firsts.pop()
+    image, first = shapes[0], firsts.pop()
     free = any(-1 in s[1:] for s in shapes[: len(network._inputs)] if s is not None)
-    if free or picture is None or len(picture) != 4 or first is None:
+    if free or image is None or len(image) != 4 or first is None:
         return False, 1
     most = first
     if first < 0 and not network._implicit:

@@ -188,7 +188,7 @@ class Builder(Closable):
         except HeadraceError as error:
             self._tell(str(error), network)
             if network in self._undecided and any(len(x.shape) == 3 for x in network._inputs):
-                report(self._logger, Severity.WARNING, CHOOSE_RELEASE)  # pictures without a batch
+                report(self._logger, Severity.WARNING, CHOOSE_RELEASE)  # images without a batch
             return None
 
     def _engine(self, plan: Plan | None) -> ICudaEngine | None:

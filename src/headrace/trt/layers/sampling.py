@@ -156,7 +156,7 @@ class IResizeLayer(ILayer):
 
 
 class IGridSampleLayer(ILayer):
-    """Inputs: pictures, grid of places in -1 … 1."""
+    """Inputs: images, grid of places in -1 … 1."""
 
     _kind = "GRID_SAMPLE"
     interpolation_mode = Param(InterpolationMode, initial=InterpolationMode["LINEAR"])

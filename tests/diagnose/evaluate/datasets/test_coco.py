@@ -16,7 +16,7 @@ from headrace.diagnose.evaluate.average_precision import coco_scores
 from headrace.diagnose.evaluate.datasets.coco import load_coco
 from headrace.errors import MediaError
 from headrace.meta.masks import rle_encode
-from tests.diagnose.evaluate.datasets.pictures import picture
+from tests.diagnose.evaluate.datasets.images import image
 from tests.diagnose.evaluate.test_average_precision import same
 from tests.diagnose.made_up import ALL_CLASSES, made_up
 
@@ -36,7 +36,7 @@ GOOD = {
 def write(folder, **changes):
     (folder / "t.json").write_text(json.dumps(GOOD | changes))
     for name in ("a.jpg", "b.jpg"):
-        picture(folder / "val" / name)
+        image(folder / "val" / name)
     return folder / "t.json"
 
 
@@ -44,10 +44,10 @@ def row(**changes):
     return {"annotations": [GOOD["annotations"][0] | changes]}
 
 
-def test_boxes_classes_and_pictures(tmp_path):
+def test_boxes_classes_and_images(tmp_path):
     found = load_coco(write(tmp_path), [tmp_path / "val"])
     assert found.classes == ("y", "x")  # in the order of the ids
-    second, first = found.pictures
+    second, first = found.images
     assert first.path == tmp_path / "val" / "a.jpg"
     assert first.size == (40, 20)
     assert second.path == tmp_path / "val" / "b.jpg"
@@ -71,7 +71,7 @@ def test_masks_of_polygons_and_run_lengths(tmp_path):
         path = write(tmp_path, **row(segmentation=given_mask))
         found = load_coco(path, [tmp_path / "val"])
         assert found.has_masks
-        assert found.pictures[1].truth.masks == (given_mask,)
+        assert found.images[1].truth.masks == (given_mask,)
 
 
 def test_things_left_out_are_said(tmp_path):
@@ -82,8 +82,8 @@ def test_things_left_out_are_said(tmp_path):
     text = " ".join(n.sentence for n in found.notices)
     assert "1 annotations of images that are not listed: annotation 8 (image 99)" in text
     assert "1 annotations have ignore without iscrowd" in text
-    assert "1 pictures are not there and left out: gone.jpg" in text
-    assert len(found.pictures) == 2
+    assert "1 images are not there and left out: gone.jpg" in text
+    assert len(found.images) == 2
 
 
 def test_frames_of_a_video_and_fewer_of_them(tmp_path):
@@ -91,11 +91,11 @@ def test_frames_of_a_video_and_fewer_of_them(tmp_path):
     images = [{"id": i, "file_name": f"{i}"} for i in range(10)]
     found = load_coco(write(tmp_path, images=images, annotations=[]), [tmp_path / "video.mp4"])
     assert found.video == str(tmp_path / "video.mp4")
-    assert len(found.pictures) == 10
+    assert len(found.images) == 10
     assert found.limited(10) is found
     part = found.limited(4)
     assert part.step == 3
-    assert [p.name for p in part.pictures] == ["0", "3", "6", "9"]
+    assert [p.name for p in part.images] == ["0", "3", "6", "9"]
     assert part.limited(2).step == 6
 
 
@@ -120,9 +120,9 @@ def test_frames_of_a_video_and_fewer_of_them(tmp_path):
         ({"images": []}, "lists no image"),
         (
             {"images": [{"id": i, "file_name": f"{i}/b.jpg"} for i in (7, 3)]},
-            "b.jpg would be the picture of 7/b.jpg and of 3/b.jpg",
+            "b.jpg would be the image of 7/b.jpg and of 3/b.jpg",
         ),
-        ({"images": [{"id": 1, "file_name": "gone.jpg"}]}, "none of the 1 pictures"),
+        ({"images": [{"id": 1, "file_name": "gone.jpg"}]}, "none of the 1 images"),
     ],
 )
 def test_refused_with_the_row(tmp_path, changes, words):
@@ -163,7 +163,7 @@ def test_whatever_stands_in_it_is_read_or_refused(tmp_path_factory, key, value):
     changed = [good | value] if isinstance(value, dict) else value
     with suppress(MediaError):
         found = load_coco(write(folder, **{key: changed}), [folder / "val"])
-        assert all(np.isfinite(p.truth.boxes).all() for p in found.pictures)
+        assert all(np.isfinite(p.truth.boxes).all() for p in found.images)
 
 
 @settings(max_examples=12, deadline=None)
@@ -176,14 +176,14 @@ def test_a_file_is_scored_as_pycocotools_scores_it(tmp_path_factory, seed):
     annotations, results = [], []
     images = rng.permutation(90)[:5].tolist()
     categories = rng.permutation(90)[:ALL_CLASSES].tolist()
-    for image, truth, seen in zip(images, truths, found, strict=True):
+    for image_id, truth, seen in zip(images, truths, found, strict=True):
         for i, k in enumerate(truth.class_ids.tolist()):
-            row = {"id": len(annotations) + 3, "image_id": image, "category_id": categories[k]}
+            row = {"id": len(annotations) + 3, "image_id": image_id, "category_id": categories[k]}
             row |= {"bbox": truth.boxes[i].tolist(), "area": float(truth.areas[i])}
             row |= {"iscrowd": int(truth.crowd[i]), "ignore": int(rng.integers(0, 2))}
             annotations.append(row)
         for box, k, score in zip(seen.boxes, seen.class_ids, seen.scores, strict=True):
-            row = {"image_id": image, "category_id": categories[k], "bbox": box.tolist()}
+            row = {"image_id": image_id, "category_id": categories[k], "bbox": box.tolist()}
             results.append(row | {"score": float(score)})
     document = {
         "images": [{"id": i, "file_name": f"{i}", "width": 600, "height": 600} for i in images],
@@ -191,13 +191,13 @@ def test_a_file_is_scored_as_pycocotools_scores_it(tmp_path_factory, seed):
         "annotations": annotations,
     }
     (folder / "t.json").write_text(json.dumps(document))
-    for image in images:
-        (folder / f"{image}").touch()
+    for image_id in images:
+        (folder / f"{image_id}").touch()
     dataset = load_coco(folder / "t.json")
-    found = [found[images.index(int(p.name))] for p in dataset.pictures]
+    found = [found[images.index(int(p.name))] for p in dataset.images]
     places = [dataset.classes.index(f"n{i}") for i in categories]
     found = [replace(f, class_ids=np.array(places)[f.class_ids]) for f in found]
-    mine = coco_scores([p.truth for p in dataset.pictures], found, ALL_CLASSES)
+    mine = coco_scores([p.truth for p in dataset.images], found, ALL_CLASSES)
     with redirect_stdout(io.StringIO()):
         oracle = COCO(folder / "t.json")
         evaluation = COCOeval(oracle, oracle.loadRes(results), "bbox")

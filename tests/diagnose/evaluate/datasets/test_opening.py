@@ -5,7 +5,7 @@ import pytest
 from headrace import load_dataset
 from headrace.errors import ConfigError, MediaError
 from tests.diagnose.evaluate.datasets import test_coco, test_voc, test_yolo
-from tests.diagnose.evaluate.datasets.pictures import mask, picture
+from tests.diagnose.evaluate.datasets.images import image, mask
 
 
 def test_the_path_shows_the_format(tmp_path):
@@ -17,8 +17,8 @@ def test_the_path_shows_the_format(tmp_path):
         == load_dataset(voc / "Annotations", images=[voc / "JPEGImages"]).kind
         == "boxes"
     )
-    picture(tmp_path / "kinds" / "dog" / "a.jpg")
-    assert repr(load_dataset(tmp_path / "kinds")).endswith("1 pictures, 1 classes, classes)")
+    image(tmp_path / "kinds" / "dog" / "a.jpg")
+    assert repr(load_dataset(tmp_path / "kinds")).endswith("1 images, 1 classes, classes)")
     mask(tmp_path / "masks" / "a.png", [[0]])
     found = load_dataset(tmp_path / "masks", images=[tmp_path / "kinds" / "dog"])
     assert found.kind == "masks"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headrace.diagnose.evaluate.datasets.voc import load_voc
 from headrace.errors import MediaError
-from tests.diagnose.evaluate.datasets.pictures import picture
+from tests.diagnose.evaluate.datasets.images import image
 
 OBJECT = """<object><name>{name}</name><difficult>{difficult}</difficult><bndbox>
 <xmin>{xmin}</xmin><ymin>3</ymin><xmax>11</xmax><ymax>12</ymax></bndbox></object>"""
@@ -23,7 +23,7 @@ def item(name="dog", difficult=0, xmin=2):
 def write(folder, text, name="a"):
     (folder / "Annotations").mkdir(parents=True, exist_ok=True)
     (folder / "Annotations" / f"{name}.xml").write_text(text)
-    picture(folder / "JPEGImages" / f"{name}.jpg")
+    image(folder / "JPEGImages" / f"{name}.jpg")
     return folder
 
 
@@ -33,7 +33,7 @@ def test_boxes_classes_and_difficult_objects(tmp_path):
     write(tmp_path, "<annotation><filename>b.jpg</filename></annotation>", "b")
     found = load_voc(tmp_path)
     assert found.classes == ("cat", "dog")
-    one, other = found.pictures
+    one, other = found.images
     assert one.path == tmp_path / "JPEGImages" / "a.jpg"  # by the name of the XML file
     assert one.size == other.size == (40, 20)
     assert one.truth.boxes.tolist() == [[1, 2, 10, 10]] * 2
@@ -48,10 +48,10 @@ def test_a_split_and_images_elsewhere(tmp_path):
     lists = tmp_path / "ImageSets" / "Main"
     lists.mkdir(parents=True)
     (lists / "val.txt").write_text("b\n\n")
-    assert [p.path.stem for p in load_voc(tmp_path, split="val").pictures] == ["b"]
+    assert [p.path.stem for p in load_voc(tmp_path, split="val").images] == ["b"]
     (tmp_path / "JPEGImages").rename(tmp_path / "moved")
-    assert len(load_voc(tmp_path, [tmp_path / "moved"]).pictures) == 2
-    with pytest.raises(MediaError, match="none of the 2 pictures"):
+    assert len(load_voc(tmp_path, [tmp_path / "moved"]).images) == 2
+    with pytest.raises(MediaError, match="none of the 2 images"):
         load_voc(tmp_path)
     (lists / "val.txt").write_text("a\nc\n")
     with pytest.raises(MediaError, match=r"val.txt:2: c has no annotation"):
@@ -91,4 +91,4 @@ def test_whatever_stands_in_it_is_read_or_refused(tmp_path_factory, parts):
     folder = tmp_path_factory.mktemp("fuzz")
     with suppress(MediaError):
         found = load_voc(write(folder, f"<annotation>{''.join(parts)}</annotation>"))
-        assert all(np.isfinite(p.truth.boxes).all() for p in found.pictures)
+        assert all(np.isfinite(p.truth.boxes).all() for p in found.images)

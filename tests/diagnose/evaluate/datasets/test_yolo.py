@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from headrace.diagnose.evaluate.datasets.yolo import load_yolo
 from headrace.errors import MediaError
-from tests.diagnose.evaluate.datasets.pictures import picture
+from tests.diagnose.evaluate.datasets.images import image
 
 YAML = "path: .\nval: images/val\nnames: {0: car, 1: person}\n"
 
 
-def write(folder, labels="1 0.5 0.5 0.5 0.25\n", yaml=YAML, **image):
-    picture(folder / "images" / "val" / "a.jpg", **image)
+def write(folder, labels="1 0.5 0.5 0.5 0.25\n", yaml=YAML, **options):
+    image(folder / "images" / "val" / "a.jpg", **options)
     (folder / "labels" / "val").mkdir(parents=True, exist_ok=True)
     if labels is not None:
         (folder / "labels" / "val" / "a.txt").write_text(labels)
@@ -35,22 +35,22 @@ def test_boxes_in_pixels(tmp_path, yaml):
     (tmp_path / "list.txt").write_text("./images/val/a.jpg\n\n")
     found = load_yolo(write(tmp_path, yaml=yaml))
     assert found.classes == ("car", "person")
-    (one,) = found.pictures
+    (one,) = found.images
     assert one.size == (40, 20)
     assert one.truth.boxes.tolist() == [[10, 7.5, 20, 5]]
     assert one.truth.class_ids.tolist() == [1]
     assert not found.has_masks
 
 
-def test_a_turned_picture_has_its_turned_size(tmp_path):
-    (one,) = load_yolo(write(tmp_path, orientation=6)).pictures
+def test_a_turned_image_has_its_turned_size(tmp_path):
+    (one,) = load_yolo(write(tmp_path, orientation=6)).images
     assert one.size == (20, 40)
     assert one.truth.boxes.tolist() == [[5, 15, 10, 10]]
 
 
 def test_polygons_are_masks_with_a_box_around(tmp_path):
     found = load_yolo(write(tmp_path, "0 0.1 0.1 0.5 0.1 0.5 0.9\n"))
-    (one,) = found.pictures
+    (one,) = found.images
     assert np.allclose(one.truth.boxes, [[4, 2, 16, 16]])
     assert np.allclose(one.truth.masks[0], [[4, 2, 20, 2, 20, 18]])
     assert found.has_masks
@@ -58,10 +58,10 @@ def test_polygons_are_masks_with_a_box_around(tmp_path):
 
 def test_images_without_labels_show_nothing(tmp_path):
     path = write(tmp_path)
-    picture(tmp_path / "images" / "val" / "b.jpg")
+    image(tmp_path / "images" / "val" / "b.jpg")
     (tmp_path / "images" / "val" / "c.jpg").write_bytes(b"no image")
     found = load_yolo(path)
-    assert [len(p.truth.boxes) for p in found.pictures] == [1, 0]
+    assert [len(p.truth.boxes) for p in found.images] == [1, 0]
     text = " ".join(n.sentence for n in found.notices)
     assert "1 images cannot be read and are left out: c.jpg" in text
     assert "1 of 2 images have no labels" in text
@@ -114,4 +114,4 @@ def test_whatever_stands_in_it_is_read_or_refused(tmp_path_factory, text, labels
     path = write(folder, text) if labels else write(folder, yaml=f"{YAML}{text}")
     with suppress(MediaError):
         found = load_yolo(path)
-        assert all(np.isfinite(p.truth.boxes).all() for p in found.pictures)
+        assert all(np.isfinite(p.truth.boxes).all() for p in found.images)

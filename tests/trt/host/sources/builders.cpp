@@ -42,12 +42,12 @@ static ICudaEngine *built(IBuilder &builder, IBuilderConfig &config, INetworkDef
     return loaded(builder, bytes);
 }
 
-// A 1x1 convolution of three pictures' planes, ReLU: enough for INT8.
+// A 1x1 convolution of three images' planes, ReLU: enough for INT8.
 static float kernel[] = {1, 0, 0, 0, 0.5F, 0, 0, 0, -1, 0.25F, 0.25F, 0.5F};
 static float bias[] = {0.1F, 0.2F, 0.3F, 0.4F};
 static INetworkDefinition *network_of(IBuilder &builder, IBuilderConfig &config, int batch) {
     INetworkDefinition *network = builder.createNetworkV2(1U);
-    ITensor *x = network->addInput("picture", DataType::kFLOAT, Dims4(-1, 3, 8, 8));
+    ITensor *x = network->addInput("image", DataType::kFLOAT, Dims4(-1, 3, 8, 8));
     ITensor *y = network
                      ->addConvolutionNd(*x, 4, Dims2(1, 1), Weights{DataType::kFLOAT, kernel, 12},
                                         Weights{DataType::kFLOAT, bias, 4})
@@ -56,9 +56,9 @@ static INetworkDefinition *network_of(IBuilder &builder, IBuilderConfig &config,
     y->setName("scores");
     network->markOutput(*y);
     IOptimizationProfile *profile = builder.createOptimizationProfile();
-    profile->setDimensions("picture", OptProfileSelector::kMIN, Dims4(1, 3, 8, 8));
-    profile->setDimensions("picture", OptProfileSelector::kOPT, Dims4(batch, 3, 8, 8));
-    profile->setDimensions("picture", OptProfileSelector::kMAX, Dims4(batch, 3, 8, 8));
+    profile->setDimensions("image", OptProfileSelector::kMIN, Dims4(1, 3, 8, 8));
+    profile->setDimensions("image", OptProfileSelector::kOPT, Dims4(batch, 3, 8, 8));
+    profile->setDimensions("image", OptProfileSelector::kMAX, Dims4(batch, 3, 8, 8));
     config.addOptimizationProfile(profile);
     return network;
 }
@@ -134,7 +134,7 @@ CREATOR(CalibratesByRange) {
 
 CREATOR(ReadsItsCache) {
     Calibrator<IInt8EntropyCalibrator2> calibrator(0);
-    calibrator.cache_ = "TRT-8502-EntropyCalibration2\npicture: 3c010204\nscores: 3c810204\n";
+    calibrator.cache_ = "TRT-8502-EntropyCalibration2\nimage: 3c010204\nscores: 3c810204\n";
     engine = calibrated(*builder, *config, int(params->maxBatchSize), calibrator);
     return engine;
 }
@@ -143,7 +143,7 @@ CREATOR(CalibratorThrows) {
     struct Bad : Calibrator<IInt8EntropyCalibrator2> {
         Bad() : Calibrator(1) {}
         bool getBatch(void **, const char **, int32_t) override {
-            throw std::runtime_error("no pictures today");
+            throw std::runtime_error("no images today");
         }
     } calibrator;
     engine = calibrated(*builder, *config, int(params->maxBatchSize),

@@ -200,7 +200,7 @@ public:
             std::cerr << "cannot read " << config_ << " and " << weights_ << std::endl;
             return NVDSINFER_CONFIG_FAILED;
         }
-        weights.ignore(20);  // version and the number of pictures seen
+        weights.ignore(20);  // version and the number of images seen
         const std::string bytes((std::istreambuf_iterator<char>(weights)),
                                 std::istreambuf_iterator<char>());
         numbers_.resize(bytes.size() / 4);

@@ -163,7 +163,7 @@ static int build(const char *weights, const char *plan) {
 }
 
 static int run(const char *plan, const char *input, const char *output) {
-    std::vector<float> picture = read(input), result(10), again(10);
+    std::vector<float> image = read(input), result(10), again(10);
     const FileMemory memory(plan);
     FileReader reader(plan);
     std::unique_ptr<IRuntime> runtime{createInferRuntime(logger)};
@@ -181,7 +181,7 @@ static int run(const char *plan, const char *input, const char *output) {
     cudaMalloc(&device, 28 * 28 * sizeof(float));
     cudaMalloc(&back, 10 * sizeof(float));
     cudaHostAlloc(&pinned, 16, cudaHostAllocWriteCombined);
-    cudaMemcpyAsync(device, picture.data(), 28 * 28 * sizeof(float), cudaMemcpyHostToDevice, stream);
+    cudaMemcpyAsync(device, image.data(), 28 * 28 * sizeof(float), cudaMemcpyHostToDevice, stream);
     if (!context->setOptimizationProfileAsync(0, stream)) return 4;
     context->setTensorAddress("data", device);
     context->setTensorAddress("prob", back);

@@ -16,7 +16,7 @@ from headrace._core.text import quoted
 from headrace.diagnose.evaluate.datasets.dataset import (
     Dataset,
     ImageFolders,
-    Picture,
+    LabelledImage,
     box_truth,
     left_out,
     read_bytes,
@@ -24,7 +24,7 @@ from headrace.diagnose.evaluate.datasets.dataset import (
 from headrace.meta.masks import rle_decode
 
 _FARTHEST = 100_000  # pixels of a polygon's corner
-_MOST_PIXELS = 2**28  # of a picture with run lengths
+_MOST_PIXELS = 2**28  # of an image with run lengths
 _EXPECTED = "images, categories and annotations with bbox, image_id and category_id"
 
 
@@ -60,12 +60,12 @@ class _File(msgspec.Struct):
 def load_coco(path: Path, images: Sequence[Path] = ()) -> Dataset:
     """Read a COCO JSON.
 
-    Classes and pictures are in the order of their ids. Pictures are looked for in the folders and
+    Classes and images are in the order of their ids. Images are looked for in the folders and
     beside the JSON. If `images` is one video, the JSON's images are its frames, from the first
     on. As pycocotools has it, `ignore` counts only with `iscrowd`.
 
     Raises:
-        MediaError: the file is not such a JSON, contradicts itself, or none of its pictures is
+        MediaError: the file is not such a JSON, contradicts itself, or none of its images is
             there.
     """
     where = str(path)
@@ -101,14 +101,14 @@ def load_coco(path: Path, images: Sequence[Path] = ()) -> Dataset:
         notices += folders.notices(len(file.images))
     if not file.images:
         raise MediaError("the truth lists no image", where=where, expected=_EXPECTED)
-    # by their ids, as pycocotools: of equal scores those of the first picture count first
+    # by their ids, as pycocotools: of equal scores those of the first image count first
     listed = file.images if video else sorted(file.images, key=lambda i: i.id)
     return Dataset(
         where,
         "boxes",
         tuple(c.name or str(c.id) for c in categories),
         tuple(
-            _picture(i, None if video else files[i.id], by_image[i.id], places)
+            _image(i, None if video else files[i.id], by_image[i.id], places)
             for i in listed
             if video or files[i.id] is not None
         ),
@@ -192,7 +192,7 @@ def _check(
 
 
 def _is_mask(value: Any, size: tuple[int | None, int | None]) -> bool:
-    """Whether a segmentation is polygons, or run lengths of a picture of that width and height."""
+    """Whether a segmentation is polygons, or run lengths of an image of that width and height."""
     if isinstance(value, list):
         return all(
             isinstance(points, list)
@@ -216,9 +216,9 @@ def _is_mask(value: Any, size: tuple[int | None, int | None]) -> bool:
         return False
 
 
-def _picture(
+def _image(
     image: _Image, path: Path | None, found: list[_Annotation], places: dict[int, int]
-) -> Picture:
+) -> LabelledImage:
     size = None
     if image.width and image.height and min(image.width, image.height) > 0:
         size = (image.width, image.height)
@@ -232,4 +232,4 @@ def _picture(
         areas=[a.bbox[2] * a.bbox[3] if a.area is None else a.area for a in found],
         masks=masks,
     )
-    return Picture(image.file_name, truth, path, size)
+    return LabelledImage(image.file_name, truth, path, size)

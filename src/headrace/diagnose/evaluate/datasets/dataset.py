@@ -1,4 +1,4 @@
-"""Pictures with the truth about each: boxes, a class, or the class of every pixel."""
+"""Images with the truth about each: boxes, a class, or the class of every pixel."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from headrace.diagnose.evaluate.box_matching import Truth
 
 TruthKind = Literal["boxes", "classes", "masks"]
 
-MOST_BYTES = 2**30  # of one file that describes pictures
+MOST_BYTES = 2**30  # of one file that describes images
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
-    """One picture and the truth about it.
+class LabelledImage:
+    """One image and the truth about it.
 
     Attributes:
         name: as the data set has it.
-        truth: boxes and their classes; or the class of the whole picture; or the path of the mask.
+        truth: boxes and their classes; or the class of the whole image; or the path of the mask.
         path: of the image; None for a frame of the data set's video.
         size: width and height in pixels that the truth is about, EXIF orientation applied; None if
             the data set does not know.
@@ -39,47 +39,47 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Pictures with the truth about them, checked.
+    """Images with the truth about them, checked.
 
     Attributes:
         name: the file or folder that it was read from.
-        kind: `boxes`, `classes` (one a picture) or `masks` (one class a pixel).
+        kind: `boxes`, `classes` (one an image) or `masks` (one class a pixel).
         classes: names in the order of the class ids; () if the data set has none.
-        pictures: in order; those of a video are its first frames.
-        video: the video whose frames the pictures are, or None.
-        step: of the video, one frame of so many is a picture.
+        images: in order; those of a video are its first frames.
+        video: the video whose frames the images are, or None.
+        step: of the video, one frame of so many is an image.
         notices: what was left out, and why.
     """
 
     name: str
     kind: TruthKind
     classes: tuple[str, ...]
-    pictures: tuple[Picture, ...]
+    images: tuple[LabelledImage, ...]
     video: str | None = None
     step: int = 1
     notices: tuple[Finding, ...] = field(default=())
 
     def limited(self, most: int | None) -> Dataset:
-        """At most so many pictures, spread evenly."""
-        count = len(self.pictures)
+        """At most so many images, spread evenly."""
+        count = len(self.images)
         if most is None or most >= count:
             return self
         if self.video is not None:  # a decoder gives every frame: a whole step suits it
             step = -(-count // most)
-            return replace(self, pictures=self.pictures[::step], step=self.step * step)
-        chosen = (self.pictures[i * count // most] for i in range(most))
-        return replace(self, pictures=tuple(chosen))
+            return replace(self, images=self.images[::step], step=self.step * step)
+        chosen = (self.images[i * count // most] for i in range(most))
+        return replace(self, images=tuple(chosen))
 
     @property
     def has_masks(self) -> bool:
         """True if every object has a mask."""
-        truths = [p.truth for p in self.pictures if isinstance(p.truth, Truth)]
+        truths = [p.truth for p in self.images if isinstance(p.truth, Truth)]
         known = [t for t in truths if len(t.boxes)]
         return bool(known) and all(t.masks is not None for t in known)
 
     def __repr__(self) -> str:
         named = f"{len(self.classes)} classes" if self.classes else "classes without names"
-        return f"Dataset({self.name}: {len(self.pictures)} pictures, {named}, {self.kind})"
+        return f"Dataset({self.name}: {len(self.images)} images, {named}, {self.kind})"
 
 
 class ImageFolders:
@@ -103,7 +103,7 @@ class ImageFolders:
         """The first file of these names; else of their last parts, in one of the folders.
 
         Raises:
-            MediaError: it is another picture's already.
+            MediaError: it is another image's already.
         """
         for wanted in dict.fromkeys((*names, *(Path(name).name for name in names))):
             for folder in self.folders:
@@ -112,9 +112,9 @@ class ImageFolders:
                     other = self._found.setdefault(file, names[0])
                     if other != names[0]:
                         raise MediaError(
-                            f"{file} would be the picture of {other} and of {names[0]}",
+                            f"{file} would be the image of {other} and of {names[0]}",
                             where=self.where,
-                            expected="a picture of its own for each",
+                            expected="an image of its own for each",
                         )
                     return file
         self.missing.append(names[0])
@@ -130,12 +130,12 @@ class ImageFolders:
             return []
         if len(self.missing) == total:
             raise MediaError(
-                f"none of the {total} pictures of the truth is there, as {self.missing[0]}",
+                f"none of the {total} images of the truth is there, as {self.missing[0]}",
                 where=self.where,
                 expected=f"images in {', '.join(map(str, self.folders))}",
                 fix="--images names their folder",
             )
-        return [left_out(self.missing, "pictures are not there and left out", self.where)]
+        return [left_out(self.missing, "images are not there and left out", self.where)]
 
 
 def left_out(names: Sequence[str], text: str, where: str) -> Finding:
@@ -167,7 +167,7 @@ def box_truth(
 
 
 def read_bytes(path: Path, what: str) -> bytes:
-    """The content of a file that describes pictures.
+    """The content of a file that describes images.
 
     Raises:
         MediaError: it cannot be read, or has more than 1 GiB.

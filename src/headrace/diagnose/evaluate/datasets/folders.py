@@ -1,4 +1,4 @@
-"""Data sets made of folders alone: one for each class, or one of pictures and one of masks."""
+"""Data sets made of folders alone: one for each class, or one of images and one of masks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from PIL import Image
 from headrace._core.errors import MediaError
 from headrace._core.files import os_errors
 from headrace._core.text import quoted
-from headrace.diagnose.evaluate.datasets.dataset import Dataset, Picture, left_out
+from headrace.diagnose.evaluate.datasets.dataset import Dataset, LabelledImage, left_out
 from headrace.media.names import IMAGE_SUFFIXES, natural_key
 from headrace.media.sources.images import image_size
 
@@ -23,35 +23,35 @@ _MASKS = "an image of one channel, 8 bit: the value of a pixel is its class, 255
 
 
 def load_class_folders(path: Path) -> Dataset:
-    """Read a folder with one folder of pictures for each class, which has the name of the class.
+    """Read a folder with one folder of images for each class, which has the name of the class.
 
     Raises:
-        MediaError: there is no such folder, or no picture in it.
+        MediaError: there is no such folder, or no image in it.
     """
     where = str(path)
     names = sorted((p for p in _listed(path) if p.is_dir() and _images(p)), key=natural_key)
     if not names:
         raise MediaError(
-            "has no folders with pictures", where=where, expected="a folder for each class"
+            "has no folders with images", where=where, expected="a folder for each class"
         )
-    pictures = [
-        Picture(str(file), number, file)
+    labelled = [
+        LabelledImage(str(file), number, file)
         for number, folder in enumerate(names)
         for file in _images(folder)
     ]
-    return Dataset(where, "classes", tuple(p.name for p in names), tuple(pictures))
+    return Dataset(where, "classes", tuple(p.name for p in names), tuple(labelled))
 
 
 def load_masks(path: Path, images: Sequence[Path], names: Sequence[str] = ()) -> Dataset:
-    """Read a folder of masks; each has the name of its picture, with another suffix.
+    """Read a folder of masks; each has the name of its image, with another suffix.
 
     Args:
         path: the masks; PNG with one channel, palette or gray, whose values are the classes.
-        images: folders of the pictures.
+        images: folders of the images.
         names: of the classes, from value 0 on; () takes the model's.
 
     Raises:
-        MediaError: there is no mask, or no picture of one.
+        MediaError: there is no mask, or no image of one.
     """
     where = str(path)
     masks = {p.stem: p for p in _images(path) if p.suffix.lower() in (".png", ".bmp", ".tif")}
@@ -59,22 +59,22 @@ def load_masks(path: Path, images: Sequence[Path], names: Sequence[str] = ()) ->
         raise MediaError("has no masks", where=where, expected=f"PNG files: {_MASKS}")
     files = {p.stem: p for folder in reversed(images) for p in _images(folder)}
     if not images:
-        raise MediaError("the pictures of the masks are missing", fix="--images names their folder")
+        raise MediaError("the images of the masks are missing", fix="--images names their folder")
     missing = [name for name in masks if name not in files]
     if len(missing) == len(masks):
         raise MediaError(
-            f"no picture has the name of a mask, as {quoted(missing[0])}",
+            f"no image has the name of a mask, as {quoted(missing[0])}",
             where=where,
             expected=f"images in {', '.join(map(str, images))}",
         )
-    pictures = [
-        Picture(str(files[stem]), mask, files[stem], image_size(mask))
+    labelled = [
+        LabelledImage(str(files[stem]), mask, files[stem], image_size(mask))
         for stem, mask in masks.items()
         if stem in files
     ]
-    text = "masks have no picture and are left out"
+    text = "masks have no image and are left out"
     notices = (left_out(missing, text, where),) if missing else ()
-    return Dataset(where, "masks", tuple(names), tuple(pictures), notices=notices)
+    return Dataset(where, "masks", tuple(names), tuple(labelled), notices=notices)
 
 
 def read_mask(path: Path, classes: int) -> npt.NDArray[np.uint8]:

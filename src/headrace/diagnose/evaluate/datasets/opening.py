@@ -28,14 +28,14 @@ def load_dataset(
     split: str | None = None,
     names: str | PathLike[str] | None = None,
 ) -> Dataset:
-    """Read pictures and the truth about them, for `headrace.evaluate`.
+    """Read images and the truth about them, for `headrace.evaluate`.
 
     Args:
         path: a COCO JSON; a `data.yaml` of YOLO; a folder of Pascal VOC; a folder with one folder
-            of pictures for each class; a folder of masks.
+            of images for each class; a folder of masks.
         format: None decides by the path: `.json` is COCO, `.yaml` YOLO, a folder with
             `Annotations` or XML files VOC, with `images` masks, and with folders classes.
-        images: folders of pictures, for COCO, VOC and masks; for COCO also one video, whose frames
+        images: folders of images, for COCO, VOC and masks; for COCO also one video, whose frames
             the JSON describes.
         split: of YOLO (`val` by default) and VOC.
         names: a label file with the names of the masks' classes, from value 0 on.
@@ -65,7 +65,7 @@ def load_dataset(
     return load_masks(place, folders, load_labels(fspath(names)).detector if names else ())
 
 
-def _format(path: Path, pictures: bool) -> DatasetFormat:
+def _format(path: Path, images: bool) -> DatasetFormat:
     suffix = path.suffix.lower()
     if suffix == ".json":
         return "coco"
@@ -79,4 +79,4 @@ def _format(path: Path, pictures: bool) -> DatasetFormat:
         )
     if (path / "Annotations").is_dir() or next(path.glob("*.xml"), None):
         return "voc"
-    return "masks" if pictures else "folders"
+    return "masks" if images else "folders"

@@ -1,4 +1,4 @@
-"""Pascal VOC: one XML file for each picture."""
+"""Pascal VOC: one XML file for each image."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace._core.text import quoted
 from headrace.diagnose.evaluate.datasets.dataset import (
     Dataset,
     ImageFolders,
-    Picture,
+    LabelledImage,
     box_truth,
     read_bytes,
 )
@@ -33,17 +33,17 @@ def load_voc(path: Path, images: Sequence[Path] = (), split: str | None = None) 
 
     Args:
         path: the folder with `Annotations`, or one of XML files.
-        images: further folders of pictures, besides `JPEGImages`.
-        split: a list of pictures in `ImageSets/Main`; None takes every XML file.
+        images: further folders of images, besides `JPEGImages`.
+        split: a list of images in `ImageSets/Main`; None takes every XML file.
 
     Raises:
-        MediaError: a file is not as it must be, or none of the pictures is there.
+        MediaError: a file is not as it must be, or none of the images is there.
     """
     where = str(path)
     folder = path / "Annotations" if (path / "Annotations").is_dir() else path
     files = _split(path, folder, split) if split else list(folder.glob("*.xml"))
     if not files:
-        raise MediaError("has no XML files", where=str(folder), expected="one for each picture")
+        raise MediaError("has no XML files", where=str(folder), expected="one for each image")
     usual = [p for p in (path / "JPEGImages", folder, path) if p.is_dir()]
     finder = ImageFolders([*images, *usual], where)
     read = []
@@ -58,8 +58,8 @@ def load_voc(path: Path, images: Sequence[Path] = (), split: str | None = None) 
     notices = finder.notices(len(files))
     classes = sorted({_name(o, file) for _, file, root in read for o in root.findall("object")})
     places = {name: i for i, name in enumerate(classes)}
-    pictures = tuple(_picture(found, file, root, places) for found, file, root in read)
-    return Dataset(where, "boxes", tuple(classes), pictures, notices=tuple(notices))
+    labelled = tuple(_image(found, file, root, places) for found, file, root in read)
+    return Dataset(where, "boxes", tuple(classes), labelled, notices=tuple(notices))
 
 
 def _split(path: Path, folder: Path, split: str) -> list[Path]:
@@ -122,7 +122,7 @@ def _name(item: Element, file: Path) -> str:
     return name
 
 
-def _picture(image: Path, file: Path, root: Element, places: dict[str, int]) -> Picture:
+def _image(image: Path, file: Path, root: Element, places: dict[str, int]) -> LabelledImage:
     boxes, ids, difficult = [], [], []
     for item in root.findall("object"):
         name = _name(item, file)
@@ -141,7 +141,7 @@ def _picture(image: Path, file: Path, root: Element, places: dict[str, int]) -> 
         ids.append(places[name])
         difficult.append((item.findtext("difficult") or "0").strip() == "1")
     size = _size(root) or image_size(image)
-    return Picture(str(image), box_truth(boxes, ids, difficult=difficult), image, size)
+    return LabelledImage(str(image), box_truth(boxes, ids, difficult=difficult), image, size)
 
 
 def _size(root: Element) -> tuple[int, int] | None:

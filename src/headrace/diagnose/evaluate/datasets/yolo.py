@@ -14,7 +14,7 @@ from headrace._core.text import quoted
 from headrace.config.yaml_nodes import MalformedError, MapNode, only_document, plain_value
 from headrace.diagnose.evaluate.datasets.dataset import (
     Dataset,
-    Picture,
+    LabelledImage,
     box_truth,
     left_out,
     read_bytes,
@@ -23,7 +23,7 @@ from headrace.media.names import IMAGE_SUFFIXES, natural_key
 from headrace.media.sources.images import image_size
 
 _NAMES = "names: [car, person], or names: {0: car, 1: person}"
-_LINE = "class cx cy width height, or class x1 y1 x2 y2 x3 y3 …, in 0 to 1 of the picture"
+_LINE = "class cx cy width height, or class x1 y1 x2 y2 x3 y3 …, in 0 to 1 of the image"
 _SLACK = 1e-3  # numbers were rounded
 _MOST_YAML = 1 << 20
 
@@ -57,7 +57,7 @@ def load_yolo(path: Path, split: str | None = None) -> Dataset:
             fix=f"--split {there[0]}" if there else (),
         )
     files = [file for entry in entries for file in _images(root, entry, where)]
-    pictures, bare, broken = [], [], []
+    images, bare, broken = [], [], []
     for file in dict.fromkeys(files):
         size = image_size(file)
         if size is None:
@@ -66,17 +66,17 @@ def load_yolo(path: Path, split: str | None = None) -> Dataset:
         labels = _labels_of(file)
         if not labels.is_file():
             bare.append(file.name)
-        pictures.append(Picture(str(file), _truth(labels, size, names), file, size))
-    if not pictures:
+        images.append(LabelledImage(str(file), _truth(labels, size, names), file, size))
+    if not images:
         raise MediaError(f"{key} has no image that can be read", where=where)
     notices = [left_out(broken, "images cannot be read and are left out", where)] if broken else []
-    if len(bare) == len(pictures):
-        expected = f"text files such as {_labels_of(pictures[0].path or path)}"
+    if len(bare) == len(images):
+        expected = f"text files such as {_labels_of(images[0].path or path)}"
         raise MediaError(f"no image of {key} has labels", where=where, expected=expected)
     if bare:
-        text = f"{len(bare)} of {len(pictures)} images have no labels: nothing is in them"
+        text = f"{len(bare)} of {len(images)} images have no labels: nothing is in them"
         notices.append(Finding("images-without-labels", "info", text, where))
-    return Dataset(where, "boxes", names, tuple(pictures), notices=tuple(notices))
+    return Dataset(where, "boxes", names, tuple(images), notices=tuple(notices))
 
 
 def _yaml(path: Path) -> dict[str, Any]:

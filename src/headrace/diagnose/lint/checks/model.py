@@ -57,7 +57,7 @@ def _input(checked: CheckedConfig) -> Iterator[Finding]:
 
 
 def _training(checked: CheckedConfig) -> Iterator[Finding]:
-    """The rules of the watch that need no picture."""
+    """The rules of the watch that need no image."""
     cfg, pre, stem = checked.cfg, checked.preprocessor, checked.stem
     if pre is None or stem is None:
         return

@@ -185,7 +185,7 @@ def _offsets(cfg: ModelConfig) -> Iterator[Finding]:
     if unit and cfg.net_scale_factor < 0.1 and not cfg.mean_file:
         shown = ";".join(f"{255 * v:g}" for v in cfg.offsets)
         text = "offsets are subtracted from bytes, before net-scale-factor: these, in 0..1, move "
-        text += "the picture by nothing; write {write}"
+        text += "the image by nothing; write {write}"
         yield _at(cfg, "offsets", "offsets-in-unit", text, data={"write": shown})
 
 

@@ -19,7 +19,7 @@ LOWERINGS: dict[str, Lower] = {
 INPUTS = frozenset(
     ["Input", "Data", "ImageData", "AnnotatedData", "MemoryData", "HDF5Data", "DummyData"]
 )
-"""Layers that feed the network. `Input` has a shape; the others show where pictures come in."""
+"""Layers that feed the network. `Input` has a shape; the others show where images come in."""
 
 TRAINING_ONLY = frozenset(
     [

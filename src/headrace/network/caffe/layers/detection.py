@@ -1,8 +1,8 @@
 """Layers of detectors: PriorBox and DetectionOutput of the SSD branch, RPROI of Faster R-CNN.
 
 DetectionOutput becomes TensorRT's plugin for this layer, as TensorRT's own importer does it. The
-original's rows are as many as were found in the whole batch; the plugin gives each picture the same
-number of rows, so that a batch is one tensor and a parser reads its picture's part. Surplus rows
+original's rows are as many as were found in the whole batch; the plugin gives each image the same
+number of rows, so that a batch is one tensor and a parser reads its image's part. Surplus rows
 have label -1.
 """
 
@@ -29,11 +29,11 @@ def _prior_box(ctx: CaffeLowering) -> list[Blob]:
     """
     ctx.count(2)
     fields = ctx.fields("prior_box_param")
-    x, picture = ctx.inputs
-    if x.rank != 4 or picture.rank != 4:
-        raise ctx.error("the inputs have not four axes", expected="features, and the picture")
+    x, image = ctx.inputs
+    if x.rank != 4 or image.rank != 4:
+        raise ctx.error("the inputs have not four axes", expected="features, and the image")
     sizes = _box_sizes(ctx, fields)
-    img_h, img_w = _pair(ctx, fields.integer, "img_size", "img_h", "img_w") or picture.shape[2:]
+    img_h, img_w = _pair(ctx, fields.integer, "img_size", "img_h", "img_w") or image.shape[2:]
     height, width = x.shape[2:]
     step_h, step_w = _pair(ctx, fields.number, "step", "step_h", "step_w") or (
         img_h / height,
@@ -92,7 +92,7 @@ _BELOW_ALL = -3.0e38  # stands for "no threshold", as in the original
 
 
 def _detection_output(ctx: CaffeLowering) -> list[Blob]:
-    """Decode and suppress boxes: rows of picture in the batch, label, score, x1, y1, x2, y2.
+    """Decode and suppress boxes: rows of image in the batch, label, score, x1, y1, x2, y2.
 
     The shape is (batch, 1, keep_top_k, 7), corners are cut to 0..1, the best come first, and empty
     rows have label -1. A second top counts the filled rows, as the bits of an INT32.
@@ -113,7 +113,7 @@ def _detection_output(ctx: CaffeLowering) -> list[Blob]:
         raise ctx.error("eta makes suppression adaptive", expected="eta: 1")
     if not fields.flag("normalized_bbox", True):
         raise ctx.error("boxes in pixels", expected="normalized_bbox: true")
-    fields.flag("clip", False)  # the plugin always cuts boxes to the picture
+    fields.flag("clip", False)  # the plugin always cuts boxes to the image
     top_k = nms.integer("top_k", -1)
     top_k = count if top_k < 0 else min(top_k, count)
     background = fields.integer("background_label_id", 0)
@@ -133,7 +133,7 @@ def _detection_output(ctx: CaffeLowering) -> list[Blob]:
         if size(blob.shape) != -wanted or blob.shape[0] != BATCH:
             raise ctx.error(
                 f"{abs(size(blob.shape))} {name}",
-                expected=f"{wanted} for each picture: {count} boxes, {classes} classes",
+                expected=f"{wanted} for each image: {count} boxes, {classes} classes",
             )
     found = ctx.graph.nodes(
         "NMSDynamic_TRT",
@@ -162,11 +162,11 @@ def _detection_output(ctx: CaffeLowering) -> list[Blob]:
 def _rproi(ctx: CaffeLowering) -> list[Blob]:
     """Propose regions and pool their features.
 
-    Outputs: regions, 1 x nms_max_out x 4 for each picture; features, nms_max_out items for each
-    picture, as if they were pictures of the batch.
+    Outputs: regions, 1 x nms_max_out x 4 for each image; features, nms_max_out items for each
+    image, as if they were images of the batch.
 
     Bottoms: scores of background and foreground, deltas, features, and height, width, scale of the
-    picture.
+    image.
     Source: spec, standard plugins 4.3.
     """
     ctx.count(4)
@@ -202,7 +202,7 @@ def _rproi(ctx: CaffeLowering) -> list[Blob]:
                 expected=f"{(channels * anchors, *grid)}: {anchors} anchors in each place",
             )
     if size(info.shape) != 3 * BATCH:
-        raise ctx.error(f"{abs(size(info.shape))} numbers about a picture",
+        raise ctx.error(f"{abs(size(info.shape))} numbers about an image",
                         expected="3: height, width, scale")  # fmt: skip
     keep, channels = whole["nmsMaxOut"], features.shape[1]
     pooled = (keep, channels, whole["poolingH"], whole["poolingW"])

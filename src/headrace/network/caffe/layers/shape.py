@@ -70,7 +70,7 @@ def _reshape(ctx: CaffeLowering) -> list[Blob]:
     """Reshape: 0 copies an axis, -1 takes the rest.
 
     An axis that repeats the batch of the text stays the batch: networks are written for one
-    picture and run for many.
+    image and run for many.
     """
     ctx.count(1)
     fields = ctx.fields("reshape_param")

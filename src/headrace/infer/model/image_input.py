@@ -1,4 +1,4 @@
-"""The picture input of a config's model: size, order of axes, range of values."""
+"""The image input of a config's model: size, order of axes, range of values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def network_dims(spec: TensorSpec, cfg: ModelConfig) -> Dims:
         cfg: for `infer_dims`, `network_input_order`, `model_color_format`, `offsets`.
 
     Raises:
-        EngineError: the input is not a picture, or leaves axes free that `infer-dims` must give.
+        EngineError: the input is not an image, or leaves axes free that `infer-dims` must give.
         ConfigError: the channels do not fit the colour format, the axis order or the offsets.
     Source: spec A.3, A.4, A.5; config facts 5.4.
     """
@@ -35,9 +35,9 @@ def network_dims(spec: TensorSpec, cfg: ModelConfig) -> Dims:
         raise EngineError(
             f"the first input {spec} has {len(spec.shape)} axes",
             where=where,
-            expected="four: a batch of pictures",
-            fix="models without a picture input need input-tensor-from-meta=1",
-            code="input-not-a-picture",
+            expected="four: a batch of images",
+            fix="models without an image input need input-tensor-from-meta=1",
+            code="input-not-a-image",
         )
     order = axis_order(cfg)
     given = complete_infer_dims(cfg.infer_dims)
@@ -92,7 +92,7 @@ def _check_channels(channels: int, spec: TensorSpec, cfg: ModelConfig, *, misrea
     )
 
 
-def picture_range(cfg: ModelConfig) -> tuple[float, float]:
+def image_range(cfg: ModelConfig) -> tuple[float, float]:
     """Work out the least and greatest value of pre-processing. Source: spec A.4."""
     if cfg.net_scale_factor <= 0:
         return 0.0, 255.0

@@ -1,4 +1,4 @@
-"""Pictures of an explanation: the network's input, the heat of its candidates, class maps."""
+"""Images of an explanation: the network's input, the heat of its candidates, class maps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OPAQUE = 0.75
 _STOPS = np.array([(60, 0, 90), (200, 40, 60), (255, 140, 0), (255, 240, 90)], np.float32)
 
 
-def input_picture(tensor: Array, pre: Preprocessor) -> Rgb:
+def input_image(tensor: Array, pre: Preprocessor) -> Rgb:
     """Undo the normalisation of a network input, for people.
 
     Args:
@@ -45,16 +45,16 @@ def input_picture(tensor: Array, pre: Preprocessor) -> Rgb:
     elif pre.offsets:
         mean = np.array(pre.offsets, np.float32)
     levels = np.nan_to_num(planes / np.float32(pre.scale or 1) + mean, nan=0.0)
-    picture = np.clip(np.rint(levels), 0, 255).astype(np.uint8)
-    if picture.shape[2] == 1:
-        return np.repeat(picture, 3, axis=2)
+    image = np.clip(np.rint(levels), 0, 255).astype(np.uint8)
+    if image.shape[2] == 1:
+        return np.repeat(image, 3, axis=2)
     if pre.color_format == ColorFormat.BGR:
-        picture = picture[..., ::-1]
-    return np.ascontiguousarray(picture)
+        image = image[..., ::-1]
+    return np.ascontiguousarray(image)
 
 
-def heat_picture(under: Rgb, candidates: Candidates) -> Rgb:
-    """Paint the best score at every place over a picture.
+def heat_image(under: Rgb, candidates: Candidates) -> Rgb:
+    """Paint the best score at every place over an image.
 
     Args:
         under: (height, width, 3) uint8 RGB, the network's input.
@@ -103,9 +103,9 @@ def map_color(class_id: int) -> tuple[int, int, int]:
     return class_color(class_id) if class_id >= 0 else (48, 48, 48)
 
 
-def class_picture(found: SegmentationMeta) -> Rgb:
+def class_image(found: SegmentationMeta) -> Rgb:
     """A class map with a colour for each class; pixels without a class are dark grey."""
     classes = np.unique(found.class_map)
     colours = np.array([map_color(value) for value in classes.tolist()], np.uint8).reshape(-1, 3)
-    picture: Rgb = colours[np.searchsorted(classes, found.class_map)]
-    return picture
+    image: Rgb = colours[np.searchsorted(classes, found.class_map)]
+    return image

@@ -1,10 +1,10 @@
-"""Small pictures and masks for data sets."""
+"""Small images and masks for data sets."""
 
 import numpy as np
 from PIL import Image
 
 
-def picture(path, size=(40, 20), color=(10, 200, 30), orientation=None):
+def image(path, size=(40, 20), color=(10, 200, 30), orientation=None):
     path.parent.mkdir(parents=True, exist_ok=True)
     exif = Image.Exif()
     if orientation:

@@ -1,6 +1,6 @@
-"""Reads pictures, lines that stand on their head too, and prints the lines from top to bottom.
+"""Reads images, lines that stand on their head too, and prints the lines from top to bottom.
 
-python read_picture.py FOLDER PICTURE... [-o OUT]...
+python read_image.py FOLDER IMAGE... [-o OUT]...
 
 FOLDER is what prepare.py made.
 """
@@ -51,19 +51,19 @@ class Turner:
                 batch.frames[i] = with_turned(frame, turned)
 
     def restore(self, batch: Batch) -> None:
-        """Put the frames back, so that outputs show the picture as it is."""
+        """Put the frames back, so that outputs show the image as it is."""
         for i, frame in enumerate(batch.frames):
             batch.frames[i] = self._originals.pop((frame.source_id, frame.frame), frame)
 
 
 def with_turned(frame: Frame, turned: Sequence[ObjectMeta]) -> Frame:
-    """A copy of the picture in which the rectangles of these objects are turned by 180 degrees."""
-    picture = to_rgb(frame)
-    copy = np.array(picture)
+    """A copy of the image in which the rectangles of these objects are turned by 180 degrees."""
+    image = to_rgb(frame)
+    copy = np.array(image)
     for o in turned:
         rows = slice(max(0, round(o.top)), max(0, round(o.top + o.height)))
         columns = slice(max(0, round(o.left)), max(0, round(o.left + o.width)))
-        copy[rows, columns] = picture[rows, columns][::-1, ::-1]
+        copy[rows, columns] = image[rows, columns][::-1, ::-1]
     return replace(frame, planes=(copy,), format=PixelFormat.RGB, owner=None)
 
 
@@ -85,14 +85,14 @@ def labels(line: ObjectMeta, kind: str) -> str:
 
 
 def lines(meta: FrameMeta) -> list[ObjectMeta]:
-    """The lines of a picture that could be read, from top to bottom."""
+    """The lines of an image that could be read, from top to bottom."""
     return sorted((o for o in meta.objects if text(o)), key=lambda o: o.top)
 
 
 def read(
-    folder: Path, pictures: Sequence[str | Path], outs: Sequence[str] = ()
+    folder: Path, images: Sequence[str | Path], outs: Sequence[str] = ()
 ) -> Iterator[FrameMeta]:
-    """What the models find in each picture of each source."""
+    """What the models find in each image of each source."""
     with ExitStack() as stack:
         detector, classifier, reader, long_reader = (
             stack.enter_context(Inferencer.from_config(folder / name))
@@ -100,7 +100,7 @@ def read(
         )
         turner = Turner()
         stages = [detector, classifier, turner.turn, reader, long_reader, turner.restore]
-        sources = [open_source(str(picture)) for picture in pictures]
+        sources = [open_source(str(image)) for image in images]
         for _, meta in Pipeline(sources, stages, [open_sink(out) for out in outs]):
             yield meta
 
@@ -108,16 +108,16 @@ def read(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("pictures", nargs="+")
+    parser.add_argument("images", nargs="+")
     parser.add_argument("-o", "--out", action="append", default=[], help="as for headrace run")
     args = parser.parse_args()
     try:
-        for meta in read(args.folder, args.pictures, args.out):
+        for meta in read(args.folder, args.images, args.out):
             for line in lines(meta):
                 mark = " (upside down)" if orientation(line) else ""
                 print(f"{meta.source}: {text(line)}{mark}")
     except HeadraceError as error:
-        sys.exit(f"read_picture.py: {error}")
+        sys.exit(f"read_image.py: {error}")
 
 
 if __name__ == "__main__":

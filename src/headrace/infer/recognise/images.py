@@ -1,4 +1,4 @@
-"""Pictures for a model: size and order of the axes, values, colours, fit."""
+"""Images for a model: size and order of the axes, values, colours, fit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headrace.infer.recognise.exporters import Exporter
     from headrace.infer.recognise.first_layers import FirstLayers
 
-_TINY = 64  # pixels; exporters of free models trace them with such pictures
+_TINY = 64  # pixels; exporters of free models trace them with such images
 _READER, _TURN, _DETECTOR = (48, 320), (48, 192), (736, 1280)
 _HALF_RANGE, _IMAGENET_RANGE, _UNIT_RANGE = (1 / 180, 1 / 85), (1 / 85, 1 / 30), (1 / 500, 1 / 180)
 
@@ -80,11 +80,11 @@ class UndecidedError(ModelError):
 
 
 @dataclass
-class Pictures:
+class Images:
     """The input.
 
     Attributes:
-        channels, height, width: of a picture.
+        channels, height, width: of an image.
         interleaved: the axes are height, width, channels.
         chosen: height and width were not fixed by the model.
         scaling, order, fit: see `Exporter`; order is `GRAY` for one channel.
@@ -108,17 +108,17 @@ class Pictures:
 
     @property
     def dims(self) -> tuple[int, ...]:
-        """Axes of one picture, as the model has them."""
+        """Axes of one image, as the model has them."""
         size = (self.height, self.width)
         return (*size, self.channels) if self.interleaved else (self.channels, *size)
 
 
-def read_pictures(
+def read_images(
     evidence: FileEvidence,
     layers: FirstLayers,
     exporter: Exporter | None,
     given: Collection[str] = (),
-) -> Pictures:
+) -> Images:
     """Read the input.
 
     Args:
@@ -128,31 +128,31 @@ def read_pictures(
         given: fields of `ModelConfig` that the user sets: they need no decision here.
 
     Raises:
-        ModelError: the input is no picture, or only a tiny one.
+        ModelError: the input is no image, or only a tiny one.
     """
-    pictures = _axes(evidence, exporter, given)
+    images = _axes(evidence, exporter, given)
     if "net_scale_factor" not in given:
-        _scale(pictures, evidence, layers, exporter)
-    _colour(pictures, evidence, exporter)
+        _scale(images, evidence, layers, exporter)
+    _colour(images, evidence, exporter)
     if exporter is not None and exporter.fit is not None:
-        pictures.fit = exporter.fit
+        images.fit = exporter.fit
         why = f"as {exporter.name} does"
         if exporter.crops:
             why = f"{exporter.name} cuts the centre out, which no key does: scores may differ"
-        pictures.reasons["fit"] = why
+        images.reasons["fit"] = why
     else:
-        pictures.assumed.append("fit")
-        pictures.reasons["fit"] = "assumed: nothing in the file tells"
-    return pictures
+        images.assumed.append("fit")
+        images.reasons["fit"] = "assumed: nothing in the file tells"
+    return images
 
 
-def _axes(evidence: FileEvidence, exporter: Exporter | None, given: Collection[str]) -> Pictures:
+def _axes(evidence: FileEvidence, exporter: Exporter | None, given: Collection[str]) -> Images:
     shape = evidence.input.shape
     if len(shape) != 4 or evidence.input.dtype.kind not in "fu":
         raise ModelError(
-            f"the first input {evidence.input} is no picture",
+            f"the first input {evidence.input} is no image",
             where=str(evidence.path),
-            expected="four axes: a batch of pictures in planes or pixels",
+            expected="four axes: a batch of images in planes or pixels",
             fix="a config with input-tensor-from-meta=1 feeds other tensors",
         )
     interleaved = shape[1] not in (1, 3) and shape[3] in (1, 3)
@@ -168,14 +168,14 @@ def _axes(evidence: FileEvidence, exporter: Exporter | None, given: Collection[s
     if isinstance(height, int) and isinstance(width, int):
         if exporter is exporters.CENTERFACE and min(height, width) <= _TINY:
             raise _traced_small(evidence, height, width, given)
-        made = Pictures(channels, height, width, interleaved, chosen=False)
+        made = Images(channels, height, width, interleaved, chosen=False)
         made.reasons["size"] = "fixed in the model"
         return made
     size, why, assumed = _free_size(evidence, exporter, height, width)
     questions = []
     if size is None:
         if "infer_dims" not in given:
-            text = f"input {evidence.input} leaves the size of pictures open"
+            text = f"input {evidence.input} leaves the size of images open"
             uses = {
                 640: "detectors of the last years",
                 416: "smaller detectors",
@@ -184,7 +184,7 @@ def _axes(evidence: FileEvidence, exporter: Exporter | None, given: Collection[s
             sizes = [((f"infer-dims={channels};{n};{n}",), use) for n, use in uses.items()]
             questions.append(Question(text, sizes))
         size, why = (640, 640), "given"  # replaced by what is given
-    made = Pictures(channels, *size, interleaved, chosen=True, questions=questions)
+    made = Images(channels, *size, interleaved, chosen=True, questions=questions)
     made.reasons["size"] = why
     if assumed:
         made.assumed.append("size")
@@ -196,7 +196,7 @@ def _traced_small(
 ) -> ModelError:
     name = evidence.path.name
     return ModelError(
-        f"input {evidence.input} takes pictures of {width}x{height}: that size was only used to "
+        f"input {evidence.input} takes images of {width}x{height}: that size was only used to "
         "write the file, no object can be seen in it",
         where=str(evidence.path),
         expected="a model with free height and width, or of a useful size",
@@ -220,7 +220,7 @@ def _free_size(
     if exporter in (exporters.ULTRALYTICS, exporters.YOLOV5):
         return (640, 640), f"assumed, as {exporter.name} trains", True
     if exporter is exporters.PADDLE_DET:
-        return _DETECTOR, "assumed, multiples of 32 for wide pictures", True
+        return _DETECTOR, "assumed, multiples of 32 for wide images", True
     if exporter is exporters.PADDLE:
         reads = len(evidence.outputs[0].shape) == 3
         return (_READER if reads else _TURN), "as PaddleOCR trains", False
@@ -232,29 +232,29 @@ def _free_size(
 
 
 def _scale(
-    pictures: Pictures, evidence: FileEvidence, layers: FirstLayers, exporter: Exporter | None
+    images: Images, evidence: FileEvidence, layers: FirstLayers, exporter: Exporter | None
 ) -> None:
     said = _said(evidence)
     trained = exporter.scaling if exporter is not None else None
     if evidence.input.dtype.kind == "u":
-        pictures.scaling, why = BYTES, f"the input is {evidence.input.dtype}"
+        images.scaling, why = BYTES, f"the input is {evidence.input.dtype}"
     elif layers.inside:
-        pictures.scaling, why = (BYTES if layers.level == "bytes" else UNIT), layers.inside
+        images.scaling, why = (BYTES if layers.level == "bytes" else UNIT), layers.inside
     elif said is not None:
-        pictures.scaling, why = said
+        images.scaling, why = said
     elif trained is not None and _agree(trained, layers):
         assert exporter is not None
-        pictures.scaling, why = trained, f"as {exporter.name} does"
-        pictures.reasons["layers"] = layers.why
+        images.scaling, why = trained, f"as {exporter.name} does"
+        images.reasons["layers"] = layers.why
     elif (measured := _measured(layers)) is not None and trained is None:
-        pictures.scaling, why = measured, layers.why
+        images.scaling, why = measured, layers.why
     else:
-        pictures.scaling, why = (BYTES if layers.level == "bytes" else UNIT), "undecided"
-        pictures.questions.append(_unscaled(layers, trained))
-    if pictures.channels == 1:
-        offsets = pictures.scaling.offsets[:1]
-        pictures.scaling = Scaling(pictures.scaling.factor, offsets, pictures.scaling.words)
-    pictures.reasons["scaling"] = why
+        images.scaling, why = (BYTES if layers.level == "bytes" else UNIT), "undecided"
+        images.questions.append(_unscaled(layers, trained))
+    if images.channels == 1:
+        offsets = images.scaling.offsets[:1]
+        images.scaling = Scaling(images.scaling.factor, offsets, images.scaling.words)
+    images.reasons["scaling"] = why
 
 
 def _unscaled(layers: FirstLayers, trained: Scaling | None) -> Question:
@@ -322,17 +322,17 @@ def _texts(evidence: FileEvidence) -> list[tuple[str, str]]:
     ]
 
 
-def _colour(pictures: Pictures, evidence: FileEvidence, exporter: Exporter | None) -> None:
-    if pictures.channels == 1:
-        pictures.order, pictures.reasons["order"] = "GRAY", "the input has one channel"
+def _colour(images: Images, evidence: FileEvidence, exporter: Exporter | None) -> None:
+    if images.channels == 1:
+        images.order, images.reasons["order"] = "GRAY", "the input has one channel"
         return
     for key, text in _texts(evidence):
         found = re.search(r"\b(RGB|BGR)\b", text)
         if found:
-            pictures.order, pictures.reasons["order"] = found[1], f"{key}: {text[:60]!r}"
+            images.order, images.reasons["order"] = found[1], f"{key}: {text[:60]!r}"
             return
     if exporter is not None and exporter.order is not None:
-        pictures.order, pictures.reasons["order"] = exporter.order, f"as {exporter.name} does"
+        images.order, images.reasons["order"] = exporter.order, f"as {exporter.name} does"
         return
-    pictures.assumed.append("order")
-    pictures.reasons["order"] = "assumed: nothing in the file tells"
+    images.assumed.append("order")
+    images.reasons["order"] = "assumed: nothing in the file tells"

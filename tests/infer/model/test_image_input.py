@@ -4,7 +4,7 @@ import pytest
 from headrace.config import ColorFormat, ModelConfig, TensorOrder
 from headrace.engine import TensorSpec
 from headrace.errors import ConfigError, EngineError, HeadraceError
-from headrace.infer.model.picture_input import network_dims
+from headrace.infer.model.image_input import network_dims
 
 
 def spec(*shape):
