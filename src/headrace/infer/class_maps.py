@@ -19,6 +19,7 @@ from headrace.meta.layers import SegmentationParser, layers_of
 if TYPE_CHECKING:
     from headrace._core.types import Array
     from headrace.config import ModelConfig
+    from headrace.infer.watch import Watch
 
 
 class SegmentationPostprocessor(Postprocessor):
@@ -55,6 +56,7 @@ class SegmentationPostprocessor(Postprocessor):
         outputs: dict[str, Array],
         items: Items,
         steps: Sequence[ItemSteps] | None = None,
+        watch: Watch | None = None,
     ) -> None:
         """See `Postprocessor.attach`."""
         times = self._record.times

@@ -31,7 +31,7 @@ from headrace.infer.gather import BufferTurns, frame_runs, object_runs, tensor_c
 from headrace.infer.items import Items
 from headrace.infer.loaded_model import Model
 from headrace.infer.parser_choice import Choice
-from headrace.infer.postprocess import DetectorPostprocessor, attach_cached
+from headrace.infer.postprocess import attach_cached
 from headrace.infer.record import Record, StageTimes
 from headrace.infer.run_options import RunOptions, takes_options
 from headrace.infer.selection import Selector
@@ -561,9 +561,7 @@ class Inferencer:
         if watch is not None:
             watch.look(run.inputs, outputs, run.seconds)
         if model.postprocessor is not None:
-            if isinstance(model.postprocessor, DetectorPostprocessor):
-                model.postprocessor.watch = watch
-            model.postprocessor.attach(outputs, run.items, steps)
+            model.postprocessor.attach(outputs, run.items, steps, watch)
         if watch is not None:
             watch.after_run()
         if model.config.output_tensor_meta:

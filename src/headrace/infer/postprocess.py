@@ -76,6 +76,7 @@ class Postprocessor(ABC):
         outputs: dict[str, Array],
         items: Items,
         steps: Sequence[ItemSteps] | None = None,
+        watch: Watch | None = None,
     ) -> None:
         """Attach the results of N items to their frames, objects or regions.
 
@@ -83,6 +84,7 @@ class Postprocessor(ABC):
             outputs: (N, ...) arrays in binding order.
             items: what the rows are about.
             steps: N records to fill with the decisions on each item.
+            watch: looks at the boxes of the first item.
         """
 
 
@@ -97,7 +99,6 @@ class DetectorPostprocessor(Postprocessor):
         params: what the parser is given.
         clusterer: thresholds and clustering.
         attacher: mapping to the frame and filters.
-        watch: looks at the boxes of the first item of the next calls; None: nobody does.
     """
 
     _parser: BoxParser
@@ -133,7 +134,6 @@ class DetectorPostprocessor(Postprocessor):
         self._keeps_raw = cfg.output_tensor_meta
         self._unjudged = True
         self._classes_fit = True
-        self.watch: Watch | None = None
 
     @property
     def left(self) -> int:
@@ -145,6 +145,7 @@ class DetectorPostprocessor(Postprocessor):
         outputs: dict[str, Array],
         items: Items,
         steps: Sequence[ItemSteps] | None = None,
+        watch: Watch | None = None,
     ) -> None:
         """See `Postprocessor.attach`."""
         places = items.places()
@@ -153,14 +154,14 @@ class DetectorPostprocessor(Postprocessor):
         if batch is None and steps is None:
             batch = self._parse_batch(outputs, places)
         if batch is not None:
-            self._attach(batch.boxes, batch.starts, places, items, outputs, start)
+            self._attach(batch.boxes, batch.starts, places, items, outputs, start, watch=watch)
             return
         for i in places:
             step = None if steps is None else steps[i]
             start = perf_counter()
             found = self._parse(layers_of(outputs, i), items.metas[i], step)
             starts = np.array([0, len(found)], np.int32)
-            self._attach(found, starts, [i], items, outputs, start, step)
+            self._attach(found, starts, [i], items, outputs, start, step, watch)
 
     @property
     def reads_tables(self) -> bool:
@@ -195,6 +196,7 @@ class DetectorPostprocessor(Postprocessor):
         outputs: dict[str, Array],
         start: float,
         step: ItemSteps | None = None,
+        watch: Watch | None = None,
     ) -> None:
         """Cluster and attach the boxes of items, and count the outcomes.
 
@@ -204,6 +206,7 @@ class DetectorPostprocessor(Postprocessor):
             places: of the items among all of the run.
             start: when parsing began.
             step: gets the decisions on a single item.
+            watch: looks at the boxes of the first item.
         """
         times, results, tally = self._record.times, self._record.results, self._tally
         ends = starts.tolist()
@@ -255,9 +258,9 @@ class DetectorPostprocessor(Postprocessor):
         with self._record.lock:
             times.parse_s += t1 - start
         times.cluster_s += t2 - t1
-        if self.watch is not None and places[0] == 0:
+        if watch is not None and places[0] == 0:
             first_parsed, first_kept = parsed.rows(0, ends[1]), kept.rows(0, kept_ends[1])
-            self.watch.boxes(first_parsed, first_kept, attached_ends[1], items.metas[0])
+            watch.boxes(first_parsed, first_kept, attached_ends[1], items.metas[0])
         times.attach_s += perf_counter() - t2
 
     def _keep_raw(
@@ -445,6 +448,7 @@ class ClassifierPostprocessor(Postprocessor):
         outputs: dict[str, Array],
         items: Items,
         steps: Sequence[ItemSteps] | None = None,
+        watch: Watch | None = None,
     ) -> None:
         """See `Postprocessor.attach`."""
         times = self._record.times
