@@ -19,11 +19,9 @@ from headrace.engine.device import Device, choose_device
 from headrace.engine.machine import usable_cores
 from headrace.infer.batch import Batch, frame_meta
 from headrace.infer.engine_runs import (
-    Arrays,
     EngineRuns,
     Pending,
     RawOutput,
-    Run,
     abandon,
     attach_tensors,
 )
@@ -34,6 +32,7 @@ from headrace.infer.parser_choice import Choice
 from headrace.infer.postprocess import attach_cached
 from headrace.infer.record import Record, StageTimes
 from headrace.infer.run_options import RunOptions, takes_options
+from headrace.infer.runners import Arrays, Run
 from headrace.infer.selection import Selector
 from headrace.infer.update import ModelExchange
 from headrace.media.frame import Frame

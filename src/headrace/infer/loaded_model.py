@@ -40,6 +40,7 @@ from headrace.infer.postprocess import (
 from headrace.infer.preprocess import Preprocessor
 from headrace.infer.record import Record
 from headrace.infer.run_options import RunOptions
+from headrace.infer.runners import GpuRunner, HostRunner
 from headrace.infer.selection import Selector
 from headrace.infer.watch import Watch
 from headrace.meta import ClassifierParams, NetworkInfo
@@ -72,8 +73,7 @@ class Model:
         watch: the plausibility watch; None where nothing is parsed or scaled here.
         gpu_scaler: does the preprocessor's work where the engine is on a GPU; else None.
         device: where the engine runs.
-        gpu_hits: finds the candidates on that GPU, where the parser needs nothing else of the
-            outputs; else None.
+        runner: how its engine runs.
     """
 
     config: ModelConfig
@@ -89,8 +89,8 @@ class Model:
     engine_path: Path | None = None
     watch: Watch | None = None
     gpu_scaler: GpuScaler | None = None
-    gpu_hits: HitFinder | None = None
     device: Device = CPU
+    runner: HostRunner = field(init=False)
 
     @property
     def input_name(self) -> str:
@@ -205,8 +205,12 @@ class Model:
                 gpu_scaler=gpu_scaler,
                 device=device,
             )
-            if gpu_scaler is not None:
-                model.gpu_hits = _hit_finder(model)
+            if gpu_scaler is None:
+                model.runner = HostRunner(model, record)
+            else:
+                post, finder = model.postprocessor, _hit_finder(model)
+                ahead = post if isinstance(post, DetectorPostprocessor) else None
+                model.runner = GpuRunner(model, record, gpu_scaler, finder, ahead)
             library = _library(cfg, choice, options) if len(session.inputs) > 1 else None
             model.extra_inputs = initialize_extra_inputs(cfg, session, network, library)
             if choice is not None and hasattr(session, "output_memory"):

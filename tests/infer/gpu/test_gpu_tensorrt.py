@@ -21,6 +21,7 @@ from headrace.engine.device import choose_device
 from headrace.infer.gpu import scaler
 from headrace.infer.items import FramePiece
 from headrace.infer.model.planning import load_or_build
+from headrace.infer.runners import GpuRunner
 from headrace.media.frame import Frame
 from tests.infer.gpu.fake_tensorrt import Builder, Engine, package, rtx_package
 from tests.infer.gpu.test_gpu_runs import boxes, frames
@@ -127,7 +128,9 @@ def test_a_pipeline_finds_candidates_in_the_engines_memory(
 
 def found(config: Path, images: list[Frame], device: str) -> list[tuple[object, object]]:
     with headrace.Inferencer.from_config(config, device=device) as inferencer:
-        assert (inferencer.model.gpu_hits is not None) == (device == "cuda")
+        runner = inferencer.model.runner
+        finds = isinstance(runner, GpuRunner) and runner.finder is not None
+        assert finds == (device == "cuda")
         pipeline = headrace.Pipeline(headrace.media.ArraySource(images), inferencer)
         return [
             (meta.objects.rects.tolist(), meta.objects.confidences.tolist()) for _, meta in pipeline
