@@ -81,7 +81,7 @@ TEXTS = {
 _WORDS = {"sentence", "wording", "expectation", "remedies", "advice"}
 
 # Uses of `Any` for each 1,000 lines of the package. Lower it when it fell; it never rises.
-ANY_PER_1000_LINES = 8.5
+ANY_PER_1000_LINES = 8.2
 
 # Files above 500 lines: the next idea that goes into one goes into a file of its own.
 LONG = {

@@ -57,7 +57,7 @@ def print_notices(notices: Iterable[Finding], *, quiet: bool = False) -> None:
         click.echo(printable(text), err=True)
 
 
-def notice_rows(notices: Iterable[Finding]) -> list[dict[str, Any]]:
+def notice_rows(notices: Iterable[Finding]) -> list[dict[str, object]]:
     """Notices as JSON data."""
     return [n.to_json() for n in notices]
 

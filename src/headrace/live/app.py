@@ -190,7 +190,7 @@ def _failed(request: Request, error: Exception) -> Response:
     return JSONResponse({"error": "an error of Headrace itself: its log says more"}, 500)
 
 
-def _head(image: LiveImage) -> dict[str, Any]:
+def _head(image: LiveImage) -> dict[str, object]:
     meta = image.meta
     return {
         "source": image.source_id,

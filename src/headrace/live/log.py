@@ -6,7 +6,7 @@ import json
 import logging
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The line of a record, without its end; ASCII alone, so nothing in it moves a cursor."""
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        row: dict[str, Any] = {
+        row: dict[str, object] = {
             "time": time.replace("+00:00", "Z"),
             "level": record.levelname.lower(),
             "message": record.getMessage(),

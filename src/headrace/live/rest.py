@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -265,13 +265,13 @@ class _Rest:
         return JSONResponse(_openapi())
 
 
-async def _stream_of(request: Request) -> dict[str, Any]:
+async def _stream_of(request: Request) -> dict[str, object]:
     """The object `stream` in the body of a request; empty if there is none."""
     stream = (await body_of(request)).get("stream")
     return stream if isinstance(stream, dict) else {}
 
 
-def _only(stream: dict[str, object], key: str) -> dict[str, Any]:
+def _only(stream: dict[str, object], key: str) -> dict[str, object]:
     return {key: stream.get(key)}
 
 
@@ -292,7 +292,7 @@ def _failed(reason: str, why: str) -> Response:
     return JSONResponse({"status": "HTTP/1.1 400 Bad Request", "reason": f"{reason}: {why}"}, 400)
 
 
-def _openapi() -> dict[str, Any]:
+def _openapi() -> dict[str, object]:
     """The paths as OpenAPI 3.1."""
     text, flag = {"type": "string"}, {"type": "boolean"}
     source = _object({"uri": text, "name": text}, "uri")
@@ -339,8 +339,8 @@ def _openapi() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _object(properties: Mapping[str, object], *required: str) -> dict[str, Any]:
-    made = {"type": "object", "properties": dict(properties)}
+def _object(properties: Mapping[str, object], *required: str) -> dict[str, object]:
+    made: dict[str, object] = {"type": "object", "properties": dict(properties)}
     return made | ({"required": list(required)} if required else {})
 
 
@@ -351,7 +351,7 @@ def _operation(
     refusals: Mapping[int, str] = MappingProxyType({}),
     *,
     parameter: str = "",
-) -> dict[str, Any]:
+) -> dict[str, object]:
     answers = {code: text} | dict(refusals)
     made: dict[str, object] = {
         "summary": text,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 _MAX_NOTICES = 50
 
 
-def pipeline_state(pipeline: Pipeline, view: LiveView) -> dict[str, Any]:
+def pipeline_state(pipeline: Pipeline, view: LiveView) -> dict[str, object]:
     """Sources with their rates and counts, models, stages and notices so far."""
     report = pipeline.snapshot()
     rates, counts = view.rates(), view.counts()

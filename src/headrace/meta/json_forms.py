@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,7 @@ def quoted_text(value: str) -> str:
     return _ENCODER.encode(value)
 
 
-def classifier_dicts(metas: Sequence[ClassifierMeta]) -> list[dict[str, Any]]:
+def classifier_dicts(metas: Sequence[ClassifierMeta]) -> list[dict[str, object]]:
     """Results of classifiers as plain data: parsers may have left NumPy numbers in them."""
     return [
         {
@@ -62,7 +61,7 @@ def classifiers_json(metas: Sequence[ClassifierMeta]) -> str:
     return f"[{','.join(items)}]"
 
 
-def _label_dict(info: LabelInfo) -> dict[str, Any]:
+def _label_dict(info: LabelInfo) -> dict[str, object]:
     return {
         "attribute": int(info.attribute),
         "value": int(info.value),
@@ -87,7 +86,7 @@ def segmentations_json(maps: Sequence[SegmentationMeta]) -> str:
     return to_json([_segmentation_dict(meta) for meta in maps])
 
 
-def _segmentation_dict(meta: SegmentationMeta) -> dict[str, Any]:
+def _segmentation_dict(meta: SegmentationMeta) -> dict[str, object]:
     """A class map as counts of the pixels that the image fills."""
     left, top, width, height = meta.region or (0, 0, meta.width, meta.height)
     part = meta.class_map[top : top + height, left : left + width]
@@ -106,7 +105,7 @@ def _segmentation_dict(meta: SegmentationMeta) -> dict[str, Any]:
     }
 
 
-def coco_mask(mask: PlacedMask, width: int, height: int) -> dict[str, Any]:
+def coco_mask(mask: PlacedMask, width: int, height: int) -> dict[str, object]:
     """COCO's run lengths in the whole frame; `area` replaces that of the box."""
     counts = rle_encode(mask.pixels, left=mask.left, top=mask.top, size=(height, width))
     return {
@@ -115,7 +114,7 @@ def coco_mask(mask: PlacedMask, width: int, height: int) -> dict[str, Any]:
     }
 
 
-def coco_points(points: FloatArray) -> dict[str, Any]:
+def coco_points(points: FloatArray) -> dict[str, object]:
     """COCO's x, y, visibility of each point, and the scores that it has no place for."""
     scores = points[:, 2]
     seen = np.where(scores >= VISIBLE, 2, scores > 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -63,7 +63,7 @@ def _class_figure(scores: object) -> str:
     return "accuracy" if isinstance(scores, ClassificationScores) else "IoU"
 
 
-def _section(result: ConfigScores, worst: WorstImages) -> dict[str, Any]:
+def _section(result: ConfigScores, worst: WorstImages) -> dict[str, object]:
     scores = result.scores
     heads, rows = _classes(result)
     made: dict[str, object] = {
@@ -144,7 +144,7 @@ def _curves(scores: DetectionScores, result: ConfigScores) -> list[Markup]:
             for i in range(charts)]  # fmt: skip
 
 
-def _matrix(confusion: Confusion) -> dict[str, Any] | None:
+def _matrix(confusion: Confusion) -> dict[str, object] | None:
     """Names, and for each true class a name and (count, per cent of the row); None if too wide."""
     used = np.flatnonzero(confusion.counts.any(axis=0) | confusion.counts.any(axis=1))
     if not len(used) or len(used) > _MOST_CELLS:

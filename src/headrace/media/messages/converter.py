@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from headrace._core.errors import ConfigError
 from headrace._core.text import quoted
@@ -67,7 +66,7 @@ def numbers(text: str, names: str) -> dict[str, float]:
     return found
 
 
-def sensor_object(config: ConverterConfig, number: int, source: str) -> dict[str, Any]:
+def sensor_object(config: ConverterConfig, number: int, source: str) -> dict[str, object]:
     """The `sensor` of the full schema; without a section its id is the source."""
     found = section(config, "sensor", number) or {}
     return {
@@ -79,7 +78,7 @@ def sensor_object(config: ConverterConfig, number: int, source: str) -> dict[str
     }
 
 
-def analytics_object(config: ConverterConfig, number: int) -> dict[str, Any] | None:
+def analytics_object(config: ConverterConfig, number: int) -> dict[str, object] | None:
     """The `analyticsModule` of the full schema; None without a section."""
     found = section(config, "analytics", number)
     if found is None:
@@ -92,7 +91,7 @@ def place_object(
     number: int,
     name: str = "place-sub-field",
     fields: tuple[str, str, str] = ("id", "name", "level"),
-) -> dict[str, Any] | None:
+) -> dict[str, object] | None:
     """The `place` of the full schema; None without a section.
 
     Args:
@@ -104,7 +103,7 @@ def place_object(
     found = section(config, "place", number)
     if found is None:
         return None
-    part: dict[str, Any] = {
+    part: dict[str, object] = {
         key: found.get(f"place-sub-field{i}", "") for i, key in enumerate(fields, 1)
     }
     return {

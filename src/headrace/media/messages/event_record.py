@@ -8,7 +8,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from headrace.media.messages.converter import (
     ConverterConfig,
@@ -109,7 +108,7 @@ def record_payloads(
     return [as_json(_full(record, config)) for record in records]
 
 
-def _minimal(records: Sequence[EventRecord], config: ConverterConfig) -> dict[str, Any]:
+def _minimal(records: Sequence[EventRecord], config: ConverterConfig) -> dict[str, object]:
     first = records[0]  # all are of one frame
     sensor = section(config, "sensor", first.sensor) or {}
     return {
@@ -136,7 +135,7 @@ def _row(record: EventRecord) -> str:
     return f"{row}|#||||||" if kind == "person" and number < _EXTENDED else row
 
 
-def _full(record: EventRecord, config: ConverterConfig) -> dict[str, Any]:
+def _full(record: EventRecord, config: ConverterConfig) -> dict[str, object]:
     known = 0 <= record.event_type < len(_EVENT_TYPES)
     event = _EVENT_TYPES[record.event_type] if known else ""
     part = _PLACES.get(event)
@@ -155,11 +154,11 @@ def _full(record: EventRecord, config: ConverterConfig) -> dict[str, Any]:
     }
 
 
-def _object(record: EventRecord) -> dict[str, Any]:
+def _object(record: EventRecord) -> dict[str, object]:
     named: dict[str, object] = {}
     if record.kind in _FULL:
         values: Mapping[str, str | int] = record.attributes or {}
-        sub: dict[str, Any] = {
+        sub: dict[str, object] = {
             name: values.get(key, 0 if key == "age" else "")
             for key, name in _FULL[record.kind].items()
         }

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import uuid
-from typing import Any
 
 from headrace.media.messages.converter import (
     ConverterConfig,
@@ -64,7 +63,7 @@ def box_object(box: tuple[float, float, float, float]) -> dict[str, int]:
     return {name: int(value) for name, value in zip(names, corners(box), strict=True)}
 
 
-def _headrace(event: MessageEvent) -> dict[str, Any]:
+def _headrace(event: MessageEvent) -> dict[str, object]:
     return {
         "id": event.id,
         "time": timestamp(event.time),
@@ -97,7 +96,7 @@ def _track(obj: EventObject) -> str:
     return str(UNTRACKED_OBJECT_ID if obj.object_id is None else obj.object_id)
 
 
-def _minimal(event: MessageEvent, config: ConverterConfig) -> dict[str, Any]:
+def _minimal(event: MessageEvent, config: ConverterConfig) -> dict[str, object]:
     sensor = section(config, "sensor", event.source_id) or {}
     return {
         "version": "4.0",
@@ -117,7 +116,7 @@ def _row(obj: EventObject) -> str:
 
 def _full(
     event: MessageEvent, number: int, obj: EventObject, config: ConverterConfig
-) -> dict[str, Any]:
+) -> dict[str, object]:
     # one event makes several messages; each has the same id whenever it is made again
     name = uuid.uuid5(uuid.UUID(event.id), str(number))
     named = {kind: label for kind, label in obj.attributes if kind}
