@@ -19,8 +19,10 @@ def _take_place() -> None:
     for name in ("LD_PRELOAD", "ASAN_OPTIONS", "LSAN_OPTIONS", "PYTHONMALLOC"):
         os.environ.pop(name, None)
     assert "headrace._core._native" not in sys.modules, "the ordinary core is loaded already"
-    (path,) = FOLDER.glob("_native.*.so")
-    # Headers and link libraries are looked for beside the module.
+    (compiled,) = FOLDER.glob("_native.*.so")
+    # Headers and link libraries are looked for beside the folder of the module.
+    (FOLDER / "_core").mkdir(exist_ok=True)
+    path = Path(shutil.copy(compiled, FOLDER / "_core"))
     shutil.copytree(
         Path(__file__).parents[1] / "native/include", FOLDER / "include", dirs_exist_ok=True
     )
