@@ -1,11 +1,8 @@
 // Boxes as the NumPy arrays that Python is given.
-#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
-#define NPY_TARGET_VERSION NPY_1_25_API_VERSION
-#include <numpy/arrayobject.h>
-
 #include <algorithm>
 #include <cstring>
 
+#include "core/array_block.h"
 #include "custom/library.h"
 
 namespace nb = nanobind;
@@ -30,30 +27,23 @@ uint32_t largest_magnitude(const float *values, size_t count) {
     return largest;
 }
 
-// Arrays of one frame, not yet filled, one after the other in one block, each from a multiple of 64
-// bytes on: with few boxes, making memory and an owner for each array would take longer than
-// filling them.
+// Arrays of one frame, not yet filled.
 class NumpyBoxes {
 public:
-    NumpyBoxes(size_t count, bool with_angles) : count_(count) {
-        // NumPy's functions, for arrays: calling its types goes through much more code.
-        if (!PyArray_API && PyArray_ImportNumPyAPI() < 0) throw nb::python_error();
-        owner_ = nb::steal(PyByteArray_FromStringAndSize(
-            nullptr, static_cast<Py_ssize_t>(bytes(count, with_angles))));
-        if (!owner_.is_valid()) throw nb::python_error();
-        boxes = reinterpret_cast<float *>(start());
-        scores = reinterpret_cast<float *>(start() + rounded(16 * count));
-        ids = reinterpret_cast<int32_t *>(start() + rounded(16 * count) + rounded(4 * count));
-        if (with_angles)
-            angles =
-                reinterpret_cast<float *>(start() + rounded(16 * count) + 2 * rounded(4 * count));
+    NumpyBoxes(size_t count, bool with_angles) : block_(bytes(count, with_angles)), count_(count) {
+        boxes = block_.room<float>(4 * count);
+        scores = block_.room<float>(count);
+        ids = block_.room<int32_t>(count);
+        if (with_angles) angles = block_.room<float>(count);
     }
 
     static size_t bytes(size_t count, bool with_angles) {
-        return rounded(16 * count) + (with_angles ? 2 : 1) * rounded(4 * count) + 4 * count;
+        using core::ArrayBlock;
+        return ArrayBlock::rounded(16 * count) +
+               (with_angles ? 2 : 1) * ArrayBlock::rounded(4 * count) + 4 * count;
     }
 
-    char *start() const { return PyByteArray_AS_STRING(owner_.ptr()); }
+    char *start() const { return block_.start(); }
 
     // What take_boxes gives.
     nb::tuple result() const {
@@ -62,9 +52,9 @@ public:
         if (angles) largest = std::max(largest, largest_magnitude(angles, count_));
         int32_t signs = 0;
         for (size_t i = 0; i < count_; ++i) signs |= ids[i];
-        return nb::make_tuple(array(boxes, 2, NPY_FLOAT32), array(scores, 1, NPY_FLOAT32),
-                              array(ids, 1, NPY_INT32),
-                              angles ? array(angles, 1, NPY_FLOAT32) : nb::none(),
+        return nb::make_tuple(block_.array(boxes, {count_, 4}), block_.array(scores, {count_}),
+                              block_.array(ids, {count_}),
+                              angles ? block_.array(angles, {count_}) : nb::none(),
                               largest < kInfinityBits && signs >= 0);
     }
 
@@ -74,19 +64,7 @@ public:
     float *angles = nullptr;
 
 private:
-    static size_t rounded(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
-    nb::object array(void *data, int dims, int type) const {
-        const npy_intp shape[] = {static_cast<npy_intp>(count_), 4};
-        nb::object made = nb::steal(PyArray_SimpleNewFromData(dims, shape, type, data));
-        if (!made.is_valid()) throw nb::python_error();
-        if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject *>(made.ptr()),
-                                  nb::object(owner_).release().ptr()) != 0)
-            throw nb::python_error();
-        return made;
-    }
-
-    nb::object owner_;
+    core::ArrayBlock block_;
     size_t count_;
 };
 

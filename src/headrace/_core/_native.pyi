@@ -32,9 +32,36 @@ def sampling_tables(src: Annotated[NDArray[numpy.int32], dict(shape=(None, 4), o
     The tables of N crops of frames of one size, for the GPU's kernel: (words,) int32. Fills `places`, (N, 2, 2, 2): planes, axes, place and stride. Releases the GIL.
     """
 
-def attach(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], class_ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], filters: Annotated[NDArray[numpy.float32], dict(shape=(None, 6), order='C', device='cpu', writable=False)], roi_bottom: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], places: Sequence[Sequence[float]], clip: bool, crop: bool, old: bool, modern: bool, tally: Annotated[NDArray[numpy.int64], dict(shape=(None, 11), order='C', device='cpu')] | None, floats: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], integers: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], reasons: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')]) -> int:
+class Attached:
+    """The objects of items in their frames, and the other rows."""
+
+    @property
+    def rects(self) -> NDArray[numpy.float32]: ...
+
+    @property
+    def scores(self) -> NDArray[numpy.float32]: ...
+
+    @property
+    def class_ids(self) -> NDArray[numpy.int32]: ...
+
+    @property
+    def starts(self) -> NDArray[numpy.int32]: ...
+
+    @property
+    def kept(self) -> NDArray[numpy.int32]: ...
+
+    @property
+    def dropped(self) -> NDArray[numpy.int32]: ...
+
+    @property
+    def reasons(self) -> NDArray[numpy.uint8]: ...
+
+    @property
+    def shifted(self) -> int: ...
+
+def attach(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], class_ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], filters: Annotated[NDArray[numpy.float32], dict(shape=(None, 6), order='C', device='cpu', writable=False)], roi_bottom: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], places: Sequence[Sequence[float]], tally: Annotated[NDArray[numpy.int64], dict(shape=(None, 11), order='C', device='cpu')] | None, *, clip: bool, crop: bool, old: bool, modern: bool) -> Attached:
     """
-    Map and filter the boxes of items, which begin at starts: fills floats with rects and scores, integers with classes, kept, dropped and the first kept of each item, and reasons, each with room for all; returns how many were shifted. filters is (C, 6): min w, min h, max w, max h, top offset, filtered out; class ids are below C. A place is offset x, y, ratio x, y, origin x, y, region l, t, w, h, parent left, top, frame width, height. tally is (C + 1, 11) or None: how many boxes of each class were dropped by what is added to it. Releases the GIL.
+    Map and filter the boxes of items, which begin at starts. filters is (C, 6): min w, min h, max w, max h, top offset, filtered out; class ids are below C. A place is offset x, y, ratio x, y, origin x, y, region l, t, w, h, parent left, top, frame width, height. tally is (C + 1, 11) or None: how many boxes of each class were dropped by what is added to it. Releases the GIL.
     """
 
 def rotated_iou(a: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], angles_a: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], angles_b: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
@@ -42,9 +69,39 @@ def rotated_iou(a: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order
     Fill out (N, M) with the IoU of rectangles (N, 4) and (M, 4) of left, top, width, height that are turned about their middles by angles in radians, clockwise; NaN where a number is not finite. Releases the GIL.
     """
 
-def cluster(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], class_ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], angles: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None, 5), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], mode: int, trace: bool, tally: Annotated[NDArray[numpy.int64], dict(shape=(None, 12), order='C', device='cpu')] | None, floats: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], integers: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> tuple:
+class Clustered:
+    """The objects of items; reason, by and object: traced."""
+
+    @property
+    def boxes(self) -> NDArray[numpy.float32]: ...
+
+    @property
+    def scores(self) -> NDArray[numpy.float32]: ...
+
+    @property
+    def class_ids(self) -> NDArray[numpy.int32]: ...
+
+    @property
+    def starts(self) -> NDArray[numpy.int32]: ...
+
+    @property
+    def rows(self) -> NDArray[numpy.int32]: ...
+
+    @property
+    def members(self) -> NDArray[numpy.int32]: ...
+
+    @property
+    def reason(self) -> NDArray[numpy.uint8]: ...
+
+    @property
+    def by(self) -> NDArray[numpy.int32]: ...
+
+    @property
+    def object(self) -> NDArray[numpy.int32]: ...
+
+def cluster(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], class_ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], angles: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None, 5), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], mode: int, trace: bool, tally: Annotated[NDArray[numpy.int64], dict(shape=(None, 12), order='C', device='cpu')] | None) -> Clustered:
     """
-    Cluster the boxes of items, which begin at starts; fills floats with boxes and scores, integers with classes, rows, members and the first of each item, each with room for all, and returns (how many objects there are, trace of a single item or None). angles is (N,) or None: radians of rectangles that NMS compares turned. thresholds is (C, 5): pre, post, IoU, eps, min score; counts is (C, 3): topk, group threshold, min boxes; trace is (reason, by, object), one entry per input row; tally is (C + 1, 12) or None: how many boxes of each class had which reason is added to it. Releases the GIL.
+    Cluster the boxes of items, which begin at starts. angles is (N,) or None: radians of rectangles that NMS compares turned. thresholds is (C, 5): pre, post, IoU, eps, min score; counts is (C, 3): topk, group threshold, min boxes; with trace, of a single item, reason, by and object have one entry per input row, else they are None; tally is (C + 1, 12) or None: how many boxes of each class had which reason is added to it. Releases the GIL.
     """
 
 def best_class(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu', writable=False)], objectness: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], class_id: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], score: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], simd: bool = True) -> int:

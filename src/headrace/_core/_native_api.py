@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "e1781a8b2721"
+NATIVE_API = "69e18ba7109f"

@@ -267,10 +267,7 @@ class Attacher:
         Source: spec B.6, B.7.
         """
         old = _known(generation or self.generation) == "6.2"
-        n = len(detections)
-        floats, integers = np.empty(5 * n, np.float32), np.empty(3 * n + len(starts), np.int32)
-        reasons = np.empty(n, np.uint8)
-        shifted = _native.attach(
+        made = _native.attach(
             detections.boxes,
             detections.scores,
             detections.class_ids,
@@ -278,33 +275,21 @@ class Attacher:
             self.params.filters,
             self.params.roi_bottom,
             [self._numbers(place) for place in places],
-            places[0].roi is not None and self.clip_to_roi,
-            self.params.crop,
-            old,
-            self.modern,
             tally,
-            floats,
-            integers,
-            reasons,
+            clip=places[0].roi is not None and self.clip_to_roi,
+            crop=self.params.crop,
+            old=old,
+            modern=self.modern,
         )
-        first = integers[3 * n :]
-        ends = first.tolist()
-        left = ends[-1]
-        kept, dropped = integers[n : n + left], integers[2 * n : 3 * n - left]
-        reasons = reasons[: n - left]
-        attached = Detections.unchecked(
-            floats[: 4 * left].reshape(left, 4),
-            floats[4 * n : 4 * n + left],
-            integers[:left],
-            space=Space.FRAME,
-        )
+        first, kept = made.starts, made.kept
+        attached = Detections.unchecked(made.rects, made.scores, made.class_ids, space=Space.FRAME)
         shapes = detections.masks, detections.angles, detections.keypoints
         if any(shape is not None for shape in shapes):
             self._add_shapes(attached, detections.select(kept), places[0])
         border_colors = None
         if attached.masks is not None and not old:
             border_colors = mask_border_colors(attached.masks)
-        for place, (start, end) in zip(places, pairwise(ends), strict=True):
+        for place, (start, end) in zip(places, pairwise(first.tolist()), strict=True):
             place.meta.objects.append(
                 attached if len(places) == 1 else attached.rows(start, end),
                 self.component_id,
@@ -315,7 +300,7 @@ class Attacher:
                 parent=place.parent_index,
             )
             place.meta.inferred = True
-        return AttachResult(attached, first, kept, dropped, reasons, shifted)
+        return AttachResult(attached, first, kept, made.dropped, made.reasons, made.shifted)
 
     def _add_shapes(self, attached: Detections, rest: Detections, place: Destination) -> None:
         """Masks, angles and keypoints of boxes, at their places in the frame.

@@ -236,13 +236,12 @@ class Clusterer:
         Raises:
             ValueError: `tally` does not have C + 1 rows.
         """
-        p, n = self.params, len(detections)
+        p = self.params
         if starts is None:
-            starts = np.array([0, n], np.int32)
+            starts = np.array([0, len(detections)], np.int32)
         if tally is not None and len(tally) != len(p.thresholds) + 1:
             raise ValueError(f"tally has {len(tally)} rows, not {len(p.thresholds) + 1}")
-        floats, integers = np.empty(5 * n, np.float32), np.empty(3 * n + len(starts), np.int32)
-        count, details = _native.cluster(
+        made = _native.cluster(
             detections.boxes,
             detections.scores,
             detections.class_ids,
@@ -253,22 +252,20 @@ class Clusterer:
             int(p.mode),
             trace,
             tally,
-            floats,
-            integers,
         )
-        rows, members = integers[n : n + count], integers[2 * n : 2 * n + count]
-        found = Detections.unchecked(
-            floats[: 4 * count].reshape(count, 4),
-            floats[4 * n : 4 * n + count],
-            integers[:count],
+        rows, members = made.rows, made.members
+        clustered = Detections.unchecked(
+            made.boxes,
+            made.scores,
+            made.class_ids,
             masks=_own_masks(detections, rows, members),
             angles=_own_angles(detections, rows, members),
             space=detections.space,
             keypoints=_own_keypoints(detections, rows),
             raw_masks=None if (raw := detections.raw_masks) is None else [raw[i] for i in rows],
         )
-        trace_of = ClusterTrace(*details) if trace else None
-        return ClusterResult(found, integers[3 * n :], rows, members, trace_of)
+        trace_of = ClusterTrace(made.reason, made.by, made.object) if trace else None
+        return ClusterResult(clustered, made.starts, rows, members, trace_of)
 
 
 def _own_keypoints(detections: Detections, rows: IntArray) -> FloatArray | None:
