@@ -2,24 +2,9 @@
 #pragma once
 #include <cstdint>
 
+#include "cluster/numbers.h"
+
 namespace headrace::cluster {
-
-// Which test dropped an object; the numbers are headrace.infer.attach.DropReason.
-enum Drop : std::uint8_t {
-    kAttached = 0,
-    kFilterOutClassIds = 1,
-    kDetectedMinW = 2,
-    kDetectedMinH = 3,
-    kDetectedMaxW = 4,
-    kDetectedMaxH = 5,
-    kRoiTopOffset = 6,
-    kRoiBottomOffset = 7,
-    kFrameBottom = 8,  // the two tests above where no offset is set: the frame's own edges
-    kFrameTop = 9,
-    kOutside = 10,
-};
-
-constexpr std::size_t kDrops = 11;
 
 // Filters of one class; the original compares their integers as floats. A maximum of 0 is none.
 struct AttachClass {

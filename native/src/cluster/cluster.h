@@ -5,27 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "cluster/numbers.h"  // Mode, Reason, Drop: made by scripts/native_numbers.py
+
 namespace headrace::cluster {
-
-// Why an input row is not an output row of its own; the numbers are headrace.infer.cluster.Reason.
-enum Reason : std::uint8_t {
-    kKept = 0,
-    kMerged = 1,
-    kBelowPreThreshold = 2,
-    kClassOutOfRange = 3,
-    kSuppressed = 4,
-    kNoise = 5,
-    kMinScore = 6,
-    kAreaToHitRatio = 7,
-    kGroupThreshold = 8,
-    kContained = 9,
-    kPostThreshold = 10,
-    kTopk = 11,
-};
-
-constexpr std::size_t kReasons = 12;
-
-enum Mode : int { kGroupRectangles = 0, kDbscan = 1, kNms = 2, kHybrid = 3, kNone = 4 };
 
 struct ClassParams {
     float pre_threshold, post_threshold, iou_threshold, eps, min_score;

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Reason(IntEnum):
-    """Fate of an input row; the numbers are those of `native/src/cluster/cluster.h`."""
+    """Fate of an input row; C++ takes the numbers from here: `scripts/native_numbers.py`."""
 
     KEPT = 0
     MERGED = 1
