@@ -35,7 +35,7 @@ from rich.table import Table
 
 from benchmarks.common import ROOT, require_device
 from headrace._core.gpu.cuda_tensors import CudaTensor
-from headrace.infer import engine_runs
+from headrace.infer import runners
 from headrace.infer.batch import Batch
 from headrace.infer.geometry import Rect, fit
 from headrace.infer.inferencer import Inferencer
@@ -274,8 +274,8 @@ def _without_engine(
         return {"output": array[:count] if to_host else there}
 
     with (
-        patch.object(engine_runs, "_pieces" if on_gpu else "scale", scale),
-        patch.object(inferencer.model, "gpu_scaler", (lambda *_: tensor) if on_gpu else None),
+        patch.object(runners, "pieces_of" if on_gpu else "scale", scale),
+        patch.object(inferencer.model.runner, "_scaler", lambda *_: tensor, create=not on_gpu),
         patch.object(inferencer.session, "run", run),
     ):
         yield
