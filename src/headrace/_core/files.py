@@ -77,7 +77,8 @@ def hash_file(file: str | Path | BinaryIO) -> FileHash:
     if isinstance(file, str | Path):
         with open(file, "rb") as opened:
             return hash_file(opened)
-    digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type] # reads into
+    # BinaryIO lacks readinto in the type stubs; every binary file has it.
+    digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
     return FileHash(file.tell(), digest)
 
 

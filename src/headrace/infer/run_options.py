@@ -310,6 +310,7 @@ def takes_options(**defaults: object) -> Callable[[F], F]:
             taken.append(_parameter("labels", "str | PathLike[str] | None", None))
             taken.append(inspect.Parameter("keys", inspect.Parameter.VAR_KEYWORD, annotation="Any"))
             texts |= {name: KEY_OPTIONS[name].text for name in ("conf", "labels", "keys")}
+        # Read by inspect and editors; the type stubs of functions lack it.
         function.__signature__ = signature.replace(parameters=taken)  # type: ignore[attr-defined]
         if function.__doc__:  # not under -OO
             function.__doc__ = _documented(inspect.cleandoc(function.__doc__), texts)

@@ -68,6 +68,7 @@ class SafetensorsWriter:
         self._file = os.fdopen(create(self._part.path, name, follow=False), "wb")
         self._name = name
         try:
+            # Open as long as the recording: closed with it, no `with` can hold it.
             self._data = tempfile.TemporaryFile(dir=self._part.target.parent)  # noqa: SIM115
         except OSError as error:
             self._file.close()
