@@ -86,7 +86,8 @@ lint: build $(VENV)/.dev      ## ruff, clang-format and clang-tidy, and which fo
 types: build $(VENV)/.dev     ## mypy, strict
 	$(BIN)/mypy
 
-stubs: build $(VENV)/.dev     ## types of the native core and of pyds, after a change of their functions
+stubs: build $(VENV)/.dev     ## what is written by scripts: types of the native core and pyds, options in signatures
+	$(BIN)/python scripts/run_options.py
 	$(BIN)/python -m nanobind.stubgen -q -m headrace._core._native -o src/headrace/_core/_native.pyi
 	$(BIN)/python scripts/native_api.py src/headrace/_core/_native.pyi src/headrace/_core/_native_api.py
 	@$(MAKE) --no-print-directory build

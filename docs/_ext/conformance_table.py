@@ -215,7 +215,7 @@ BEHAVIOURS: tuple[Behaviour, ...] = (
     Behaviour("D.6", "No memory for outputs", "exact", "the batch goes on without results, with one warning", ("ERR-004",)),
     Behaviour("D.6", "What is refused at start", "exact", "", ("ERR-005",)),
     Behaviour("D.7", "Warm-up", "approximate", "on zeros", ("tests/infer/test_inferencer_scheduling.py",)),
-    Behaviour("D.7", "Further inputs are filled once by the custom library", "exact", "in tensor mode a tensor of the caller wins", ("tests/infer/test_inferencer_extra_inputs.py",)),
+    Behaviour("D.7", "Further inputs are filled once by the custom library", "exact", "in tensor mode a tensor of the caller wins", ("tests/infer/test_extra_inputs.py",)),
     Behaviour("D.8", "Update by an engine", "exact", "", ("OTA-001", "OTA-002")),
     Behaviour("D.8", "Update by a config", "exact", "names end in .txt, .yml or .yaml", ("OTA-003", "OTA-005")),
     Behaviour("D.8", "One update at a time; each outcome is signalled", "exact", "", ("OTA-002", "OTA-004")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import HeadraceError
 from headrace.batches.batch_run import BatchOptions, BatchReport, BatchRun
@@ -15,11 +15,16 @@ from headrace.batches.folder import KINDS
 from headrace.batches.work import Work
 from headrace.config import is_pipeline_file, load_pipeline
 from headrace.config.overrides import GivenKey
-from headrace.infer.run_options import RunOptions, takes_options
+from headrace.infer.run_options import RunOptions
 from headrace.pipeline.opening import pipeline_spec
 
+if TYPE_CHECKING:
+    from headrace.config.profile import Profile
+    from headrace.custom.guard import GuardMode
+    from headrace.infer.attach import Generation
+    from headrace.infer.run_options import Abi, Palette
 
-@takes_options()
+
 def batch(
     *configs: str | PathLike[str],
     inputs: str | PathLike[str] | Sequence[str | PathLike[str]],
@@ -34,7 +39,19 @@ def batch(
     on: str = "local",
     unit_timeout: float | None = None,
     on_change: Callable[[BatchProgress], None] = lambda _: None,
-    **options: Any,
+    threads: int | None = None,
+    streams: int | None = None,
+    device: str = "auto",
+    limit: int | None = None,
+    abi: Abi | None = None,
+    guard: GuardMode | None = None,
+    profile: Profile | None = None,
+    generation: Generation = "9.1",
+    palette: Palette = "auto",
+    rebuild: bool = False,
+    conf: float | None = None,
+    labels: str | PathLike[str] | None = None,
+    **keys: Any,
 ) -> BatchReport:
     """Run models over many videos and images, and keep every result exactly once.
 
@@ -61,22 +78,46 @@ def batch(
         unit_timeout: seconds that one attempt at a unit may take; its worker is ended then, and the
             unit tried again or failed. None is any time.
         on_change: called after results, with the counts.
-        options: see `RunOptions`.
+        threads: CPU threads of each engine; None is one per core.
+        streams: batches that each engine runs at once, sharing its threads; None is what it was
+            tuned for, else one per thread, at most 4, and 1 for live sources.
+        device: where engines run and videos are decoded: `auto` takes an NVIDIA GPU that is there
+            and that the runtime can use; `cpu`, `cuda`, `cuda:N`.
+        limit: frames of each source.
+        abi: bytes per box of a C++ parser, `24` (DeepStream 5 to 8), `28` (9) or `auto`, which
+            detects it; None takes each config's `custom-lib-abi`.
+        guard: whether custom libraries run in worker processes, so that their crashes are survived:
+            `auto` guards C++ libraries that are not trusted yet, `always` guards Python files, too,
+            `never` guards none; None takes each config's `custom-lib-guard`.
+        profile: whose rules apply where the configs' keys leave them open: `nvinfer` for those of
+            the original, `modern` for those that models are trained with; None takes each config's
+            `profile`.
+        generation: whose rules apply where releases of the original differ, `9.1` or `6.2`.
+        palette: box colours: `auto` gives each class its own where the config sets none, `config`
+            takes exactly the config's; a `painter` has its own.
+        rebuild: build engines even if valid ones are saved.
+        conf: smallest confidence, 0 to 1, of the only config: sets the threshold that decides for
+            its network type.
+        labels: label file instead of the only config's.
+        keys: keys that win over the only config's, with `_` for `-`, of `[class-attrs-all]` too; of
+            a class: `**{"class-attrs-2.topk": 5}`. None leaves the config's. Paths are relative to
+            the working directory. Of several configs, set them on each:
+            `ModelConfig.load(path).with_overrides(conf=0.4)`.
 
     Raises:
         HeadraceError: a config, model or input is refused; the folder has other results. A unit
             that fails raises nothing: it is in the report and the manifest.
         MissingExtraError: pyarrow is not installed, or a package that an input or Ray needs.
     """
+    run, given = RunOptions.of(batch, locals())
     names = [inputs] if isinstance(inputs, str | PathLike) else inputs
     place = fspath(out).removeprefix("file://")
-    run, keys = RunOptions.of(batch, options)
     return batch_run(
         [fspath(config) for config in configs],
         [fspath(name) for name in names],
         place if is_bucket(place) else Path(place),
         tracker=tracker,
-        given=keys,
+        given=given,
         kinds=_kinds(outputs),
         run=run,
         options=BatchOptions(

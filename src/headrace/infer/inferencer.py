@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
@@ -31,7 +32,7 @@ from headrace.infer.loaded_model import Model
 from headrace.infer.parser_choice import Choice
 from headrace.infer.postprocess import attach_cached
 from headrace.infer.record import Record, StageTimes
-from headrace.infer.run_options import RunOptions, takes_options
+from headrace.infer.run_options import RunOptions
 from headrace.infer.runners import Arrays, Run
 from headrace.infer.selection import Selector
 from headrace.infer.update import ModelExchange
@@ -41,11 +42,13 @@ from headrace.meta import FrameMeta, NetworkInfo
 
 if TYPE_CHECKING:
     from headrace._core.types import Array
+    from headrace.config.profile import Profile
+    from headrace.custom.guard import GuardMode
     from headrace.engine.session import Session
+    from headrace.infer.attach import Generation
     from headrace.infer.losses import InferenceLosses
+    from headrace.infer.run_options import Abi
     from headrace.infer.update import ModelUpdater
-
-_MAX_LABELS = 12  # in a notebook
 
 LabelledImage: TypeAlias = "Frame | Array | str | Path"
 
@@ -83,14 +86,25 @@ class Inferencer:
         self._updater: ModelUpdater | None = None
 
     @classmethod
-    @takes_options(streams=1)
     def from_config(
         cls,
         config: ModelConfig | str | Path,
         *,
         unique_id: int | None = None,
         name: str | None = None,
-        **options: object,
+        threads: int | None = None,
+        streams: int | None = 1,
+        device: str = "auto",
+        abi: Abi | None = None,
+        guard: GuardMode | None = None,
+        profile: Profile | None = None,
+        generation: Generation = "9.1",
+        rebuild: bool = False,
+        parser: Callable[..., Any] | None = None,
+        clip_to_roi: bool = True,
+        conf: float | None = None,
+        labels: str | PathLike[str] | None = None,
+        **keys: Any,
     ) -> Inferencer:
         """Build or load the engine of a config and get everything ready.
 
@@ -99,13 +113,36 @@ class Inferencer:
         Args:
             config: loaded, or the path of an INI or YAML nvinfer config, or of a bare model.
             unique_id, name: stand in for `gie-unique-id`, and for the file's name in reports.
-            options: see `RunOptions`.
+            threads: CPU threads of each engine; None is one per core.
+            streams: batches that each engine runs at once, sharing its threads; None is what it was
+                tuned for, else one per thread, at most 4, and 1 for live sources.
+            device: where engines run and videos are decoded: `auto` takes an NVIDIA GPU that is
+                there and that the runtime can use; `cpu`, `cuda`, `cuda:N`.
+            abi: bytes per box of a C++ parser, `24` (DeepStream 5 to 8), `28` (9) or `auto`, which
+                detects it; None takes each config's `custom-lib-abi`.
+            guard: whether custom libraries run in worker processes, so that their crashes are
+                survived: `auto` guards C++ libraries that are not trusted yet, `always` guards
+                Python files, too, `never` guards none; None takes each config's `custom-lib-guard`.
+            profile: whose rules apply where the configs' keys leave them open: `nvinfer` for those
+                of the original, `modern` for those that models are trained with; None takes each
+                config's `profile`.
+            generation: whose rules apply where releases of the original differ, `9.1` or `6.2`.
+            rebuild: build engines even if valid ones are saved.
+            parser: a function `(layers, network, params)` instead of the parser of the only config.
+            clip_to_roi: cut objects at the edges of the region that a caller's tensor shows.
+            conf: smallest confidence, 0 to 1, of the only config: sets the threshold that decides
+                for its network type.
+            labels: label file instead of the only config's.
+            keys: keys that win over the only config's, with `_` for `-`, of `[class-attrs-all]`
+                too; of a class: `**{"class-attrs-2.topk": 5}`. None leaves the config's. Paths are
+                relative to the working directory. Of several configs, set them on each:
+                `ModelConfig.load(path).with_overrides(conf=0.4)`.
 
         Raises:
             ConfigError, ModelError, EngineError, CustomLibraryError: whatever is wrong, before
                 the first frame.
         """
-        run, given = RunOptions.of(cls.from_config, options)
+        run, given = RunOptions.of(cls.from_config, locals())
         if isinstance(config, ModelConfig):
             cfg = combined(given).on(config)
         else:
@@ -489,22 +526,7 @@ class Inferencer:
         """Inputs, outputs, parser and decisions, for notebooks."""
         from headrace._core.html import facts, notice_list, paragraph
 
-        config, session = self.config, self.session
-        more = len(self.labels) - _MAX_LABELS
-        labels = ", ".join(self.labels[:_MAX_LABELS]) + (f" and {more} more" if more > 0 else "")
-        pairs = (
-            ("config", config.path),
-            ("kind", f"{config.network_type.name.lower()}, {config.process_mode.name.lower()}"),
-            ("component", config.component_id),
-            ("profile", config.profile),
-            ("inputs", ", ".join(map(str, session.inputs))),
-            ("outputs", ", ".join(map(str, session.outputs))),
-            ("batch-size", config.batch_size),
-            ("parser", "" if self.parser is None else self.parser.source),
-            ("labels", labels),
-            ("engine", self.engine_path or "not saved"),
-        )
-        return paragraph(repr(self)) + facts(pairs) + notice_list(self.notices)
+        return paragraph(repr(self)) + facts(self.model.facts()) + notice_list(self.notices)
 
     def _choose(self, batch: Batch) -> list[bool]:
         return self._turns.choose(batch, self.interval, self.config.stabilize_buffer_count)

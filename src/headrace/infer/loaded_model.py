@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace._core.errors import ConfigError, CustomLibraryError, EngineError
+from headrace._core.errors import ConfigError, EngineError
 from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import gpu_decodes
 from headrace._core.notices import notices_on_errors
@@ -21,6 +21,7 @@ from headrace.engine.machine import usable_cores
 from headrace.infer.class_checks import outputs_notices, refuse_classes
 from headrace.infer.class_maps import SegmentationPostprocessor
 from headrace.infer.classify import narrow_outputs
+from headrace.infer.extra_inputs import initialize_extra_inputs
 from headrace.infer.model import load_or_build
 from headrace.infer.model.image_input import network_dims
 from headrace.infer.parser_choice import (
@@ -52,9 +53,10 @@ if TYPE_CHECKING:
     from headrace.engine.session import Session
     from headrace.infer.gpu.hits import HitFinder
     from headrace.infer.gpu.scaler import GpuScaler
-    from headrace.network.tensor_spec import TensorSpec
 
 MAX_STREAMS = 4  # each holds the engine's memory for one batch
+
+_MAX_LABELS = 12  # in a notebook
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -252,6 +254,23 @@ class Model:
                 feeds[name] = constant[:rows] if batched else constant
         return feeds
 
+    def facts(self) -> list[tuple[str, object]]:
+        """List inputs, outputs, parser and decisions, as (name, value), for notebooks."""
+        config, names = self.config, self.labels.detector
+        more = f" and {len(names) - _MAX_LABELS} more" if len(names) > _MAX_LABELS else ""
+        return [
+            ("config", config.path),
+            ("kind", f"{config.network_type.name.lower()}, {config.process_mode.name.lower()}"),
+            ("component", config.component_id),
+            ("profile", config.profile),
+            ("inputs", ", ".join(map(str, self.session.inputs))),
+            ("outputs", ", ".join(map(str, self.session.outputs))),
+            ("batch-size", config.batch_size),
+            ("parser", "" if self.parser is None else self.parser.source),
+            ("labels", ", ".join(names[:_MAX_LABELS]) + more),
+            ("engine", self.engine_path or "not saved"),
+        ]
+
     def _warm_up(self) -> None:
         """Run once for each batch size, on zeros; a failure is a notice. Source: spec D.7."""
         spec = self.session.inputs[0]
@@ -434,58 +453,3 @@ def _hit_finder(model: Model) -> HitFinder | None:
     from headrace.infer.gpu.hits import HitFinder
 
     return HitFinder()
-
-
-INITIALIZER = "NvDsInferInitializeInputLayers"
-
-
-def unfilled_inputs(cfg: ModelConfig, extra: Sequence[TensorSpec]) -> CustomLibraryError:
-    """Make the error for inputs beside the first that no library fills."""
-    names = ", ".join(map(str, extra))
-    return CustomLibraryError(
-        f"the model has further inputs ({names}), and nothing fills them",
-        where=str(cfg.custom_lib_path or cfg.path),
-        expected=f"a function {INITIALIZER} in the library that custom-lib-path names",
-        fix=(
-            f"Python: def {INITIALIZER}(layers, network, max_batch): "
-            "layers['name'][:] = …; return True",
-            "or make these inputs constants (initialisers) of the model",
-        ),
-        code="inputs-unfilled",
-    )
-
-
-def initialize_extra_inputs(
-    cfg: ModelConfig,
-    session: Session,
-    network: NetworkInfo,
-    library: CustomLibrary | None,
-) -> dict[str, Array]:
-    """Zero-filled arrays for every input but the first, handed once to the custom library.
-
-    Args:
-        cfg: the config, for errors.
-        session: its inputs are filled.
-        network: size of the image input.
-        library: the one that `custom-lib-path` names, if it is loaded.
-
-    Returns:
-        Name -> (max_batch, ...) array for batched inputs, or the input's own shape.
-
-    Raises:
-        CustomLibraryError: there are such inputs, and no library that can fill them.
-    """
-    extra = session.inputs[1:]
-    if not extra:
-        return {}
-    arrays = {}
-    for spec in extra:
-        shape = [d if isinstance(d, int) else session.max_batch for d in spec.shape]
-        if spec.name in session.batched_inputs:
-            shape[0] = session.max_batch
-        arrays[spec.name] = np.zeros(shape, spec.dtype)
-    initialize = library.input_initializer() if library is not None else None
-    if initialize is None:
-        raise unfilled_inputs(cfg, extra)
-    initialize(arrays, network, session.max_batch)
-    return arrays

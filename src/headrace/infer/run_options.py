@@ -1,15 +1,15 @@
 """The options of a run, each declared once: for the command line, for programs, and for both texts.
 
 A field of `RunOptions` names the commands and the functions that take it. `cli/options.py` makes
-click options of the fields; `takes_options` makes keyword arguments and their documentation.
+click options of the fields; `scripts/run_options.py` writes arguments and their documentation.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
@@ -20,13 +20,11 @@ if TYPE_CHECKING:
 
 Abi = Literal["auto", "24", "28"]
 Palette = Literal["auto", "config"]
-F = TypeVar("F", bound=Callable[..., Any])
 
 _OPENING = "run serve batch eval explain compare record bench"  # commands that open models
 _READING = "show lint"  # commands that check what would be opened
 _PROGRAMS = "open_pipeline from_config batch evaluate compare"
 _WITH_KEYS = "open_pipeline from_config batch"
-_MARK = "options: "  # the line of a docstring where the texts of the options go
 
 
 class RunOption(NamedTuple):
@@ -194,33 +192,28 @@ class RunOptions:
 
     @classmethod
     def of(
-        cls, function: Callable[..., Any], given: Mapping[str, Any]
+        cls, function: Callable[..., Any], values: Mapping[str, Any]
     ) -> tuple[RunOptions, list[GivenKey]]:
-        """Read the keyword arguments of a function with `takes_options`.
+        """Read the arguments of a function that takes options.
 
         Args:
-            function: the function; its own arguments are named in hints.
-            given: all of its keyword arguments that are not its own.
+            function: one of those that the fields name.
+            values: of its arguments, by their names: its `locals()` as it begins.
 
         Returns:
             The options, and the keys of a config.
 
         Raises:
             ConfigError: there is no such key, or a value is refused.
-            TypeError: the function takes no keys, and there is no such argument.
         """
         from headrace.config.overrides import given_keywords  # commands list options without it
 
-        known = inspect.signature(function).parameters
-        taken = _names(function)
-        options = cls(**{name: given.get(name, known[name].default) for name in taken})
-        keys = {name: value for name, value in given.items() if name not in taken}
-        if keys and "keys" not in known:
-            name = next(iter(keys))
-            text = f"{function.__name__}() got an unexpected keyword argument {name!r}"
-            raise TypeError(text)
-        others = [name for name in known if name not in ("conf", "labels", "keys")]
-        return options, given_keywords(keys, others)
+        options = cls(**{name: values[name] for name in _names(function)})
+        if function.__name__ not in KEY_OPTIONS["keys"].functions:
+            return options, []
+        named = {name: values[name] for name in ("conf", "labels") if values[name] is not None}
+        others = [name for name in signature(function).parameters if name != "keys"]
+        return options, given_keywords(named | dict(values["keys"]), others)
 
     def arguments(self, function: Callable[..., object]) -> dict[str, Any]:
         """Return the options that a function takes as its keyword arguments."""
@@ -283,50 +276,3 @@ KEY_OPTIONS = {
     ),
 }
 """What is set over a config's keys beside the options: every key, and two by names of their own."""
-
-
-def takes_options(**defaults: object) -> Callable[[F], F]:
-    """Give a function the keyword arguments of the fields that name it, with their documentation.
-
-    Its last parameter is `**options: Any`, which `RunOptions.of` reads. The line of its docstring
-    that begins with `options: ` becomes the texts of the arguments.
-
-    Args:
-        defaults: where they are not those of the fields.
-    """
-
-    def decorate(function: F) -> F:
-        signature = inspect.signature(function)
-        taken = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        texts = {}
-        for f in fields(RunOptions):
-            option = f.metadata["option"]
-            if function.__name__ in option.functions:
-                default = defaults.get(f.name, f.default)
-                taken.append(_parameter(f.name, str(f.type), default))
-                texts[f.name] = option.text
-        if function.__name__ in KEY_OPTIONS["keys"].functions:
-            taken.append(_parameter("conf", "float | None", None))
-            taken.append(_parameter("labels", "str | PathLike[str] | None", None))
-            taken.append(inspect.Parameter("keys", inspect.Parameter.VAR_KEYWORD, annotation="Any"))
-            texts |= {name: KEY_OPTIONS[name].text for name in ("conf", "labels", "keys")}
-        # Read by inspect and editors; the type stubs of functions lack it.
-        function.__signature__ = signature.replace(parameters=taken)  # type: ignore[attr-defined]
-        if function.__doc__:  # not under -OO
-            function.__doc__ = _documented(inspect.cleandoc(function.__doc__), texts)
-        return function
-
-    return decorate
-
-
-def _parameter(name: str, annotation: str, default: object) -> inspect.Parameter:
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(name, kind, default=default, annotation=annotation)
-
-
-def _documented(text: str, texts: Mapping[str, str]) -> str:
-    """Put the texts of arguments into a docstring, behind its own."""
-    lines = text.splitlines()
-    at = next(i for i, line in enumerate(lines) if line.lstrip().startswith(_MARK))
-    lines[at : at + 1] = [f"    {name}: {text}" for name, text in texts.items()]
-    return "\n".join(lines)

@@ -21,7 +21,7 @@ from headrace.config.pipeline_spec import (
     SourceSpec,
     TrackerSpec,
 )
-from headrace.infer.run_options import RunOptions, takes_options
+from headrace.infer.run_options import RunOptions
 from headrace.media import Sink, Source
 from headrace.media.names import IMAGE_SUFFIXES
 from headrace.media.sinks.opening import split_spec
@@ -33,7 +33,11 @@ from headrace.pipeline.stage import is_stage, is_tracker
 from headrace.pipeline.stage_order import after_primaries
 
 if TYPE_CHECKING:
+    from headrace.config.profile import Profile
+    from headrace.custom.guard import GuardMode
+    from headrace.infer.attach import Generation
     from headrace.infer.inferencer import Inferencer
+    from headrace.infer.run_options import Abi, Palette
     from headrace.media.draw import Painter
     from headrace.meta import FrameMeta
     from headrace.pipeline.analytics import AnalyticsRules
@@ -99,7 +103,6 @@ def _tracker_spec(text: str) -> TrackerSpec:
     return TrackerSpec(name=name, settings=settings)
 
 
-@takes_options()
 def open_pipeline(
     *stages: str | PathLike[str] | PipelineSpec | ModelConfig | Inferencer | Tracker | Probe,
     sources: str | PathLike[str] | int | Source | Sequence[str | PathLike[str] | int | Source] = (),
@@ -109,7 +112,20 @@ def open_pipeline(
     on_result: Callable[[FrameMeta], None] | None = None,
     painter: Painter | None = None,
     strict: bool = False,
-    **options: object,
+    threads: int | None = None,
+    streams: int | None = None,
+    device: str = "auto",
+    limit: int | None = None,
+    abi: Abi | None = None,
+    guard: GuardMode | None = None,
+    profile: Profile | None = None,
+    generation: Generation = "9.1",
+    palette: Palette = "auto",
+    rebuild: bool = False,
+    parser: Callable[..., Any] | None = None,
+    conf: float | None = None,
+    labels: str | PathLike[str] | None = None,
+    **keys: Any,
 ) -> Pipeline:
     """Open everything that `headrace run` would, by the same rules, and give the pipeline.
 
@@ -140,15 +156,40 @@ def open_pipeline(
         painter: draws for the outputs that show pixels; None is what the pipeline file says, or the
             defaults.
         strict: refuse warnings of the opening, before an output is created.
-        options: see `RunOptions`.
+        threads: CPU threads of each engine; None is one per core.
+        streams: batches that each engine runs at once, sharing its threads; None is what it was
+            tuned for, else one per thread, at most 4, and 1 for live sources.
+        device: where engines run and videos are decoded: `auto` takes an NVIDIA GPU that is there
+            and that the runtime can use; `cpu`, `cuda`, `cuda:N`.
+        limit: frames of each source.
+        abi: bytes per box of a C++ parser, `24` (DeepStream 5 to 8), `28` (9) or `auto`, which
+            detects it; None takes each config's `custom-lib-abi`.
+        guard: whether custom libraries run in worker processes, so that their crashes are survived:
+            `auto` guards C++ libraries that are not trusted yet, `always` guards Python files, too,
+            `never` guards none; None takes each config's `custom-lib-guard`.
+        profile: whose rules apply where the configs' keys leave them open: `nvinfer` for those of
+            the original, `modern` for those that models are trained with; None takes each config's
+            `profile`.
+        generation: whose rules apply where releases of the original differ, `9.1` or `6.2`.
+        palette: box colours: `auto` gives each class its own where the config sets none, `config`
+            takes exactly the config's; a `painter` has its own.
+        rebuild: build engines even if valid ones are saved.
+        parser: a function `(layers, network, params)` instead of the parser of the only config.
+        conf: smallest confidence, 0 to 1, of the only config: sets the threshold that decides for
+            its network type.
+        labels: label file instead of the only config's.
+        keys: keys that win over the only config's, with `_` for `-`, of `[class-attrs-all]` too; of
+            a class: `**{"class-attrs-2.topk": 5}`. None leaves the config's. Paths are relative to
+            the working directory. Of several configs, set them on each:
+            `ModelConfig.load(path).with_overrides(conf=0.4)`.
 
     Raises:
         HeadraceError: whatever is wrong, with nothing left open or half-written.
         StrictError: `strict`, and there was a warning.
     """
     try:
-        run, keys = RunOptions.of(open_pipeline, options)
-        base, items = _stages(stages, keys, run.parser)
+        run, settings = RunOptions.of(open_pipeline, locals())
+        base, items = _stages(stages, settings, run.parser)
     except HeadraceError as error:
         warn_of(error.notices)
         raise

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from math import inf, nan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,12 +35,18 @@ from headrace.diagnose.evaluate.box_matching import Scored
 from headrace.infer.candidates import Candidates
 from headrace.infer.inferencer import Inferencer
 from headrace.infer.postprocess import ClassifierPostprocessor, DetectorPostprocessor
-from headrace.infer.run_options import RunOptions, takes_options
+from headrace.infer.run_options import RunOptions
 from headrace.infer.trace import trace_frame
 from headrace.media import as_frame
 from headrace.media.frame import Frame
 from headrace.meta import Detections
 from headrace.meta.detections import overlaps
+
+if TYPE_CHECKING:
+    from headrace.config.profile import Profile
+    from headrace.custom.guard import GuardMode
+    from headrace.infer.attach import Generation
+    from headrace.infer.run_options import Abi
 
 DEFAULT_FRAMES = 20
 _WORST = 4  # frames kept with their images
@@ -60,7 +66,6 @@ ModelLike = SideSpec | ModelConfig | str | Path
 Images = str | Path | Sequence[Any]
 
 
-@takes_options()
 def compare(
     a: ModelLike,
     b: ModelLike,
@@ -70,7 +75,12 @@ def compare(
     tolerance: Tolerance | None = None,
     layers: bool = True,
     on_frame: Callable[[int, int], None] | None = None,
-    **options: object,
+    threads: int | None = None,
+    device: str = "auto",
+    abi: Abi | None = None,
+    guard: GuardMode | None = None,
+    profile: Profile | None = None,
+    generation: Generation = "9.1",
 ) -> Comparison:
     """Run two models on the same frames, and find the stage that makes them differ.
 
@@ -86,14 +96,25 @@ def compare(
         tolerance: differences that do not count; by default IoU 0.98 and score 0.01.
         layers: False leaves out the comparison layer by layer.
         on_frame: called with the number of frames done and of all.
-        options: see `RunOptions`.
+        threads: CPU threads of each engine; None is one per core.
+        device: where engines run and videos are decoded: `auto` takes an NVIDIA GPU that is there
+            and that the runtime can use; `cpu`, `cuda`, `cuda:N`.
+        abi: bytes per box of a C++ parser, `24` (DeepStream 5 to 8), `28` (9) or `auto`, which
+            detects it; None takes each config's `custom-lib-abi`.
+        guard: whether custom libraries run in worker processes, so that their crashes are survived:
+            `auto` guards C++ libraries that are not trusted yet, `always` guards Python files, too,
+            `never` guards none; None takes each config's `custom-lib-guard`.
+        profile: whose rules apply where the configs' keys leave them open: `nvinfer` for those of
+            the original, `modern` for those that models are trained with; None takes each config's
+            `profile`.
+        generation: whose rules apply where releases of the original differ, `9.1` or `6.2`.
 
     Raises:
         ConfigError, ModelError, EngineError, CustomLibraryError: a model cannot be used, or the
             two are of different kinds.
         MediaError: the source cannot be read, or has no frame.
     """
-    chosen, _ = RunOptions.of(compare, options)
+    chosen, _ = RunOptions.of(compare, locals())
     if frames < 1:
         raise ConfigError(f"frames={frames}", expected="1 or more")
     images, total, notices, name = _images(source, frames)

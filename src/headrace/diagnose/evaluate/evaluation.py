@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headrace._core.errors import ConfigError, HeadraceError
 from headrace.config import ModelConfig
@@ -24,7 +25,13 @@ from headrace.diagnose.evaluate.running import (
 )
 from headrace.diagnose.evaluate.segmentation import evaluate_segmentation
 from headrace.infer.parsers.labels import load_labels
-from headrace.infer.run_options import RunOptions, takes_options
+from headrace.infer.run_options import RunOptions
+
+if TYPE_CHECKING:
+    from headrace.config.profile import Profile
+    from headrace.custom.guard import GuardMode
+    from headrace.infer.attach import Generation
+    from headrace.infer.run_options import Abi
 
 _TYPES = {
     "boxes": (NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION),
@@ -40,7 +47,6 @@ _NEEDS = {
 Config = str | PathLike[str] | ModelConfig
 
 
-@takes_options()
 def evaluate(
     configs: Config | Sequence[Config],
     dataset: Dataset | str | PathLike[str],
@@ -50,7 +56,13 @@ def evaluate(
     limit: int | None = None,
     on_stage: Callable[[str, int | None], None] | None = None,
     on_frame: Callable[[], None] | None = None,
-    **options: object,
+    threads: int | None = None,
+    streams: int | None = None,
+    device: str = "auto",
+    abi: Abi | None = None,
+    guard: GuardMode | None = None,
+    profile: Profile | None = None,
+    generation: Generation = "9.1",
 ) -> EvaluationReport:
     """Measure how good models are on images with truth, side by side.
 
@@ -70,7 +82,20 @@ def evaluate(
         limit: the most images, spread evenly.
         on_stage: called with the work that begins, and its number of images.
         on_frame: called after each image.
-        options: see `RunOptions`.
+        threads: CPU threads of each engine; None is one per core.
+        streams: batches that each engine runs at once, sharing its threads; None is what it was
+            tuned for, else one per thread, at most 4, and 1 for live sources.
+        device: where engines run and videos are decoded: `auto` takes an NVIDIA GPU that is there
+            and that the runtime can use; `cpu`, `cuda`, `cuda:N`.
+        abi: bytes per box of a C++ parser, `24` (DeepStream 5 to 8), `28` (9) or `auto`, which
+            detects it; None takes each config's `custom-lib-abi`.
+        guard: whether custom libraries run in worker processes, so that their crashes are survived:
+            `auto` guards C++ libraries that are not trusted yet, `always` guards Python files, too,
+            `never` guards none; None takes each config's `custom-lib-guard`.
+        profile: whose rules apply where the configs' keys leave them open: `nvinfer` for those of
+            the original, `modern` for those that models are trained with; None takes each config's
+            `profile`.
+        generation: whose rules apply where releases of the original differ, `9.1` or `6.2`.
 
     Raises:
         ConfigError: a config is refused; model and data set do not fit.
@@ -78,7 +103,7 @@ def evaluate(
         MissingExtraError: detectors need the extra `eval`.
         HeadraceError: a model cannot be run.
     """
-    run, _ = RunOptions.of(evaluate, options)
+    run, _ = RunOptions.of(evaluate, locals())
     several = [configs] if isinstance(configs, str | PathLike | ModelConfig) else list(configs)
     if not several:
         raise HeadraceError("there is no config", where="evaluate")

@@ -12,7 +12,7 @@ from headrace._core.findings import Finding
 from headrace.config.enums import NetworkMode, NetworkType
 from headrace.engine.backends import DEFAULT_BACKEND
 from headrace.infer.classify import narrow_outputs
-from headrace.infer.loaded_model import unfilled_inputs
+from headrace.infer.extra_inputs import unfilled_inputs
 from headrace.infer.model.precision import ConfigPrecision
 from headrace.infer.watch.training import training_findings
 
