@@ -125,6 +125,14 @@ class ParserError(CustomLibraryError):
 
     code = "parser-failed"
 
+    @property
+    def same(self) -> str:
+        """Text that is equal for the same fault in another call."""
+        return str(self)
+
+    def in_frame(self, source: object, frame: int) -> None:
+        """Take note of the frame that the outputs are of."""
+
 
 class DetectionsError(HeadraceError, ValueError):
     """An array of `Detections` has the wrong rank, length or kind."""

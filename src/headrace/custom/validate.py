@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from operator import index as as_index
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,9 @@ from headrace.meta import (
     SegmentationParams,
     Space,
 )
+
+if TYPE_CHECKING:
+    from headrace.engine.session import OutputMemory
 
 MAX_OBJECTS = 1_000_000
 """More boxes than this in one frame are refused: no head has as many candidates, but a parser that
@@ -379,6 +382,15 @@ class CustomLibrary(ABC):
     path: Path
     kind: Literal["cpp", "python"]
     decisions: list[Finding]
+
+    @property
+    def output_memory(self) -> OutputMemory | None:
+        """Memory for an engine's outputs that parsers read uncopied; None where any will do."""
+        return None
+
+    def close(self) -> None:
+        """End its worker process, if it has one. It is started again if a parser is called."""
+        return
 
     @abstractmethod
     def symbols(self) -> list[str]:

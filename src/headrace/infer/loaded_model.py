@@ -131,7 +131,7 @@ class Model:
         of_parser: list[Finding] = []
         with device.entered(), notices_on_errors(notices, of_parser):
             choice, labels = _checked(cfg, options, notices)
-            of_parser += choice_notices(choice)
+            of_parser += [] if choice is None else choice.all_notices()
             session, plan = _open(cfg, options, device)
             notices += plan.decisions
             return cls._ready(
@@ -215,8 +215,8 @@ class Model:
                 model.runner = GpuRunner(model, record, gpu_scaler, finder, ahead)
             library = _library(cfg, choice, options) if len(session.inputs) > 1 else None
             model.extra_inputs = initialize_extra_inputs(cfg, session, network, library)
-            if choice is not None and hasattr(session, "output_memory"):
-                session.output_memory = getattr(choice.library, "output_memory", None)
+            if choice is not None and choice.library is not None:
+                session.output_memory = choice.library.output_memory
             if preprocessor is not None and choice is not None and model.asynchronous is None:
                 model.watch = Watch(model, record)
             if cfg.warmup_engine and not session.options.graph:  # its first run is for its graph
@@ -230,13 +230,12 @@ class Model:
         """Release the engine, and end the library's worker process if it has one."""
         with self.device.entered():
             self.session.close()
-            end = getattr(self.parser and self.parser.library, "close", None)
-            if end is not None:
-                end()
+            if self.parser is not None:
+                self.parser.close()
 
     def all_notices(self) -> list[Finding]:
         """Decisions so far, those of the custom library and its parser included."""
-        notices = [*self.notices, *choice_notices(self.parser)]
+        notices = [*self.notices, *([] if self.parser is None else self.parser.all_notices())]
         if self.selector is not None:
             notices += self.selector.notices
         return notices
@@ -283,14 +282,6 @@ class Model:
                 where = str(self.config.path)
                 self.notices.append(Finding("warm-up-failed", "warning", text, where))
                 return
-
-
-def choice_notices(choice: Choice | None) -> list[Finding]:
-    """Those of a parser and its library."""
-    if choice is None:
-        return []
-    of_library = [] if choice.library is None else choice.library.decisions
-    return [*choice.notices, *of_library, *getattr(choice.parser, "notices", ())]
 
 
 def _checked(

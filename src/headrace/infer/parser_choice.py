@@ -48,6 +48,17 @@ class Choice:
     library: CustomLibrary | None = None
     notices: list[Finding] = field(default_factory=list)
 
+    def all_notices(self) -> list[Finding]:
+        """Return the notices so far, those of the library and of the parser included."""
+        of_library = [] if self.library is None else self.library.decisions
+        of_parser = getattr(self.parser, "notices", [])  # built-in ones are plain functions
+        return [*self.notices, *of_library, *of_parser]
+
+    def close(self) -> None:
+        """End the worker process of the library, if it has one."""
+        if self.library is not None:
+            self.library.close()
+
 
 @dataclass(frozen=True, slots=True)
 class _Kind:

@@ -17,7 +17,6 @@ from headrace.infer.class_checks import outputs_notices
 from headrace.infer.geometry import Rect, ScaleTransform, fit
 from headrace.infer.items import Items, roi_transform
 from headrace.infer.loaded_model import (
-    choice_notices,
     parser_and_labels,
     postprocessor_of,
 )
@@ -98,7 +97,8 @@ class RawOutputParser:
     @property
     def notices(self) -> list[Finding]:
         """Decisions so far, those of library and parser included."""
-        return [*self._found, *choice_notices(self._choice), *self.record.notices]
+        of_parser = [] if self._choice is None else self._choice.all_notices()
+        return [*self._found, *of_parser, *self.record.notices]
 
     def parse_frame(self, frame: Frame, meta: FrameMeta, output: TensorOutput) -> None:
         """Attach the results of the outputs for a whole frame.
@@ -140,9 +140,8 @@ class RawOutputParser:
 
     def close(self) -> None:
         """End the library's worker process if it has one."""
-        end = getattr(self._choice and self._choice.library, "close", None)
-        if end is not None:
-            end()
+        if self._choice is not None:
+            self._choice.close()
 
     def _attach(self, output: TensorOutput, items: Items) -> None:
         if self._postprocessor is None:

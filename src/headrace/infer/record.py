@@ -61,10 +61,8 @@ class Record:
     def parser_failed(self, error: ParserError, meta: FrameMeta) -> None:
         """A parser that fails costs the item its results, never the stream. Source: spec D.6."""
         self.failed_items += 1
-        if in_frame := getattr(error, "in_frame", None):  # a guarded library died
-            in_frame(meta.source, meta.frame)
-        text = str(error)
-        same = getattr(error, "same", text)
+        error.in_frame(meta.source, meta.frame)
+        text, same = str(error), error.same
         if len(self._parse_errors) < _MAX_PARSE_ERRORS and same not in self._parse_errors:
             self._parse_errors.add(same)
             text += f"\n  first in frame {meta.frame} of {meta.source}"

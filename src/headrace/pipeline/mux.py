@@ -48,7 +48,7 @@ class _Feed:
     def report(self) -> SourceReport:
         """Counts of the source so far."""
         self._report.reconnects = self.source.reconnects
-        self._report.decoder = getattr(self.source, "decoder", "")
+        self._report.decoder = self.source.decoder
         return self._report
 
 

@@ -322,9 +322,9 @@ def fill_report(
     report.stages = _seconds(report, mux, steps, outlet)
     report.outputs = [
         # a video without frames is not written
-        sink.name if getattr(sink, "kind", "") in _NAMED else str(sink.path)
+        sink.name if sink.kind in _NAMED else str(sink.path)
         for sink in outlet.sinks
-        if (kind := getattr(sink, "kind", "")) != "view" and (kind != "video" or sink.frames)
+        if sink.kind != "view" and (sink.kind != "video" or sink.frames)
     ]
     report.notices = [n for m in meters for n in m.model.notices]
     report.notices += [n for model in report.models if (n := _edge_notice(model))]

@@ -27,7 +27,7 @@ def open_routes(
     several = spec.keep_open or len(sources) > 1
 
     def add(text: str, only: int | None, rate: float | None) -> Sink:
-        files = [file for source in sources for file in getattr(source, "files", ())]
+        files = [file for source in sources for file in source.files]
         images = [file for file in files if text.endswith(file.name)]
         sink = open_sink(
             text, inputs=[*inputs, *images], fps=rate, sources=sources if only is None else ()

@@ -72,10 +72,8 @@ class DryRun:
 
     def close(self) -> None:
         """End the worker process of the custom library, if it has one."""
-        library = None if self.choice is None else self.choice.library
-        end = getattr(library, "close", None)
-        if end is not None:
-            end()
+        if self.choice is not None:
+            self.choice.close()
 
     @property
     def parser(self) -> str | None:

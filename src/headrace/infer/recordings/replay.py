@@ -15,7 +15,6 @@ from headrace.config import ModelConfig
 from headrace.config.profile import with_profile
 from headrace.infer.items import Items
 from headrace.infer.loaded_model import (
-    choice_notices,
     parser_and_labels,
     postprocessor_of,
 )
@@ -216,10 +215,10 @@ class _Decoder:
 
     def close(self) -> None:
         """Keep the notices, and end the library's worker process."""
-        self._notices += [*choice_notices(self._choice), *self._record.notices]
-        end = getattr(self._choice and self._choice.library, "close", None)
-        if end is not None:
-            end()
+        if self._choice is not None:
+            self._notices += self._choice.all_notices()
+            self._choice.close()
+        self._notices += self._record.notices
 
 
 def _result(step: ItemSteps) -> Result:
