@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from headrace.config.enums import ClusterMode
 from tests.conformance import (
     detector_areas,
     failure_areas,
@@ -38,7 +39,7 @@ AREAS: dict[str, Runner] = {
     "tensor_input": scheduling_areas.tensor_input,
     "errors": failure_areas.errors,
     "model_update": failure_areas.model_update,
-} | {f"detector.cluster_mode_{mode}": detector_areas.clustering for mode in range(5)}
+} | {f"detector.cluster_mode_{mode:d}": detector_areas.clustering for mode in ClusterMode}
 
 
 def runner_of(area: str) -> Runner | None:

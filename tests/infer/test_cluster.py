@@ -112,7 +112,7 @@ def rows(coordinates: Any, scores: Any, most: int) -> Any:
     return st.lists(st.tuples(st.integers(-1, 3), scores, *[coordinates] * 4), max_size=most)
 
 
-@pytest.mark.parametrize("mode", range(5))
+@pytest.mark.parametrize("mode", ClusterMode)
 @settings(max_examples=examples(150))
 @given(data=rows(PLAIN, SCORES, 24), per_class=st.lists(ATTRS, max_size=3))
 def test_same_as_the_oracle_with_ties(
@@ -121,7 +121,7 @@ def test_same_as_the_oracle_with_ties(
     check(detections(data), per_class, mode)
 
 
-@pytest.mark.parametrize("mode", range(5))
+@pytest.mark.parametrize("mode", ClusterMode)
 @settings(max_examples=examples(100))
 @given(data=rows(PLAIN | ODD, SCORES | ODD_SCORES, 16), attrs=ATTRS)
 def test_same_as_the_oracle_on_degenerate_numbers(
@@ -130,7 +130,7 @@ def test_same_as_the_oracle_on_degenerate_numbers(
     check(detections(data), [attrs, attrs], mode)
 
 
-@pytest.mark.parametrize("mode", range(5))
+@pytest.mark.parametrize("mode", ClusterMode)
 def test_same_as_the_oracle_on_a_crowd(mode: int) -> None:
     rng = np.random.default_rng(mode)
     centres = rng.uniform(0, 300, (8, 2))
@@ -192,7 +192,7 @@ def test_angles_and_masks_follow_their_boxes() -> None:
     assert [m.size for m in merged.masks] == [0, 4]
 
 
-@pytest.mark.parametrize("mode", range(5))
+@pytest.mark.parametrize("mode", ClusterMode)
 def test_nothing_in_nothing_out(mode: int) -> None:
     result = cluster(Detections.empty(), [ClassAttrs()], mode, trace=True)
     assert len(result.detections) == 0
@@ -211,7 +211,7 @@ def test_huge_parameters_do_not_wrap() -> None:
     assert len(cluster(d, [huge], ClusterMode.GROUP_RECTANGLES).detections) == 0
 
 
-@pytest.mark.parametrize("mode", range(5))
+@pytest.mark.parametrize("mode", ClusterMode)
 def test_many_boxes_in_reasonable_time(mode: int) -> None:
     n = 10_000
     rng = np.random.default_rng(1)

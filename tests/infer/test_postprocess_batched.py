@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headrace.config import ModelConfig
 from headrace.config.enums import ClusterMode
 from headrace.infer.attach import Attacher, Destination
-from headrace.infer.cluster import Clusterer
+from headrace.infer.cluster import Clusterer, Reason
 from headrace.infer.geometry import Rect, fit
 from headrace.meta import Detections, FrameMeta
 from tests.profiles import examples
@@ -61,7 +61,7 @@ def test_items_are_clustered_and_attached_alike(tmp_path_factory, mode, seed, co
         np.concatenate([d.class_ids for d in items]),
     )
     starts = np.cumsum([0, *counts]).astype(np.int32)
-    tallies = np.zeros((2, 5, 12), np.int64)
+    tallies = np.zeros((2, 5, len(Reason)), np.int64)
     drops = np.zeros((2, 5, 11), np.int64)
     together = clusterer(joined, starts, tally=tallies[0])
     metas, alone = frames(), frames()

@@ -18,6 +18,7 @@ import pytest
 
 from headrace.live import Address, LiveServer, LiveView
 from headrace.live.metrics import metrics_text
+from headrace.live.rest import _REASONS, rest_routes
 from headrace.pipeline import Pipeline
 from tests.live.test_server import FILES, SCENE, Client
 from tests.media.conftest import write_clip
@@ -200,6 +201,14 @@ def test_every_described_path_is_there() -> None:
     settings = client.json("/api/settings")
     assert set(schema["properties"]) == set(settings)
     assert set(schema["properties"]["osd"]["properties"]) == set(settings["osd"])
+    routed = {str(route.path).replace(":int", "") for route in rest_routes(pipeline, view)}
+    own = {path for path in routed if not path.startswith("/api/v1/")}
+    assert own - {"/openapi.json"} == set(paths)
+    originals = routed - own - {f"/api/v1/{path}" for path in _REASONS}
+    page = (Path(__file__).parents[2] / "docs" / "cli" / "serve.md").read_text()
+    named = {path.removeprefix("/api/v1") for path in own | originals}
+    patterns = [re.sub(r"\{\w+\}", "(ID|N)", path) for path in sorted(named)]
+    assert [pattern for pattern in patterns if not re.search(pattern, page)] == []
     client.close()
     server.close()
     pipeline.close()

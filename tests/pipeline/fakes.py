@@ -29,6 +29,8 @@ class FakeSource:
     notices: Sequence[Any] = ()
     fps = 25.0
     reconnects = 0
+    decoder = ""
+    files: Sequence[Any] = ()
 
     def __init__(
         self,
@@ -176,6 +178,7 @@ class FakeSink:
     """Remembers metadata; fails at frame `fail_at`, or when closed."""
 
     needs_pixels = False
+    kind = ""
     notices: Sequence[Any] = ()
 
     def __init__(

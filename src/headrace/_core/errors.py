@@ -40,7 +40,7 @@ class HeadraceError(Exception):
 
     def __init__(
         self,
-        found: str | Finding,
+        problem: str | Finding,
         *,
         where: str | None = None,
         expected: str | None = None,
@@ -51,11 +51,11 @@ class HeadraceError(Exception):
         from headrace._core.findings import Finding  # noqa: PLC0415 - a start without errors
 
         hints = (fix,) if isinstance(fix, str) else tuple(fix or ())
-        if isinstance(found, Finding):
-            self.finding = found.changed(code=code, level="error", where=where, fix=hints)
+        if isinstance(problem, Finding):
+            self.finding = problem.changed(code=code, level="error", where=where, fix=hints)
         else:
             self.finding = Finding(
-                code or type(self).code, "error", found, where, data or {}, expected, hints
+                code or type(self).code, "error", problem, where, data or {}, expected, hints
             )
         self.code = self.finding.code
         self.notices: list[Finding] = []

@@ -49,8 +49,8 @@ def os_errors(
     try:
         yield
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL byte
-        place = None if where is None else str(where)
-        raise kind(f"{words}: {os_reason(error)}", where=place, **more) from error
+        location = None if where is None else str(where)
+        raise kind(f"{words}: {os_reason(error)}", where=location, **more) from error
 
 
 def sha256_of(*parts: bytes | memoryview) -> str:

@@ -56,10 +56,10 @@ class Finding:
         def value(match: re.Match[str]) -> str:
             if match[1] not in self.data:
                 return match[0]
-            given = self.data[match[1]]
-            if isinstance(given, (list, tuple)):
-                given = ", ".join(map(str, given))
-            return format(given, match[2] or "")
+            entry = self.data[match[1]]
+            if isinstance(entry, (list, tuple)):
+                entry = ", ".join(map(str, entry))
+            return format(entry, match[2] or "")
 
         return _FIELD.sub(value, self.wording)
 

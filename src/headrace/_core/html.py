@@ -49,11 +49,11 @@ def facts(pairs: Iterable[tuple[str, object]]) -> str:
 
 def notice_list(notices: Iterable[Finding]) -> str:
     """Notices, warnings first, at most 12."""
-    found = sorted(dict.fromkeys(notices), key=lambda n: n.level != "warning")
+    findings = sorted(dict.fromkeys(notices), key=lambda n: n.level != "warning")
     items = [
         f"<li>{'<b>warning:</b> ' if n.level == 'warning' else ''}{safe(n)}</li>"
-        for n in found[:_MAX_NOTICES]
+        for n in findings[:_MAX_NOTICES]
     ]
-    if len(found) > _MAX_NOTICES:
-        items.append(f"<li>and {len(found) - _MAX_NOTICES} more</li>")
+    if len(findings) > _MAX_NOTICES:
+        items.append(f"<li>and {len(findings) - _MAX_NOTICES} more</li>")
     return f"<ul>{''.join(items)}</ul>" if items else ""

@@ -18,11 +18,11 @@ def check_native() -> None:
     except ImportError as error:
         text = f"headrace's native core cannot be loaded: {error}\n  {_advice()}"
         raise ImportError(text, name="headrace._core._native") from error
-    made = getattr(_native, "native_api", lambda: "none")()
-    if made != NATIVE_API:
+    api = getattr(_native, "native_api", lambda: "none")()
+    if api != NATIVE_API:
         raise ImportError(
             "headrace's native core was compiled from other sources than the Python code beside it "
-            f"(its functions are {made}, expected {NATIVE_API})\n  {_advice()}",
+            f"(its functions are {api}, expected {NATIVE_API})\n  {_advice()}",
             name="headrace._core._native",
             path=_native.__file__,
         )

@@ -85,8 +85,8 @@ class _Parser:
         while at < len(text):
             match = _TOKEN.match(text, at)
             if match is None:
-                found = "a string without end" if text[at] in "\"'" else repr(text[at])
-                raise self.error(line, f"{found} does not belong here")
+                fragment = "a string without end" if text[at] in "\"'" else repr(text[at])
+                raise self.error(line, f"{fragment} does not belong here")
             at = match.end()
             kind = match.lastgroup or ""
             if kind == "newline":
@@ -95,8 +95,8 @@ class _Parser:
                 yield Scalar(kind, match[0], line)
         yield Scalar("end", "", line)
 
-    def error(self, line: int, found: str, expected: str | None = None) -> HeadraceError:
-        return self.kind(found, where=f"{self.where}:{line}", expected=expected)
+    def error(self, line: int, problem: str, expected: str | None = None) -> HeadraceError:
+        return self.kind(problem, where=f"{self.where}:{line}", expected=expected)
 
     def take(self) -> Scalar:
         token = self.next
@@ -149,8 +149,8 @@ class _Parser:
         if token.kind == "mark" and token.text in "{<":
             return self.message(token.line, "}" if token.text == "{" else ">", depth + 1)
         if token.kind not in ("string", "word", "number") or not colon:
-            found = f"{token.text!r} follows {name.text!r}" if token.text else "the file ends"
-            raise self.error(token.line, found, f"{name.text}: value, or {name.text} {{ ... }}")
+            problem = f"{token.text!r} follows {name.text!r}" if token.text else "the file ends"
+            raise self.error(token.line, problem, f"{name.text}: value, or {name.text} {{ ... }}")
         if token.kind != "string":
             return token
         text = _unescape(token.text)

@@ -22,7 +22,7 @@ def without_secrets(text: str) -> str:
     """
     if ":" not in text and "rtmp" not in text.lower():
         return text
-    text = _URL.sub(lambda found: url_name(found[0]), text)
+    text = _URL.sub(lambda match: url_name(match[0]), text)
     return _STREAM_KEY.sub(r"\1…", _LOGIN.sub("…@", text))
 
 

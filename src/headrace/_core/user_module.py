@@ -37,16 +37,16 @@ def user_frames(trace: TracebackType | None, folder: Path) -> list[traceback.Fra
 
 def describe(error: BaseException, folder: Path) -> tuple[str, str | None, list[str]]:
     """Return the error in words, `file:line` in the user's code, and the user's lines above it."""
-    found = error_text(error)
+    message = error_text(error)
     if isinstance(error, SyntaxError) and error.filename:
         lines = [error.text.strip()] if error.text else []
         return f"{type(error).__name__}: {error.msg}", f"{error.filename}:{error.lineno}", lines
     frames = user_frames(error.__traceback__, folder)
     if not frames:
-        return found, None, []
+        return message, None, []
     last = frames[-1]
     hints = [f"{Path(f.filename).name}:{f.lineno} in {f.name}: {f.line}" for f in frames[-SHOWN:]]
-    return found, f"{last.filename}:{last.lineno}", hints
+    return message, f"{last.filename}:{last.lineno}", hints
 
 
 def is_interrupt(error: BaseException) -> bool:
@@ -95,9 +95,9 @@ def import_file(path: Path) -> ModuleType:
 
 
 def _import_failed(error: BaseException, path: Path) -> CustomLibraryError:
-    found, line, trail = describe(error, path.parent)
+    message, line, trail = describe(error, path.parent)
     if isinstance(error, SystemExit):
-        found = f"the module ended the program while it was imported (exit code {error.code})"
+        message = f"the module ended the program while it was imported (exit code {error.code})"
     fix = trail
     if isinstance(error, ModuleNotFoundError) and error.name == "tensorrt":
         fix = [*trail, "write: import headrace.trt as trt"]
@@ -106,7 +106,7 @@ def _import_failed(error: BaseException, path: Path) -> CustomLibraryError:
             *trail,
             f"{error.name} is neither beside {path.name} nor installed for {sys.executable}",
         ]
-    return CustomLibraryError(found, where=line or str(path), fix=fix)
+    return CustomLibraryError(message, where=line or str(path), fix=fix)
 
 
 @contextmanager

@@ -362,8 +362,8 @@ def _stopped_by_signals(driver: Driver) -> Iterator[None]:
         yield
         return
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    wanted = [n for n in numbers if signal.getsignal(n) is not signal.SIG_IGN]
-    previous = {n: signal.signal(n, lambda *_: driver.stop()) for n in wanted}
+    signals = [n for n in numbers if signal.getsignal(n) is not signal.SIG_IGN]
+    previous = {n: signal.signal(n, lambda *_: driver.stop()) for n in signals}
     try:
         yield
     finally:

@@ -85,9 +85,9 @@ class Bucket:
             return
         (folder / "run.json").write_bytes(run)
         there = sorted(self.names("ledger"))
-        wanted = [_SEGMENT.format(number) for number in range(len(there))]
-        if there != wanted:
-            gap = next(w for w, t in zip(wanted, there, strict=True) if w != t)
+        expected_names = [_SEGMENT.format(number) for number in range(len(there))]
+        if there != expected_names:
+            gap = next(w for w, t in zip(expected_names, there, strict=True) if w != t)
             raise HeadraceError(
                 f"{gap} is missing: the ledger has a gap",
                 where=self.url,
@@ -135,10 +135,10 @@ class Bucket:
         """
         size = file.stat().st_size
         self._write(lambda: self.system.put_file(str(file), self._at(name)))
-        found = self._call(lambda: self.system.info(self._at(name), refresh=True)["size"])
-        if found != size:
+        stored_size = self._call(lambda: self.system.info(self._at(name), refresh=True)["size"])
+        if stored_size != size:
             raise StorageError(
-                f"{name} has {found} bytes there after an upload of {size}",
+                f"{name} has {stored_size} bytes there after an upload of {size}",
                 where=self.url,
                 fix=GO_ON,
             )
@@ -169,10 +169,10 @@ class Bucket:
         """
         self.system.invalidate_cache()
         try:
-            found = self._call(lambda: self.system.find(self._at(below) if below else self.path))
+            paths = self._call(lambda: self.system.find(self._at(below) if below else self.path))
         except FileNotFoundError:
             return
-        for path in found:
+        for path in paths:
             yield str(path)[len(self.path) :].lstrip("/")
 
     def _at(self, name: str) -> str:

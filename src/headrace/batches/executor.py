@@ -54,8 +54,8 @@ def room_after(result: UnitResult) -> int:
 
 def next_worker(loads: Sequence[int], rooms: Sequence[int]) -> int | None:
     """The number of the worker with room that has least to do; None if none has room."""
-    place = min(range(len(loads)), key=lambda n: (loads[n] >= rooms[n], loads[n]))
-    return place if loads[place] < rooms[place] else None
+    index = min(range(len(loads)), key=lambda n: (loads[n] >= rooms[n], loads[n]))
+    return index if loads[index] < rooms[index] else None
 
 
 @dataclass(slots=True)

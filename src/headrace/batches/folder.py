@@ -109,17 +109,17 @@ class BatchFolder:
         stored: dict[str, StoredFile] = {}
         uploads: list[Future[None]] = []
         for kind, content in files.items():
-            place = self.place(unit, kind)
+            location = self.place(unit, kind)
             with storage_errors(self.path):
                 if isinstance(content, bytes):
                     content = self._written(unit, kind, content)
                 size, digest = hash_file(content)
                 rows = parquet_rows(content) if kind == "parquet" else None
                 if self._bucket is not None:
-                    uploads.append(self._uploads.submit(_uploaded, self._bucket, content, place))
+                    uploads.append(self._uploads.submit(_uploaded, self._bucket, content, location))
                 else:
-                    self._move(content, self.path / place)
-            stored[kind] = StoredFile(place, size, digest, rows)
+                    self._move(content, self.path / location)
+            stored[kind] = StoredFile(location, size, digest, rows)
         record = record.changed(files=stored)
         if self._bucket is None:
             self.append(record)
@@ -212,7 +212,7 @@ class BatchFolder:
             self._bucket.put(self.path / name, name)
 
     @contextlib.contextmanager
-    def at_hand(self, place: str) -> Iterator[Path]:
+    def at_hand(self, location: str) -> Iterator[Path]:
         """A result as a file of this machine.
 
         Raises:
@@ -220,11 +220,11 @@ class BatchFolder:
             StorageError: it cannot be fetched.
         """
         if self._bucket is None:
-            yield self.path / place
+            yield self.path / location
             return
         with tempfile.TemporaryDirectory(prefix="headrace-") as folder:
-            path = Path(folder, Path(place).name)
-            self._bucket.get(place, path)
+            path = Path(folder, Path(location).name)
+            self._bucket.get(location, path)
             yield path
 
     def remove_results(self, units: Iterable[BatchUnit], kinds: Iterable[str]) -> None:
@@ -235,12 +235,12 @@ class BatchFolder:
             for kind in kinds:
                 self._remove(self.place(unit, kind))
 
-    def _remove(self, place: str) -> None:
+    def _remove(self, location: str) -> None:
         if self._bucket is not None:
-            self._bucket.remove(place)
+            self._bucket.remove(location)
             return
         with storage_errors(self.path):
-            (self.path / place).unlink(missing_ok=True)
+            (self.path / location).unlink(missing_ok=True)
 
     def reconcile(self) -> int:
         """Make files and ledger agree: a file without its line goes, a line without its file, too.
@@ -254,12 +254,12 @@ class BatchFolder:
         if self._bucket is not None:
             self._bucket.claim()
         there: set[bytes] = set()
-        for place in self.tables():
-            stem = Path(place).stem
+        for location in self.tables():
+            stem = Path(location).stem
             if re.fullmatch(r"[0-9a-f]{16}", stem) and self.ledger.outcome(stem) == "done":
                 there.add(bytes.fromhex(stem))
             else:
-                self._remove(place)
+                self._remove(location)
         gone = [k for k, v in self.ledger.outcomes.items() if v == "done" and k not in there]
         for key in gone:
             self.ledger.outcomes[key] = "lost"
@@ -288,8 +288,8 @@ class BatchFolder:
             os.close(self._lock)
 
 
-def _uploaded(bucket: Bucket, content: Path, place: str) -> None:
-    bucket.put(content, place)
+def _uploaded(bucket: Bucket, content: Path, location: str) -> None:
+    bucket.put(content, location)
     content.unlink(missing_ok=True)
 
 

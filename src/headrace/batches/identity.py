@@ -51,8 +51,8 @@ def config_files(cfg: ModelConfig) -> dict[str, Path]:
     }
     onnx = files.get("onnx_file")
     if onnx is not None:
-        for place, data in enumerate(sorted(onnx.parent.glob(f"{onnx.name}*data"))):
-            files[f"onnx_file_data_{place}"] = data
+        for index, data in enumerate(sorted(onnx.parent.glob(f"{onnx.name}*data"))):
+            files[f"onnx_file_data_{index}"] = data
     return files
 
 
@@ -105,18 +105,18 @@ def check_run(
 
 def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """Each difference of two identities in words."""
-    found = []
+    changes = []
     for name in sorted({*before, *now}):
         old, new = before.get(name), now.get(name)
         if old == new:
             continue
         if old is None or new is None:
-            found.append(f"{name} is {'new' if old is None else 'gone'}")
+            changes.append(f"{name} is {'new' if old is None else 'gone'}")
         elif _HASH.fullmatch(old) and _HASH.fullmatch(new):
-            found.append(f"{name} has changed")
+            changes.append(f"{name} has changed")
         else:
-            found.append(f"{name} was {old or 'not set'} and is {new or 'not set'}")
-    return found
+            changes.append(f"{name} was {old or 'not set'} and is {new or 'not set'}")
+    return changes
 
 
 def write_run(path: Path, parts: Mapping[str, str]) -> None:

@@ -49,13 +49,13 @@ def expand_inputs(names: Sequence[str]) -> Iterator[str]:
     """
     seen: set[int] = set()
     for name in names:
-        for found in _expanded(name):
-            if url_scheme(found) is None:
-                found = str(Path(found))  # without ./ and //: resumed runs know it again
-            key = hash(_place(found))  # 8 bytes for each of many
+        for location in _expanded(name):
+            if url_scheme(location) is None:
+                location = str(Path(location))  # without ./ and //: resumed runs know it again
+            key = hash(_place(location))  # 8 bytes for each of many
             if key not in seen:
                 seen.add(key)
-                yield found
+                yield location
 
 
 def _place(name: str) -> str:
@@ -98,7 +98,7 @@ def _expanded(name: str) -> Iterator[str]:
 
 
 def _folder(path: Path) -> Iterator[str]:
-    found = False
+    has_media = False
 
     def refused(error: OSError) -> None:
         raise _unreadable(Path(error.filename), error)
@@ -110,9 +110,9 @@ def _folder(path: Path) -> Iterator[str]:
         folders[:] = sorted(f for f in folders if not f.startswith("."))
         for file in sorted(files, key=lambda f: natural_key(Path(f))):
             if is_media(file) and not file.startswith("."):
-                found = True
+                has_media = True
                 yield os.path.join(folder, file)
-    if not found:
+    if not has_media:
         raise MediaError(
             "the folder has no video and no image",
             where=quoted(str(path)),
@@ -123,10 +123,10 @@ def _folder(path: Path) -> Iterator[str]:
 
 
 def _pattern(pattern: str) -> Iterator[str]:
-    found = sorted(matching_files(pattern), key=lambda f: natural_key(Path(f)))
-    if not found:
+    matches = sorted(matching_files(pattern), key=lambda f: natural_key(Path(f)))
+    if not matches:
         raise MediaError("the pattern matches no file", where=quoted(pattern))
-    yield from found
+    yield from matches
 
 
 def _beside(path: Path, name: str) -> str:
@@ -153,10 +153,10 @@ def _one(path: Path, name: str) -> Iterator[str]:
     One that matches nothing fails as a unit, as a file does that is not there.
     """
     name = _beside(path, name)
-    found: list[str] = []
+    matches: list[str] = []
     if glob.has_magic(name) and not url_scheme(name) and not os.path.exists(name):
-        found = sorted(matching_files(name), key=lambda f: natural_key(Path(f)))
-    yield from found or [name]
+        matches = sorted(matching_files(name), key=lambda f: natural_key(Path(f)))
+    yield from matches or [name]
 
 
 def _manifest(path: Path) -> Iterator[str]:

@@ -131,11 +131,11 @@ def _verified(folder: Path, bucket: Bucket | None, out: str | Path) -> tuple[int
         for record in unit_records(folder):
             if record.outcome != "done":
                 continue
-            found = [f"{quoted(record.input)}: {text}" for text in _faults(held, record)]
+            problems = [f"{quoted(record.input)}: {text}" for text in _faults(held, record)]
             known |= {stored.path for stored in record.files.values()}
-            if found:
-                faults += found
-                held.append(record.changed(outcome="lost", files={}, error=found[0]))
+            if problems:
+                faults += problems
+                held.append(record.changed(outcome="lost", files={}, error=problems[0]))
         faults += [
             f"{name}: no line of the ledger knows it" for name in held.tables() if name not in known
         ]

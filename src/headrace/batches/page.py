@@ -99,10 +99,10 @@ def _chart(summary: BatchSummary) -> Markup | None:
     minutes = summary.longest_s >= 300
     length = summary.longest_s / (60 if minutes else 1)
     width = length / len(summary.over_time[0].counts)
-    places = (np.arange(len(summary.over_time[0].counts)) + 0.5) * width
+    midpoints = (np.arange(len(summary.over_time[0].counts)) + 0.5) * width
     most = max(int(one.counts.max()) for one in summary.over_time)
     return line_chart(
-        [Series(one.label or "(no label)", places, one.counts) for one in summary.over_time],
+        [Series(one.label or "(no label)", midpoints, one.counts) for one in summary.over_time],
         x_label=f"time in the video, {'min' if minutes else 's'}",
         y_label=f"objects per {width:.2g} {'min' if minutes else 's'}",
         x_range=(0.0, max(length, 1e-9)),
@@ -111,10 +111,10 @@ def _chart(summary: BatchSummary) -> Markup | None:
 
 
 def _samples(summary: BatchSummary, colours: dict[str, int]) -> list[SampleImage]:
-    found: list[SampleImage] = []
+    samples: list[SampleImage] = []
     seen: set[str] = set()
     for record in summary.richest:
-        if record.input in seen or len(found) == _SAMPLES or not Path(record.input).is_file():
+        if record.input in seen or len(samples) == _SAMPLES or not Path(record.input).is_file():
             continue
         seen.add(record.input)
         try:
@@ -125,8 +125,8 @@ def _samples(summary: BatchSummary, colours: dict[str, int]) -> list[SampleImage
         ):  # the input changed, or its table is gone: --verify says so
             continue
         if sample is not None:
-            found.append(sample)
-    return found
+            samples.append(sample)
+    return samples
 
 
 def _sample(

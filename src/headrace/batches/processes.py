@@ -85,12 +85,12 @@ class ProcessExecutor:
 
     def _send_held(self) -> None:
         while self._held:
-            place = next_worker(
+            index = next_worker(
                 [len(w.queue) for w in self._processes], [w.room for w in self._processes]
             )
-            if place is None:
+            if index is None:
                 return
-            worker, unit = self._processes[place], self._held.popleft()
+            worker, unit = self._processes[index], self._held.popleft()
             worker.queue.append(unit)
             if len(worker.queue) == 1:
                 worker.restart_clock()
@@ -101,15 +101,15 @@ class ProcessExecutor:
         """Wait for results, and for workers that die; see `Executor.collect`."""
         ready = wait([w.pipe for w in self._processes], timeout_s)
         results: list[UnitResult] = []
-        for place, worker in enumerate(self._processes):
+        for index, worker in enumerate(self._processes):
             if worker.pipe not in ready:
                 if worker.clock.is_over:
-                    results += self._stopped(place)
+                    results += self._stopped(index)
                 continue
             try:
                 message = worker.pipe.recv()
             except (EOFError, OSError):
-                results += self._buried(place)
+                results += self._buried(index)
                 continue
             if isinstance(message, HeadraceError):
                 raise message
@@ -124,17 +124,17 @@ class ProcessExecutor:
         self._send_held()
         return results
 
-    def _stopped(self, place: int) -> list[UnitResult]:
+    def _stopped(self, index: int) -> list[UnitResult]:
         """End a worker that has been at one unit for too long; the units behind it come back."""
-        worker = self._processes[place]
+        worker = self._processes[index]
         worker.useful = True
         worker.process.kill()
-        first, *rest = self._buried(place)
+        first, *rest = self._buried(index)
         return [UnitResult(first.unit, "failed", error=worker.clock.error()), *rest]
 
-    def _buried(self, place: int) -> list[UnitResult]:
+    def _buried(self, index: int) -> list[UnitResult]:
         """Replace a dead worker; its units come back."""
-        worker = self._processes[place]
+        worker = self._processes[index]
         worker.pipe.close()
         how = f"its worker process {worker.process.end(_END_S)}"
         if not worker.useful:
@@ -144,7 +144,7 @@ class ProcessExecutor:
                     f"workers end before their first result: {how}",
                     fix="fewer --workers need less memory; headrace run shows what goes wrong",
                 )
-        self._processes[place] = self._started()
+        self._processes[index] = self._started()
         return [
             UnitResult(unit, "lost", error=how, begun=number == 0)
             for number, unit in enumerate(worker.queue)

@@ -65,7 +65,7 @@ class RayInferencer:
             HeadraceError: an image is none, or a model fails.
         """
         images = [np.ascontiguousarray(image) for image in batch[self._column]]
-        metas = [frame_meta(as_frame(p, self._format, place=i)) for i, p in enumerate(images)]
+        metas = [frame_meta(as_frame(p, self._format, index=i)) for i, p in enumerate(images)]
         for model in self._models:
             model(images, metas, format=self._format)
         objects = [meta.objects for meta in metas]
@@ -82,7 +82,7 @@ Inferencer = RayInferencer
 
 def _column(values: list[object]) -> npt.NDArray[np.object_]:
     """Lists of different lengths as one column."""
-    made = np.empty(len(values), object)
-    for place, value in enumerate(values):
-        made[place] = value
-    return made
+    column = np.empty(len(values), object)
+    for index, value in enumerate(values):
+        column[index] = value
+    return column

@@ -105,8 +105,8 @@ def opened_worker(shipment: Shipment, contents: dict[str, object], parts: Path |
     """
     ray = import_extra("ray", "ray")
 
-    def read(place: str) -> bytes:
-        content: bytes = ray.get(contents[place])
+    def read(location: str) -> bytes:
+        content: bytes = ray.get(contents[location])
         return content
 
     return Worker(unpacked_work(shipment, node_folder(), read), parts)
@@ -198,13 +198,13 @@ class RayExecutor:
         self._clocks = [UnitClock(timeout_s) for _ in self._actors]
         self._too_long: set[object] = set()  # units under way that ran into the time limit
         # number of an actor that opens models, also one that starts anew -> its answer to come
-        self._down = {place: self._opening(place) for place in range(workers)}
+        self._down = {index: self._opening(index) for index in range(workers)}
         self._useful = False
         self._heard_s = monotonic()
         self._early_losses = 0
 
-    def _opening(self, place: int) -> Any:
-        return self._actors[place].open.remote(*self._arguments)
+    def _opening(self, index: int) -> Any:
+        return self._actors[index].open.remote(*self._arguments)
 
     def submit(self, unit: BatchUnit) -> None:
         """Give a unit to the actor that has least to do, or hold it until one is there."""
@@ -215,12 +215,12 @@ class RayExecutor:
         loads = [0] * self.workers
         for busy, _ in self._under_way.values():
             loads[busy] += 1
-        rooms = [0 if place in self._down else room for place, room in enumerate(self._rooms)]
+        rooms = [0 if index in self._down else room for index, room in enumerate(self._rooms)]
         while self._held and (free := next_worker(loads, rooms)) is not None:
             loads[free] += 1
             unit = self._held.popleft()
             call = self._actors[free].do.options(name=f"headrace batch: {shown(unit.input)}")
-            if not any(place == free for place, _ in self._under_way.values()):
+            if not any(index == free for index, _ in self._under_way.values()):
                 self._clocks[free].restart(True)
             self._under_way[call.remote(unit)] = free, unit
 
@@ -236,7 +236,7 @@ class RayExecutor:
         results: list[UnitResult] = []
         for reference in ready:
             try:
-                found = self._ray.get(reference)
+                answer = self._ray.get(reference)
             except self._ray.exceptions.RayTaskError as error:  # a defect, in a living actor
                 _, unit = self._finished(reference)
                 results.append(UnitResult(unit, "failed", error=error_text(error)))
@@ -244,47 +244,47 @@ class RayExecutor:
             except self._ray.exceptions.RayError as error:
                 results.append(self._lost(reference, error))
                 continue
-            place, _ = self._finished(reference)
-            results.append(found)
-            if found.outcome != "lost":
+            index, _ = self._finished(reference)
+            results.append(answer)
+            if answer.outcome != "lost":
                 self._useful = True
-                self._rooms[place] = room_after(found)
-            elif place not in self._down:  # the actor has started anew, and nobody was told
-                self._down[place] = self._opening(place)
+                self._rooms[index] = room_after(answer)
+            elif index not in self._down:  # the actor has started anew, and nobody was told
+                self._down[index] = self._opening(index)
         self._send_held()
         return results
 
     def _finished(self, reference: Any) -> tuple[int, BatchUnit]:
         """Take a unit off its actor, and return both; the time of the next begins."""
-        place, unit = self._under_way.pop(reference)
-        self._clocks[place].restart(any(other == place for other, _ in self._under_way.values()))
-        return place, unit
+        index, unit = self._under_way.pop(reference)
+        self._clocks[index].restart(any(other == index for other, _ in self._under_way.values()))
+        return index, unit
 
     def _stop_the_slow(self) -> None:
         """End actors that have been at one unit for too long; they start anew."""
-        for place, clock in enumerate(self._clocks):
+        for index, clock in enumerate(self._clocks):
             if clock.is_over:
                 clock.restart(False)
-                self._too_long.add(self._oldest(place))
-                self._ray.kill(self._actors[place], no_restart=False)
+                self._too_long.add(self._oldest(index))
+                self._ray.kill(self._actors[index], no_restart=False)
 
-    def _oldest(self, place: int) -> Any:
-        return next(ref for ref, (other, _) in self._under_way.items() if other == place)
+    def _oldest(self, index: int) -> Any:
+        return next(ref for ref, (other, _) in self._under_way.items() if other == index)
 
     def _lost(self, reference: object, error: Exception) -> UnitResult:
         """The result of a unit that went with its actor; the oldest one of an actor had begun."""
-        place, unit = self._under_way[reference]
-        oldest = self._oldest(place)
+        index, unit = self._under_way[reference]
+        oldest = self._oldest(index)
         self._under_way.pop(reference)
-        self._clocks[place].restart(False)
+        self._clocks[index].restart(False)
         slow = reference in self._too_long
         self._useful |= slow
-        if place not in self._down:
-            self._down[place] = self._opening(place)
+        if index not in self._down:
+            self._down[index] = self._opening(index)
             self._count_loss(error)
         if slow:
             self._too_long.remove(reference)
-            return UnitResult(unit, "failed", error=self._clocks[place].error())
+            return UnitResult(unit, "failed", error=self._clocks[index].error())
         text = f"its node or actor was lost: {type(error).__name__}"
         return UnitResult(unit, "lost", error=text, begun=reference == oldest)
 
@@ -307,19 +307,19 @@ class RayExecutor:
         Raises:
             HeadraceError: the models cannot be opened; no actor answers for long.
         """
-        for place, reference in list(self._down.items()):
+        for index, reference in list(self._down.items()):
             if not self._ray.wait([reference], timeout=0)[0]:
                 continue
             try:
-                found = self._ray.get(reference)
+                failure = self._ray.get(reference)
             except self._ray.exceptions.RayError as error:
                 if isinstance(error, self._ray.exceptions.ActorDiedError):
                     self._count_loss(error)
-                self._down[place] = self._opening(place)
+                self._down[index] = self._opening(index)
                 continue
-            if found is not None:
-                raise found
-            del self._down[place]
+            if failure is not None:
+                raise failure
+            del self._down[index]
         if len(self._down) < len(self._actors):
             self._heard_s = monotonic()
         elif monotonic() - self._heard_s > _MOST_SILENCE_S:

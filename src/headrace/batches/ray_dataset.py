@@ -105,7 +105,7 @@ def read_objects(
     if concurrency is None:
         cluster = import_extra("ray", "ray").cluster_resources()
         concurrency = max(1, min(len(rows), room_for(cluster, threads, on_gpu(work))))
-    found: ray.data.Dataset = data.from_items(
+    dataset: ray.data.Dataset = data.from_items(
         rows, override_num_blocks=min(len(rows), _MOST_BLOCKS)
     ).map_batches(
         ObjectReader,
@@ -115,4 +115,4 @@ def read_objects(
         num_gpus=int(on_gpu(work)),
         concurrency=concurrency,
     )
-    return found
+    return dataset

@@ -53,8 +53,8 @@ def listed(url: str) -> Iterator[str]:
     with _worded(url):
         system, path = _opened(url)
         paths = system.glob(path) if pattern else system.find(path)
-        found = sorted(str(p) for p in paths)
-    names = [system.unstrip_protocol(p) for p in found if is_media(p)]
+        entries = sorted(str(p) for p in paths)
+    names = [system.unstrip_protocol(p) for p in entries if is_media(p)]
     if not names:
         raise MediaError("there is no video and no image", where=url_name(url))
     yield from names

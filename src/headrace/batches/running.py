@@ -109,15 +109,15 @@ def batch(
             that fails raises nothing: it is in the report and the manifest.
         MissingExtraError: pyarrow is not installed, or a package that an input or Ray needs.
     """
-    run, given = RunOptions.of(batch, locals())
+    run, settings = RunOptions.of(batch, locals())
     names = [inputs] if isinstance(inputs, str | PathLike) else inputs
-    place = fspath(out).removeprefix("file://")
+    destination = fspath(out).removeprefix("file://")
     return batch_run(
         [fspath(config) for config in configs],
         [fspath(name) for name in names],
-        place if is_bucket(place) else Path(place),
+        destination if is_bucket(destination) else Path(destination),
         tracker=tracker,
-        given=given,
+        settings=settings,
         kinds=_kinds(outputs),
         run=run,
         options=BatchOptions(
@@ -138,7 +138,7 @@ def batch_run(
     out: Path | str,
     *,
     tracker: str | None,
-    given: Sequence[GivenKey],
+    settings: Sequence[GivenKey],
     kinds: tuple[str, ...],
     run: RunOptions,
     options: BatchOptions,
@@ -150,7 +150,7 @@ def batch_run(
         inputs: see `expand_inputs`; none are those of the pipeline file.
         out: folder of the results, or a URL.
         tracker: as `open_tracker` takes it.
-        given: keys set over the configs.
+        settings: keys set over the configs.
         kinds: outputs of each unit.
         run, options: how models and the batch run.
 
@@ -164,7 +164,7 @@ def batch_run(
     spec = pipeline_spec(
         base, configs=None if base else configs, sources=["a unit's"], tracker=tracker
     )
-    work = Work(spec.with_models_overridden(given), run, kinds)
+    work = Work(spec.with_models_overridden(settings), run, kinds)
     return BatchRun(work, inputs, out, options)
 
 

@@ -51,22 +51,24 @@ def packed_work(work: Work, configs: Sequence[ModelConfig]) -> Shipment:
     texts: list[tuple[str, str]] = []
     for cfg in configs:
         named = config_files(cfg)
-        places = {field: f"{hash_file(path).sha256}/{path.name}" for field, path in named.items()}
-        home = places.get("onnx_file", "").partition("/")[0]
+        locations = {
+            field: f"{hash_file(path).sha256}/{path.name}" for field, path in named.items()
+        }
+        home = locations.get("onnx_file", "").partition("/")[0]
         for field, path in named.items():
             if field.startswith(_EXTERNAL):  # it belongs beside its model
-                places[field] = f"{home}/{path.name}"
-            files[places[field]] = path
-        changes = {f: Path(_HERE + p) for f, p in places.items() if not f.startswith(_EXTERNAL)}
+                locations[field] = f"{home}/{path.name}"
+            files[locations[field]] = path
+        changes = {f: Path(_HERE + p) for f, p in locations.items() if not f.startswith(_EXTERNAL)}
         if cfg.model_engine_file is not None:
             changes["model_engine_file"] = Path(f"{_HERE}engines/{cfg.model_engine_file.name}")
         texts.append(_text(cfg.with_overrides(**changes), cfg.path))
     tracker = None if work.spec.tracker is None else work.spec.tracker.config
-    place = None
+    tracker_location = None
     if tracker is not None:
-        place = f"{hash_file(tracker).sha256}/{tracker.name}"
-        files[place] = tracker
-    return Shipment(work, tuple(texts), files, place)
+        tracker_location = f"{hash_file(tracker).sha256}/{tracker.name}"
+        files[tracker_location] = tracker
+    return Shipment(work, tuple(texts), files, tracker_location)
 
 
 def _text(cfg: ModelConfig, path: Path) -> tuple[str, str]:
@@ -89,12 +91,12 @@ def unpacked_work(shipment: Shipment, folder: Path, read: Callable[[str], bytes]
     Raises:
         OSError: the folder cannot be written.
     """
-    for place in shipment.files:
-        target = folder / place
+    for location in shipment.files:
+        target = folder / location
         target.parent.mkdir(parents=True, exist_ok=True)
         with locked(target):
             if not target.exists():
-                write_atomically(target, [read(place)])
+                write_atomically(target, [read(location)])
     (folder / "engines").mkdir(exist_ok=True)
     models: list[ModelSpec] = []
     for name, text in shipment.configs:

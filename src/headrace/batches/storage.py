@@ -37,13 +37,13 @@ def storage_error(error: OSError, path: Path) -> StorageError:
     """The plain words for a refusal of the file system."""
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT:
-            found = "the disk is full"
+            problem = "the disk is full"
         case errno.EROFS:
-            found = "the file system is read-only"
+            problem = "the file system is read-only"
         case errno.EACCES | errno.EPERM:
-            found = "the folder may not be written to"
+            problem = "the folder may not be written to"
         case errno.ENOENT | errno.ESTALE:
-            found = "the folder, or a part of it, was removed during the run"
+            problem = "the folder, or a part of it, was removed during the run"
         case _:
-            found = f"results cannot be written: {os_reason(error)}"
-    return StorageError(found, where=str(path), fix=GO_ON)
+            problem = f"results cannot be written: {os_reason(error)}"
+    return StorageError(problem, where=str(path), fix=GO_ON)

@@ -110,45 +110,45 @@ def summarised(out: str | Path) -> BatchSummary:
     """
     with results_place(out) as (folder, bucket):
         run = read_run(folder, out)
-        made = BatchSummary(folder, str(folder), None, run["run"], run["parts"])
+        summary = BatchSummary(folder, str(folder), None, run["run"], run["parts"])
         if bucket is not None:
-            made.path, made.root, made.system = bucket.url, bucket.path, bucket.system
-        _count_units(made, folder)
-    _count_classes(made)
-    return made
+            summary.path, summary.root, summary.system = bucket.url, bucket.path, bucket.system
+        _count_units(summary, folder)
+    _count_classes(summary)
+    return summary
 
 
-def _count_units(made: BatchSummary, folder: Path) -> None:
+def _count_units(summary: BatchSummary, folder: Path) -> None:
     names: set[int] = set()
     done: list[UnitRecord] = []
     for record in unit_records(folder):
-        made.units[record.outcome] += 1
+        summary.units[record.outcome] += 1
         if record.first is None or hash(record.input) not in names:
-            made.size_bytes += record.size_bytes
+            summary.size_bytes += record.size_bytes
         names.add(hash(record.input))
-        if record.outcome == "failed" and len(made.failed) < _MOST:
-            made.failed.append(record)
+        if record.outcome == "failed" and len(summary.failed) < _MOST:
+            summary.failed.append(record)
         if record.outcome != "done":
             continue
         done.append(record)
-        made.frames += record.frames
-        made.objects += record.objects
-        made.work_s += record.seconds
-        if record.warnings and len(made.warned) < _MOST:
-            made.warned.append(record)
-    made.inputs = len(names)
+        summary.frames += record.frames
+        summary.objects += record.objects
+        summary.work_s += record.seconds
+        if record.warnings and len(summary.warned) < _MOST:
+            summary.warned.append(record)
+    summary.inputs = len(names)
     timed = [r for r in done if r.frames]
-    made.slowest = heapq.nlargest(_MOST, timed, key=lambda r: r.seconds / r.frames)
-    made.richest = heapq.nlargest(_MOST, timed, key=lambda r: r.objects / r.frames)
+    summary.slowest = heapq.nlargest(_MOST, timed, key=lambda r: r.seconds / r.frames)
+    summary.richest = heapq.nlargest(_MOST, timed, key=lambda r: r.objects / r.frames)
 
 
-def _count_classes(made: BatchSummary) -> None:
+def _count_classes(summary: BatchSummary) -> None:
     """Count labels in two passes over the tables: the first finds the classes worth a line."""
     ds, pc = import_extra("pyarrow.dataset", "arrow"), import_extra("pyarrow.compute", "arrow")
-    if not made.objects:
+    if not summary.objects:
         return
     tables = ds.dataset(
-        f"{made.root}/objects", format="parquet", partitioning="hive", filesystem=made.system
+        f"{summary.root}/objects", format="parquet", partitioning="hive", filesystem=summary.system
     )
     counts: Counter[str] = Counter()
     latest = 0
@@ -160,15 +160,15 @@ def _count_classes(made: BatchSummary) -> None:
         latest = max(latest, pc.max(batch["pts_ns"]).as_py())
         for item in pc.value_counts(batch["label"]).to_pylist():
             counts[item["values"]] += item["counts"]
-    made.classes = counts.most_common(_MOST_CLASSES)
-    made.longest_s = latest / 1e9
-    shown = [label for label, _ in made.classes[:_MOST_TIMES]]
+    summary.classes = counts.most_common(_MOST_CLASSES)
+    summary.longest_s = latest / 1e9
+    shown = [label for label, _ in summary.classes[:_MOST_TIMES]]
     if not shown or latest <= 0:
         return
     bins = {label: np.zeros(_BINS, np.int64) for label in shown}
     for batch in tables.to_batches(columns=["label", "pts_ns"]):
         for label in shown:
             times = batch["pts_ns"].filter(pc.equal(batch["label"], label)).to_numpy()
-            places = np.minimum(times * _BINS // (latest + 1), _BINS - 1).clip(0)
-            bins[label] += np.bincount(places, minlength=_BINS)
-    made.over_time = [ClassOverTime(label, bins[label]) for label in shown]
+            indices = np.minimum(times * _BINS // (latest + 1), _BINS - 1).clip(0)
+            bins[label] += np.bincount(indices, minlength=_BINS)
+    summary.over_time = [ClassOverTime(label, bins[label]) for label in shown]

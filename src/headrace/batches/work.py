@@ -225,8 +225,8 @@ class Worker:
     def _at_hand(self, unit: BatchUnit) -> Iterator[tuple[Path, int, str]]:
         """A local file of the input, its size in bytes and SHA-256."""
         if "://" in unit.input and not unit.input.startswith("file://"):
-            with fetched(unit.input) as found:
-                yield found
+            with fetched(unit.input) as local_file:
+                yield local_file
             return
         path = Path(unit.input.removeprefix("file://"))
         if unit.sha256:
@@ -272,16 +272,16 @@ class Worker:
         uri = quoted(source.name, limit=None)  # for messages: the source is open
         spec = self._work.spec.changed(sources=(SourceSpec(uri=uri),), sinks=sinks)
         try:
-            made = Assembling(
+            assembly = Assembling(
                 spec=spec,
                 options=self._work.options,
                 stages=[*self._models, _renaming(source.name)],
                 opened={0: source},
             ).assemble()
             try:
-                report = made.pipeline.run()
+                report = assembly.pipeline.run()
             finally:
-                made.close()
+                assembly.close()
             self._judge(report)
             for file in files.values():
                 _to_disk(file)

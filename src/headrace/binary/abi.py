@@ -57,7 +57,7 @@ class Evidence:
 def all_evidence(elf: ElfFile) -> list[Evidence]:
     """Every hint in the file, the strongest kind first."""
     exported = elf.exported()
-    found = [
+    evidence = [
         Evidence(layout, "marker", f"it exports {name}: compiled against headrace's headers")
         for layout, name in MARKERS.items()
         if name in exported
@@ -68,14 +68,16 @@ def all_evidence(elf: ElfFile) -> list[Evidence]:
         said = ", ".join(
             f"{counts[layout] or 'no'} of {layout} bytes" for layout in sorted(FINGERPRINTS)
         )
-        found.append(Evidence(code, "code", f"limits of vectors in its code, by element: {said}"))
+        evidence.append(
+            Evidence(code, "code", f"limits of vectors in its code, by element: {said}")
+        )
     for layout, names in NEEDED_HINTS.items():
-        found += [
+        evidence += [
             Evidence(layout, "linked", f"it is linked against {name}")
             for name in names
             if name in elf.needed
         ]
-    return found
+    return evidence
 
 
 def static_evidence(elf: ElfFile) -> StaticEvidence:

@@ -72,8 +72,8 @@ class CodeCalls:
         for start, length, _ in self.elf.segments:
             body = self._bytes(start, length)
             if self.elf.machine == _AARCH64:
-                places = (found.start() for found in _BL.finditer(body))
-                starts.update(_branch(start + at, body, at) for at in places if not at % 4)
+                offsets = (match.start() for match in _BL.finditer(body))
+                starts.update(_branch(start + at, body, at) for at in offsets if not at % 4)
                 continue
             targets = self._near(start, body, _CALL)
             starts.update(at for at in targets if _BEGINS.match(self._bytes(at, 4)))
@@ -88,9 +88,9 @@ class CodeCalls:
 
     def _near(self, at: int, body: bytes, kinds: re.Pattern[bytes]) -> Iterator[int]:
         """Targets of calls to relative addresses."""
-        for found in kinds.finditer(body, 0, max(0, len(body) - 4)):
-            (offset,) = struct.unpack_from("<i", body, found.start() + 1)
-            yield at + found.start() + 5 + offset
+        for match in kinds.finditer(body, 0, max(0, len(body) - 4)):
+            (offset,) = struct.unpack_from("<i", body, match.start() + 1)
+            yield at + match.start() + 5 + offset
 
     def _targets(self, at: int) -> Iterator[int | str]:
         """Addresses and symbols that the function at an address calls."""
@@ -103,9 +103,9 @@ class CodeCalls:
         if self.elf.machine == _AARCH64:
             yield from self._arm(at, body)
             return
-        for found in _FAR.finditer(body, 0, max(0, len(body) - 5)):
-            (offset,) = struct.unpack_from("<i", body, found.start() + 2)
-            if symbol := self.slots.get(at + found.start() + 6 + offset):
+        for match in _FAR.finditer(body, 0, max(0, len(body) - 5)):
+            (offset,) = struct.unpack_from("<i", body, match.start() + 2)
+            if symbol := self.slots.get(at + match.start() + 6 + offset):
                 yield symbol
         for target in self._near(at, body, _CALL_OR_JUMP):
             yield from self._resolved(target)
@@ -122,11 +122,11 @@ class CodeCalls:
             yield target
 
     def _arm(self, at: int, body: bytes) -> Iterator[int | str]:
-        for place in range(0, len(body) - 3, 4):
-            (word,) = struct.unpack_from("<I", body, place)
+        for offset in range(0, len(body) - 3, 4):
+            (word,) = struct.unpack_from("<I", body, offset)
             if word & 0x7C000000 != 0x14000000:  # b, bl
                 continue
-            target = _branch(at + place, body, place)
+            target = _branch(at + offset, body, offset)
             if symbol := self._arm_stub(target):
                 yield symbol
             elif target in self.names or word & 0x80000000:  # bl calls functions only
@@ -148,7 +148,7 @@ class CodeCalls:
         return self.slots.get(slot)
 
 
-def _branch(at: int, body: bytes, place: int) -> int:
+def _branch(at: int, body: bytes, position: int) -> int:
     """Target of `b` or `bl` at an address: 26 bits, signed, count words."""
-    offset = (int.from_bytes(body[place : place + 4], "little") & 0x3FFFFFF) << 2
+    offset = (int.from_bytes(body[position : position + 4], "little") & 0x3FFFFFF) << 2
     return at + (offset - (1 << 28) if offset & 1 << 27 else offset)

@@ -144,9 +144,9 @@ class ElfFile:
         Returns:
             Address of a slot -> name of its symbol; empty for files of 32 bits.
         """
-        found: dict[int, str] = {}
+        names: dict[int, str] = {}
         if self.bits != 64:
-            return found
+            return names
         order = "<" if self.little_endian else ">"
         for table, size in self.relocations:
             for start, length, offset in self.segments:
@@ -156,8 +156,8 @@ class ElfFile:
                     for slot, info, _ in struct.iter_unpack(f"{order}QQq", data):
                         number = info >> 32
                         if 0 < number <= len(self.symbols):
-                            found[slot] = self.symbols[number - 1].name
-        return found
+                            names[slot] = self.symbols[number - 1].name
+        return names
 
     def section(self, name: str) -> bytes | None:
         """Return the bytes of a section, which no loader reads.
@@ -170,8 +170,8 @@ class ElfFile:
         try:
             (table,) = struct.unpack_from("<Q", data, 40)
             size, count, names_at = struct.unpack_from("<HHH", data, 58)
-            places = [table + i * size for i in range(min(count, _MAX_SECTIONS))]
-            headers = [struct.unpack_from("<IIQQQQ", data, at) for at in places]
+            offsets = [table + i * size for i in range(min(count, _MAX_SECTIONS))]
+            headers = [struct.unpack_from("<IIQQQQ", data, at) for at in offsets]
             _, _, _, _, start, length = headers[names_at]
         except (struct.error, IndexError):
             return None

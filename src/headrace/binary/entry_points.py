@@ -152,7 +152,7 @@ def entry_points(elf: ElfFile) -> list[EntryPoint]:
     """
     names = sorted(n for n in elf.functions() if not n.startswith("_"))
     calls, checked = CodeCalls(elf), _checked_kinds(elf)
-    found = [EntryPoint(name, FIXED[name], True) for name in names if name in FIXED]
+    points = [EntryPoint(name, FIXED[name], True) for name in names if name in FIXED]
     others = []
     for name in names:
         if name in FIXED:
@@ -163,13 +163,13 @@ def entry_points(elf: ElfFile) -> list[EntryPoint]:
         kinds = (checked[name],) if name in checked else filled_by(calls, name)
         if kind := kinds[0] if len(kinds) == 1 else _kind_of(name):
             device = bool(_DEVICE.search(name))
-            found.append(EntryPoint(name, kind, len(kinds) == 1, device, name in checked))
-    missing = set(filled(elf)) - {point.kind for point in found}
+            points.append(EntryPoint(name, kind, len(kinds) == 1, device, name in checked))
+    missing = set(filled(elf)) - {point.kind for point in points}
     for name in others if missing else ():
         fills = filled_by(calls, name)
         if len(fills) == 1 and fills[0] in missing:
-            found.append(EntryPoint(name, fills[0], True, bool(_DEVICE.search(name))))
-    return found
+            points.append(EntryPoint(name, fills[0], True, bool(_DEVICE.search(name))))
+    return points
 
 
 # As the symbols that the CHECK_CUSTOM_… macros make call the kinds.
@@ -189,13 +189,13 @@ def checked_kind(elf: ElfFile, name: str) -> str | None:
 
 def _checked_kinds(elf: ElfFile) -> dict[str, str]:
     """Return the kinds of all such functions, by name."""
-    found = {}
+    kinds = {}
     for symbol in elf.symbols:
         if symbol.defined and symbol.name.startswith("headrace_is_"):
             mark, _, name = symbol.name.removeprefix("headrace_is_").partition("_")
             if mark in _CHECKED:
-                found[name] = _CHECKED[mark]
-    return found
+                kinds[name] = _CHECKED[mark]
+    return kinds
 
 
 def kinds_of(calls: CodeCalls, name: str) -> tuple[str, ...]:
@@ -245,16 +245,16 @@ def returns_boxes(elf: ElfFile) -> bool:
 
 def without_c_linkage(elf: ElfFile) -> list[str]:
     """Names of functions that would be entry points, had they C linkage, sorted."""
-    found = set()
+    names = set()
     for symbol in elf.functions():
         if symbol.startswith("_Z"):
             name, mark, _ = demangled(symbol).partition("(")
             if mark and name.isidentifier() and (name in FIXED or _may_be(name)):
-                found.add(name)
-    return sorted(found - set(elf.functions()))
+                names.add(name)
+    return sorted(names - set(elf.functions()))
 
 
-def standing(name: str, wanted: str, calls: CodeCalls) -> tuple[int, str]:
+def standing(name: str, expected: str, calls: CodeCalls) -> tuple[int, str]:
     """Rank how badly a function of a library fits a kind, from 0, and name the kind that it fits.
 
     `missing_name_hints` sorts by it.
@@ -262,13 +262,13 @@ def standing(name: str, wanted: str, calls: CodeCalls) -> tuple[int, str]:
     if _DEVICE.search(name):
         return 3, "for GPU memory by its name"
     kinds = kinds_of(calls, name)
-    if kinds and wanted not in kinds:
+    if kinds and expected not in kinds:
         return 2, f"for {KINDS[kinds[0]].key} by its code"
-    kind = wanted if kinds else FIXED.get(name) or _kind_of(name)
-    if kind == wanted:
+    kind = expected if kinds else FIXED.get(name) or _kind_of(name)
+    if kind == expected:
         return 0, ""
     # any parser may be called Parse…: that it is a detector's is a guess
-    if kind is None or (kind == "detector" and wanted != "engine creator"):
+    if kind is None or (kind == "detector" and expected != "engine creator"):
         return 1, ""
     key = KINDS[kind].key
     what = f"by its name for {key}" if key else f"which is the {kind} without any key"

@@ -96,12 +96,12 @@ def near_functions(name: str, names: Iterable[str]) -> dict[str, float]:
     """
     compared = [n for n in names if len(n) <= LONGEST] if len(name) <= LONGEST else []
     if len(compared) > COMPARED:
-        wanted = _pieces(name)
-        shared = {n: len(wanted & _pieces(n)) / (3 + len(n)) for n in compared}
+        pieces = _pieces(name)
+        shared = {n: len(pieces & _pieces(n)) / (3 + len(n)) for n in compared}
         compared = nlargest(COMPARED, compared, key=lambda n: shared[n])
-    found = [(*_nearness(name, n), n) for n in compared]
-    found.sort(key=lambda f: (-f[0], -f[1], f[2]))
-    return {n: near for near, _, n in found if near >= _NEAR}
+    ranking = [(*_nearness(name, n), n) for n in compared]
+    ranking.sort(key=lambda f: (-f[0], -f[1], f[2]))
+    return {n: near for near, _, n in ranking if near >= _NEAR}
 
 
 def _pieces(name: str) -> set[str]:

@@ -135,7 +135,7 @@ def batch(
     quiet: bool,
     as_json: bool,
     run: RunOptions,
-    given: list[GivenKey],
+    settings: list[GivenKey],
     **options: Any,
 ) -> int:
     """Run models over many videos and images, on every core or on a Ray cluster.
@@ -145,7 +145,7 @@ def batch(
     """
     if verify and not inputs:
         return _verify(out)
-    whole = _batch_run(inputs, out, run, given, options)
+    whole = _batch_run(inputs, out, run, settings, options)
     quiet = quiet or as_json
     shown: set[Any] = set()
 
@@ -183,7 +183,7 @@ def _batch_run(
     inputs: Sequence[str],
     out: Path | str,
     run: RunOptions,
-    given: Sequence[GivenKey],
+    settings: Sequence[GivenKey],
     options: dict[str, Any],
 ) -> BatchRun:
     from headrace.batches.batch_run import BatchOptions
@@ -203,7 +203,7 @@ def _batch_run(
         names,
         out,
         tracker=tracker,
-        given=given,
+        settings=settings,
         kinds=("parquet", *kinds),
         run=run,
         options=BatchOptions(**options),
@@ -282,10 +282,10 @@ def _print_estimate(estimate: BatchEstimate) -> None:
                f"{e.core_hours_per_million_frames:.3g} per million frames")  # fmt: skip
     click.echo(f"memory: {e.memory_bytes / 1e6:.0f} MB; read: {e.read_bytes / 1e6:.1f} MB; "
                f"written: {e.written_bytes / 1e6:.1f} MB")  # fmt: skip
-    made = plain_table(("machines", "time"), right=("machines", "time"))
+    table = plain_table(("machines", "time"), right=("machines", "time"))
     for nodes, seconds in e.nodes:
-        made.add_row(str(nodes), duration_text(seconds))
-    console().print(made)
+        table.add_row(str(nodes), duration_text(seconds))
+    console().print(table)
 
 
 def _verify(out: Path | str) -> int:

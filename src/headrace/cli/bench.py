@@ -64,7 +64,7 @@ def bench(
     stages: bool,
     as_json: bool,
     run: RunOptions,
-    given: list[GivenKey],
+    settings: list[GivenKey],
 ) -> None:
     """Time the engines of configs, models, or engine files, on noise.
 
@@ -81,9 +81,9 @@ def bench(
         raise click.UsageError("--tactic says threads and streams itself")
     if tactics and run.device != "auto":
         raise click.UsageError("--tactic says where it runs; leave --device out")
-    wanted: list[Tactic | None] = [Tactic.parse(text) for text in tactics] or [None]
+    requested: list[Tactic | None] = [Tactic.parse(text) for text in tactics] or [None]
     configs = [i for i, path in enumerate(inputs) if not (is_engine(path) or is_model(path))]
-    parts = distributed([*given, *run.keys()], [inputs[i].name for i in configs])
+    parts = distributed([*settings, *run.keys()], [inputs[i].name for i in configs])
     overrides = dict(zip(configs, parts, strict=True))
     device = None if tactics else run.device
     notices: list[Finding] = []
@@ -95,10 +95,10 @@ def bench(
         ExitStack() as opened,
         RunProgress(enabled=not as_json, unit="rounds") as progress,
     ):
-        for place, path in enumerate(inputs):
+        for index, path in enumerate(inputs):
             progress.stage(f"opening {path.name}")
-            plan, cfg, where = _plan(path, batch, notices, overrides.get(place), device)
-            for tactic in wanted:
+            plan, cfg, where = _plan(path, batch, notices, overrides.get(index), device)
+            for tactic in requested:
                 name = path.name if tactic is None else f"{path.name} {tactic}"
                 if name in sessions:
                     name = f"{path} {tactic or ''}".strip()

@@ -86,7 +86,7 @@ def build(
     strict: bool,
     as_json: bool,
     run: RunOptions,
-    given: list[GivenKey],
+    settings: list[GivenKey],
 ) -> None:
     """Build the engine of CONFIG and save it beside the model.
 
@@ -110,7 +110,7 @@ def build(
     builds = tune is not None or tactic or backend or run.rebuild or run.threads or dynamic_batch
     if export_onnx is not None and (builds or run.device != "auto"):
         raise click.UsageError("--export-onnx builds no engine: it goes with --precision alone")
-    cfg = load_config(config, [*given, *run.keys()])
+    cfg = load_config(config, [*settings, *run.keys()])
     if strict:
         refuse_warnings(cfg.notices)
     if export_onnx is not None:

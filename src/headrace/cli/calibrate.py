@@ -129,7 +129,7 @@ def calibrate(
     quiet: bool,
     as_json: bool,
     run: RunOptions,
-    given: list[GivenKey],
+    settings: list[GivenKey],
 ) -> None:
     """Find the INT8 scales of CONFIG's model from images and write a calibration table.
 
@@ -149,7 +149,7 @@ def calibrate(
     if not sensitivity and (truth or backend or max_loss is not None):
         raise click.UsageError("--truth, --max-loss and --backend belong to --sensitivity")
     header = table_header(tensorrt)
-    cfg = load_config(config, [*given, *run.keys()])
+    cfg = load_config(config, [*settings, *run.keys()])
     if strict:
         refuse_warnings(cfg.notices)
     path = cache or calibration_path(cfg)
@@ -193,22 +193,22 @@ def calibrate(
         _print_sensitivity(done.ranking)
 
 
-def _print_sensitivity(found: SensitivityReport) -> None:
+def _print_sensitivity(report: SensitivityReport) -> None:
     click.echo(f"{'layer':40} {'operator':14} signal to noise")
-    for layer in found.layers[:_SHOWN]:
+    for layer in report.layers[:_SHOWN]:
         click.echo(printable(f"{layer.name:40} {layer.operator:14} {layer.decibels:8.1f} dB"))
-    if len(found.layers) > _SHOWN:
-        click.echo(f"and {len(found.layers) - _SHOWN} more, less noisy")
-    if found.reference is None:
+    if len(report.layers) > _SHOWN:
+        click.echo(f"and {len(report.layers) - _SHOWN} more, less noisy")
+    if report.reference is None:
         return
-    click.echo(f"FP32: {found.reference:.2f} points of {found.measure}")
-    for step in found.steps:
+    click.echo(f"FP32: {report.reference:.2f} points of {report.measure}")
+    for step in report.steps:
         click.echo(f"INT8, {step.kept} layers in FP32: {step.quality:.2f}")
-    if not found.reached:
+    if not report.reached:
         click.echo("the loss is larger than allowed with all layers in FP32", err=True)
-    elif found.kept:
+    elif report.kept:
         click.echo("keep the worst layers in FP32 with this line of the config:", err=True)
-        click.echo(printable(found.line))
+        click.echo(printable(report.line))
 
 
 def _advice(cfg: ModelConfig, table: Path) -> str:
@@ -228,29 +228,29 @@ def _advice(cfg: ModelConfig, table: Path) -> str:
 
 
 def _as_json(done: Calibrated, path: Path, notices: list[Finding]) -> dict[str, Any]:
-    table, report, chosen, found = done.table, done.report, done.choice, done.ranking
-    made: dict[str, Any] = {
+    table, report, chosen, sensitivity = done.table, done.report, done.choice, done.ranking
+    content: dict[str, Any] = {
         "table": str(path),
         "header": table.header,
         "tensors": len(table.scales),
         "notices": notice_rows(notices),
     }
     if report is not None:
-        made |= {"method": report.method, "frames": report.frames, "resumed": report.resumed}
+        content |= {"method": report.method, "frames": report.frames, "resumed": report.resumed}
     if chosen is not None:
         figure = chosen.choice.agreement
-        made["keep"], made["layers"] = list(chosen.choice.keep), chosen.layers
-        made["agreement"] = figure and {**figure.to_dict(), "share": round(figure.share, 4)}
-    if found is not None:
-        made["sensitivity"] = {
-            "measure": found.measure,
-            "fp32": found.reference,
-            "steps": [{"kept": s.kept, "quality": s.quality} for s in found.steps],
-            "kept": list(found.kept),
-            "reached": found.reached,
+        content["keep"], content["layers"] = list(chosen.choice.keep), chosen.layers
+        content["agreement"] = figure and {**figure.to_dict(), "share": round(figure.share, 4)}
+    if sensitivity is not None:
+        content["sensitivity"] = {
+            "measure": sensitivity.measure,
+            "fp32": sensitivity.reference,
+            "steps": [{"kept": s.kept, "quality": s.quality} for s in sensitivity.steps],
+            "kept": list(sensitivity.kept),
+            "reached": sensitivity.reached,
             "layers": [
                 {"name": x.name, "operator": x.operator, "db": round(x.decibels, 2)}
-                for x in found.layers
+                for x in sensitivity.layers
             ],
         }
-    return made
+    return content

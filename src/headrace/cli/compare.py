@@ -100,7 +100,7 @@ def compare(
     strict: bool,
     as_json: bool,
     run: RunOptions,
-    given: list[GivenKey],
+    settings: list[GivenKey],
 ) -> int:
     """Run A and B on the same frames of SOURCE, and name the stage that makes them differ.
 
@@ -117,7 +117,7 @@ def compare(
 
     if output is not None and not output.parent.is_dir():  # known before any work
         raise MediaError("there is no such folder", where=str(output.parent))
-    overrides = distributed(given, [a.name, b.name])
+    overrides = distributed(settings, [a.name, b.name])
     precision, backend = dict(precisions), dict(backends)
     first, second = (
         SideSpec(path, overrides[n], cast("Precision | None", precision.get(n)), backend.get(n))

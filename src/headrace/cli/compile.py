@@ -115,10 +115,10 @@ def _print(name: str, library: Path, parsers: list[str]) -> None:
     elf = ElfFile.read(library)
     may_have = not parsers and uses_host(elf)
     hints = export_hints(elf, has_plugins=may_have)
-    found = ", ".join(parsers) or "no parser functions"
+    summary = ", ".join(parsers) or "no parser functions"
     if may_have and not hints:
-        found += f"; what it makes and registers: headrace inspect {name}"
-    click.echo(f"{name}: {found}")
+        summary += f"; what it makes and registers: headrace inspect {name}"
+    click.echo(f"{name}: {summary}")
     for hint in hints:
         click.echo(f"hint: {hint}", err=True)
 

@@ -48,13 +48,13 @@ def doctor(part: str | None, as_json: bool) -> int:
     if part is not None and part not in PARTS:
         raise click.BadParameter(f"{part!r} is none of {', '.join(PARTS)}", param_hint="'--part'")
     with stdout_is_for_results():
-        found = examine() if part is None else examine_part(part)
+        report = examine() if part is None else examine_part(part)
     if as_json:
-        print_json(found.to_dict())
-        return int(bool(found.problems))
-    click.echo(printable(found.system))
-    width = max(len(check.name) for check in found.checks)
-    for area, checks in groupby(found.checks, lambda check: check.area):
+        print_json(report.to_dict())
+        return int(bool(report.problems))
+    click.echo(printable(report.system))
+    width = max(len(check.name) for check in report.checks)
+    for area, checks in groupby(report.checks, lambda check: check.area):
         click.secho(f"\n{_AREAS[area]}", bold=True)
         for check in checks:
             click.secho(f"  {check.state:<7}  ", fg=_COLOURS[check.state], nl=False)
@@ -64,9 +64,9 @@ def doctor(part: str | None, as_json: bool) -> int:
             click.echo(printable(f"{check.name:<{width}}  {first}{more}"))
             for line in (*others, *(() if brief else check.fix)):
                 click.echo(printable(f"{'':<{width + 13}}{line}"))
-    count = len(found.problems)
+    count = len(report.problems)
     text = counted(count, "problem") if count else "no problems"
-    where = f"; headrace run computes on {found.device}" if found.device else ""
+    where = f"; headrace run computes on {report.device}" if report.device else ""
     click.echo(f"\n{text}{where}")
     return int(bool(count))
 
@@ -76,5 +76,5 @@ def _package(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     own = [i for i, frame in enumerate(frames) if "/headrace/" in frame.filename]
     line = frames[own[-1]].line or "" if own else ""
-    found = re.match(r"(?:from|import)\s+([A-Za-z_]\w*)", line.strip())
-    return found[1] if found else "headrace"
+    match = re.match(r"(?:from|import)\s+([A-Za-z_]\w*)", line.strip())
+    return match[1] if match else "headrace"

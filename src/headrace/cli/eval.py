@@ -99,7 +99,7 @@ def eval(
     quiet: bool,
     as_json: bool,
     run: RunOptions,
-    given: list[GivenKey],
+    settings: list[GivenKey],
     **options: Any,
 ) -> int:
     """Measure how good CONFIGs are on images with truth, side by side.
@@ -117,7 +117,7 @@ def eval(
     if output is not None and not output.parent.is_dir():  # said before hours of work
         raise MediaError("there is no such folder", where=str(output.parent))
     dataset = _dataset(options, images, split, names)
-    overrides = distributed(given, [path.name for path in configs])
+    overrides = distributed(settings, [path.name for path in configs])
     loaded = [ModelConfig.load(p, o) for p, o in zip(configs, overrides, strict=True)]
     if strict:
         refuse_warnings([*dataset.notices, *(n for cfg in loaded for n in cfg.notices)])
@@ -156,11 +156,11 @@ def _dataset(
     from headrace.diagnose.evaluate import load_dataset
     from headrace.diagnose.evaluate.datasets.opening import FORMATS
 
-    found = {kind: options[kind] for kind in FORMATS if options[kind] is not None}
-    if len(found) != 1:
+    paths = {kind: options[kind] for kind in FORMATS if options[kind] is not None}
+    if len(paths) != 1:
         listed = ", ".join(f"--{kind}" for kind in FORMATS)
-        raise click.UsageError(f"name one data set with {listed}; {len(found)} are given")
-    ((kind, path),) = found.items()
+        raise click.UsageError(f"name one data set with {listed}; {len(paths)} are given")
+    ((kind, path),) = paths.items()
     if images and kind not in ("coco", "voc", "masks"):
         raise click.UsageError(f"--images is not for --{kind}: it names its images itself")
     if split is not None and kind not in ("yolo", "voc"):
@@ -171,13 +171,13 @@ def _dataset(
 
 
 def _chosen_map(pairs: tuple[str, ...]) -> dict[str, str]:
-    found = {}
+    mapping = {}
     for text in pairs:
         label, sign, name = text.partition("=")
         if not (label.strip() and sign and name.strip()):
             raise click.BadParameter(f"{text!r} is no LABEL=CLASS", param_hint="--map")
-        found[label.strip()] = name.strip()
-    return found
+        mapping[label.strip()] = name.strip()
+    return mapping
 
 
 def _print(report: EvaluationReport) -> None:

@@ -81,21 +81,21 @@ def explain(
     out: Path | None,
     as_json: bool,
     run: RunOptions,
-    given: list[GivenKey],
+    settings: list[GivenKey],
 ) -> int:
     """Show every step from one frame to its objects, and the step that dropped each candidate.
 
     A candidate is a box of the model, also one below the threshold. For each that became no
     object, the step, the figures and the key to change are named.
     """
-    found = _explained(inputs, frame, at, box, floor, given, run, quiet=as_json)
-    print_notices(found.notices)
+    explanation = _explained(inputs, frame, at, box, floor, settings, run, quiet=as_json)
+    print_notices(explanation.notices)
     if out is not None:
-        found.write_html(out)
+        explanation.write_html(out)
     if as_json:
-        print_json(found.to_dict())
+        print_json(explanation.to_dict())
         return 0
-    click.echo(printable(found.summary()))
+    click.echo(printable(explanation.summary()))
     if out is not None:
         click.echo(printable(f"wrote {out}"))
     return 0
@@ -107,7 +107,7 @@ def _explained(
     at: tuple[float, float] | None,
     box: tuple[float, float, float, float] | None,
     floor: float,
-    given: list[GivenKey],
+    settings: list[GivenKey],
     run: RunOptions,
     *,
     quiet: bool,
@@ -117,10 +117,10 @@ def _explained(
     from headrace.pipeline.assembly import Assembling
     from headrace.pipeline.one_frame import for_one_frame
 
-    place = place_of(at, box)
-    spec, models, notices = for_one_frame(spec_of(inputs).with_models_overridden(given))
+    region = place_of(at, box)
+    spec, models, notices = for_one_frame(spec_of(inputs).with_models_overridden(settings))
     with RunProgress(enabled=not quiet) as progress, crashes_are_noted():
-        made = Assembling(
+        assembly = Assembling(
             spec=spec,
             options=replace(run, streams=1),
             stages=models,
@@ -129,12 +129,12 @@ def _explained(
         try:
             progress.stage("explaining")
             return explain_frame(
-                made.inferencers,
-                made.pipeline.sources[0],
+                assembly.inferencers,
+                assembly.pipeline.sources[0],
                 frame,
-                at=place,
+                at=region,
                 floor=floor,
-                notices=[*made.notices, *notices],
+                notices=[*assembly.notices, *notices],
             )
         finally:
-            made.close()
+            assembly.close()

@@ -54,7 +54,7 @@ def init(
     model: Path | None,
     output: Path | None,
     force: bool,
-    given: list[GivenKey],
+    settings: list[GivenKey],
 ) -> None:
     """Write the files that MODEL.onnx needs to run with a config, or a plugin to begin with.
 
@@ -66,12 +66,12 @@ def init(
     """
     if (bare is None) == (name is None):
         raise click.UsageError("give MODEL.onnx or --plugin NAME")
-    if bare is None and (size or cpp or given):
+    if bare is None and (size or cpp or settings):
         raise click.UsageError("--size, --cpp and --set go with MODEL.onnx")
     if bare is not None:
         if model is not None:
             raise click.UsageError("--model goes with --plugin")
-        _model(bare, size, cpp, output or Path(bare.stem), force, given)
+        _model(bare, size, cpp, output or Path(bare.stem), force, settings)
     elif name is not None:
         _plugin(name, model, output or Path("."), force)
 
@@ -84,22 +84,22 @@ def _model(
     from headrace.infer.starters.writing import CONFIG, files_for
 
     (overrides,) = distributed(keys, [model.name])
-    path, copied, given = model, None, dict[str, Any]()
+    path, copied, fields = model, None, dict[str, Any]()
     replaced = None
     if size is not None:
-        path, copied, given, replaced = _sized(model, size, folder, force)
+        path, copied, fields, replaced = _sized(model, size, folder, force)
     try:
-        found = recognise_for_init(path, given, overrides)
-        files = files_for(found, folder, cpp=cpp)
+        recognition = recognise_for_init(path, fields, overrides)
+        files = files_for(recognition, folder, cpp=cpp)
         _write({folder / file: text for file, text in files.items()}, force)
     except HeadraceError:
         if copied is not None:
-            for made in copied.parent.glob(f"{glob.escape(copied.name)}*"):  # its engine, too
-                made.unlink()
+            for leftover in copied.parent.glob(f"{glob.escape(copied.name)}*"):  # its engine, too
+                leftover.unlink()
             if replaced is not None:
                 copied.write_bytes(replaced)
         raise
-    print_notices(found.notices)
+    print_notices(recognition.notices)
     if copied is not None:
         click.echo(copied)
     for file in files:
@@ -227,8 +227,8 @@ def _node(model: Path, name: str) -> tuple[Any, str, int]:
                 for key, attribute in node.attributes.items()
                 if key not in NODE_ATTRIBUTES
             )
-            found = node.attributes.get("plugin_version")
-            return fields, str(found.value) if found is not None else "1", len(node.outputs)
+            version = node.attributes.get("plugin_version")
+            return fields, str(version.value) if version is not None else "1", len(node.outputs)
     kinds = sorted({u.name for u in network.unknown_operators()})
     raise ModelError(
         f"no node is a {name}",

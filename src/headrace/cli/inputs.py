@@ -134,7 +134,7 @@ def spec_of(
     )
 
 
-def load_config(path: Path, given: Sequence[GivenKey]) -> ModelConfig:
+def load_config(path: Path, settings: Sequence[GivenKey]) -> ModelConfig:
     """Read the only config of a command, with the keys set over it.
 
     Raises:
@@ -143,17 +143,17 @@ def load_config(path: Path, given: Sequence[GivenKey]) -> ModelConfig:
     from headrace.config import ModelConfig
     from headrace.config.overrides import distributed
 
-    return ModelConfig.load(path, distributed(given, [path.name])[0])
+    return ModelConfig.load(path, distributed(settings, [path.name])[0])
 
 
-def refuse_options(path: Path, given: Sequence[GivenKey]) -> None:
+def refuse_options(path: Path, settings: Sequence[GivenKey]) -> None:
     """Refuse keys for a file that is no config.
 
     Raises:
         ConfigError: there is something.
     """
-    if given:
+    if settings:
         from headrace._core.errors import ConfigError
 
-        option, text = given[0].shown
+        option, text = settings[0].shown
         raise ConfigError(f"{path.name} is no config.", where=f"{option} {text}")

@@ -68,7 +68,7 @@ def lint(
     listed: bool,
     explain: str | None,
     run: RunOptions,
-    given: list[GivenKey],
+    settings: list[GivenKey],
 ) -> int:
     """Check configs, pipeline files and deepstream-app configs with everything that they name.
 
@@ -87,21 +87,21 @@ def lint(
 
     for name in (*select, *ignore):
         find_rule(name)
-    given = [*given, *run.keys()]
-    if fix and given:
+    settings = [*settings, *run.keys()]
+    if fix and settings:
         text = "--fix mends files, and what is set over configs does not stand in them"
         raise click.UsageError(text)
     if fix and as_json and not yes:
         raise click.UsageError("--json cannot ask: --fix needs --yes beside it")
 
     def checked() -> LintReport:
-        linter = Linter(TARGETS[target] if target else None, given)
+        linter = Linter(TARGETS[target] if target else None, settings)
         return linter.lint(paths, together=together).chosen(select, ignore)
 
     report = checked()
     if fix and _mended(report, yes=yes):
         report = checked()
-    edits = {} if given else _edits(report)
+    edits = {} if settings else _edits(report)
     _print(report, edits, notes=notes, as_json=as_json)
     if sarif is not None:
         _write(sarif, sarif_text(report, version("headrace")))

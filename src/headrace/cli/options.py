@@ -22,7 +22,7 @@ def run_options(command: str, **helps: str) -> Callable[[Callable[..., Any]], Ca
     """Add the options of a run that mean something for a command.
 
     It gets them as `run`, a `RunOptions`, if there are any, and what is set over configs as
-    `given`.
+    `settings`.
 
     Args:
         command: its name, as the fields have it.
@@ -36,8 +36,8 @@ def run_options(command: str, **helps: str) -> Callable[[Callable[..., Any]], Ca
         def called(*args: object, **values: Any) -> Any:
             if fields:
                 values["run"] = RunOptions(**{name: values.pop(name) for name in fields})
-            given = _given({name: values.pop(f"set_{name}") for name in keys})
-            return function(*args, given=given, **values)
+            settings = _given({name: values.pop(f"set_{name}") for name in keys})
+            return function(*args, settings=settings, **values)
 
         for name, option in reversed(keys.items()):
             called = _key_option(name, helps.get(name, option.help))(called)
@@ -111,7 +111,7 @@ def _given(texts: dict[str, Sequence[str]]) -> list[GivenKey]:
         return []
     from headrace.config.overrides import given_conf, given_labels, given_line
 
-    given = [given_line(text, "--set") for text in texts.get("keys", ())]
-    given += [given_labels(text, "--labels") for text in texts.get("labels", ())]
-    given += [given_conf(text, "--conf") for text in texts.get("conf", ())]
-    return given
+    settings = [given_line(text, "--set") for text in texts.get("keys", ())]
+    settings += [given_labels(text, "--labels") for text in texts.get("labels", ())]
+    settings += [given_conf(text, "--conf") for text in texts.get("conf", ())]
+    return settings

@@ -72,10 +72,10 @@ def plain_table(heads: Iterable[str], *, right: Collection[str] = ()) -> Table:
     """Make a table without lines; columns of the heads in `right` are numbers."""
     from rich.table import Table
 
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for head in heads:
-        made.add_column(head, justify="right" if head in right else "left")
-    return made
+        table.add_column(head, justify="right" if head in right else "left")
+    return table
 
 
 @contextmanager

@@ -61,7 +61,7 @@ def record(
     limit: int | None,
     frames: tuple[int, ...] | None,
     run: RunOptions,
-    given: list[GivenKey],
+    settings: list[GivenKey],
 ) -> int:
     """Keep the output tensors of frames in a file, with all that a parser gets.
 
@@ -73,9 +73,9 @@ def record(
     from headrace.pipeline.assembly import Assembling
     from headrace.pipeline.one_frame import for_one_frame
 
-    spec, models, notices = for_one_frame(spec_of(inputs).with_models_overridden(given))
+    spec, models, notices = for_one_frame(spec_of(inputs).with_models_overridden(settings))
     with RunProgress(enabled=True) as progress, crashes_are_noted():
-        made = Assembling(
+        assembly = Assembling(
             spec=spec,
             options=replace(run, streams=1),
             stages=models,
@@ -84,11 +84,11 @@ def record(
         try:
             progress.stage("recording")
             done = record_frames(
-                made.inferencers, made.pipeline.sources[0], out,
-                limit=limit, frames=frames, notices=[*made.notices, *notices],
+                assembly.inferencers, assembly.pipeline.sources[0], out,
+                limit=limit, frames=frames, notices=[*assembly.notices, *notices],
             )  # fmt: skip
         finally:
-            made.close()
+            assembly.close()
     print_notices(done.notices)
     size = out.stat().st_size / 1e6
     counts = f"{done.frames} frames, {done.items} runs of a model, {done.objects} objects"

@@ -76,7 +76,7 @@ def replay(
     library: Path | None,
     guard: bool,
     timeout: float | None,
-    given: list[GivenKey],
+    settings: list[GivenKey],
 ) -> int:
     """Decode a recording again without the model, or repeat a call that ended a worker.
 
@@ -88,7 +88,7 @@ def replay(
     command. If it does not return in time, this command ends; in a debugger it does not.
     """
     if place.is_dir():
-        if configs or custom_lib or func or given or quiet:
+        if configs or custom_lib or func or settings or quiet:
             raise click.UsageError(f"{place} is a saved call: it has no other parser or config")
         return _repeat_call(place, library, guard, timeout)
     if library is not None or timeout is not None:
@@ -96,7 +96,7 @@ def replay(
             f"{place} is a recording: --library and --timeout go with a saved call; a recording "
             "takes --custom-lib"
         )
-    return _decode(place, configs, custom_lib, func, tolerance, quiet, guard, given)
+    return _decode(place, configs, custom_lib, func, tolerance, quiet, guard, settings)
 
 
 def _decode(
@@ -107,7 +107,7 @@ def _decode(
     tolerance: float,
     quiet: bool,
     guard: bool,
-    given: list[GivenKey],
+    settings: list[GivenKey],
 ) -> int:
     from headrace._core.findings import Finding
     from headrace.config import ModelConfig
@@ -116,9 +116,9 @@ def _decode(
     from headrace.infer.recordings import load_recording, replay_recording, result_text
 
     recording = load_recording(file)
-    if given and not configs:
-        raise click.UsageError(f"{given[0].shown[0]} goes with a CONFIG")
-    each = distributed(given, [path.name for path in configs]) if configs else ()
+    if settings and not configs:
+        raise click.UsageError(f"{settings[0].shown[0]} goes with a CONFIG")
+    each = distributed(settings, [path.name for path in configs]) if configs else ()
     loaded = [ModelConfig.load(p, over) for p, over in zip(configs, each, strict=True)]
     notices: list[Finding] = []
     count, differ = 0, 0
@@ -165,10 +165,10 @@ def _repeat_call(folder: Path, library: Path | None, guard: bool, timeout: float
         click.echo(f"warning: {_UNNOTICED}", err=True)
     if not guard and not debugged():
         click.echo(printable(_before(folder, library)), err=True)
-    found, notices = repeat(
+    outcome, notices = repeat(
         case, arrays, path, guard=guard, timeout_s=case.timeout_s if timeout is None else timeout
     )
-    click.echo(printable(f"now: {found}"[:2000]))
+    click.echo(printable(f"now: {outcome}"[:2000]))
     if not past:
         click.echo(_OTHER if other else _SAME, err=True)
     print_notices(notices, quiet=True)

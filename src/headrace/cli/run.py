@@ -119,7 +119,7 @@ def run(
     strict: bool,
     processes: int | None,
     run: RunOptions,
-    given: list[GivenKey],
+    settings: list[GivenKey],
 ) -> int:
     """Run models on sources and write annotated videos and what was found."""
     from headrace.cli.live_page import live_page
@@ -128,7 +128,7 @@ def run(
     clash = "--json and -o jsonl:- both write to standard output; choose one"
     if as_json and any(out.endswith(":-") for out in outs):
         raise click.UsageError(clash)
-    spec = _spec(inputs, outs, tracker, analytics, given)
+    spec = _spec(inputs, outs, tracker, analytics, settings)
     lines = any(sink.text is not None and sink.text.endswith(":-") for sink in spec.sinks)
     if as_json and lines:
         raise click.UsageError(clash)
@@ -140,7 +140,7 @@ def run(
         if processes > 1:
             from headrace.cli.shared_run import execute_shares
 
-            again = partial(_spec, inputs, outs, tracker, analytics, given)
+            again = partial(_spec, inputs, outs, tracker, analytics, settings)
             report = execute_shares(again, run, processes, strict=strict, quiet=silent)
         else:
             page = None if view is None else live_page(spec, run, view)
@@ -172,10 +172,10 @@ def _spec(
     outs: Sequence[str],
     tracker: str | None,
     analytics: str | None,
-    given: list[GivenKey],
+    settings: list[GivenKey],
 ) -> PipelineSpec:
     """The pipeline that a command line means, with the keys that it sets."""
-    return spec_of(inputs, outs, tracker, analytics).with_models_overridden(given)
+    return spec_of(inputs, outs, tracker, analytics).with_models_overridden(settings)
 
 
 def execute(
@@ -216,7 +216,7 @@ def execute(
 
     with RunProgress(enabled=not quiet) as progress, crashes_are_noted():
         try:
-            made = Assembling(
+            assembly = Assembling(
                 spec=spec,
                 options=options or RunOptions(),
                 on_stage=progress.stage,
@@ -228,14 +228,17 @@ def execute(
             if quiet:
                 refusal.notices = [n for n in refusal.notices if n.level == "warning"]
             raise
-        progress.stage("running", total=_total(made.pipeline, options))
+        progress.stage("running", total=_total(assembly.pipeline, options))
         try:
-            with finish_on_signal(made.pipeline.stop, say), _tell_losses(made.pipeline, show):
+            with (
+                finish_on_signal(assembly.pipeline.stop, say),
+                _tell_losses(assembly.pipeline, show),
+            ):
                 if page is not None:
-                    page.start(made.pipeline)
-                report = made.pipeline.run()
+                    page.start(assembly.pipeline)
+                report = assembly.pipeline.run()
         finally:
-            made.close()
+            assembly.close()
             if page is not None:
                 page.close()
     tell([n for n in report.notices if n not in said])
@@ -269,8 +272,8 @@ def _tell_losses(pipeline: Pipeline, show: Callable[[list[Finding]], None]) -> I
     def watch() -> None:
         while not over.wait(_LOOK_S):
             for source in pipeline.sources:
-                for place, notice in enumerate(list(source.notices)):
-                    loss = source.source_id, place
+                for index, notice in enumerate(list(source.notices)):
+                    loss = source.source_id, index
                     if notice.code == "connection-away" and loss not in shown:
                         shown.add(loss)
                         show([notice])
@@ -287,16 +290,16 @@ def _tell_losses(pipeline: Pipeline, show: Callable[[list[Finding]], None]) -> I
 def print_report(report: RunReport, *, notes: bool = True) -> None:
     """Print the summary of a run, and behind it its routine notes."""
     kinds = (f"{n} {quoted(name)}" for name, n in report.objects.most_common(8))
-    found = ", ".join(kinds) or "no objects"
+    summary = ", ".join(kinds) or "no objects"
     more = len(report.objects) - 8
     if more > 0:
-        found += f", and {more} more kinds"
+        summary += f", and {more} more kinds"
     maps = any(m.results.get("class_maps") for m in report.models)
     reasons = [(model.name, reason) for model in report.models for reason in model.reasons]
     if report.objects or not maps:
         if reasons and not report.objects:
-            found += f": {reasons.pop(0)[1]}"
-        click.echo(printable(f"found {found}"))
+            summary += f": {reasons.pop(0)[1]}"
+        click.echo(printable(f"found {summary}"))
     for source_id, counts in report.crossed.items():
         of = f"source {source_id}: " if len(report.sources) > 1 else ""
         crossed = ", ".join(f"{n} over {quoted(name)}" for name, n in counts.items())

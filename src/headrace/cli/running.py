@@ -56,8 +56,8 @@ def finish_on_signal(
         raise KeyboardInterrupt
 
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    wanted = [n for n in numbers if signal.getsignal(n) is not signal.SIG_IGN]
-    previous = {n: signal.signal(n, finish) for n in wanted}
+    signals = [n for n in numbers if signal.getsignal(n) is not signal.SIG_IGN]
+    previous = {n: signal.signal(n, finish) for n in signals}
     try:
         yield
     finally:

@@ -70,7 +70,7 @@ def serve(
     log_format: str,
     strict: bool,
     run: RunOptions,
-    given: list[GivenKey],
+    settings: list[GivenKey],
 ) -> int:
     """Run models on sources that come and go, until it is stopped."""
     from headrace.cli.live_page import live_page
@@ -88,7 +88,7 @@ def serve(
         tracker=tracker,
         analytics=analytics,
         keep_open=True,
-    ).with_models_overridden(given)
+    ).with_models_overridden(settings)
     page = live_page(spec, run, listen, service=True, json_log=log_format == "json")
     report = execute(spec, run, strict=strict, quiet=True, page=page)
     if page.log is None:

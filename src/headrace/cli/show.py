@@ -52,7 +52,7 @@ def show(
     partner: Path | None,
     as_json: bool,
     run: RunOptions,
-    given: list[GivenKey],
+    settings: list[GivenKey],
 ) -> int:
     """Show FILE: a config, a pipeline file, a model (.onnx, .caffemodel, .uff, .weights) or engine.
 
@@ -60,12 +60,12 @@ def show(
     takes and gives, which parser decodes, and why headrace run would refuse it, if it would. The
     network that a function of the custom library makes is made in a process of its own.
     """
-    given = [*given, *run.keys()]
+    settings = [*settings, *run.keys()]
     if os.path.isdir(file):  # unlike Path.is_dir, no error where it may not look
         raise ConfigError("this is a folder", where=str(file), expected="a config, model or engine")
     engine = is_engine(file)
     if engine or is_model(file):
-        refuse_options(file, given)
+        refuse_options(file, settings)
     if engine:
         data = _engine_data(file)
     elif is_model(file):
@@ -76,8 +76,8 @@ def show(
 
         view = ConfigView(set_only, layers, as_json)
         if is_pipeline_file(file):
-            return show_pipeline(file, given, view)
-        data, code = view.show(load_config(file, given))
+            return show_pipeline(file, settings, view)
+        data, code = view.show(load_config(file, settings))
         if as_json:
             print_json(data)
         return code
@@ -115,10 +115,10 @@ def _recognised(path: Path) -> dict[str, str]:
     from headrace.infer.recognise.recognise import recognise_for_init
 
     try:
-        found = recognise_for_init(path, {}, save=False)
+        recognition = recognise_for_init(path, {}, save=False)
     except HeadraceError as error:
         return {"as_a_bare_model": f"{error:brief}"}
-    model, images, source, *unused = found.notices
+    model, images, source, *unused = recognition.notices
     lines = {
         "as_a_bare_model": model.data["text"],
         "images": images.data["text"],
@@ -143,17 +143,17 @@ def _operators_of_plugins(network: Any) -> dict[str, Any]:
         creator = find_creator(ir.serde.serialize_node(node), registry)
         if creator is not None:
             own = (creator.name, creator.plugin_version, creator.plugin_namespace)
-            made = plugins.setdefault(own, dict(
+            entry = plugins.setdefault(own, dict(
                 zip(("name", "version", "namespace"), own, strict=True)
             ))  # fmt: skip
-            made["standard"] = id(creator) in registry.replaceable
+            entry["standard"] = id(creator) in registry.replaceable
         else:
-            made = unknown.setdefault(
+            entry = unknown.setdefault(
                 (node.domain, node.op_type), {"domain": node.domain, "name": node.op_type}
             )
             others = [version for version, _ in registry.versions(node.op_type)]
-            made |= {"plugin_versions": others} if others else {}
-        made.setdefault("nodes", []).append(node.name or "")
+            entry |= {"plugin_versions": others} if others else {}
+        entry.setdefault("nodes", []).append(node.name or "")
     return {"plugins": list(plugins.values()), "unknown_operators": list(unknown.values())}
 
 
@@ -216,18 +216,18 @@ def read_model(path: Path, partner: Path | None = None) -> tuple[Any, list[Path]
 def _partner(path: Path) -> Path:
     """The other file: of the same name, else the only one of its kind in the folder."""
     suffix = path.suffix.lower()
-    wanted = _TEXTS.get(suffix) or {v: k for k, v in _TEXTS.items()}[suffix]
-    same = path.with_suffix(wanted)
+    partner_suffix = _TEXTS.get(suffix) or {v: k for k, v in _TEXTS.items()}[suffix]
+    same = path.with_suffix(partner_suffix)
     if same.is_file():
         return same
-    near = sorted(p for p in path.parent.glob(f"*{wanted}") if p.is_file())
+    near = sorted(p for p in path.parent.glob(f"*{partner_suffix}") if p.is_file())
     if len(near) == 1:
         return near[0]
-    found = f"the folder has {', '.join(p.name for p in near[:5])}" if near else "there is none"
+    hint = f"the folder has {', '.join(p.name for p in near[:5])}" if near else "there is none"
     raise ModelError(
-        f"{path.name} is one of two files; which {wanted} belongs to it? {found}",
+        f"{path.name} is one of two files; which {partner_suffix} belongs to it? {hint}",
         where=str(path),
-        fix=f"headrace show {path.name} --with FILE{wanted}",
+        fix=f"headrace show {path.name} --with FILE{partner_suffix}",
     )
 
 

@@ -90,7 +90,7 @@ class ConfigView:
         _print_problems(checked.problems)
 
 
-def show_pipeline(path: Path, given: Sequence[GivenKey], view: ConfigView) -> int:
+def show_pipeline(path: Path, settings: Sequence[GivenKey], view: ConfigView) -> int:
     """Show a pipeline file or a deepstream-app config: its own values, then each model.
 
     Returns:
@@ -102,7 +102,7 @@ def show_pipeline(path: Path, given: Sequence[GivenKey], view: ConfigView) -> in
     from headrace.config import load_pipeline
     from headrace.diagnose.lint.checks.together import pipeline_checks
 
-    spec = load_pipeline(path).with_models_overridden(given)
+    spec = load_pipeline(path).with_models_overridden(settings)
     rows = [r for r in spec.effective() if not view.set_only or r[3] != "default"]
     if not view.as_json:
         _print_values(rows, str(path))
@@ -122,8 +122,8 @@ def show_pipeline(path: Path, given: Sequence[GivenKey], view: ConfigView) -> in
     notices = list(pipeline_checks(spec, configs, problems))
     codes += [problem.exit_code for problem in problems]
     if view.as_json:
-        found = _found(problems, notices)
-        print_json({"pipeline": str(path), "values": _row_data(rows), "models": models, **found})
+        findings = _found(problems, notices)
+        print_json({"pipeline": str(path), "values": _row_data(rows), "models": models, **findings})
     else:
         print_notices(notices)
         _print_problems(problems)

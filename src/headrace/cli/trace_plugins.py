@@ -55,7 +55,7 @@ def trace_plugins(
     runs: int,
     backend: str | None,
     as_json: bool,
-    given: list[GivenKey],
+    settings: list[GivenKey],
 ) -> int:
     """Show each call into the plugins of CONFIG's model, or MODEL (.onnx), with its phase.
 
@@ -76,7 +76,7 @@ def trace_plugins(
     plan: Plan | None = None
     with Tracer(journal=journal.write) as tracer:
         try:
-            plan = _live(file, batch, runs, backend, given)
+            plan = _live(file, batch, runs, backend, settings)
         except HeadraceError as error:
             failure = error
     journal.done()
@@ -121,7 +121,7 @@ def _lost(lost: PluginProcessLostError, phases: tuple[str, ...], as_json: bool) 
     return 5
 
 
-def _live(file: Path, batch: int, runs: int, backend: str | None, given: list[GivenKey]) -> Plan:
+def _live(file: Path, batch: int, runs: int, backend: str | None, settings: list[GivenKey]) -> Plan:
     """A whole life; the plan, closed."""
     from headrace.engine.builder import BuildOptions, build
     from headrace.engine.input_shapes import sample_inputs
@@ -130,11 +130,11 @@ def _live(file: Path, batch: int, runs: int, backend: str | None, given: list[Gi
     if file.suffix.lower() == ".onnx":
         from headrace.network import network_from_onnx
 
-        refuse_options(file, given)
+        refuse_options(file, settings)
         network = network_from_onnx(file)
         options = BuildOptions(max_batch=batch, runtime=backend)
     else:
-        network, options = _of_config(file, backend, given)
+        network, options = _of_config(file, backend, settings)
     built = build(network, options)
     data = b"".join(built.to_chunks())
     built.open_session().close()  # the one that the build keeps ready
@@ -148,7 +148,7 @@ def _live(file: Path, batch: int, runs: int, backend: str | None, given: list[Gi
     return plan
 
 
-def _of_config(file: Path, backend: str | None, given: list[GivenKey]) -> Any:
+def _of_config(file: Path, backend: str | None, settings: list[GivenKey]) -> Any:
     from headrace.engine.builder import BuildOptions
     from headrace.engine.input_shapes import complete_infer_dims
     from headrace.infer.model.image_input import axis_order
@@ -156,7 +156,7 @@ def _of_config(file: Path, backend: str | None, given: list[GivenKey]) -> Any:
     from headrace.plugins.custom_files import load_custom_plugins
 
     # calls are seen in this process only
-    cfg = load_config(file, given).with_overrides(custom_lib_guard="never")
+    cfg = load_config(file, settings).with_overrides(custom_lib_guard="never")
     load_custom_plugins(cfg.custom_lib_path)
     source, _ = network_source(cfg, [])
     if source is None:
@@ -181,8 +181,8 @@ def _print(calls: list[PluginCall]) -> None:
         table.add_column(head, justify=justify, overflow="fold")  # type: ignore[arg-type]
     for call in calls:
         shown = f"#{call.made}" in call.result
-        made = f" (#{call.made})" if call.made and not shown else ""
-        result = _plain(shortened(call.result, 32)) + made
+        suffix = f" (#{call.made})" if call.made and not shown else ""
+        result = _plain(shortened(call.result, 32)) + suffix
         if call.error:
             result = f"[red]{_plain(call.error)}[/red]"
         arguments = f"({shortened(call.arguments, 48)})" if call.arguments else ""

@@ -29,31 +29,31 @@ _COLOR = re.compile(r"bbox-(border|bg)-color([0-9]*)")
 
 
 def read_model(
-    document: Document, found: FoundGroup, group: Group, *, primary: bool
+    document: Document, section: FoundGroup, group: Group, *, primary: bool
 ) -> Item | None:
     """A `ModelSpec`'s values and origins; None when it is refused."""
     name = quoted(group.name)
-    if "config-file" not in found.values:
+    if "config-file" not in section.values:
         document.refuse(group.line, f"[{name}] has no config-file.", "the model's nvinfer config")
         return None
-    plugin = found.get("plugin-type", 0)
+    plugin = section.get("plugin-type", 0)
     if plugin != 0:
         document.refuse(
-            found.line("plugin-type"),
+            section.line("plugin-type"),
             f"plugin-type={plugin} is not nvinfer.",
             "plugin-type=0, with the config file of an nvinfer",
             f"switch [{name}] off with enable=0 to run the rest",
         )
         return None
-    keys = [key for key in OVERRIDES.values() if key.name in found.values]
-    values, origins = found.fields(keys)
-    values["config"] = found.values["config-file"]
-    origins["config"] = found.origin("config-file")
+    keys = [key for key in OVERRIDES.values() if key.name in section.values]
+    values, origins = section.fields(keys)
+    values["config"] = section.values["config-file"]
+    origins["config"] = section.origin("config-file")
     values["process_mode"] = ProcessMode.PRIMARY if primary else ProcessMode.SECONDARY
     origins["process_mode"] = Origin("file", document.path, group.line, group.name, "")
-    if found.get("input-tensor-meta"):
+    if section.get("input-tensor-meta"):
         document.remark(
-            found.line("input-tensor-meta"),
+            section.line("input-tensor-meta"),
             f"[{name}] input-tensor-meta: nothing prepares tensors, the model scales frames itself",
         )
     # setting one of the two properties makes the element ignore the other one's key in its file
@@ -64,11 +64,11 @@ def read_model(
         if here in values and there not in values:
             values[there], origins[there] = nothing, origins[here]
             break
-    for key, value in found.values.items():
+    for key, value in section.values.items():
         if color := _COLOR.fullmatch(key):
             field = f"{color[1]}_colors"
             values.setdefault(field, {})[int(color[2] or -1)] = value
-            origins.setdefault(field, found.origin(key))
+            origins.setdefault(field, section.origin(key))
     return values, origins
 
 
@@ -92,8 +92,8 @@ def order_models(models: list[Item], document: Document) -> list[Item]:
         )
     while left:
         for item in left:
-            wanted = item[0].get("operate_on_gie_id", -1)
-            if wanted < 0 or wanted in ids or wanted not in own:
+            parent_id = item[0].get("operate_on_gie_id", -1)
+            if parent_id < 0 or parent_id in ids or parent_id not in own:
                 break
         else:
             item = left[0]  # they wait for each other: as in the file
@@ -101,10 +101,10 @@ def order_models(models: list[Item], document: Document) -> list[Item]:
             text = "models work on each other's objects in a circle"
             document.remark(line, text, code="models-in-circle")
         if None not in own and item[0].get("operate_on_gie_id", -1) >= 0:
-            wanted = item[0]["operate_on_gie_id"]
-            if wanted not in own:
+            parent_id = item[0]["operate_on_gie_id"]
+            if parent_id not in own:
                 line = item[1]["operate_on_gie_id"].line or 1
-                text = f"operate-on-gie-id={wanted}: no model has this gie-unique-id"
+                text = f"operate-on-gie-id={parent_id}: no model has this gie-unique-id"
                 document.remark(line, text, code="objects-from-nowhere")
         left.remove(item)
         placed.append(item)
@@ -158,9 +158,9 @@ class _App:
             elif kind.name in ("primary-gie", "secondary-gieN"):
                 self._model(kind, group)
             elif kind.name == "sinkN":
-                found = reader.read(kind, group)
-                if found is not None:
-                    self.sinks.append((found, group))
+                section = reader.read(kind, group)
+                if section is not None:
+                    self.sinks.append((section, group))
             elif group.name not in self.found:
                 self._once(groups, group.name)
         self._application()
@@ -178,9 +178,9 @@ class _App:
         for name in names:
             group, kind = groups.get(name), group_of(name)
             if group is not None and kind is not None:
-                found = self.reader.read(kind, group)
-                if found is not None:
-                    self.found[name] = found
+                section = self.reader.read(kind, group)
+                if section is not None:
+                    self.found[name] = section
 
     def _not_run(self, kind: AppGroup, group: Group) -> None:
         enable = group.last().get("enable")
@@ -190,10 +190,10 @@ class _App:
                 group.line, f"[{quoted(group.name)}] is not applied: {reason.text}", reason.level
             )
 
-    def _put(self, name: str, key: str, value: Any, found: FoundGroup) -> None:
+    def _put(self, name: str, key: str, value: Any, section: FoundGroup) -> None:
         """A value of the whole pipeline."""
         self.parts.top[name] = value
-        self.parts.origins[name] = found.origin(key)
+        self.parts.origins[name] = section.origin(key)
 
     # --- sources ----------------------------------------------------------------------------------
 
@@ -212,10 +212,10 @@ class _App:
             return
         self.sources.source_list(listed, common, groups["source-list"].line)
 
-    def _csv(self, found: FoundGroup | None, group: Group) -> None:
-        if found is not None and "csv-file-path" in found.values:
-            self.sources.csv(found.values["csv-file-path"], found.line("csv-file-path"))
-        elif found is not None:
+    def _csv(self, section: FoundGroup | None, group: Group) -> None:
+        if section is not None and "csv-file-path" in section.values:
+            self.sources.csv(section.values["csv-file-path"], section.line("csv-file-path"))
+        elif section is not None:
             self.document.refuse(
                 group.line, "[source] has no csv-file-path.", "csv-file-path, or a group [source0]"
             )
@@ -245,10 +245,10 @@ class _App:
     # --- models and tracker -----------------------------------------------------------------------
 
     def _model(self, kind: AppGroup, group: Group) -> None:
-        found = self.reader.read(kind, group)
-        if found is None:
+        section = self.reader.read(kind, group)
+        if section is None:
             return
-        item = read_model(self.document, found, group, primary=kind.name == "primary-gie")
+        item = read_model(self.document, section, group, primary=kind.name == "primary-gie")
         if item is not None:
             self.models.append(item)
 
@@ -293,50 +293,50 @@ class _App:
         self.parts.items["models"] = order_models(self.models, self.document)
 
     def _streammux(self) -> None:
-        found = self.found.get("streammux")
-        if found is None:
+        section = self.found.get("streammux")
+        if section is None:
             return
-        if found.get("batch-size"):
-            self._put("batch_size", "batch-size", found.values["batch-size"], found)
-        timeout = found.get("batched-push-timeout")
+        if section.get("batch-size"):
+            self._put("batch_size", "batch-size", section.values["batch-size"], section)
+        timeout = section.get("batched-push-timeout")
         if timeout is not None:
             milliseconds = -1.0 if timeout < 0 else timeout / 1000
-            self._put("batch_timeout_ms", "batched-push-timeout", milliseconds, found)
+            self._put("batch_timeout_ms", "batched-push-timeout", milliseconds, section)
 
     def _tracker(self) -> None:
-        document, found = self.document, self.found.get("tracker")
-        if found is None:
+        document, section = self.document, self.found.get("tracker")
+        if section is None:
             return
         values: Values = {"name": "iou"}
-        origins: dict[str, Origin] = {"name": found.origin("enable")}
-        library = found.get("ll-lib-file")
+        origins: dict[str, Origin] = {"name": section.origin("enable")}
+        library = section.get("ll-lib-file")
         if library and not _TRACKER_LIBRARY.fullmatch(library.rpartition("/")[2]):
             document.remark(
-                found.line("ll-lib-file"),
+                section.line("ll-lib-file"),
                 f"{quoted(library)} is not loaded: the built-in tracker iou is used",
                 code="tracker-library",
             )
-        config = found.get("ll-config-file")
+        config = section.get("ll-config-file")
         if config:
-            origins = {"name": found.origin("ll-config-file")}
-            path = self._tracker_config(config, found)
+            origins = {"name": section.origin("ll-config-file")}
+            path = self._tracker_config(config, section)
             if path is not None and path.is_file():
                 values, origins = {"config": path}, {"config": origins["name"]}
             elif path is not None:
                 document.remark(
-                    found.line("ll-config-file"),
+                    section.line("ll-config-file"),
                     f"there is no file {quoted(str(path), limit=None)}: "
                     "the tracker iou is used as it is",
                     code="missing-file",
                 )
-        if "operate-on-class-ids" in found.values:
-            values["operate_on_class_ids"] = found.values["operate-on-class-ids"]
-            origins["operate_on_class_ids"] = found.origin("operate-on-class-ids")
+        if "operate-on-class-ids" in section.values:
+            values["operate_on_class_ids"] = section.values["operate-on-class-ids"]
+            origins["operate_on_class_ids"] = section.origin("operate-on-class-ids")
         self.parts.items["tracker"].append((values, origins))
 
-    def _tracker_config(self, text: str, found: FoundGroup) -> Path | None:
+    def _tracker_config(self, text: str, section: FoundGroup) -> Path | None:
         names = [name for name in text.split(";") if name.strip()]
-        line = found.line("ll-config-file")
+        line = section.line("ll-config-file")
         if len(names) > 1:
             self.document.remark(line, f"only the first of {len(names)} tracker files is used")
         try:
@@ -346,27 +346,27 @@ class _App:
             return None
 
     def _analytics(self) -> None:
-        found = self.found.get("nvds-analytics")
-        if found is None:
+        section = self.found.get("nvds-analytics")
+        if section is None:
             return
-        if "config-file" in found.values:
-            self._put("analytics", "config-file", found.values["config-file"], found)
+        if "config-file" in section.values:
+            self._put("analytics", "config-file", section.values["config-file"], section)
         else:
-            line = found.line("enable")
+            line = section.line("enable")
             self.document.refuse(line, "[nvds-analytics] has no config-file.", "a file of rules")
 
     # --- what is seen -----------------------------------------------------------------------------
 
     def _osd(self) -> None:
-        document, found = self.document, self.found.get("osd")
+        document, section = self.document, self.found.get("osd")
         tracker = self.found.get("tracker")
         values: Values = {"show": False}
         origins: dict[str, Origin] = {}
-        if found is not None:
-            keys = [key for key in found.kind.keys.values() if key.field in _OSD_FIELDS]
-            values, origins = found.fields(keys)
-            if found.get("show-clock"):
-                document.remark(found.line("show-clock"), "[osd] show-clock: no clock is drawn")
+        if section is not None:
+            keys = [key for key in section.kind.keys.values() if key.field in _OSD_FIELDS]
+            values, origins = section.fields(keys)
+            if section.get("show-clock"):
+                document.remark(section.line("show-clock"), "[osd] show-clock: no clock is drawn")
         if tracker is not None and tracker.get("display-tracking-id") is False:
             values["show_ids"] = False
             origins["show_ids"] = tracker.origin("display-tracking-id")
@@ -382,12 +382,12 @@ class _App:
                     values.pop(key, None)
                     origins.pop(key, None)
             self.parts.items["tiler"].append((values, origins))
-        for found, group in self.sinks:
-            self._sink(found, group, tiled=tiler is not None)
+        for section, group in self.sinks:
+            self._sink(section, group, tiled=tiler is not None)
 
-    def _sink(self, found: FoundGroup, group: Group, *, tiled: bool) -> None:
+    def _sink(self, section: FoundGroup, group: Group, *, tiled: bool) -> None:
         document, name = self.document, quoted(group.name)
-        kind, line = found.get("type"), group.line
+        kind, line = section.get("type"), group.line
         if kind in _DISPLAYS:
             what = _DISPLAYS[kind]
             message = f"[{name}] is not applied: there is no {what} to show frames in"
@@ -399,60 +399,60 @@ class _App:
                 "-o rtsp://HOST/PATH publishes to one",
             )
         elif kind == 6:
-            self._message_sink(found, name, line)
+            self._message_sink(section, name, line)
         elif kind == 1:
-            origin = found.origin("type")
+            origin = section.origin("type")
             self.parts.items["sinks"].append(({"kind": "fake"}, {"kind": origin}))
         elif kind == 3:
-            self._file_sink(found, name, line, tiled=tiled)
+            self._file_sink(section, name, line, tiled=tiled)
         elif kind is None:
             document.refuse(line, f"[{name}] has no type.", "type=3 and output-file=...")
         else:
             document.refuse(
-                found.line("type"),
+                section.line("type"),
                 f"type={kind} is not a type of sink.",
                 "one of 1 (none), 2 (window), 3 (file), 4 (RTSP), 5 (screen), 6 (messages)",
             )
 
-    def _message_sink(self, found: FoundGroup, name: str, line: int) -> None:
+    def _message_sink(self, section: FoundGroup, name: str, line: int) -> None:
         try:
-            url = message_url(found)
+            url = message_url(section)
         except ConfigError as error:
             self.document.refuse(line, f"[{name}] {error:brief}", error.finding.expectation or "")
             return
-        if found.get("disable-msgconv"):
+        if section.get("disable-msgconv"):
             self.document.remark(
-                found.line("disable-msgconv"),
+                section.line("disable-msgconv"),
                 f"[{name}] makes its own messages: converters are not shared", "info",
             )  # fmt: skip
-        origin = found.origin("msg-broker-proto-lib")
+        origin = section.origin("msg-broker-proto-lib")
         self.parts.items["sinks"].append(
             ({"kind": "messages", "uri": url}, dict.fromkeys(("kind", "uri"), origin))
         )
 
-    def _file_sink(self, found: FoundGroup, name: str, line: int, *, tiled: bool) -> None:
-        document, output = self.document, found.get("output-file")
+    def _file_sink(self, section: FoundGroup, name: str, line: int, *, tiled: bool) -> None:
+        document, output = self.document, section.get("output-file")
         if output is None:
             document.refuse(line, f"[{name}] has no output-file.", "output-file=out.mp4")
             return
-        codec = found.get("codec")
+        codec = section.get("codec")
         if codec is not None and codec != 1:
             what = _CODECS.get(codec, f"codec={codec}")
-            document.remark(found.line("codec"), f"[{name}] writes H.264 instead of {what}")
-        if found.get("container") == 2 and not output.endswith(".mkv"):
+            document.remark(section.line("codec"), f"[{name}] writes H.264 instead of {what}")
+        if section.get("container") == 2 and not output.endswith(".mkv"):
             message = f"[{name}] writes what the ending of {quoted(output)} says, not Matroska"
-            document.remark(found.line("container"), message)
+            document.remark(section.line("container"), message)
         # the original gives the name to a file sink as it is: relative to the working directory
         values: Values = {"kind": "video", "path": Path(output)}
-        origins = dict.fromkeys(("kind", "path"), found.origin("output-file"))
-        number = found.get("source-id")
-        if number is not None and (not tiled or found.get("link-to-demux")):
+        origins = dict.fromkeys(("kind", "path"), section.origin("output-file"))
+        number = section.get("source-id")
+        if number is not None and (not tiled or section.get("link-to-demux")):
             sources = self.parts.items["sources"]
             if any(source.get("camera_id") == number for source, _ in sources):
-                values["source"], origins["source"] = number, found.origin("source-id")
+                values["source"], origins["source"] = number, section.origin("source-id")
             else:
                 document.remark(
-                    found.line("source-id"), f"[{name}] is left out: there is no source {number}"
+                    section.line("source-id"), f"[{name}] is left out: there is no source {number}"
                 )
                 return
         self.parts.items["sinks"].append((values, origins))

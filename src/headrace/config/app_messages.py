@@ -25,43 +25,43 @@ def adaptor_protocol(library: str) -> str:
     Raises:
         ConfigError: the name is that of no adaptor that Headrace stands for.
     """
-    found = _LIBRARY.match(PurePath(library).name)
-    if found is None:
+    match = _LIBRARY.match(PurePath(library).name)
+    if match is None:
         raise ConfigError(
             f"{library!r} is no known adaptor.",
             expected="libnvds_kafka_proto.so, …_mqtt_…, …_redis_… or …_amqp_…",
         )
-    return found[1]
+    return match[1]
 
 
-def message_url(found: FoundGroup) -> str:
+def message_url(section: FoundGroup) -> str:
     """The URL of an output that does as a sink of the type 6.
 
     Raises:
         ConfigError: the adaptor, host or topic is missing, or of an unknown kind.
     """
-    library, connection = found.get("msg-broker-proto-lib"), found.get("msg-broker-conn-str")
+    library, connection = section.get("msg-broker-proto-lib"), section.get("msg-broker-conn-str")
     if not library:
         raise ConfigError("no msg-broker-proto-lib.", expected="such as libnvds_mqtt_proto.so")
     scheme = adaptor_protocol(library)
     host, port, rest = [*(p.strip() for p in (connection or "").split(";")), "", "", ""][:3]
-    topic = found.get("topic") or (rest if scheme == "kafka" else "")
+    topic = section.get("topic") or (rest if scheme == "kafka" else "")
     if not host or not topic:
         raise ConfigError(
             f"no {'topic' if host else 'host'}.",
             expected="msg-broker-conn-str=HOST;PORT and topic=NAME",
         )
-    number = found.get("msg-conv-payload-type", 0)
+    number = section.get("msg-conv-payload-type", 0)
     if number >= len(_SCHEMAS):
         raise ConfigError(
             f"msg-conv-payload-type={number} is not made here.", expected="0 (full) or 1 (minimal)"
         )
-    interval = max(1, found.get("msg-conv-frame-interval", _INTERVAL))
+    interval = max(1, section.get("msg-conv-frame-interval", _INTERVAL))
     options: Values = {"every": interval, "schema": _SCHEMAS[number]}
     for option, key in (("config", "msg-conv-config"), ("adaptor", "msg-broker-config")):
-        if found.get(key) is not None:
-            options[option] = found.get(key)
+        if section.get(key) is not None:
+            options[option] = section.get(key)
     if scheme == "amqp" and rest:
         options["user"] = rest
-    place = f"{quote(host, safe='.-[]:')}{f':{quote(port)}' if port else ''}"
-    return f"{scheme}://{place}/{quote(topic, safe='')}?{urlencode(options, quote_via=quote)}"
+    authority = f"{quote(host, safe='.-[]:')}{f':{quote(port)}' if port else ''}"
+    return f"{scheme}://{authority}/{quote(topic, safe='')}?{urlencode(options, quote_via=quote)}"

@@ -60,7 +60,7 @@ class AppReader:
     def read(self, kind: AppGroup, group: Group) -> FoundGroup | None:
         """The values of a group; None when it is switched off."""
         entries = self._entries(group)
-        found = FoundGroup(self.document, kind)
+        section = FoundGroup(self.document, kind)
         switch = entries.get("enable")
         if kind.switched:
             if switch is None:
@@ -70,7 +70,7 @@ class AppReader:
             on = self.value(switch, kind.keys.get("enable") or ENABLE)
             if not on:
                 return None
-            found.entries["enable"], found.values["enable"] = switch, on
+            section.entries["enable"], section.values["enable"] = switch, on
         for entry in entries.values():
             if entry is switch:
                 continue
@@ -80,8 +80,8 @@ class AppReader:
                 continue
             value = self.value(entry, key)
             if value is not None:
-                found.values[entry.key], found.entries[entry.key] = value, entry
-        return found
+                section.values[entry.key], section.entries[entry.key] = value, entry
+        return section
 
     def _entries(self, group: Group) -> dict[str, Entry]:
         def replaced(first: Entry, second: Entry) -> str:  # without values: some are secret
@@ -166,7 +166,7 @@ class AppReader:
         """Add the notices about keys that are not applied, one for each reason."""
         for (group, reason), entries in self.unused.items():
             names = ", ".join(dict.fromkeys(name for _, name in entries))
-            place = f"[{group}] " if group else ""
+            prefix = f"[{group}] " if group else ""
             self.document.remark(
-                entries[0][0], f"{place}{names}: not applied, {reason.text}", reason.level
+                entries[0][0], f"{prefix}{names}: not applied, {reason.text}", reason.level
             )

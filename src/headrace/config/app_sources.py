@@ -44,11 +44,11 @@ class AppSources:
         if self.listed is not None:
             self._over_list(kind, group, number)
             return
-        found = self.reader.read(kind, group)
-        if found is None:
+        section = self.reader.read(kind, group)
+        if section is None:
             self.left_out.append(f"[{quoted(group.name)}] is off (line {group.line})")
         else:
-            self._add(found, number, group.line)
+            self._add(section, number, group.line)
 
     def csv(self, path: Path, line: int) -> None:
         """Read the rows of a CSV file with the keys in its header."""
@@ -91,9 +91,9 @@ class AppSources:
                 # keys without effect are reported for the first row
                 if cell and (number == rows[1][0] or key in kind.keys)
             ]
-            found = reader.read(kind, group)
-            if found is not None:
-                self._add(found, len(self.items), number)
+            section = reader.read(kind, group)
+            if section is not None:
+                self._add(section, len(self.items), number)
         reader.tell_unused()
         document.problems += table.problems
         document.notices += [(line, notice) for _, notice in table.notices]
@@ -126,24 +126,24 @@ class AppSources:
         named = "sensor-name-list" if listed.get("sensor-name-list") else "sensor-id-list"
         self.listed = []
         for number, uri in enumerate(uris):
-            found = FoundGroup(document, listed.kind)
+            section = FoundGroup(document, listed.kind)
             if common is not None:
-                found.values, found.entries = dict(common.values), dict(common.entries)
+                section.values, section.entries = dict(common.values), dict(common.entries)
             entry = listed.entries["list"]
             if camera := _CAMERA_URI.fullmatch(uri):
-                found.values["type"] = 1 if camera[1] == "usb" else 5
-                found.values["camera-v4l2-dev-node"] = int(camera[2])
-                found.entries["camera-v4l2-dev-node"] = entry
+                section.values["type"] = 1 if camera[1] == "usb" else 5
+                section.values["camera-v4l2-dev-node"] = int(camera[2])
+                section.entries["camera-v4l2-dev-node"] = entry
             else:
-                found.values["type"] = 4 if uri.startswith("rtsp://") else 2
-                found.values["uri"] = uri
-                found.entries["uri"] = entry
-            found.entries["type"] = entry
-            found.values.pop("num-sources", None)
+                section.values["type"] = 4 if uri.startswith("rtsp://") else 2
+                section.values["uri"] = uri
+                section.entries["uri"] = entry
+            section.entries["type"] = entry
+            section.values.pop("num-sources", None)
             if number < len(names) and names[number]:
-                found.values["name"] = names[number]
-                found.entries["name"] = listed.entries[named]
-            self.listed.append(found)
+                section.values["name"] = names[number]
+                section.entries["name"] = listed.entries[named]
+            self.listed.append(section)
 
     def _over_list(self, kind: AppGroup, group: Group, number: int) -> None:
         """`[sourceN]` beside a list replaces the values of the list for source N."""
@@ -158,19 +158,19 @@ class AppSources:
         entries = {entry.key for entry in group.entries}
         if "enable" not in entries:
             group.entries.append(Entry("enable", "1", group.line))
-        found = self.reader.read(kind, group)
+        section = self.reader.read(kind, group)
         base = self.listed[number]
-        if found is None:
+        if section is None:
             base.values["enable"] = False
         else:
-            base.values |= found.values
-            base.entries |= found.entries
+            base.values |= section.values
+            base.entries |= section.entries
 
     def finish(self) -> list[Item]:
         """All sources, those of a list included."""
-        for place, found in enumerate(self.listed or ()):
-            if found.get("enable", True):
-                self._add(found, place, found.line("uri"))
+        for index, section in enumerate(self.listed or ()):
+            if section.get("enable", True):
+                self._add(section, index, section.line("uri"))
         items = self.items + self.copies
         taken: set[int] = set()
         # a camera-id that is written goes before the number of a group
@@ -187,9 +187,9 @@ class AppSources:
 
     # --- one source -------------------------------------------------------------------------------
 
-    def _add(self, found: FoundGroup, number: int, line: int) -> None:
-        document = found.document
-        kind = found.get("type")
+    def _add(self, section: FoundGroup, number: int, line: int) -> None:
+        document = section.document
+        kind = section.get("type")
         if kind in _OTHER_TYPES:
             why = f"the source of type={kind} is left out: {_OTHER_TYPES[kind]}"
             self.left_out.append(f"{why} (line {line})")
@@ -201,52 +201,54 @@ class AppSources:
         elif kind not in _TYPES:
             known = ", ".join(f"{n} ({what})" for n, what in _TYPES.items())
             document.refuse(
-                found.line("type"), f"type={kind} is not a type of source.", f"one of {known}"
+                section.line("type"), f"type={kind} is not a type of source.", f"one of {known}"
             )
             return
         values: Values = {}
         origins = {}
         for key, field in _FIELDS.items():
-            if key in found.values:
-                values[field], origins[field] = found.values[key], found.origin(key)
+            if key in section.values:
+                values[field], origins[field] = section.values[key], section.origin(key)
         if not values.get("live"):
             values.pop("live", None)  # files do not drop, streams do, whatever this says
             origins.pop("live", None)
         if "camera_id" not in values:
             values["camera_id"] = number
-        if found.get("select-rtp-protocol") in (1, 4):
-            values["rtp_protocol"] = "tcp" if found.get("select-rtp-protocol") == 4 else "udp"
-            origins["rtp_protocol"] = found.origin("select-rtp-protocol")
+        if section.get("select-rtp-protocol") in (1, 4):
+            values["rtp_protocol"] = "tcp" if section.get("select-rtp-protocol") == 4 else "udp"
+            origins["rtp_protocol"] = section.origin("select-rtp-protocol")
         if kind == 1:
-            uri = f"camera:{found.get('camera-v4l2-dev-node', 0)}"
+            uri = f"camera:{section.get('camera-v4l2-dev-node', 0)}"
             origin_key = (
-                "camera-v4l2-dev-node" if "camera-v4l2-dev-node" in found.entries else "type"
+                "camera-v4l2-dev-node" if "camera-v4l2-dev-node" in section.entries else "type"
             )
         else:
-            uri, origin_key = found.get("uri"), "uri"
+            uri, origin_key = section.get("uri"), "uri"
             if uri is None:
                 document.refuse(line, "the source has no uri.", "uri=file://... or rtsp://...")
                 return
-        count = max(found.get("num-sources", 1), 1)
+        count = max(section.get("num-sources", 1), 1)
         if count > 1 and kind != 3:
-            document.remark(found.line("num-sources"), "num-sources counts for type=3 only", "info")
+            document.remark(
+                section.line("num-sources"), "num-sources counts for type=3 only", "info"
+            )
             count = 1
         if count > MAX_ITEMS or len(self.items) + len(self.copies) + count > MAX_ITEMS:
             document.refuse(line, f"more than {MAX_ITEMS} sources.", f"{MAX_ITEMS} at most")
             return
         if trouble := uri_trouble(uri):
-            document.refuse(found.line(origin_key), f"uri is not {trouble}.", _URIS)
+            document.refuse(section.line(origin_key), f"uri is not {trouble}.", _URIS)
             return
-        origins["uri"] = found.origin(origin_key)
+        origins["uri"] = section.origin(origin_key)
         for copy in range(count):
             text = _NUMBER.sub(lambda m, n=copy: _numbered(m, n), uri) if kind == 3 else uri  # type: ignore[misc]
             if trouble := uri_trouble(text):
-                document.refuse(found.line(origin_key), f"uri is not {trouble}.", _URIS)
+                document.refuse(section.line(origin_key), f"uri is not {trouble}.", _URIS)
                 return
             try:
                 full = absolute_uri(text, self.reader.base)
             except BadValueError as bad:
-                document.refuse(found.line(origin_key), f"uri is not {bad.noun}.", bad.expected)
+                document.refuse(section.line(origin_key), f"uri is not {bad.noun}.", bad.expected)
                 return
             item = ({**values, "uri": full}, dict(origins))
             if copy:

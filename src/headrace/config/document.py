@@ -95,8 +95,8 @@ class Document:
         for group, key, text, option in lines:
             number = _GIVEN + len(self.options)
             self.options.append(option)
-            found = self.groups.setdefault(group, Group(group, number))
-            found.entries.append(Entry(key, text, number))
+            section = self.groups.setdefault(group, Group(group, number))
+            section.entries.append(Entry(key, text, number))
 
     def form_of(self, entry: Entry) -> Literal["ini", "yaml"]:
         """The form in which an entry is written: added ones are INI."""
@@ -115,7 +115,7 @@ class Document:
     def refuse(
         self,
         line: int,
-        found: str,
+        problem: str,
         expected: str | None = None,
         fix: str | None = None,
         *,
@@ -124,11 +124,11 @@ class Document:
     ) -> None:
         """Add a problem of one line."""
         # any of the texts may repeat what the file says
-        found = quoted(found, limit=None)
+        problem = quoted(problem, limit=None)
         expected = expected and quoted(expected, limit=None)
         fix = fix and quoted(fix, limit=200)
         where = self.where(line)
-        error = ConfigError(found, where=where, expected=expected, fix=fix, code=code, data=data)
+        error = ConfigError(problem, where=where, expected=expected, fix=fix, code=code, data=data)
         self.problems.append(error)
 
     def remark(

@@ -102,8 +102,8 @@ def check_spec_field(spec: str, field: str, value: Any) -> Any:
         trouble = None if TRACKER_NAME.fullmatch(value) else "the name of a tracker"
     else:
         texts = value if isinstance(value, tuple) else (value,)
-        found = [text_trouble(str(t)) for t in texts if isinstance(t, str | Path)]
-        trouble = next(filter(None, found), None) or key.trouble(value)
+        troubles = [text_trouble(str(t)) for t in texts if isinstance(t, str | Path)]
+        trouble = next(filter(None, troubles), None) or key.trouble(value)
         if trouble is None and isinstance(value, Path) and str(value) != "-":
             return value.absolute()
     if trouble:

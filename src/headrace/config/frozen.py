@@ -149,8 +149,8 @@ def _typed(cls: type[Frozen], field: str, value: Any) -> Any:
         kind = _types(cls)[field]
         return msgspec.convert(plain(value), kind, strict=False, dec_hook=_instance)
     except msgspec.ValidationError as error:
-        found = str(error)
-        raise ValueError(f"is not usable: {found[0].lower()}{found[1:]}") from None
+        message = str(error)
+        raise ValueError(f"is not usable: {message[0].lower()}{message[1:]}") from None
 
 
 def plain(value: Any) -> Any:

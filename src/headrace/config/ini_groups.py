@@ -126,15 +126,15 @@ class _Reader:
                     code="unknown-key",
                 )
             else:
-                found = f"'{quoted(key)}' is not a key name."
-                document.refuse(number, found, "no brackets in it", code="syntax")
+                problem = f"'{quoted(key)}' is not a key name."
+                document.refuse(number, problem, "no brackets in it", code="syntax")
             return
         if (
             key == "Encoding"
             and self.group is next(iter(document.groups.values()))
             and value.upper() != "UTF-8"
         ):
-            found = f"Encoding={quoted(value)} is not supported."
-            document.refuse(number, found, "UTF-8", code="syntax")
+            problem = f"Encoding={quoted(value)} is not supported."
+            document.refuse(number, problem, "UTF-8", code="syntax")
             return
         self.group.entries.append(Entry(key, value, number))

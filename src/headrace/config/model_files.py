@@ -153,9 +153,9 @@ def _no_model(cfg: ModelFields) -> ConfigError:
         fix.append(f"the engine {quoted(str(engine), limit=None)} is not there either")
     where = _place(cfg, "model-engine-file") if engine else quoted(str(cfg.path), limit=None)
     expected = "onnx-file=..., or the keys of a Caffe, UFF or Darknet model"
-    found = "the config names no model."
+    problem = "the config names no model."
     code = "encoded-model" if cfg.tlt_encoded_model else "no-model"
-    return ConfigError(found, where=where, expected=expected, fix=fix, code=code)
+    return ConfigError(problem, where=where, expected=expected, fix=fix, code=code)
 
 
 def _place(cfg: ModelFields, key: str) -> str:

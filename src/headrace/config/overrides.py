@@ -202,21 +202,21 @@ def given_keywords(values: Mapping[str, object], others: Collection[str] = ()) -
     Raises:
         ConfigError: there is no such key, or a value cannot be written in a config.
     """
-    found = []
+    settings = []
     for name, value in values.items():
         if value is None:
             continue
         shown = (name, "")
         if name == "conf":
-            given = Overrides((), _number(value, name), name)
+            overrides = Overrides((), _number(value, name), name)
         else:
             group, key = _place(name.replace("_", "-")) if name != "labels" else _place(_LABELS)
             known = PROPERTY_KEYS.get(key) or CLASS_KEYS.get(key)
             if known is None:
                 raise _unknown(name, key, others)
-            given = Overrides((AddedLine(group, key, _text(known, value, name), name),))
-        found.append(GivenKey(None, given, shown))
-    return found
+            overrides = Overrides((AddedLine(group, key, _text(known, value, name), name),))
+        settings.append(GivenKey(None, overrides, shown))
+    return settings
 
 
 def is_key(name: str) -> bool:
@@ -228,9 +228,9 @@ def is_key(name: str) -> bool:
     )
 
 
-def combined(given: Sequence[GivenKey]) -> Overrides:
+def combined(settings: Sequence[GivenKey]) -> Overrides:
     """Add settings up, all for one model."""
-    return sum_of([item.overrides for item in given])
+    return sum_of([item.overrides for item in settings])
 
 
 def sum_of(parts: Sequence[Overrides]) -> Overrides:
@@ -241,31 +241,31 @@ def sum_of(parts: Sequence[Overrides]) -> Overrides:
     return whole
 
 
-def distributed(given: Sequence[GivenKey], names: Sequence[str]) -> list[Overrides]:
+def distributed(settings: Sequence[GivenKey], names: Sequence[str]) -> list[Overrides]:
     """Share options out among models.
 
     Args:
-        given: options; without a number they are for the only model.
+        settings: options; without a number they are for the only model.
         names: of the models, in the order in which they run.
 
     Raises:
         ConfigError: there is no model, or not the one of that number; or there are several.
     """
-    for item in given:
+    for item in settings:
         if item.number == EVERY:
             continue
         option, text = item.shown
-        place = f"{option} {text}".strip()
+        location = f"{option} {text}".strip()
         numbered = ", ".join(f"{i} is {quoted(name)}" for i, name in enumerate(names, 1))
         if not names:
-            raise ConfigError("there is no config to set it in.", where=place)
+            raise ConfigError("there is no config to set it in.", where=location)
         if item.number is None and len(names) > 1:
             instead = f"ModelConfig.load(path).with_overrides({option}=...)"
             if option == "parser":
                 instead = "Inferencer.from_config(path, parser=...)"
             raise ConfigError(
                 f"there are {len(names)} models: {numbered}.",
-                where=place,
+                where=location,
                 expected="the model it is for",
                 fix=f"{option} 1:{text}"
                 if text
@@ -275,7 +275,7 @@ def distributed(given: Sequence[GivenKey], names: Sequence[str]) -> list[Overrid
             where = f"{option} {item.number}:{text}"
             raise ConfigError(f"there is no model {item.number}: {numbered}.", where=where)
     return [
-        sum_of([item.overrides for item in given if item.number in (None, EVERY, number)])
+        sum_of([item.overrides for item in settings if item.number in (None, EVERY, number)])
         for number in range(1, len(names) + 1)
     ]
 

@@ -62,8 +62,8 @@ def missing_hints(path: Path) -> list[str]:
             missing = path.relative_to(parent).parts[0]
             name = missing
             hints.append(f"{parent} has no folder {missing}")
-        with os.scandir(parent) as found:
-            names = [entry.name for entry in itertools.islice(found, _LISTED_NAMES)]
+        with os.scandir(parent) as entries:
+            names = [entry.name for entry in itertools.islice(entries, _LISTED_NAMES)]
     except (OSError, ValueError):
         return hints
     folded = {candidate.lower(): candidate for candidate in names}

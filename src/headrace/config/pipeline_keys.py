@@ -183,7 +183,7 @@ SINK = Section(
         _key("kind", _STRING, "what is written; without it, the path's ending says it", choices=tuple(SINK_KINDS)),
         _key("path", _STRING, "where; relative to this file"),
         _key("uri", _STRING, "where messages (without user and password) or a stream go: a URL in the place of `path`"),
-        _key("source", _INT, "only this source: its `camera-id`, or its place among the sources", low=0, high=INT_MAX),
+        _key("source", _INT, "only this source: its `camera-id`, or its index among the sources", low=0, high=INT_MAX),
     ),
     short="path",
     short_says="a path, or kind:path",

@@ -182,13 +182,13 @@ class ModelSpec(_Spec):
                 fix=[quoted(hint, limit=None) for hint in missing_hints(self.config)],
                 code="missing-file",
             )
-        given = {line.key for line in self._given.lines}
+        keys = {line.key for line in self._given.lines}
         cfg = ModelConfig.load(self.config, self._given)
-        values = {n: v for n, v in self.overrides.items() if n.replace("_", "-") not in given}
+        values = {n: v for n, v in self.overrides.items() if n.replace("_", "-") not in keys}
         origins = {name: self.origin(name) for name in values}
         notices: list[Finding] = []
         for field, key in COLORS.items():
-            if key.replace("_", "-") not in given:
+            if key.replace("_", "-") not in keys:
                 field = field.replace("-", "_")
                 cfg, notice = colored(cfg, field, getattr(self, field), self.origin(field))
                 notices += notice
@@ -258,7 +258,7 @@ class OsdSpec(_Spec):
 class SinkSpec(_Spec):
     """One output. `kind` None: by the path's ending; `fake` writes nothing, without a path.
 
-    `source` restricts it to one source: a `camera_id`, or else a place among the sources.
+    `source` restricts it to one source: a `camera_id`, or else a index among the sources.
     `uri` stands in the place of `path` where messages go.
     """
 
@@ -351,35 +351,35 @@ class PipelineSpec(_Spec):
         return tuple(opened)
 
     def source_index(self, sink: SinkSpec) -> int | None:
-        """The place among `opened_sources` that a sink is restricted to; None for all.
+        """The index among `opened_sources` that a sink is restricted to; None for all.
 
         Raises:
             ConfigError: there is no such source.
         """
-        wanted = sink.source
-        if wanted is None:
+        number = sink.source
+        if number is None:
             return None
         sources = self.opened_sources
         for index, source in enumerate(sources):
-            if source.camera_id == wanted:
+            if source.camera_id == number:
                 return index
-        if wanted < len(sources) and sources[wanted].camera_id is None:
-            return wanted
+        if number < len(sources) and sources[number].camera_id is None:
+            return number
         raise ConfigError(
-            f"there is no source {wanted}.",
+            f"there is no source {number}.",
             where=sink.origin("source").where,
             expected=f"a source from 0 to {len(sources) - 1}, or a camera-id",
         )
 
-    def with_models_overridden(self, given: Sequence[GivenKey]) -> PipelineSpec:
+    def with_models_overridden(self, settings: Sequence[GivenKey]) -> PipelineSpec:
         """A copy with keys of the command line set over its models.
 
         Raises:
             ConfigError: it is not clear for which model one is.
         """
-        if not given:
+        if not settings:
             return self
-        parts = distributed(given, [model.config.name for model in self.models])
+        parts = distributed(settings, [model.config.name for model in self.models])
         pairs = zip(self.models, parts, strict=True)
         return self.changed(models=tuple(model.overridden(part) for model, part in pairs))
 

@@ -157,28 +157,28 @@ class _Interpreter:
         """An item that is a text."""
         document = self.document
         field = section.short or ""
-        found: Values = {}
+        fields: Values = {}
         if node.empty:
             document.refuse(node.line, f"{section.noun} has no value.", section.short_says)
             return
         try:
             if section.name == "tiler":
                 for name, text in _grid(node.text, section).items():
-                    self._put(found, section.keys[name], TextNode(text, node.line))
+                    self._put(fields, section.keys[name], TextNode(text, node.line))
             elif section.name == "tracker":
-                found = tracker_text(node.text, document.path)
+                fields = tracker_text(node.text, document.path)
             elif section.name == "sinks":
-                found = sink_text(node.text, document.path)
+                fields = sink_text(node.text, document.path)
             else:
-                self._put(found, section.keys[field], node)
+                self._put(fields, section.keys[field], node)
         except BadValueError as bad:
             document.refuse(
                 node.line, f"'{quoted(node.text)}' is not {bad.noun}.", bad.expected, bad.fix
             )
             return
-        values.update(found)
-        place = Origin("file", document.path, node.line, section.name, node.text)
-        origins.update(dict.fromkeys(found, place))
+        values.update(fields)
+        origin = Origin("file", document.path, node.line, section.name, node.text)
+        origins.update(dict.fromkeys(fields, origin))
 
     def _sink(self, values: Values, line: int) -> None:
         uri = values.get("uri")
@@ -363,14 +363,14 @@ def _mapping(
 ) -> Mapping[Any, Any]:
     if not isinstance(node, MapNode):
         raise BadValueError("a mapping", f"a mapping: {key.meaning}")
-    found = {}
+    mapping = {}
     for name, value in node.pairs:
         number = name_of(name)
-        found[number] = value_of(value)
-        trouble = trouble_of(number, found[number])
+        mapping[number] = value_of(value)
+        trouble = trouble_of(number, mapping[number])
         if trouble:
             raise BadValueError(trouble, f"a mapping: {key.meaning}")
-    return found
+    return mapping
 
 
 # --- texts with a grammar of their own ------------------------------------------------------------
@@ -398,10 +398,10 @@ def sink_text(text: str, path: Path) -> Values:
         return {"kind": uri_kind(text), "uri": sink_uri(text)}
     prefix = _SINK_PREFIX.match(text)
     if not prefix:
-        found: Values = {"path": sink_path(text, path)}
+        fields: Values = {"path": sink_path(text, path)}
         if text.endswith("/"):
-            found["kind"] = "images"
-        return found
+            fields["kind"] = "images"
+        return fields
     kind = _SINK_ALIASES.get(prefix[1].lower(), prefix[1].lower())
     if kind not in SINK_KINDS:
         near = nearest(kind, SINK_KINDS)

@@ -91,9 +91,9 @@ def read_lines(path: Path, reading: Reading, lines: Sequence[AddedLine]) -> Read
 
 def _interpreted(document: Document, reading: Reading) -> Reading:
     _Interpreter(document, reading).run()
-    found = tuple(n for _, n in sorted(document.notices, key=lambda pair: pair[0]))
-    reading.notices += found
-    with notices_on_errors(found):
+    findings = tuple(n for _, n in sorted(document.notices, key=lambda pair: pair[0]))
+    reading.notices += findings
+    with notices_on_errors(findings):
         report(document.path, document.problems)
     return reading
 
@@ -126,8 +126,8 @@ def read_bytes(path: Path, noun: str | None = None) -> bytes:
             code="file-unreadable",
         ) from None
     except (OSError, ValueError) as error:
-        found = f"the {noun or 'config file'} cannot be read: {os_reason(error)}."
-        raise ConfigError(found, where=where, code="file-unreadable") from None
+        problem = f"the {noun or 'config file'} cannot be read: {os_reason(error)}."
+        raise ConfigError(problem, where=where, code="file-unreadable") from None
     large = len(data) > MAX_BYTES
     refuse_model(path, data, where, large=large)
     if large:
@@ -404,8 +404,8 @@ class _Interpreter:
                 fix = "a list is one text with semicolons: 3;640;640"
             elif entry.problem == "has no value":
                 fix = 'write a value, or remove the line; an empty text is ""'
-            found = f"{key.name} {entry.problem}."
-            document.refuse(entry.line, found, key.expected(), fix, code="value-form")
+            message = f"{key.name} {entry.problem}."
+            document.refuse(entry.line, message, key.expected(), fix, code="value-form")
             return _BAD
         try:
             if document.form_of(entry) == "ini":
@@ -424,8 +424,8 @@ class _Interpreter:
             noun = bad.noun if key.enum is None else key.enum.noun()
             expected = bad.expected if plain else key.expected()
             fix = bad.fix or _HINTS.get(key.name)
-            found, code = f"{document.written(entry)} is not {noun}.", _rule_of(key)
-            document.refuse(entry.line, found, expected, fix, code=code)
+            message, code = f"{document.written(entry)} is not {noun}.", _rule_of(key)
+            document.refuse(entry.line, message, expected, fix, code=code)
             return _BAD
         trouble = None if value is None else key.trouble(value)
         if trouble:
@@ -463,8 +463,8 @@ class _Interpreter:
         known = self.unknown <= _MAX_SUGGESTIONS
         hint, meant = suggestion(entry.key, group) if known else ("", None)
         if entry.given:
-            found = f"{entry.key} is not a key."
-            self.document.refuse(entry.line, found, None, hint or None, code="unknown-key")
+            problem = f"{entry.key} is not a key."
+            self.document.refuse(entry.line, problem, None, hint or None, code="unknown-key")
             return
         message = f"{quoted(entry.key)} is not a key and has no effect"
         message = f"{message}; {hint}" if hint else message
@@ -482,7 +482,7 @@ class _Interpreter:
 
         A per-class key belongs to the class group above it.
         """
-        found: dict[str, list[Group]] = {}
+        strays: dict[str, list[Group]] = {}
         owner = None
         groups = self.document.groups.values() if self.document.form == "yaml" else ()
         for group in groups:
@@ -492,10 +492,10 @@ class _Interpreter:
                 continue  # a mapping
             elif group.name in CLASS_KEYS:
                 meant = "class-attrs-all" if owner in (None, "property") else owner
-                found.setdefault(str(meant), []).append(group)
+                strays.setdefault(str(meant), []).append(group)
             elif group.name in PROPERTY_KEYS:
-                found.setdefault("property", []).append(group)
-        for meant, keys in found.items():
+                strays.setdefault("property", []).append(group)
+        for meant, keys in strays.items():
             names, s = ", ".join(key.name for key in keys), "s" * (len(keys) == 1)
             self.document.remark(
                 keys[0].line,
@@ -503,7 +503,7 @@ class _Interpreter:
                 f"indent under {quoted(meant)}:",
                 code="stray-key",
             )
-        return {key.name for keys in found.values() for key in keys}
+        return {key.name for keys in strays.values() for key in keys}
 
     def _foreign_group(self, group: Group) -> None:
         name = quoted(group.name)
@@ -520,9 +520,9 @@ class _Interpreter:
                 meant = nearest(plain, ["property", "class-attrs-all"])
         if group.entries and group.entries[-1].given:
             expected = "property, class-attrs-all or class-attrs-<n>"
-            found = f"{name} is not a group."
+            problem = f"{name} is not a group."
             self.document.refuse(
-                group.entries[-1].line, found, expected, did_you_mean(meant), code="unknown-group"
+                group.entries[-1].line, problem, expected, did_you_mean(meant), code="unknown-group"
             )
         elif meant:
             text = f"group [{name}] is not read; did you mean [{meant}]?"
@@ -543,5 +543,5 @@ class _Interpreter:
         elif {"sources", "models", "sinks"} & set(names):
             fix = "this is a pipeline file: headrace run takes it; give a config that it names"
         line = document.groups[near[0]].line if near else 1
-        found = "the file has no group [property]."
-        document.refuse(line, found, "a line [property]", fix, code="no-property-group")
+        problem = "the file has no group [property]."
+        document.refuse(line, problem, "a line [property]", fix, code="no-property-group")

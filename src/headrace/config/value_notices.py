@@ -47,23 +47,23 @@ def remark_text(document: Document, entry: Entry, key: Key) -> None:
         text = f"{name} is empty and counts as absent"
         document.remark(entry.line, text, "info", code="value-empty")
         return
-    found = []
+    remarks = []
     if _QUOTED.fullmatch(text):
-        found.append(("value-quoted", "the quotes are part of the value: remove them"))
+        remarks.append(("value-quoted", "the quotes are part of the value: remove them"))
     if form == "ini" and _COMMENT.search(text) and key.kind in (Kind.STRING, Kind.PATH):
         message = "what looks like a comment is part of the value: put it on its own line"
-        found.append(("value-comment", message))
+        remarks.append(("value-comment", message))
     if text != text.rstrip():
-        found.append(("value-blank", "the blank at the end is part of the value: remove it"))
+        remarks.append(("value-blank", "the blank at the end is part of the value: remove it"))
     if key.kind is Kind.PATH and (text.startswith("~") or "$" in text):
-        found.append(("path-variable", "neither ~ nor $NAME is expanded"))
-    if name.endswith("func-name") and not found and not _IDENTIFIER.fullmatch(text):
+        remarks.append(("path-variable", "neither ~ nor $NAME is expanded"))
+    if name.endswith("func-name") and not remarks and not _IDENTIFIER.fullmatch(text):
         message = "no function can be called that: letters, digits and _ only"
-        found.append(("function-name", message))
+        remarks.append(("function-name", message))
     if form == "yaml" and key.kind is Kind.STRINGS and "" in text.split(";"):
         message = "there is an empty item: no semicolon behind the last one in YAML"
-        found.append(("list-item", message))
-    for code, message in found:
+        remarks.append(("list-item", message))
+    for code, message in remarks:
         document.remark(entry.line, f"{document.written(entry)}: {message}", code=code)
     cut, until = _CUTS.get(name, (1023, "")) if form == "yaml" else (1023, "")
     items = text.split(";") if key.kind is Kind.STRINGS else [text]
@@ -168,12 +168,12 @@ def _idle(cfg: ModelFields, reported: set[str]) -> Iterator[Remark]:
     ]
     if idle:
         lines = {name: cfg.origin(name).line for name in idle}
-        places = ", ".join(
+        listing = ", ".join(
             _BY_FIELD[name].name + (f" (line {line})" if line else "")
             for name, line in lines.items()
         )
         verb, them = ("is", "it") if len(idle) == 1 else ("are", "them")
-        message = f"{places} {verb} read, and Headrace does not act on {them} yet"
+        message = f"{listing} {verb} read, and Headrace does not act on {them} yet"
         yield _warn(message, *idle, code="key-idle")
 
 

@@ -170,10 +170,10 @@ class YamlTree:
     def _place_root(self, node: Node) -> None:
         self.root = node
 
-    def _node(self, event: Any, place: Callable[[Node], None]) -> None:
-        """Read one node; `place` gets it first, so that an error leaves the part before it."""
+    def _node(self, event: Any, receiver: Callable[[Node], None]) -> None:
+        """Read one node; `receiver` gets it first, so that an error leaves the part before it."""
         if isinstance(event, yaml.AliasEvent):
-            place(self._alias(event))
+            receiver(self._alias(event))
             return
         line = _line_of(event)
         node: Node
@@ -181,7 +181,7 @@ class YamlTree:
             node = TextNode(event.value, line, not event.style, event.tag)
         else:
             node = SeqNode(line) if isinstance(event, yaml.SequenceStartEvent) else MapNode(line)
-        place(node)
+        receiver(node)
         if event.anchor is not None:  # of a collection that is not complete: an empty list
             self._anchors[event.anchor] = node if isinstance(node, TextNode) else SeqNode(line)
         if not isinstance(node, TextNode):
@@ -206,14 +206,14 @@ class YamlTree:
 
     def _pairs(self, node: MapNode) -> None:
         while not isinstance(start := next(self._events), yaml.MappingEndEvent):
-            found: list[Node] = []
-            self._node(start, found.append)
-            if isinstance(found[0], TextNode):
-                node.keys.append(found[0])
+            nodes: list[Node] = []
+            self._node(start, nodes.append)
+            if isinstance(nodes[0], TextNode):
+                node.keys.append(nodes[0])
                 self._node(next(self._events), node.values.append)
             else:
                 node.odd_keys.append(_line_of(start))
-                self._node(next(self._events), found.append)
+                self._node(next(self._events), nodes.append)
 
     def _alias(self, event: Any) -> Node:
         if self._aliases == "refused":
@@ -276,8 +276,8 @@ def read_tree(data: bytes, document: Document) -> MapNode | None:
     if tree.root is None or (isinstance(tree.root, TextNode) and tree.root.empty):
         document.refuse(1, "the file is empty.", _TOP_EXPECTED, code="syntax")
     else:
-        found = "the file is not a mapping."
-        document.refuse(tree.root.line, found, _TOP_EXPECTED, code="syntax")
+        problem = "the file is not a mapping."
+        document.refuse(tree.root.line, problem, _TOP_EXPECTED, code="syntax")
     return None
 
 
@@ -321,17 +321,17 @@ def read_yaml(data: bytes, path: Path) -> Document:
     tree = YamlTree(data, aliases="scalars")  # an alias of a mapping is no group
     if isinstance(tree.root, MapNode):
         for line in tree.root.odd_keys:
-            found = "a group name must be a plain text."
-            document.refuse(line, found, "such as property:", code="syntax")
+            problem = "a group name must be a plain text."
+            document.refuse(line, problem, "such as property:", code="syntax")
         for key, value in tree.root.pairs:
             _read_group(document, key, value)
     elif tree.root is not None and tree.malformed is None:
-        found = "the file is not a mapping."
-        document.refuse(tree.root.line, found, "groups, such as property:", code="syntax")
+        problem = "the file is not a mapping."
+        document.refuse(tree.root.line, problem, "groups, such as property:", code="syntax")
     if tree.malformed is not None and (ini := _INI_GROUP.match(data)):
-        line, found = ini[0].count(b"\n") + 1, "[group] is INI, and the file's name says YAML."
+        line, problem = ini[0].count(b"\n") + 1, "[group] is INI, and the file's name says YAML."
         expected = "group:, below it key: value; or a name that ends in .txt"
-        document.refuse(line, found, expected, code="other-form")
+        document.refuse(line, problem, expected, code="other-form")
     tree.report(document)
     return document
 

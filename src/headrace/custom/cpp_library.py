@@ -140,8 +140,8 @@ class CppLibrary(CustomLibrary):
         where = f"{self.path}: {name}"
         symbol = next((s.kind for s in self._elf.symbols if s.name == name and s.defined), None)
         if symbol == 1:
-            found = f"{name} is a variable, not a function"
-            raise CustomLibraryError(found, where=where, code="function-missing")
+            problem = f"{name} is a variable, not a function"
+            raise CustomLibraryError(problem, where=where, code="function-missing")
         if not self._object.has(name):
             raise no_such_function(self._elf, name, kind.kind, kind.check_macro)
         calls = CodeCalls(self._elf)
@@ -157,7 +157,7 @@ class CppLibrary(CustomLibrary):
                     _TAKES_DEVICE_POINTERS.sub("", name),
                     others,
                     kind="other parsers",
-                    standing=partial(standing, wanted=kind.kind, calls=calls),
+                    standing=partial(standing, expected=kind.kind, calls=calls),
                 ).hints,
                 code="function-for-gpu",
             )

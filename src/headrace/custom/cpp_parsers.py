@@ -124,8 +124,8 @@ class CppParser(ABC):
                     self.native.set_layers(list(names), list(range(1, len(names) + 1)))
                     self._names = names
                 lent = nullcontext(tensors) if self._lend is None else self._lend(tensors)
-                with lent as given:
-                    found = self._call(given, network, params)
+                with lent as arrays:
+                    parsed = self._call(arrays, network, params)
             except (_native.CustomCodeError, _native.MissingFunctionError) as error:
                 raise failed_call(error, "the parser", self.where) from error
             except _native.CustomResultError as error:
@@ -136,17 +136,17 @@ class CppParser(ABC):
                 raise
             finally:
                 self.lock.inside = False
-        if found is None:
+        if parsed is None:
             text = f"the parser returned false: {self.nothing}"
             raise ParserReturnedFalseError(text, where=self.where)
-        return self._result(found, tensors, network, params)
+        return self._result(parsed, tensors, network, params)
 
     @abstractmethod
     def _call(self, tensors: Tensors, network: NetworkInfo, params: Any) -> Any:
         """Call the native function; None if that returned false."""
 
     @abstractmethod
-    def _result(self, found: Any, tensors: Tensors, network: NetworkInfo, params: Any) -> Any:
+    def _result(self, parsed: Any, tensors: Tensors, network: NetworkInfo, params: Any) -> Any:
         """Make the parser's result of the native one."""
 
 
@@ -170,13 +170,13 @@ class CppBoxParser(CppParser):
         layout = self._layout
         words = layout.current // 4 if layout.certain and layout.current else 0
         rotation = self._rotation and words == 7
-        found = self.native.call_detector(tensors, size_of(network), words, rotation, MAX_OBJECTS)
-        return None if found is None else (found, words)
+        boxes = self.native.call_detector(tensors, size_of(network), words, rotation, MAX_OBJECTS)
+        return None if boxes is None else (boxes, words)
 
     def _result(
-        self, found: Any, tensors: Tensors, network: NetworkInfo, params: DetectionParams
+        self, parsed: Any, tensors: Tensors, network: NetworkInfo, params: DetectionParams
     ) -> DecodedBoxes:
-        boxes, words = found
+        boxes, words = parsed
         if len(boxes) == 2:  # of an uncertain layout, or too many, or not sound
             data, capacity = boxes
             if data.size > 28 * MAX_OBJECTS:
@@ -189,7 +189,7 @@ class CppBoxParser(CppParser):
 
     def _decoded(
         self,
-        found: Any,
+        arrays: Any,
         masks: list[FloatArray] | None,
         *odd: int,
         keypoints: FloatArray | None = None,
@@ -200,7 +200,7 @@ class CppBoxParser(CppParser):
         Ids are unsigned in C++, and no configuration has as many classes. Source: custom-library
         spec 2.3.
         """
-        boxes, scores, ids, angles, sound = found
+        boxes, scores, ids, angles, sound = arrays
         detections = Detections.unchecked(
             boxes,
             scores,
@@ -241,11 +241,11 @@ class CppInstanceParser(CppBoxParser):
         return self.native.call_instances(tensors, size_of(network), *limits)
 
     def _result(
-        self, found: Any, tensors: Tensors, network: NetworkInfo, params: DetectionParams
+        self, parsed: Any, tensors: Tensors, network: NetworkInfo, params: DetectionParams
     ) -> DecodedBoxes:
-        if isinstance(found, int):
-            raise too_many(found, self.where)
-        boxes, masks, (broken, odd, largest, total) = found
+        if isinstance(parsed, int):
+            raise too_many(parsed, self.where)
+        boxes, masks, (broken, odd, largest, total) = parsed
         if largest > MAX_MASK_PIXELS or total > MAX_MASKS_PIXELS:
             raise masks_too_large(largest, total, self.where)
         if odd and not broken and all(mask is None or mask.ndim == 1 for mask in masks):
@@ -279,14 +279,14 @@ class CppClassifierParser(CppParser):
         limits = params.threshold, MAX_ATTRIBUTES
         return self.native.call_classifier(tensors, size_of(network), *limits)
 
-    def _result(self, found: Any, *_: Any) -> Classification:
-        if isinstance(found, int):
+    def _result(self, parsed: Any, *_: Any) -> Classification:
+        if isinstance(parsed, int):
             raise ParserError(
-                f"the parser returned {found:,} attributes for one item",
+                f"the parser returned {parsed:,} attributes for one item",
                 where=self.where,
                 expected=f"at most {MAX_ATTRIBUTES:,}",
             )
-        return Classification(*found)
+        return Classification(*parsed)
 
 
 class CppSegmentationParser(CppParser):
@@ -317,8 +317,8 @@ class CppSegmentationParser(CppParser):
         address = self.native.call_segmentation(tensors, size_of(network), *thresholds, class_map)
         return None if address is None else (class_map, address)
 
-    def _result(self, found: Any, tensors: Tensors, *_: Any) -> Segmentation:
-        class_map, address = found
+    def _result(self, parsed: Any, tensors: Tensors, *_: Any) -> Segmentation:
+        class_map, address = parsed
         return Segmentation(class_map, self._probabilities(address, tensors) if address else None)
 
     def _probabilities(self, address: int, tensors: Tensors) -> FloatArray | None:

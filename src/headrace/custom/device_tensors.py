@@ -38,13 +38,13 @@ class DeviceTensors:
         with entered(self._gpu):
             if self._stream is None:
                 self._stream = Stream()
-            for place, tensor in enumerate(tensors):
-                if place == len(self._kept):
+            for index, tensor in enumerate(tensors):
+                if index == len(self._kept):
                     self._kept.append(Memory(tensor.nbytes))
-                elif self._kept[place].size_bytes < tensor.nbytes:
-                    self._kept[place] = Memory(tensor.nbytes)
+                elif self._kept[index].size_bytes < tensor.nbytes:
+                    self._kept[index] = Memory(tensor.nbytes)
                 if tensor.nbytes:
-                    upload(self._stream, self._kept[place].pointer, tensor)
+                    upload(self._stream, self._kept[index].pointer, tensor)
             self._stream.wait()
             yield [_at(memory, like) for memory, like in zip(self._kept, tensors, strict=False)]
 

@@ -77,10 +77,10 @@ def load_in_child(path: Path, timeout_s: float) -> LoadResult:
         output = done.stdout
     printed = (output + done.stderr).strip()[-2000:]
     if result and done.returncode == 0:
-        found = json.loads(result.partition("\n")[0])
-        creators = tuple(Creator(*c) for c in found["creators"])
-        error = found["error"]
-        return LoadResult(error is None, error, creators, tuple(found["decisions"]), printed)
+        outcome = json.loads(result.partition("\n")[0])
+        creators = tuple(Creator(*c) for c in outcome["creators"])
+        error = outcome["error"]
+        return LoadResult(error is None, error, creators, tuple(outcome["decisions"]), printed)
     error, trace = _how_it_ended(done.returncode, bool(result), crash, timeout_s)
     return LoadResult(False, error, output=printed, trace=tuple(trace))
 
@@ -90,8 +90,8 @@ def _how_it_ended(
 ) -> tuple[str, list[str]]:
     when = "when its process ended" if was_loaded else "while it was loaded"
     if crash := read_report(report):
-        found, trace = describe(crash, code, "died", timeout_s)
-        return f"it {found} {when}", trace
+        event, trace = describe(crash, code, "died", timeout_s)
+        return f"it {event} {when}", trace
     return f"its process {ProcessEnd(code)} {'after' if was_loaded else 'while'} it was loaded", []
 
 

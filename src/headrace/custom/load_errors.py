@@ -49,9 +49,9 @@ def check_header(path: Path, *, any_machine: bool = False) -> ElfFile:
             f"the library cannot be read: {os_reason(error)}", where=str(path)
         ) from error
     except ElfError as error:
-        found, fix = _not_elf(path, str(error))
+        problem, fix = _not_elf(path, str(error))
         raise CustomLibraryError(
-            found, where=str(path), expected="an ELF shared library (.so)", fix=fix or _COMPILE
+            problem, where=str(path), expected="an ELF shared library (.so)", fix=fix or _COMPILE
         ) from error
     host = platform.machine()
     host_code = HOST_MACHINES.get(host)
@@ -121,10 +121,10 @@ def load_failed(elf: ElfFile, reason: str, demangled: str) -> CustomLibraryError
         reason: the text of dlerror.
         demangled: the same text with C++ symbol names made readable.
     """
-    found: list[str] = []
+    problems: list[str] = []
     fix: list[str] = []
     if other := _other_c_library(elf):
-        found.append(f"it is built for {other}, this system has glibc")
+        problems.append(f"it is built for {other}, this system has glibc")
         fix.append(f"compile its source on this machine: {_COMPILE}")
     missing = [
         name
@@ -132,7 +132,7 @@ def load_failed(elf: ElfFile, reason: str, demangled: str) -> CustomLibraryError
         if not (supported() and is_nvidia(name)) and not find_library(name, elf)
     ]
     if missing:
-        found.append(f"it is linked against {', '.join(missing)}, not found on this machine")
+        problems.append(f"it is linked against {', '.join(missing)}, not found on this machine")
         if any(map(is_nvidia, missing)):
             fix.append(
                 "these belong to NVIDIA's SDK; a parser does not need them: compile its source "
@@ -141,21 +141,21 @@ def load_failed(elf: ElfFile, reason: str, demangled: str) -> CustomLibraryError
         else:
             fix.append("install them, or name their folder in LD_LIBRARY_PATH")
     for library, versions, newest in missing_versions(elf):
-        found.append(f"it needs {versions} of {library}, which here ends at {newest}")
+        problems.append(f"it needs {versions} of {library}, which here ends at {newest}")
         fix.append(f"it was built on a newer system: compile its source here: {_COMPILE}")
     if not missing and (symbol := re.search(r"undefined symbol: ([^\s,]+)", reason)):
         match = re.search(r"undefined symbol: (.+)$", demangled)
-        found.append(f"nothing defines {match[1] if match else demangled}")
+        problems.append(f"nothing defines {match[1] if match else demangled}")
         if not symbol[1].startswith("_Z") or "nvinfer1" in symbol[1] or "nvonnx" in symbol[1]:
             fix.append("if it comes from NVIDIA's SDK: leave out the code that builds engines")
         if "experimental::filesystem" in demangled:
             fix.append("link it with -lstdc++fs, after the source files")
         else:
             fix.append("was every source file of the parser linked into it?")
-    if not found:
-        found.append(demangled.removeprefix(f"{elf.path}: "))
+    if not problems:
+        problems.append(demangled.removeprefix(f"{elf.path}: "))
     return CustomLibraryError(
-        "the library cannot be loaded: " + "; ".join(found),
+        "the library cannot be loaded: " + "; ".join(problems),
         where=str(elf.path),
         fix=list(dict.fromkeys(fix)),
         code="library-needs" if missing else None,
@@ -234,7 +234,7 @@ _ELEMENTS = {
 _NETWORK_TYPES = {"detector": 0, "classifier": 1, "segmentation": 2, "instance segmentation": 3}
 
 
-def of_another_kind(elf: ElfFile, name: str, wanted: str, kind: str) -> CustomLibraryError:
+def of_another_kind(elf: ElfFile, name: str, required: str, kind: str) -> CustomLibraryError:
     """Make the error for a function that its source, or its code, shows to be of another kind."""
     what = f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
     what += " parser" if kind in _NETWORK_TYPES else ""
@@ -245,7 +245,7 @@ def of_another_kind(elf: ElfFile, name: str, wanted: str, kind: str) -> CustomLi
     return CustomLibraryError(
         told,
         where=f"{elf.path}: {name}",
-        expected=f"{wanted}: {KINDS[wanted].signature.replace('bool (', f'bool {name}(', 1)}",
+        expected=f"{required}: {KINDS[required].signature.replace('bool (', f'bool {name}(', 1)}",
         fix=[
             f"name it in {KINDS[kind].key}{network}",
             "or name a function of the kind that the key is for: headrace inspect lists them",
@@ -278,5 +278,5 @@ def missing_hints(elf: ElfFile, name: str, kind: str) -> NearNames:
     names, what = functions, "functions"
     if kind != "engine creator" and (parsers := parser_like(functions)):
         names, what = parsers, "parser-like functions"
-    fits = partial(standing, wanted=kind, calls=CodeCalls(elf))
+    fits = partial(standing, expected=kind, calls=CodeCalls(elf))
     return missing_name_hints(name, names, kind=f"exported {what}", standing=fits)

@@ -45,9 +45,9 @@ def keypoints_in(
     points = _triples(rows) if _are_triples(rows) else _pairs(rows)
     if points is None or (network is not None and not _in_pixels(points, network)):
         return None
-    found = np.zeros((len(values), points.shape[1], 3), np.float32)
-    found[[value is not None and value.size > 0 for value in values]] = points
-    return found
+    keypoints = np.zeros((len(values), points.shape[1], 3), np.float32)
+    keypoints[[value is not None and value.size > 0 for value in values]] = points
+    return keypoints
 
 
 def _are_triples(rows: FloatArray) -> bool:
@@ -71,10 +71,10 @@ def _pairs(rows: FloatArray) -> FloatArray | None:
 
 def _in_pixels(points: FloatArray, network: NetworkInfo) -> bool:
     """Decide whether points lie about the network input; values of 0 to 1 are no pixels."""
-    places = points[..., :2]
+    coordinates = points[..., :2]
     size = np.array([network.width, network.height], np.float32)
-    near = ((places >= -size) & (places <= 2 * size)).all(axis=2)
-    return bool(near.mean() >= 1 - MOST_FAR_AWAY and np.nanmax(np.abs(places)) > 2)
+    near = ((coordinates >= -size) & (coordinates <= 2 * size)).all(axis=2)
+    return bool(near.mean() >= 1 - MOST_FAR_AWAY and np.nanmax(np.abs(coordinates)) > 2)
 
 
 class MaskContent:
@@ -97,13 +97,13 @@ class MaskContent:
         Raises:
             ParserError: as of the parser; or masks are keypoints and have other numbers of values.
         """
-        found = self._parser(layers, network, params)
+        detections = self._parser(layers, network, params)
         if self._content == "mask":
-            found.keypoints = None
-        elif found.masks is not None:
-            found.keypoints = keypoints_in(found.masks)
-            if found.keypoints is None:
-                sizes = sorted({mask.size for mask in found.masks if mask.size})
+            detections.keypoints = None
+        elif detections.masks is not None:
+            detections.keypoints = keypoints_in(detections.masks)
+            if detections.keypoints is None:
+                sizes = sorted({mask.size for mask in detections.masks if mask.size})
                 raise ParserError(
                     f"the masks of a frame have {', '.join(map(str, sizes[:4]))} values, which "
                     "are no keypoints",
@@ -111,6 +111,6 @@ class MaskContent:
                     expected="one number of values for all: x, y, score of each point, or x, y",
                     fix="mask-content=mask, if they are masks",
                 )
-            found.raw_masks = [mask.reshape(-1) for mask in found.masks]
-            found.masks = None
-        return found
+            detections.raw_masks = [mask.reshape(-1) for mask in detections.masks]
+            detections.masks = None
+        return detections

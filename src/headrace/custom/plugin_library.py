@@ -37,8 +37,8 @@ def open_plugins(path: Path, registry: PluginRegistry) -> list[Any] | None:
         return None
     before = {id(c) for c in get_plugin_registry().all_creators}
     open_here(path)
-    made = [c for c in get_plugin_registry().all_creators if id(c) not in before]
-    return [] if registry is get_plugin_registry() else made
+    creators = [c for c in get_plugin_registry().all_creators if id(c) not in before]
+    return [] if registry is get_plugin_registry() else creators
 
 
 MOST_NAMED = 5

@@ -74,10 +74,10 @@ class PythonLibrary(CustomLibrary):
 
     def symbols(self) -> list[str]:
         """List public functions of the module that may be parsers, sorted."""
-        found = {name: getattr(self._module, name) for name in self.functions()}
+        candidates = {name: getattr(self._module, name) for name in self.functions()}
         return [
             name
-            for name, value in found.items()
+            for name, value in candidates.items()
             if value.__name__ != INPUT_INITIALIZER and _signature_error(value) is None
         ]
 

@@ -84,14 +84,14 @@ def demands(elf: ElfFile) -> list[Demand]:
     Symbols that an installed library offers, and those whose name is of no NVIDIA library, are not
     among it: that these are missing is an error of the library's build.
     """
-    found = [
+    needs = [
         Demand(name, tuple(elf.version_needs.get(name, ())))
         for name in elf.needed
         if is_nvidia(name) and find_library(name, elf) is None
     ]
-    if not found:
+    if not needs:
         return []
-    by_name = {demand.soname: demand for demand in found}
+    by_name = {demand.soname: demand for demand in needs}
     offered = _offered(elf)
     for symbol in elf.symbols:
         if symbol.defined or not symbol.name:
@@ -99,9 +99,9 @@ def demands(elf: ElfFile) -> list[Demand]:
         if symbol.needed_from is not None:
             if symbol.needed_from in by_name:
                 by_name[symbol.needed_from].names.append((symbol.name, symbol.version))
-        elif symbol.name not in offered and (owner := _owner(symbol.name, found)):
+        elif symbol.name not in offered and (owner := _owner(symbol.name, needs)):
             owner.names.append((symbol.name, None))
-    return found
+    return needs
 
 
 def undefined_names(elf: ElfFile) -> list[str]:

@@ -84,10 +84,12 @@ class Checked(ABC, Generic[P, R]):
             self._warned.add(key)
             self.notices.append(Finding("parser-results", "warning", message, self.where))
 
-    def refuse(self, found: str, expected: str | None = None, fix: str | None = None) -> NoReturn:
+    def refuse(
+        self, returned: str, expected: str | None = None, fix: str | None = None
+    ) -> NoReturn:
         """Raise a `ParserError` about the parser's result."""
         raise ParserError(
-            f"the parser returned {found}", where=self.where, expected=expected, fix=fix
+            f"the parser returned {returned}", where=self.where, expected=expected, fix=fix
         )
 
     def require_type(self, result: object) -> None:
@@ -98,13 +100,13 @@ class Checked(ABC, Generic[P, R]):
         if result is None:
             self.refuse("None", name, f"does every path end in a return? {self.nothing}")
         kind = type(result)
-        found = kind.__qualname__
+        type_name = kind.__qualname__
         if kind.__module__ not in ("builtins", self.wanted.__module__):
-            found = f"{kind.__module__}.{found}"
-        article = "an" if found[:1].lower() in "aeiou" else "a"
+            type_name = f"{kind.__module__}.{type_name}"
+        article = "an" if type_name[:1].lower() in "aeiou" else "a"
         names = [n for n in self.wanted.__annotations__ if n not in ("masks", "angles", "space")]
         fields = ", ".join(f"{n}=…" for n in names)
-        self.refuse(f"{article} {found}", name, f"return {name}({fields})")
+        self.refuse(f"{article} {type_name}", name, f"return {name}({fields})")
 
 
 def failed(
@@ -122,17 +124,17 @@ def failed(
         return ParserError(error.finding, where=error.where or where, code=ParserError.code)
     if folder is None:
         return ParserError(error_text(error), where=where)
-    found, line, trail = describe(error, folder)
+    message, line, trail = describe(error, folder)
     where = f"{line} ({where})" if line else where
     if isinstance(error, HeadraceError):
         return ParserError(error.finding.at(where), fix=trail, code=ParserError.code)
     if isinstance(error, KeyError) and error.args and isinstance(error.args[0], str):
         trail = [*trail, f"the network's outputs are: {', '.join(layers)}"]
     if isinstance(error, SystemExit):
-        found = f"the parser tried to end the program (exit code {error.code})"
-        return ParserError(found, where=where, fix=[*trail, "raise an error instead"])
+        message = f"the parser tried to end the program (exit code {error.code})"
+        return ParserError(message, where=where, fix=[*trail, "raise an error instead"])
     kind = "MemoryError" if isinstance(error, MemoryError) else type(error).__name__
-    text = f"the parser raised {found}"
+    text = f"the parser raised {message}"
     return ParserError(text, where=where, fix=trail, data={"exception": kind})
 
 
@@ -219,9 +221,9 @@ def _failed(
         if isinstance(error, CustomLibraryError):
             return error
         return CustomLibraryError(error_text(error), where=where)
-    found, line, trail = describe(error, folder)
+    message, line, trail = describe(error, folder)
     if isinstance(error, KeyError):
         trail = [*trail, f"the inputs beside the image are: {', '.join(layers)}"]
     if isinstance(error, SystemExit):
-        found = f"the function tried to end the program (exit code {error.code})"
-    return CustomLibraryError(found, where=f"{line} ({where})" if line else where, fix=trail)
+        message = f"the function tried to end the program (exit code {error.code})"
+    return CustomLibraryError(message, where=f"{line} ({where})" if line else where, fix=trail)

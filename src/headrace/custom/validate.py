@@ -281,16 +281,16 @@ class CheckedClassifier(Checked[ClassifierParams, Classification]):
     def check(self, returned: Any, params: ClassifierParams) -> Classification:
         """See `Checked`."""
         self.require_type(returned)
-        given, text = returned.attributes, returned.text
+        entries, text = returned.attributes, returned.text
         if not isinstance(text, str):
             self.refuse(f"a text of type {type(text).__name__}", "a string, empty for none")
         if len(text) > MAX_TEXT:
             self.refuse(f"a text of {len(text):,} characters", f"at most {MAX_TEXT:,}")
-        if not isinstance(given, list | tuple):
-            self.refuse(f"attributes of type {type(given).__name__}", "a list")
-        if len(given) > MAX_ATTRIBUTES:
-            self.refuse(f"{len(given):,} attributes for one item", f"at most {MAX_ATTRIBUTES:,}")
-        attributes = [self._attribute(i, entry) for i, entry in enumerate(given)]
+        if not isinstance(entries, list | tuple):
+            self.refuse(f"attributes of type {type(entries).__name__}", "a list")
+        if len(entries) > MAX_ATTRIBUTES:
+            self.refuse(f"{len(entries):,} attributes for one item", f"at most {MAX_ATTRIBUTES:,}")
+        attributes = [self._attribute(i, entry) for i, entry in enumerate(entries)]
         if dropped := sum(not np.isfinite(a[2]) for a in attributes):
             self.warn_once(
                 "nan",
@@ -300,18 +300,18 @@ class CheckedClassifier(Checked[ClassifierParams, Classification]):
             attributes = [a for a in attributes if np.isfinite(a[2])]
         return Classification(attributes, text)
 
-    def _attribute(self, place: int, entry: Any) -> tuple[int, int, float, str | None]:
+    def _attribute(self, index: int, entry: Any) -> tuple[int, int, float, str | None]:
         expected = "(attribute, value, confidence, label or None), or use Classification.add()"
         try:
             attribute, value, confidence, label = entry
             result = (as_index(attribute), as_index(value), float(confidence), label)
         except (TypeError, ValueError):
-            self.refuse(f"attribute {place} as {shortened(repr(entry), 60)}", expected)
+            self.refuse(f"attribute {index} as {shortened(repr(entry), 60)}", expected)
         if not (label is None or isinstance(label, str)):
-            self.refuse(f"attribute {place} with a label of type {type(label).__name__}", expected)
+            self.refuse(f"attribute {index} with a label of type {type(label).__name__}", expected)
         if not 0 <= min(result[:2]) <= max(result[:2]) <= _MAX_NUMBER:
             self.refuse(
-                f"attribute {place} with number {result[0]} and value {result[1]}",
+                f"attribute {index} with number {result[0]} and value {result[1]}",
                 "numbers of 0 and above",
             )
         return result
@@ -338,16 +338,16 @@ class CheckedSegmentation(Checked[SegmentationParams, Segmentation]):
             )
         probabilities = returned.probabilities
         if probabilities is not None:
-            given = self._array(probabilities, "probabilities", "f", None)
-            probabilities = given.astype(np.float32, copy=False)
+            array = self._array(probabilities, "probabilities", "f", None)
+            probabilities = array.astype(np.float32, copy=False)
         return Segmentation(self._within(class_map, params.num_classes), probabilities)
 
     def _array(self, value: object, name: str, kinds: str, axes: int | None) -> Array:
-        wanted = "integers (height, width)" if axes else "floating point numbers, or None"
+        expected = "integers (height, width)" if axes else "floating point numbers, or None"
         if not isinstance(value, np.ndarray):
-            self.refuse(f"a {name} of type {type(value).__name__}", f"a NumPy array of {wanted}")
+            self.refuse(f"a {name} of type {type(value).__name__}", f"a NumPy array of {expected}")
         if value.dtype.kind not in kinds or (axes and value.ndim != axes):
-            self.refuse(f"a {name} of {value.dtype} and shape {value.shape}", wanted)
+            self.refuse(f"a {name} of {value.dtype} and shape {value.shape}", expected)
         return value
 
     def _within(self, class_map: Array, classes: int) -> npt.NDArray[np.int32]:

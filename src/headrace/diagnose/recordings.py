@@ -91,22 +91,22 @@ def record_frames(
     """
     if (limit is not None and limit < 1) or (frames is not None and not frames):
         raise ConfigError("no frame is asked for", expected="a limit of 1 or more, or frames")
-    wanted = None if frames is None else set(frames)
+    requested = None if frames is None else set(frames)
     objects = 0
     with RecordingSink(out, models) as sink:
         for number, image in enumerate(source):
-            if wanted is None or number in wanted:
+            if requested is None or number in requested:
                 meta = frame_meta(image)
                 for model in models:
                     model(image, meta)
                 sink.write(image, meta)
                 objects += len(meta.objects)
-            if sink.frames == limit or (wanted is not None and number >= max(wanted)):
+            if sink.frames == limit or (requested is not None and number >= max(requested)):
                 break
-        absent = () if wanted is None or sink.frames == limit else wanted
+        absent = () if requested is None or sink.frames == limit else requested
         if not sink.frames or any(one > number for one in absent):
             raise MediaError(
-                f"the source has {number + 1} frames" if sink.frames or wanted else
+                f"the source has {number + 1} frames" if sink.frames or requested else
                 "the source has no frames",
                 where=source.name,
                 expected=f"frame {max(absent)}, too" if absent else "a frame to record",

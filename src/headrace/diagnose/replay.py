@@ -146,24 +146,24 @@ def _with_library(case: Case, arrays: Arrays, how: _How) -> tuple[str, list[Find
     layers = {name: Layer(name, _placed(data, library)) for name, data in arrays.items()}
     with how.limited(case.name):
         try:
-            found = parser(layers, args.network, args.params)
+            parsed = parser(layers, args.network, args.params)
         except ParserError as error:
             if (lost := why_lost()) and not how.guard:
                 text = f"the function left the GPU unusable: {lost}"
                 raise ParserError(text, where=error.where, fix=FAULT_HINT) from error
             raise
-    return f"the function returned {found!r}", [*library.decisions, *parser.notices]
+    return f"the function returned {parsed!r}", [*library.decisions, *parser.notices]
 
 
 def _placed(data: Array, library: CustomLibrary) -> Array:
     """Where an engine would have made it: the same memory lies behind it there."""
     if not isinstance(library, GuardedLibrary):
         return data
-    place = library.output_memory.take(data.dtype, data.shape)
-    if place is None:
+    target = library.output_memory.take(data.dtype, data.shape)
+    if target is None:
         return data
-    np.copyto(place, data)
-    return place
+    np.copyto(target, data)
+    return target
 
 
 def _open(case: Case, how: _How) -> CustomLibrary:
@@ -194,12 +194,12 @@ def _with_engines(
     if isinstance(args, NetworkArgs) and args.function:
         where = f"{how.path}: {args.function}"
         with how.limited(args.function):
-            answer, made = asked.ask(
+            answer, blobs = asked.ask(
                 "make_network", {"function": args.function}, where, limit=how.options.timeout_s
             )
         number = int(answer["network"])
         nodes = ", ".join(map(str, answer["plugins"]))
-        text = f"the function made a network of {made[0].nbytes:,} bytes"
+        text = f"the function made a network of {blobs[0].nbytes:,} bytes"
         text += f" with the plugins {nodes}" if nodes else ""
         notices += notices_from(answer["notices"])
     if isinstance(args, BuildArgs):
@@ -266,9 +266,9 @@ def _engines(cfg: ModelConfig, how: _How) -> tuple[GuardedEngines | _Here, list[
     return here, notices_from(answer["notices"])
 
 
-def _arrays(found: Arrays) -> str:
+def _arrays(arrays: Arrays) -> str:
     return ", ".join(
-        f"{name} {a.dtype.name} {a.shape}{_range(a)}" for name, a in list(found.items())[:16]
+        f"{name} {a.dtype.name} {a.shape}{_range(a)}" for name, a in list(arrays.items())[:16]
     )
 
 

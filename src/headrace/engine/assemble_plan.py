@@ -177,13 +177,13 @@ def prebuilt_plan(network: Network, options: BuildOptions) -> Plan | None:
     if header.precision != "fp32" and header.precision != options.precision:
         text = f"the function chose {header.precision}; {options.precision} is asked for"
         decisions.append(Finding("precision-chosen", "info", text, where))
-    made = header.changed(
+    new_header = header.changed(
         headrace=headrace.__version__,
         rules=options.rules.record(options.precision),
         infer_dims=complete_infer_dims(options.infer_dims),
         model=model_record(network, plan.blobs[MODEL_BLOB]),
         decisions=tuple(decisions),
     )
-    taken = Plan(made, plan.blobs)
+    taken = Plan(new_header, plan.blobs)
     taken.threads = options.threads
     return taken

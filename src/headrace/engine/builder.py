@@ -265,7 +265,7 @@ class _Build:
         tuning = options.tuning
         if options.runtime is not None and not tuning.runtimes:
             tuning = replace(tuning, runtimes=[options.runtime])
-        found, lowered, notices = tune_precisions(
+        outcome, lowered, notices = tune_precisions(
             self.network,
             self._bake if timing is None else timing.bake,
             self.inputs if timing is None else timing.inputs,
@@ -278,10 +278,10 @@ class _Build:
             progress=options.progress,
         )
         self.decisions += notices
-        if found.tactic is None:
+        if outcome.tactic is None:
             return None
-        self.tactic, self.tries = found.tactic, found.records
-        self.tuning = found.summary(tuning, items)
+        self.tactic, self.tries = outcome.tactic, outcome.records
+        self.tuning = outcome.summary(tuning, items)
         return lowered
 
     def _opened(self, lowered: PrecisionGraph) -> tuple[BuildResult, PrecisionGraph]:
@@ -380,14 +380,13 @@ def _at(where: str, error: EngineError, advice: Sequence[str] = ()) -> EngineErr
     return EngineError(error.finding.at(where), fix=advice, code=EngineError.code)
 
 
-def _batch_notice(fixed: int, wanted: int, network: Network, *, asked: bool) -> Finding:
-    if fixed > wanted:
-        text = f"the model fixes its batch at {fixed}: batches of {wanted} are padded to it"
+def _batch_notice(fixed: int, requested: int, network: Network, *, asked: bool) -> Finding:
+    if fixed > requested:
+        text = f"the model fixes its batch at {fixed}: batches of {requested} are padded to it"
     else:
-        runs = -(-wanted // fixed)
-        text = (
-            f"the model fixes its batch at {fixed}: batch {wanted} runs as {runs} runs of {fixed}"
-        )
+        runs = -(-requested // fixed)
+        text = f"the model fixes its batch at {fixed}: "
+        text += f"batch {requested} runs as {runs} runs of {fixed}"
         if fixed == 1 and (asked or has_plugins(network)):  # plugins keep it fixed
             text += "; an export with a free batch runs it at once"
         elif fixed == 1:

@@ -87,11 +87,11 @@ def choose_device(asked: str = "auto", gpu_id: int = 0) -> Device:
     absent = reason is not None and no_gpu_driver()
     fix = None if reason is None or absent else hidden_by()
     if reason is None:
-        found = _of_number(gpu_id if number is None else number, asked if match else None)
-        with meant(found.gpu or 0):
+        device = _of_number(gpu_id if number is None else number, asked if match else None)
+        with meant(device.gpu or 0):
             reason = why_no_gpu_runtime()
         if reason is None:
-            return found
+            return device
     fix = fix or gpu_fix()
     if match is not None:
         cpu = "--device cpu runs without one"

@@ -56,15 +56,15 @@ def resolve_shape(
         raise EngineError(f"input {spec} has no batch axis", where=where,
                           expected="a batch first, then at least one axis",
                           code="input-not-a-image")  # fmt: skip
-    given = complete_infer_dims(infer_dims)
+    config_dims = complete_infer_dims(infer_dims)
     names: tuple[str, ...] = tuple(f"axis {i}" for i in range(1, len(spec.shape)))
-    wanted: tuple[int, ...] | None = None
+    required: tuple[int, ...] | None = None
     if len(spec.shape) == 4:
         names = _AXES[order]
-        wanted = None if given is None else _in_order(given, order)
-    elif given is not None:
+        required = None if config_dims is None else _in_order(config_dims, order)
+    elif config_dims is not None:
         raise EngineError(
-            f"infer-dims={_text(given)} is for four axes, input {spec} has {len(spec.shape)}",
+            f"infer-dims={_text(config_dims)} is for four axes, input {spec} has {len(spec.shape)}",
             where=where,
             code="input-dims",
         )
@@ -73,7 +73,7 @@ def resolve_shape(
     fixed: dict[str, int] = {}
     for i, (name, have) in enumerate(zip(names, spec.shape[1:], strict=True)):
         value = have if isinstance(have, int) and have > 0 else None
-        want = None if wanted is None else wanted[i]
+        want = None if required is None else required[i]
         if value is None and want is None:
             free.append(f"{name} ({have})" if isinstance(have, str) else name)
         elif value is not None and want not in (None, value):
@@ -93,17 +93,17 @@ def resolve_shape(
         fix = "leave infer-dims out, or export the model with free height and width"
         other: AxisOrder = "NHWC" if order == "NCHW" else "NCHW"
         data: Data = {}
-        if given is not None and _in_order(given, other) == spec.shape[1:]:
+        if config_dims is not None and _in_order(config_dims, other) == spec.shape[1:]:
             fix = f"the input is {other}: " + (
                 "set network-input-order=1" if other == "NHWC" else "leave network-input-order out"
             )
-        elif given is not None:
-            axes = zip(_AXES["NCHW"], given, strict=True)
+        elif config_dims is not None:
+            axes = zip(_AXES["NCHW"], config_dims, strict=True)
             dims = tuple(fixed.get(name, n) for name, n in axes)
-            if sorted(dims) == sorted(given):  # another size altogether has no certain edit
+            if sorted(dims) == sorted(config_dims):  # another size altogether has no certain edit
                 data = {"set": {"infer-dims": _text(dims)}}
         raise EngineError(
-            f"infer-dims={_text(given)} does not fit input {spec}: "
+            f"infer-dims={_text(config_dims)} does not fit input {spec}: "
             f"the model fixes {', '.join(different)}",
             where=where,
             fix=fix,

@@ -153,17 +153,17 @@ class Session:
     ) -> Sequence[Array]:
         """Run with outputs in `memory`, as far as their shapes are known and it has room."""
         items = len(feeds[self.inputs[0].name])
-        places = {}
+        targets = {}
         for spec in self.outputs:
             shape = tuple(items if i == 0 and not isinstance(d, int) else d
                           for i, d in enumerate(spec.shape))  # fmt: skip
             known = tuple(d for d in shape if isinstance(d, int))
-            if known and known == shape and (place := memory.take(spec.dtype, known)) is not None:
-                places[spec.name] = place
-        if not places or not all(isinstance(a, np.ndarray) for a in feeds.values()):
+            if known and known == shape and (target := memory.take(spec.dtype, known)) is not None:
+                targets[spec.name] = target
+        if not targets or not all(isinstance(a, np.ndarray) for a in feeds.values()):
             return runner.run(feeds)
         try:
-            return runner.run_into(feeds, places)
+            return runner.run_into(feeds, targets)
         except EngineError:
             outputs = runner.run(feeds)  # raises, too, if that was not the reason
             self.output_memory = None
@@ -209,10 +209,10 @@ class Session:
         if inputs.keys() != self._by_name.keys():
             missing = [n for n in self._by_name if n not in inputs]
             extra = [n for n in inputs if n not in self._by_name]
-            found = [f"missing input {', '.join(map(repr, missing))}"] if missing else []
-            found += [f"no input is called {', '.join(map(repr, extra))}"] if extra else []
+            problems = [f"missing input {', '.join(map(repr, missing))}"] if missing else []
+            problems += [f"no input is called {', '.join(map(repr, extra))}"] if extra else []
             raise EngineError(
-                "; ".join(found), where=self._where, expected=", ".join(map(str, self.inputs))
+                "; ".join(problems), where=self._where, expected=", ".join(map(str, self.inputs))
             )
 
     def _checked(self, inputs: Mapping[str, DLPackTensor]) -> tuple[dict[str, Any], int]:
@@ -344,9 +344,9 @@ class FreeSession(Session):
                 want = named.setdefault(want, have)
             fits = fits and want in (None, "", have)
         if not fits:
-            found = "x".join(map(str, shape)) or "scalar"
+            shape_text = "x".join(map(str, shape)) or "scalar"
             raise EngineError(
-                f"input {spec.name!r} has shape {found}", where=self._where, expected=str(spec)
+                f"input {spec.name!r} has shape {shape_text}", where=self._where, expected=str(spec)
             )
         dtype = getattr(tensor, "dtype", None)
         if isinstance(tensor, np.ndarray) and dtype != spec.dtype:

@@ -168,7 +168,7 @@ class Destination(NamedTuple):
         roi: the region the item's tensor was cut from, in frame pixels (tensor-input mode).
         parent: rectangle of the object that was inferred, in frame pixels (secondary mode); filters
             see coordinates relative to it.
-        parent_index: that object's place in the frame, or -1.
+        parent_index: that object's index in the frame, or -1.
     """
 
     transform: ScaleTransform
@@ -239,14 +239,14 @@ class Attacher:
         Source: spec B.6, B.7.
         """
         starts = np.array([0, len(detections)], np.int32)
-        place = Destination(transform, meta, roi, parent, parent_index)
-        return self.attach(detections, starts, [place], generation)
+        destination = Destination(transform, meta, roi, parent, parent_index)
+        return self.attach(detections, starts, [destination], generation)
 
     def attach(
         self,
         detections: Detections,
         starts: IntArray,
-        places: Sequence[Destination],
+        destinations: Sequence[Destination],
         generation: Generation | None = None,
         *,
         tally: npt.NDArray[np.int64] | None = None,
@@ -257,7 +257,7 @@ class Attacher:
             detections: clustered objects in network space, item after item; class ids within the
                 config's range. Those of several items have no masks, angles and keypoints.
             starts: (N + 1,) int32, the first of each item, and the end of the last.
-            places: of each item.
+            destinations: of each item.
             generation: overrides the attacher's.
             tally: (C + 1, 11) int64, a row for each class, a column for each `DropReason`: the
                 numbers of boxes dropped are added to it.
@@ -267,65 +267,69 @@ class Attacher:
         Source: spec B.6, B.7.
         """
         old = _known(generation or self.generation) == "6.2"
-        made = _native.attach(
+        mapped = _native.attach(
             detections.boxes,
             detections.scores,
             detections.class_ids,
             starts,
             self.params.filters,
             self.params.roi_bottom,
-            [self._numbers(place) for place in places],
+            [self._numbers(destination) for destination in destinations],
             tally,
-            clip=places[0].roi is not None and self.clip_to_roi,
+            clip=destinations[0].roi is not None and self.clip_to_roi,
             crop=self.params.crop,
             old=old,
             modern=self.modern,
         )
-        first, kept = made.starts, made.kept
-        attached = Detections.unchecked(made.rects, made.scores, made.class_ids, space=Space.FRAME)
+        first, kept = mapped.starts, mapped.kept
+        attached = Detections.unchecked(
+            mapped.rects, mapped.scores, mapped.class_ids, space=Space.FRAME
+        )
         shapes = detections.masks, detections.angles, detections.keypoints
         if any(shape is not None for shape in shapes):
-            self._add_shapes(attached, detections.select(kept), places[0])
+            self._add_shapes(attached, detections.select(kept), destinations[0])
         border_colors = None
         if attached.masks is not None and not old:
             border_colors = mask_border_colors(attached.masks)
-        for place, (start, end) in zip(places, pairwise(first.tolist()), strict=True):
-            place.meta.objects.append(
-                attached if len(places) == 1 else attached.rows(start, end),
+        for destination, (start, end) in zip(destinations, pairwise(first.tolist()), strict=True):
+            destination.meta.objects.append(
+                attached if len(destinations) == 1 else attached.rows(start, end),
                 self.component_id,
                 labels=self.labels,
                 styles=self.styles,
                 border_colors=border_colors,
                 mask_threshold=self.mask_threshold,
-                parent=place.parent_index,
+                parent=destination.parent_index,
             )
-            place.meta.inferred = True
-        return AttachResult(attached, first, kept, made.dropped, made.reasons, made.shifted)
+            destination.meta.inferred = True
+        return AttachResult(attached, first, kept, mapped.dropped, mapped.reasons, mapped.shifted)
 
-    def _add_shapes(self, attached: Detections, rest: Detections, place: Destination) -> None:
+    def _add_shapes(self, attached: Detections, rest: Detections, destination: Destination) -> None:
         """Masks, angles and keypoints of boxes, at their places in the frame.
 
         Args:
             attached: gets them; a box that is turned is not cut.
             rest: the same boxes in network space.
-            place: of all of them.
+            destination: of all of them.
         """
         masks = rest.masks if self.output_instance_mask else None
         angles = rest.angles
         if self.modern and not (masks is None and angles is None):
-            parent = self._parent(place)
-            whole = self.to_frame(rest.boxes, place.transform, roi=place.roi, parent=parent)
+            parent = self._parent(destination)
+            whole = self.to_frame(
+                rest.boxes, destination.transform, roi=destination.roi, parent=parent
+            )
             masks = _keep_shapes(whole, attached.boxes, masks, angles)
         attached.masks = masks
         attached.angles = None if angles is None else angles * DEGREES_PER_RADIAN
-        attached.keypoints = self._keypoints_to_frame(rest.keypoints, place)
+        attached.keypoints = self._keypoints_to_frame(rest.keypoints, destination)
 
-    def _parent(self, place: Destination) -> Rect | None:
-        return self.parent_rect(place.transform, place.parent)
+    def _parent(self, destination: Destination) -> Rect | None:
+        return self.parent_rect(destination.transform, destination.parent)
 
-    def _numbers(self, place: Destination) -> tuple[float, ...]:
+    def _numbers(self, destination: Destination) -> tuple[float, ...]:
         """The place of an item as the native call takes it."""
-        transform, meta, roi, parent, _ = place
+        transform, meta, roi, parent, _ = destination
         origin = self.parent_rect(transform, parent) or (0, 0)
         # The division is `ScaleTransform.to_frame`, made natively; a test holds them together.
         return (
@@ -340,7 +344,7 @@ class Attacher:
         )
 
     def _keypoints_to_frame(
-        self, keypoints: FloatArray | None, place: Destination
+        self, keypoints: FloatArray | None, destination: Destination
     ) -> FloatArray | None:
         """Map points of (N, K, 3) as corners of boxes are mapped; a score stays, none is cut."""
         if keypoints is None:
@@ -348,9 +352,11 @@ class Attacher:
         boxes = np.zeros((keypoints.shape[0] * keypoints.shape[1], 4), np.float32)
         boxes[:, :2] = keypoints[..., :2].reshape(-1, 2)
         mapped = keypoints.copy()
-        parent = self._parent(place)
-        places = self.to_frame(boxes, place.transform, roi=place.roi, parent=parent)[:, :2]
-        mapped[..., :2] = places.reshape(*keypoints.shape[:2], 2)
+        parent = self._parent(destination)
+        positions = self.to_frame(boxes, destination.transform, roi=destination.roi, parent=parent)[
+            :, :2
+        ]
+        mapped[..., :2] = positions.reshape(*keypoints.shape[:2], 2)
         return mapped
 
     def to_frame(

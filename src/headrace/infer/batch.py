@@ -56,15 +56,15 @@ class Batch:
         """A batch of frames about which nothing is known yet, all in one buffer."""
         return cls(list(frames), [frame_meta(f) for f in frames], [buffer] * len(frames))
 
-    def drop(self, places: Collection[int]) -> None:
+    def drop(self, indices: Collection[int]) -> None:
         """Take frames out, with their metadata and the tensors that show any of them.
 
         Args:
-            places: in the batch. Other tensors follow their frames to the new places.
+            indices: in the batch. Other tensors follow their frames.
         """
-        kept = [i for i in range(len(self)) if i not in places]
+        kept = [i for i in range(len(self)) if i not in indices]
         self.tensors[:] = [
-            t for t in self.tensors if not any(roi.frame_index in places for roi in t.rois)
+            t for t in self.tensors if not any(roi.frame_index in indices for roi in t.rois)
         ]
         regions = {id(roi): roi for t in self.tensors for roi in t.rois}  # tensors may share them
         moved = {old: new for new, old in enumerate(kept)}

@@ -33,10 +33,10 @@ _FAINT = 0.25  # scores below this part of the threshold are noise
 
 def dropped_boxes(tally: BoxTally) -> dict[str, Counter[str]]:
     """Boxes by filter and class."""
-    found: dict[str, Counter[str]] = {}
+    counters: dict[str, Counter[str]] = {}
 
     def add(key: str, class_id: int, number: int) -> None:
-        found.setdefault(key, Counter())[_label(tally, class_id)] += number
+        counters.setdefault(key, Counter())[_label(tally, class_id)] += number
 
     for name, reason in _CLUSTER.items():
         for class_id in np.flatnonzero(tally.clustered[:, reason]).tolist():
@@ -44,7 +44,7 @@ def dropped_boxes(tally: BoxTally) -> dict[str, Counter[str]]:
     for drop in DropReason:
         for class_id in np.flatnonzero(tally.attached[:, drop]).tolist() if drop else ():
             add(drop.test, class_id, int(tally.attached[class_id, drop]))
-    return found
+    return counters
 
 
 def _label(tally: BoxTally, class_id: int) -> str:

@@ -70,7 +70,7 @@ class Decisions:
         drops: (N,) uint8, `DropReason` of the filters; 0 for a candidate that did not reach them.
         by: (N,) int32, see `ClusterTrace.by`.
         outputs: (N,) int32, the output of clustering that each became or was merged into, or -1.
-        objects: (N,) int32, place among the attached objects of this pass, or -1.
+        objects: (N,) int32, index among the attached objects of this pass, or -1.
     """
 
     reasons: npt.NDArray[np.uint8]
@@ -91,9 +91,11 @@ class Decisions:
             raise ValueError("nothing was traced: cluster with trace=True")
         drop = np.zeros(len(clustered.detections) + 1, np.uint8)  # the last: no output
         drop[attached.dropped] = attached.reasons
-        place = np.full(len(drop), -1, np.int32)
-        place[attached.kept] = np.arange(len(attached.kept), dtype=np.int32)
-        return cls(trace.reason, drop[trace.output], trace.by, trace.output, place[trace.output])
+        object_index = np.full(len(drop), -1, np.int32)
+        object_index[attached.kept] = np.arange(len(attached.kept), dtype=np.int32)
+        return cls(
+            trace.reason, drop[trace.output], trace.by, trace.output, object_index[trace.output]
+        )
 
     def extended(self, hidden: int) -> Decisions:
         """The same with as many more candidates that are below their pre-cluster threshold."""
@@ -118,7 +120,7 @@ class Candidates:
         parsed: the first so many are the parser's.
         actual: the decisions of this run; boxes behind the first `parsed` are below the threshold.
         lowered: the decisions if no pre-cluster threshold were above any candidate.
-        first: place of the first attached object in the frame.
+        first: index of the first attached object in the frame.
         origin: left and top of the parent object; filters compare places relative to it.
         height: of the frame in pixels.
     """
@@ -144,21 +146,21 @@ class Candidates:
             lowered: as if no pre-cluster threshold were above any candidate.
 
         Returns:
-            (N,) int8, places in `FateStage`.
+            (N,) int8, indices in `FateStage`.
         """
         decided = self.lowered if lowered else self.actual
-        found = np.full(len(self), list(FateStage).index(FateStage.CLUSTER), np.int8)
-        found[np.isin(decided.reasons, _THRESHOLD)] = list(FateStage).index(FateStage.THRESHOLD)
-        found[decided.reasons == Reason.TOPK] = list(FateStage).index(FateStage.TOPK)
-        found[decided.drops > 0] = list(FateStage).index(FateStage.FILTER)
-        found[decided.objects >= 0] = list(FateStage).index(FateStage.OBJECT)
-        return found
+        codes = np.full(len(self), list(FateStage).index(FateStage.CLUSTER), np.int8)
+        codes[np.isin(decided.reasons, _THRESHOLD)] = list(FateStage).index(FateStage.THRESHOLD)
+        codes[decided.reasons == Reason.TOPK] = list(FateStage).index(FateStage.TOPK)
+        codes[decided.drops > 0] = list(FateStage).index(FateStage.FILTER)
+        codes[decided.objects >= 0] = list(FateStage).index(FateStage.OBJECT)
+        return codes
 
     def fate(self, row: int, *, lowered: bool = False) -> Fate:
         """The decision on one candidate, with its figures.
 
         Args:
-            row: place of the candidate.
+            row: index of the candidate.
             lowered: as if no pre-cluster threshold were above any candidate; an object of it is
                 counted as the next one of the frame.
         """

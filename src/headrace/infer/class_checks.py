@@ -86,8 +86,8 @@ def class_counts(
     """
     parser = choice.parser
     if parser is None:  # the built-in classifier
-        found = [spec.shape[1] for spec in outputs if len(spec.shape) > 1]
-        return [n for n in found if isinstance(n, int)] if len(found) == len(outputs) else []
+        counts = [spec.shape[1] for spec in outputs if len(spec.shape) > 1]
+        return [n for n in counts if isinstance(n, int)] if len(counts) == len(outputs) else []
     axis: int | str | None = None
     if isinstance(parser, BuiltinParser) and parser.head.key == Head.key:
         axis = parser.classes(outputs, network, cfg.num_detected_classes)

@@ -65,7 +65,7 @@ class SegmentationPostprocessor(Postprocessor):
                 continue
             t0 = perf_counter()
             try:
-                found = self._parser(layers_of(outputs, i), self._network, self.params)
+                parsed = self._parser(layers_of(outputs, i), self._network, self.params)
             except ParserError as error:
                 self._record.parser_failed(error, meta)
                 if steps is not None:
@@ -74,8 +74,8 @@ class SegmentationPostprocessor(Postprocessor):
             t1 = perf_counter()
             self._record.results["class_maps"] += 1
             self._record.tally.maps += 1
-            self._record.tally.blank_maps += int(found.class_map.max(initial=-1)) < 0
-            result = self._meta(found, items.transform(i))
+            self._record.tally.blank_maps += int(parsed.class_map.max(initial=-1)) < 0
+            result = self._meta(parsed, items.transform(i))
             if steps is not None:
                 steps[i].segmentation = result
             if items.rois is not None:
@@ -89,19 +89,19 @@ class SegmentationPostprocessor(Postprocessor):
             times.parse_s += t1 - t0
             times.attach_s += perf_counter() - t1
 
-    def _meta(self, found: Segmentation, transform: ScaleTransform) -> SegmentationMeta:
-        height, width = found.class_map.shape
+    def _meta(self, parsed: Segmentation, transform: ScaleTransform) -> SegmentationMeta:
+        height, width = parsed.class_map.shape
         sx, sy = width / self._network.width, height / self._network.height
         left, top, w, h = transform.dst
         region = (int(left * sx), int(top * sy), max(1, int(w * sx)), max(1, int(h * sy)))
         classes = self._classes
-        if self._generation == "6.2" and found.probabilities is not None:
-            classes = found.probabilities.shape[0 if self.params.order == "NCHW" else -1]
+        if self._generation == "6.2" and parsed.probabilities is not None:
+            classes = parsed.probabilities.shape[0 if self.params.order == "NCHW" else -1]
         return SegmentationMeta(
             self._component_id,
             classes,
-            found.class_map,
-            found.probabilities,
+            parsed.class_map,
+            parsed.probabilities,
             region,
             self._labels,
         )

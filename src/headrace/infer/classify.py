@@ -120,8 +120,8 @@ class BuiltinClassifier:
             values[~wins] = -1
         texts = [f"{label} " if label is not None else "" for label in names]
         numbers = values.tolist()
-        found = list(map(texts.__getitem__, numbers))
-        return Winners(index, numbers, best.tolist(), names, found, complete)
+        label_texts = list(map(texts.__getitem__, numbers))
+        return Winners(index, numbers, best.tolist(), names, label_texts, complete)
 
     def _names_of(self, index: int, classes: int) -> list[str | None]:
         names = self._names.get((index, classes))

@@ -241,7 +241,7 @@ class Clusterer:
             starts = np.array([0, len(detections)], np.int32)
         if tally is not None and len(tally) != len(p.thresholds) + 1:
             raise ValueError(f"tally has {len(tally)} rows, not {len(p.thresholds) + 1}")
-        made = _native.cluster(
+        clusters = _native.cluster(
             detections.boxes,
             detections.scores,
             detections.class_ids,
@@ -253,19 +253,19 @@ class Clusterer:
             trace,
             tally,
         )
-        rows, members = made.rows, made.members
+        rows, members = clusters.rows, clusters.members
         clustered = Detections.unchecked(
-            made.boxes,
-            made.scores,
-            made.class_ids,
+            clusters.boxes,
+            clusters.scores,
+            clusters.class_ids,
             masks=_own_masks(detections, rows, members),
             angles=_own_angles(detections, rows, members),
             space=detections.space,
             keypoints=_own_keypoints(detections, rows),
             raw_masks=None if (raw := detections.raw_masks) is None else [raw[i] for i in rows],
         )
-        trace_of = ClusterTrace(made.reason, made.by, made.object) if trace else None
-        return ClusterResult(clustered, made.starts, rows, members, trace_of)
+        trace_of = ClusterTrace(clusters.reason, clusters.by, clusters.object) if trace else None
+        return ClusterResult(clustered, clusters.starts, rows, members, trace_of)
 
 
 def _own_keypoints(detections: Detections, rows: IntArray) -> FloatArray | None:

@@ -26,8 +26,8 @@ def frame_runs(batch: Batch, turns: Sequence[bool], size: int) -> Iterator[Items
     """Whole frames that are to be inferred now, in order, at most `size` in a run."""
     chosen = [i for i, turn in enumerate(turns) if turn]
     for start in range(0, len(chosen), size):
-        places = chosen[start : start + size]
-        yield Items([batch.metas[i] for i in places], [batch.frames[i] for i in places])
+        indices = chosen[start : start + size]
+        yield Items([batch.metas[i] for i in indices], [batch.frames[i] for i in indices])
 
 
 def object_runs(batch: Batch, selector: Selector, size: int) -> Iterator[Items]:
@@ -37,10 +37,10 @@ def object_runs(batch: Batch, selector: Selector, size: int) -> Iterator[Items]:
     the other. The last run may have no items, only frames whose objects keep an earlier result.
     """
     run = _ObjectRun()
-    for _, places in batch.by_buffer():
+    for _, indices in batch.by_buffer():
         selector.next_buffer()
-        for place in places:
-            frame, meta = batch.frames[place], batch.metas[place]
+        for index in indices:
+            frame, meta = batch.frames[index], batch.metas[index]
             selection = selector.select(meta)
             if len(selection.cached):
                 run.cached.append((len(run), meta, selection))
@@ -124,7 +124,7 @@ class BufferTurns:
         """
         turns = [False] * len(batch)
         discarded: list[int] = []
-        for number, places in batch.by_buffer():
+        for number, indices in batch.by_buffer():
             if number < self.last_buffer:  # another run has begun
                 self._counted, self._discard = 0, discard
             self.last_buffer = number
@@ -132,12 +132,12 @@ class BufferTurns:
                 if number != self._discarding:
                     self._discard -= 1
                     self._discarding = number
-                discarded += places
+                discarded += indices
                 continue
             turn = self._counted % (interval + 1) == 0
             self._counted += 1
-            for place in places:
-                turns[place] = turn
+            for index in indices:
+                turns[index] = turn
         if discarded:
             batch.drop(discarded)
             turns = [turn for i, turn in enumerate(turns) if i not in discarded]
@@ -190,8 +190,10 @@ def tensor_chunks(
         where = f"input tensors with id {meta_id}"
         rows = {name: len(t.data) if t.data.ndim else 0 for name, t in tensors.items()}
         if len(set(rows.values())) > 1:
-            found = ", ".join(f"{name} has {count}" for name, count in rows.items())
-            raise EngineError(f"rows differ: {found}", where=where, expected="as many rows each")
+            row_counts = ", ".join(f"{name} has {count}" for name, count in rows.items())
+            raise EngineError(
+                f"rows differ: {row_counts}", where=where, expected="as many rows each"
+            )
         count = rows[first.name]
         if count != len(first.rois):
             raise EngineError(

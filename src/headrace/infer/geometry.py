@@ -284,12 +284,12 @@ def fit_crops(
         those wholly right of or below the frame; `modern`, those of no pixel inside it.
     Source: spec A.2.
     """
-    given = np.ascontiguousarray(rects, np.float64).reshape(-1, 4)
-    count = len(given)
+    rect_array = np.ascontiguousarray(rects, np.float64).reshape(-1, 4)
+    count = len(rect_array)
     valid, ratio = np.empty(count, np.bool_), np.empty((count, 2))
     src, dst = np.empty((count, 4), np.int32), np.empty((count, 4), np.int32)
     _native.fit_crops(
-        given,
+        rect_array,
         (frame_width, frame_height),
         (width, height),
         maintain_aspect_ratio,

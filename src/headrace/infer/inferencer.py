@@ -142,11 +142,13 @@ class Inferencer:
             ConfigError, ModelError, EngineError, CustomLibraryError: whatever is wrong, before
                 the first frame.
         """
-        run, given = RunOptions.of(cls.from_config, locals())
+        run, config_keys = RunOptions.of(cls.from_config, locals())
         if isinstance(config, ModelConfig):
-            cfg = combined(given).on(config)
+            cfg = combined(config_keys).on(config)
         else:
-            cfg = ModelConfig.load(config, combined(given).with_parser(Path(config), run.parser))
+            cfg = ModelConfig.load(
+                config, combined(config_keys).with_parser(Path(config), run.parser)
+            )
         if unique_id is not None:
             cfg = cfg.with_overrides(gie_unique_id=unique_id)
         return cls.open(cfg, run, choose_device(run.device, cfg.gpu_id), name)
@@ -341,31 +343,31 @@ class Inferencer:
     def _call_all(
         self,
         images: Sequence[LabelledImage],
-        given: object,
+        argument: object,
         format: PixelFormat | str,
     ) -> list[FrameMeta]:
         from headrace.media import as_frame
 
-        known = [None] * len(images) if given is None else given
+        known = [None] * len(images) if argument is None else argument
         if not isinstance(known, Sequence) or any(
             not isinstance(meta, FrameMeta | None) for meta in known
         ):
             raise EngineError(
-                f"meta is {quoted(repr(given))}",
+                f"meta is {quoted(repr(argument))}",
                 where=str(self.config.path),
                 expected="the FrameMeta of the image; of a list of images a list of them",
             )
         if len(known) != len(images):
-            found = f"{len(images)} images and {len(known)} metas"
-            raise EngineError(found, where=str(self.config.path), expected="as many of each")
+            problem = f"{len(images)} images and {len(known)} metas"
+            raise EngineError(problem, where=str(self.config.path), expected="as many of each")
         size = self.config.batch_size
         metas: list[FrameMeta] = []
         for start in range(0, len(images), size):
             frames = []
-            for place, image in enumerate(images[start : start + size], start):
-                frame = as_frame(image, format, place=place)
+            for index, image in enumerate(images[start : start + size], start):
+                frame = as_frame(image, format, index=index)
                 own = isinstance(image, Frame | str | Path)
-                frames.append(frame if own or not place else replace(frame, frame=place))
+                frames.append(frame if own or not index else replace(frame, frame=index))
             pairs = zip(frames, known[start : start + size], strict=True)
             own_metas = [frame_meta(frame) if meta is None else meta for frame, meta in pairs]
             batch = Batch(frames, own_metas, list(range(len(frames))))

@@ -244,9 +244,9 @@ class Model:
         """The inputs of one run: the images, and as many rows of each constant input."""
         return self.filled({self.input_name: tensor}, int(tensor.shape[0]))
 
-    def filled(self, given: dict[str, Any], rows: int) -> dict[str, Any]:
+    def filled(self, arrays: dict[str, Any], rows: int) -> dict[str, Any]:
         """The inputs of a run of `rows` items: the given ones, and constants for the others."""
-        feeds = dict(given)
+        feeds = dict(arrays)
         for name, constant in self.extra_inputs.items():
             if name not in feeds:
                 batched = name in self.session.batched_inputs

@@ -134,10 +134,10 @@ def _object_reasons(
         which = f"the {_EXTREMES[key]} of {number} objects" if number > 1 else "the only object"
         yield f"{key}={tally.limits[key]}: {which} is {width:.0f}x{height:.0f} pixels"
     if own := skipped.get("operate-on-class-ids"):
-        wanted = ";".join(map(str, cfg.operate_on_class_ids))
+        class_ids = ";".join(map(str, cfg.operate_on_class_ids))
         number = own.total()
         which = "1 object is of another" if number == 1 else f"{number} objects are of others"
-        yield f"operate-on-class-ids={wanted}: {which} ({named(own)})"
+        yield f"operate-on-class-ids={class_ids}: {which} ({named(own)})"
     if own := skipped.get("gie-unique-id"):
         text = f"gie-unique-id={cfg.component_id}: {own.total()} objects are of this id itself"
         yield f"{text}, and a detector does not work on its own"

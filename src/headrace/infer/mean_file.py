@@ -40,10 +40,10 @@ def load_mean(
     Source: spec A.4.
     """
 
-    def refuse(found: str, expected: str | None = None, fix: str | None = None) -> ConfigError:
-        place = where or "mean-file"
-        found = f"{path}: {found}"
-        return ConfigError(found, where=place, expected=expected, fix=fix, code="mean-file")
+    def refuse(problem: str, expected: str | None = None, fix: str | None = None) -> ConfigError:
+        location = where or "mean-file"
+        problem = f"{path}: {problem}"
+        return ConfigError(problem, where=location, expected=expected, fix=fix, code="mean-file")
 
     try:
         data = Path(path).read_bytes()

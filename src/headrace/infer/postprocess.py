@@ -148,20 +148,20 @@ class DetectorPostprocessor(Postprocessor):
         watch: Watch | None = None,
     ) -> None:
         """See `Postprocessor.attach`."""
-        places = items.places()
+        indices = items.places()
         start = perf_counter()
         batch = items.parsed
         if batch is None and steps is None:
-            batch = self._parse_batch(outputs, places)
+            batch = self._parse_batch(outputs, indices)
         if batch is not None:
-            self._attach(batch.boxes, batch.starts, places, items, outputs, start, watch=watch)
+            self._attach(batch.boxes, batch.starts, indices, items, outputs, start, watch=watch)
             return
-        for i in places:
+        for i in indices:
             step = None if steps is None else steps[i]
             start = perf_counter()
-            found = self._parse(layers_of(outputs, i), items.metas[i], step)
-            starts = np.array([0, len(found)], np.int32)
-            self._attach(found, starts, [i], items, outputs, start, step, watch)
+            detections = self._parse(layers_of(outputs, i), items.metas[i], step)
+            starts = np.array([0, len(detections)], np.int32)
+            self._attach(detections, starts, [i], items, outputs, start, step, watch)
 
     @property
     def reads_tables(self) -> bool:
@@ -176,12 +176,12 @@ class DetectorPostprocessor(Postprocessor):
         with self._record.lock:
             self._record.times.parse_s += perf_counter() - start
 
-    def _parse_batch(self, outputs: dict[str, Array], places: list[int]) -> BatchDetections | None:
-        """The boxes of all items at `places`, where the parser reads a batch at once, else None."""
-        if not (places and isinstance(self._parser, BuiltinParser)):
+    def _parse_batch(self, outputs: dict[str, Array], indices: list[int]) -> BatchDetections | None:
+        """Parse the items at `indices` at once; None where the parser does not read batches."""
+        if not (indices and isinstance(self._parser, BuiltinParser)):
             return None
-        if any(len(data) != len(places) for data in outputs.values()):
-            outputs = {name: data[places] for name, data in outputs.items()}
+        if any(len(data) != len(indices) for data in outputs.values()):
+            outputs = {name: data[indices] for name, data in outputs.items()}
         try:
             return self._parser.batch(outputs, self._network, self.params)
         except ParserError:
@@ -191,7 +191,7 @@ class DetectorPostprocessor(Postprocessor):
         self,
         parsed: Detections,
         starts: IntArray,
-        places: list[int],
+        indices: list[int],
         items: Items,
         outputs: dict[str, Array],
         start: float,
@@ -203,7 +203,7 @@ class DetectorPostprocessor(Postprocessor):
         Args:
             parsed: boxes of the items, those of several without masks and other shapes.
             starts: the first of each, and the end of the last.
-            places: of the items among all of the run.
+            indices: of the items among all of the run.
             start: when parsing began.
             step: gets the decisions on a single item.
             watch: looks at the boxes of the first item.
@@ -211,7 +211,7 @@ class DetectorPostprocessor(Postprocessor):
         times, results, tally = self._record.times, self._record.results, self._tally
         ends = starts.tolist()
         if step is None or step.error is None:
-            for k, i in enumerate(places):
+            for k, i in enumerate(indices):
                 self._look(parsed, ends[k], ends[k + 1], outputs, i)
             self._judge_classes(parsed)
         t1 = perf_counter()
@@ -230,15 +230,15 @@ class DetectorPostprocessor(Postprocessor):
                 items.parent_rect(i),
                 items.object_of(i),
             )
-            for i in places
+            for i in indices
         ]
-        before = len(items.metas[places[0]].objects)
+        before = len(items.metas[indices[0]].objects)
         attached = self.attacher.attach(kept, clustered.starts, destinations, tally=tally.attached)
         if step is not None and step.error is None:
             step.parsed, step.clustered, step.attached = parsed, clustered, attached
             step.first = before
         if self._keeps_raw and kept.raw_masks is not None:
-            self._keep_raw(kept.raw_masks, attached.kept, items.metas[places[0]], before)
+            self._keep_raw(kept.raw_masks, attached.kept, items.metas[indices[0]], before)
         results["parsed"] += len(parsed)
         results["clustered"] += len(kept)
         results["attached"] += len(attached.kept)
@@ -258,7 +258,7 @@ class DetectorPostprocessor(Postprocessor):
         with self._record.lock:
             times.parse_s += t1 - start
         times.cluster_s += t2 - t1
-        if watch is not None and places[0] == 0:
+        if watch is not None and indices[0] == 0:
             first_parsed, first_kept = parsed.rows(0, ends[1]), kept.rows(0, kept_ends[1])
             watch.boxes(first_parsed, first_kept, attached_ends[1], items.metas[0])
         times.attach_s += perf_counter() - t2
@@ -293,12 +293,14 @@ class DetectorPostprocessor(Postprocessor):
         """
         own = self.params.per_class_threshold
         try:
-            found = self._parse_at(layers, np.minimum(own, np.float32(floor)))
+            detections = self._parse_at(layers, np.minimum(own, np.float32(floor)))
         except ParserError:
             return Detections.empty()
-        inside = (found.class_ids >= 0) & (found.class_ids < len(own))
-        found = found.select(inside)
-        return found.select((found.scores >= floor) & (found.scores < own[found.class_ids]))
+        inside = (detections.class_ids >= 0) & (detections.class_ids < len(own))
+        detections = detections.select(inside)
+        return detections.select(
+            (detections.scores >= floor) & (detections.scores < own[detections.class_ids])
+        )
 
     def _parse_at(self, layers: dict[str, Layer], thresholds: FloatArray) -> Detections:
         params = replace(self.params, per_class_threshold=thresholds)
@@ -308,13 +310,13 @@ class DetectorPostprocessor(Postprocessor):
         self, layers: dict[str, Layer], meta: FrameMeta, step: ItemSteps | None
     ) -> Detections:
         try:
-            found = self._parser(layers, self._network, self.params)
+            detections = self._parser(layers, self._network, self.params)
         except ParserError as error:
             self._record.parser_failed(error, meta)
             if step is not None:
                 step.error = error
             return Detections.empty()
-        return found
+        return detections
 
     def _look(
         self,
@@ -322,23 +324,23 @@ class DetectorPostprocessor(Postprocessor):
         first: int,
         end: int,
         outputs: dict[str, Array],
-        place: int,
+        index: int,
     ) -> None:
         """Count an item that was parsed, and look at scores that its thresholds hide.
 
         Args:
             parsed: boxes of several items; `first` and `end` are the rows of this one.
-            outputs: of all items of the run; `place` is this one's.
+            outputs: of all items of the run; `index` is this one's.
         """
         tally = self._tally
         tally.items += 1
         if first == end:
             tally.empty += 1
             if tally.visible and _seldom(tally.empty):
-                self._look_below(layers_of(outputs, place))
+                self._look_below(layers_of(outputs, index))
             return
         if tally.visible and _seldom(tally.items) and (missing := tally.missing()):
-            self._look_for_missing(layers_of(outputs, place), missing)
+            self._look_for_missing(layers_of(outputs, index), missing)
         if self._unjudged:
             self._judge_scale(parsed.boxes[first:end])
 
@@ -348,18 +350,18 @@ class DetectorPostprocessor(Postprocessor):
         The thresholds are halved until there are boxes, so that these are few; once there is a best
         score, only better ones are asked for.
         """
-        tally, given = self._tally, self.params.per_class_threshold
+        tally, limits = self._tally, self.params.per_class_threshold
         tally.probed += 1
         for n in range(1, HALVINGS + 1) if tally.best is None else (0,):
-            lower = given / np.float32(2**n)
+            lower = limits / np.float32(2**n)
             if tally.best is not None:
                 lower = np.minimum(lower, np.float32(tally.best[0]))
             try:
-                found = self._parse_at(layers, lower)
+                detections = self._parse_at(layers, lower)
             except ParserError:
                 return
-            if len(found):
-                tally.saw(found)
+            if len(detections):
+                tally.saw(detections)
                 return
 
     def _look_for_missing(self, layers: dict[str, Layer], classes: list[int]) -> None:
@@ -488,18 +490,18 @@ class ClassifierPostprocessor(Postprocessor):
                 metas = [meta if ok else None for meta, ok in zip(metas, valid, strict=True)]
             self._tally.came(metas)
             return metas
-        found = [
+        parsed = [
             self._parse(outputs, items, i, steps[i] if steps else None) for i in range(len(items))
         ]
-        made = [
+        classifier_metas = [
             ClassifierMeta(component, tuple(map(_label_info, c.attributes)), c.text, kind)
             if ok and c.attributes and c.text
             else None
-            for c, ok in zip(found, valid, strict=True)
+            for c, ok in zip(parsed, valid, strict=True)
         ]
-        self._tally.silent += made.count(None)
-        self._tally.came(made)
-        return made
+        self._tally.silent += classifier_metas.count(None)
+        self._tally.came(classifier_metas)
+        return classifier_metas
 
     def remember_outputs(self, outputs: dict[str, Array], items: Items) -> None:
         """Parse and remember, attaching nothing: an asynchronous classifier's `attach`."""
@@ -534,13 +536,13 @@ class ClassifierPostprocessor(Postprocessor):
         if not items.valid()[index]:
             return Classification()
         try:
-            found = self._parser(layers_of(outputs, index), self._network, self.params)
+            classification = self._parser(layers_of(outputs, index), self._network, self.params)
         except ParserError as error:
             self._record.parser_failed(error, items.metas[index])
             if step is not None:
                 step.error = error
             return Classification()
-        return complete_labels(found, self.params, self._generation)
+        return complete_labels(classification, self.params, self._generation)
 
     def _attach_objects(self, results: Sequence[ClassifierMeta | None], items: Items) -> None:
         """Results of objects, one frame after the other."""
@@ -578,13 +580,13 @@ class ClassifierPostprocessor(Postprocessor):
         """A primary classifier's result is a new object as large as the frame."""
         objects = meta.objects
         rect = np.array([[0, 0, meta.width, meta.height]], np.float32)
-        found = Detections.unchecked(
+        detections = Detections.unchecked(
             rect,
             np.zeros(1, np.float32),
             np.full(1, FULL_FRAME_CLASS, np.int32),
             space=Space.FRAME,
         )
         component = self._component_id if self._generation != "6.2" else 0
-        objects.append(found, component, styles=_FULL_FRAME_STYLES)
+        objects.append(detections, component, styles=_FULL_FRAME_STYLES)
         objects.add_classifier(len(objects) - 1, result)
         objects.texts[len(objects) - 1] = " " + result.text

@@ -284,7 +284,7 @@ class Preprocessor:
         rect = crop if crop is not None else Rect(0, 0, *size)
         if self.profile == "modern":
             crops = self.fitted(np.array([rect], np.float64), *size)
-            found = Placed(crops.src, crops.dst, crops.transform(0))
+            placement = Placed(crops.src, crops.dst, crops.transform(0))
         else:
             transform = fit(
                 rect,
@@ -297,12 +297,12 @@ class Preprocessor:
             if src.left >= frame.width or src.top >= frame.height:
                 text = f"a crop at {src.left},{src.top} lies outside a {size[0]}x{size[1]} frame"
                 raise GeometryError(text, where=f"frame {frame.frame} of {frame.source!r}")
-            found = Placed(np.array([src], np.int32), np.array([dst], np.int32), transform)
+            placement = Placed(np.array([src], np.int32), np.array([dst], np.int32), transform)
         if crop is None:
             if len(self._whole) == _MOST_SIZES:  # images of a folder, each of its own size
                 self._whole.clear()
-            self._whole[size] = found
-        return found
+            self._whole[size] = placement
+        return placement
 
     def crops(self, frame: Frame, rects: FloatArray, out: FloatArray) -> Crops:
         """Write one item for each of N rectangles of a frame, the same bits as N calls.

@@ -159,11 +159,11 @@ class RawOutputParser:
         if choice is not None and choice.parser is parse_coverage_bbox:
             require_grid_outputs(cfg, specs, output.network)
         self._found += outputs_notices(cfg, choice, specs, output.network, self._labels)
-        made = postprocessor_of(
+        postprocessor = postprocessor_of(
             cfg, output.network, choice, self._labels, None, self._options, self.record
         )
-        assert made is not None  # network-type 100 is refused
-        return made
+        assert postprocessor is not None  # network-type 100 is refused
+        return postprocessor
 
 
 def _fitted(rect: Rect, output: TensorOutput) -> ScaleTransform:

@@ -81,7 +81,7 @@ class History:
     def __init__(self) -> None:
         self.frame = 0
         self._cleaned = 0
-        self._slots: dict[int, int] = {}  # tracking id -> place in the arrays
+        self._slots: dict[int, int] = {}  # tracking id -> index in the arrays
         self._free: list[int] = []
         self._frames = np.zeros(_FIRST, np.int64)  # of the last submission
         self._limits = np.zeros(_FIRST)  # an area above it is submitted again
@@ -92,13 +92,13 @@ class History:
         return len(self._slots)
 
     def visit(
-        self, ids: Sequence[int], wanted: BoolArray, areas: DoubleArray, interval: int, grow: bool
+        self, ids: Sequence[int], eligible: BoolArray, areas: DoubleArray, interval: int, grow: bool
     ) -> tuple[BoolArray, BoolArray, Entries]:
         """Decide which of N different tracked objects of `frame` are submitted, and note it.
 
         Args:
             ids: N tracking ids, no two the same.
-            wanted: (N,) bool, whether the filters let them pass.
+            eligible: (N,) bool, whether the filters let them pass.
             areas: (N,) float64 in square pixels.
             interval: submit again when more frames than this have passed.
             grow: submit again when the area grew.
@@ -114,7 +114,7 @@ class History:
         due = (age > interval) | (age < 0)
         if grow:
             due |= self._limits[slots] < areas
-        submit: BoolArray = wanted & (due | ~had)
+        submit: BoolArray = eligible & (due | ~had)
         self._accessed[slots[had]] = self.frame
         new = np.flatnonzero(submit & ~had)
         if len(new):
@@ -158,12 +158,12 @@ class History:
                     larger[:used] = column[:used]
                     setattr(self, name, larger)
             self._free += range(used + short - 1, used - 1, -1)
-        places = [self._free.pop() for _ in ids]
-        self._slots.update(zip(ids, places, strict=True))
-        for place in places:
-            self._entries[place] = Entry()
-        self._accessed[places] = self.frame
-        return places
+        slots = [self._free.pop() for _ in ids]
+        self._slots.update(zip(ids, slots, strict=True))
+        for slot in slots:
+            self._entries[slot] = Entry()
+        self._accessed[slots] = self.frame
+        return slots
 
     def _entry(self, slot: int) -> Entry:
         entry: Entry = self._entries[slot]
@@ -288,12 +288,12 @@ class Selector:
                 index, part_ids = where, ids
                 if part is not None:
                     index, part_ids = where[part], [ids[i] for i in part]
-                submit, had, found = history.visit(
+                submit, had, part_entries = history.visit(
                     part_ids, infer[index], areas[index], self._interval, self.classifies
                 )
                 infer[index] = submit
                 cached[index] = had if self.async_mode else had & ~submit
-                entries[index] = found
+                entries[index] = part_entries
             if not self.classifies:
                 return Selection(meta.source_id, _indices(infer), _NONE)
             submitted: list[Entry | None] = entries[infer].tolist()
@@ -316,7 +316,7 @@ class Selector:
         Args:
             selection: what `select` returned.
             results: of the objects `selection.infer[first:]`, in that order; maybe not of all.
-            first: place in `selection.infer` of the first result.
+            first: index in `selection.infer` of the first result.
         """
         with self._lock:
             for entry, result in zip(selection._submitted[first:], results, strict=False):
@@ -364,27 +364,27 @@ class Selector:
         tests["crop"] = croppable(objects.rects, meta.width, meta.height)
         if self.async_mode:
             tests["tracker"] = objects.object_ids != np.uint64(UNTRACKED_OBJECT_ID)
-        found: list[str | None] = [None] * len(objects)
+        failed_keys: list[str | None] = [None] * len(objects)
         for key, passes in reversed(tests.items()):
-            for place in np.flatnonzero(~passes).tolist():
-                found[place] = key
-        return found
+            for index in np.flatnonzero(~passes).tolist():
+                failed_keys[index] = key
+        return failed_keys
 
     def _wanted(self, meta: FrameMeta) -> BoolArray:
         """Which objects the filters let pass."""
         objects = meta.objects
         tests = self._tests(objects)
-        wanted = np.ones(len(objects), np.bool_)
+        eligible = np.ones(len(objects), np.bool_)
         for passes in tests.values():
-            wanted &= passes
+            eligible &= passes
         possible = croppable(objects.rects, meta.width, meta.height)
-        if self._all_cropped and (wanted & ~possible).any():
+        if self._all_cropped and (eligible & ~possible).any():
             self._all_cropped = False
-            self._tell_uncroppable(objects, int(np.flatnonzero(wanted & ~possible)[0]), meta)
-        wanted &= possible
-        if not wanted.all():
+            self._tell_uncroppable(objects, int(np.flatnonzero(eligible & ~possible)[0]), meta)
+        eligible &= possible
+        if not eligible.all():
             self._tally.skip(objects, tests | {"crop": possible})
-        return wanted
+        return eligible
 
     def _tests(self, objects: Objects) -> dict[str, BoolArray]:
         """Which of N objects each filter lets pass, by its key, the most telling one first."""
@@ -439,11 +439,11 @@ def _once_each(ids: list[int]) -> list[list[int] | None]:
         return [None]
     times: dict[int, int] = {}
     parts: list[list[int] | None] = []
-    for place, object_id in enumerate(ids):
+    for index, object_id in enumerate(ids):
         n = times[object_id] = times.get(object_id, -1) + 1
         if n == len(parts):
             parts.append([])
         part = parts[n]
         assert part is not None
-        part.append(place)
+        part.append(index)
     return parts

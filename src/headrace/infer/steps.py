@@ -25,7 +25,7 @@ class ItemSteps:
         parsed: boxes of the parser, in network space.
         clustered: the objects of these boxes, with the fate of each box.
         attached: the objects that passed the filters, and the reason of each other one.
-        first: place of the first attached object among those of the frame.
+        first: index of the first attached object among those of the frame.
         classified: the result of a classifier; None if it has no label.
         segmentation: the class map.
         error: the refusal of the parser.

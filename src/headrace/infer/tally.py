@@ -97,10 +97,10 @@ class BoxTally:
         scores = np.where(np.isnan(below.scores), -np.inf, below.scores)
         if not len(scores):
             return
-        place = int(scores.argmax())
-        score = float(scores[place])
+        index = int(scores.argmax())
+        score = float(scores[index])
         if self.best is None or score > self.best[0]:
-            self.best = score, int(below.class_ids[place])
+            self.best = score, int(below.class_ids[index])
 
     def missing(self) -> list[int]:
         """Classes that have a higher pre-cluster threshold than others, and no box so far.
@@ -109,17 +109,17 @@ class BoxTally:
         """
         return [c for c in self._higher if not self.clustered[c].any()]
 
-    def saw_missing(self, classes: Sequence[int], found: Detections) -> None:
+    def saw_missing(self, classes: Sequence[int], detections: Detections) -> None:
         """Take note of boxes of missing classes below their thresholds."""
         self.searched += 1
         for class_id in classes:
-            scores = found.scores[found.class_ids == class_id]
+            scores = detections.scores[detections.class_ids == class_id]
             if len(scores):
                 self.best_of[class_id] = max(float(scores.max()), self.best_of.get(class_id, 0.0))
 
     def measure(
         self,
-        found: Detections,
+        detections: Detections,
         rows: IntArray,
         reasons: npt.NDArray[np.uint8],
         transform: ScaleTransform,
@@ -127,7 +127,7 @@ class BoxTally:
         """Measure the boxes of an item that the size filters dropped.
 
         Args:
-            found: boxes that were to be attached, in network space.
+            detections: boxes that were to be attached, in network space.
             rows: (K,) those dropped, with the `DropReason` of each.
             transform: how the item was scaled.
         """
@@ -136,7 +136,7 @@ class BoxTally:
             if measure := _MEASURES.get(reason):
                 side, nearest = measure
                 ratio = transform.ratio_x if side == 2 else transform.ratio_y
-                size = nearest(found.boxes[rows[reasons == number], side].tolist()) / ratio
+                size = nearest(detections.boxes[rows[reasons == number], side].tolist()) / ratio
                 self.nearest[reason] = nearest(size, self.nearest.get(reason, size))
 
 
@@ -188,9 +188,9 @@ class ObjectTally:
     def _measure(self, key: str, sizes: list[list[float]]) -> None:
         side = int(key.endswith("height"))
         known = self.nearest.get(key)
-        found = [(w, h) for w, h in sizes] + ([known] if known else [])
+        candidates = [(w, h) for w, h in sizes] + ([known] if known else [])
         choose = max if "-min-" in key else min
-        self.nearest[key] = choose(found, key=lambda size: size[side])
+        self.nearest[key] = choose(candidates, key=lambda size: size[side])
 
 
 @dataclass(slots=True)

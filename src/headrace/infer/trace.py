@@ -159,21 +159,21 @@ def _candidates(
     if step.parsed is None or step.clustered is None or step.attached is None:
         return None
     hidden = post.below(layers, floor)
-    found = _joined(step.parsed, hidden)
+    joined = _joined(step.parsed, hidden)
     actual = Decisions.of(step.clustered, step.attached)
     params = post.clusterer.params
     thresholds = params.thresholds.copy()
-    lowest = float(np.nanmin(found.scores, initial=np.inf))
+    lowest = float(np.nanmin(joined.scores, initial=np.inf))
     thresholds[:, 0] = np.minimum(thresholds[:, 0], lowest)
-    clustered = Clusterer(replace(params, thresholds=thresholds))(found, trace=True)
+    clustered = Clusterer(replace(params, thresholds=thresholds))(joined, trace=True)
     meta = items.metas[index]
     scratch = FrameMeta(meta.source, meta.source_id, meta.frame, 0, meta.width, meta.height)
     roi, parent = items.roi_rect(index), items.parent_rect(index)
     attached = post.attacher(clustered.detections, transform, scratch, roi=roi, parent=parent)
     origin = post.attacher.parent_rect(transform, parent) or (0.0, 0.0)
     return Candidates(
-        found,
-        post.attacher.to_frame(found.boxes, transform, roi=roi, parent=parent),
+        joined,
+        post.attacher.to_frame(joined.boxes, transform, roi=roi, parent=parent),
         len(step.parsed),
         actual.extended(len(hidden)),
         Decisions.of(clustered, attached),

@@ -82,6 +82,6 @@ def require_token(address: Address, *, option: str = "--view") -> str | None:
     return token
 
 
-def same_token(given: str, token: str) -> bool:
+def same_token(candidate: str, token: str) -> bool:
     """Return whether a token is the right one, in a time that does not depend on it."""
-    return hmac.compare_digest(given.encode(), token.encode())
+    return hmac.compare_digest(candidate.encode(), token.encode())

@@ -105,25 +105,25 @@ class _Served:
         source that is wanted, 0 for none yet. The answer: 4 bytes with the length of a JSON list
         (big-endian), the list, then the JPEG files one after the other.
         """
-        wanted = await body_of(request)
+        body = await body_of(request)
         try:
-            seen = {int(i): int(n) for i, n in dict(wanted["seen"]).items()}
-            width = min((w for w in _WIDTHS if w >= int(wanted["width"])), default=_WIDTHS[-1])
+            seen = {int(i): int(n) for i, n in dict(body["seen"]).items()}
+            width = min((w for w in _WIDTHS if w >= int(body["width"])), default=_WIDTHS[-1])
         except (KeyError, TypeError, ValueError):
             return JSONResponse({"error": 'expected {"seen": {"0": 0}, "width": 640}'}, 400)
         if len(seen) > _MAX_SOURCES:
             return JSONResponse({"error": f"{_MAX_SOURCES} sources at most"}, 400)
         newer = sorted(await self._newer(seen), key=seen.__getitem__)  # longest unseen first
         loop = asyncio.get_running_loop()
-        found, end = list[LiveImage](), loop.time() + _DRAW_S
+        live_images, end = list[LiveImage](), loop.time() + _DRAW_S
         for i in newer:
             image = await loop.run_in_executor(self._encoder, self._view.image, i, width)
             if image is not None:
-                found.append(image)
+                live_images.append(image)
             if loop.time() > end:
                 break
-        head = json.dumps([_head(image) for image in found]).encode()
-        parts = [struct.pack(">I", len(head)), head, *(image.jpeg for image in found)]
+        head = json.dumps([_head(image) for image in live_images]).encode()
+        parts = [struct.pack(">I", len(head)), head, *(image.jpeg for image in live_images)]
         return Response(b"".join(parts), media_type="application/octet-stream")
 
     async def _newer(self, seen: dict[int, int]) -> list[int]:
@@ -153,12 +153,12 @@ class _Served:
 
         The request: `{"source": 0, "number": 17, "x": 10, "y": 20}`, in pixels of the frame.
         """
-        wanted = await body_of(request)
+        body = await body_of(request)
         try:
-            source, x, y = int(wanted["source"]), float(wanted["x"]), float(wanted["y"])
+            source, x, y = int(body["source"]), float(body["x"]), float(body["y"])
         except (KeyError, TypeError, ValueError):
             return JSONResponse({"error": 'expected {"source": 0, "x": 10, "y": 20}'}, 400)
-        number = wanted.get("number", 0)
+        number = body.get("number", 0)
         shown = self._view.frame_of(source, number if isinstance(number, int) else 0)
         if not self._models or shown is None:
             return JSONResponse({"error": "there is nothing to explain"}, 404)
@@ -175,8 +175,8 @@ class _Served:
     def _explained(self, frame: Frame, meta: FrameMeta, at: tuple[float, float]) -> str:
         from headrace.diagnose.explain.explained import explain
 
-        found = explain(self._models, frame, at=at).summary()
-        return f"frame {meta.frame} of {meta.source}\n{found.partition(chr(10))[2]}"
+        text = explain(self._models, frame, at=at).summary()
+        return f"frame {meta.frame} of {meta.source}\n{text.partition(chr(10))[2]}"
 
 
 def _unknown(request: Request, error: HTTPException) -> Response:

@@ -40,27 +40,27 @@ class Controls:
             "osd": {name: getattr(painter, name) for name in OSD_SWITCHES},
         }
 
-    def change(self, wanted: Mapping[str, Any]) -> None:
+    def change(self, values: Mapping[str, Any]) -> None:
         """Change settings.
 
         Raises:
             HeadraceError: a name is unknown or a value is out of range; then nothing is changed.
         """
-        unknown = set(wanted) - {"interval", "batch_timeout_s", "osd"}
-        if unknown or not wanted:
+        unknown = set(values) - {"interval", "batch_timeout_s", "osd"}
+        if unknown or not values:
             raise HeadraceError(
                 f"no settings: {', '.join(sorted(unknown)) or 'none'}",
                 expected="interval, batch_timeout_s, osd",
             )
         changes: list[Any] = []
-        if "interval" in wanted:
-            interval = whole(wanted["interval"], "interval", MAX_INTERVAL)
+        if "interval" in values:
+            interval = whole(values["interval"], "interval", MAX_INTERVAL)
             changes.append(lambda: self._pipeline.set_interval(interval))
-        if "batch_timeout_s" in wanted:
-            timeout = number(wanted["batch_timeout_s"], "batch_timeout_s", MAX_TIMEOUT_S)
+        if "batch_timeout_s" in values:
+            timeout = number(values["batch_timeout_s"], "batch_timeout_s", MAX_TIMEOUT_S)
             changes.append(lambda: setattr(self._pipeline, "batch_timeout_s", timeout))
-        if "osd" in wanted:
-            switches = _switches(wanted["osd"])
+        if "osd" in values:
+            switches = _switches(values["osd"])
             changes.append(lambda: self._draw(switches))
         for change in changes:
             change()
@@ -69,12 +69,12 @@ class Controls:
         self._view.painter = replace(self._view.painter, **switches)
         self._pipeline.change_drawing(**switches)
 
-    def set_regions(self, source_id: int, wanted: object) -> None:
+    def set_regions(self, source_id: int, entries: object) -> None:
         """Replace the regions of a source in the rules of the analytics.
 
         Args:
             source_id: of the source.
-            wanted: dictionaries with `roi_id`, `left`, `top`, `width` and `height`, in pixels of
+            entries: dictionaries with `roi_id`, `left`, `top`, `width` and `height`, in pixels of
                 the images that the rules are for.
 
         Raises:
@@ -83,24 +83,24 @@ class Controls:
         """
         if source_id not in [s.source_id for s in self._pipeline.sources]:
             raise HeadraceError(f"there is no source {source_id}")
-        found = [s for s in self._pipeline.stages if isinstance(s, Analytics)]
-        if not found:
+        analyzers = [s for s in self._pipeline.stages if isinstance(s, Analytics)]
+        if not analyzers:
             raise HeadraceError(
                 "the pipeline has no analytics", fix="start it with --analytics FILE"
             )
-        if not isinstance(wanted, list) or len(wanted) > _MAX_REGIONS:
+        if not isinstance(entries, list) or len(entries) > _MAX_REGIONS:
             raise HeadraceError("roi is no list of regions", expected=f"{_MAX_REGIONS} at most")
-        regions = tuple(_region(item) for item in wanted)
+        regions = tuple(_region(item) for item in entries)
         if len({r.name for r in regions}) < len(regions):
             raise HeadraceError("two regions have one roi_id")
-        found[0].set_regions(source_id, regions)
+        analyzers[0].set_regions(source_id, regions)
 
-    def update_model(self, index: int, wanted: Mapping[str, object]) -> None:
+    def update_model(self, index: int, request: Mapping[str, object]) -> None:
         """Load another model beside a running one, and change to it between two batches.
 
         Args:
             index: place of the model in the pipeline.
-            wanted: `{"config": PATH}` or `{"engine": PATH}`, in the folder of the running config.
+            request: `{"config": PATH}` or `{"engine": PATH}`, in the folder of the running config.
 
         Raises:
             HeadraceError: there is no such model, the file lies elsewhere, or it does not fit; the
@@ -109,11 +109,11 @@ class Controls:
         models = self._pipeline.models
         if not 0 <= index < len(models) or not hasattr(models[index], "update_model"):
             raise HeadraceError(f"there is no model {index} that can be updated")
-        if len(wanted) != 1 or not set(wanted) <= {"config", "engine"}:
+        if len(request) != 1 or not set(request) <= {"config", "engine"}:
             raise HeadraceError(
                 "an update names one file", expected='{"config": "…"} or {"engine": …}'
             )
-        ((kind, name),) = wanted.items()
+        ((kind, name),) = request.items()
         folder = Path(models[index].config.path).resolve().parent
         if not isinstance(name, str) or not name or "\0" in name:
             raise HeadraceError(f"{kind} is no path")
@@ -159,12 +159,12 @@ def number(value: object, name: str, most: float) -> float:
     return float(value)
 
 
-def _switches(wanted: object) -> dict[str, bool]:
-    if not isinstance(wanted, dict) or not wanted or set(wanted) - set(OSD_SWITCHES):
+def _switches(flags: object) -> dict[str, bool]:
+    if not isinstance(flags, dict) or not flags or set(flags) - set(OSD_SWITCHES):
         raise HeadraceError("osd has other switches", expected=", ".join(OSD_SWITCHES))
-    if not all(isinstance(value, bool) for value in wanted.values()):
+    if not all(isinstance(value, bool) for value in flags.values()):
         raise HeadraceError("a switch of osd is neither true nor false")
-    return wanted
+    return flags
 
 
 def _region(item: object) -> Region:

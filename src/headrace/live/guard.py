@@ -34,10 +34,10 @@ class Guard(BaseHTTPMiddleware):
         if refused is not None:
             return JSONResponse({"error": refused[1]}, refused[0])
         if self._token is not None:
-            given = request.query_params.get("token")
-            if given is not None and same_token(given, self._token):
+            url_token = request.query_params.get("token")
+            if url_token is not None and same_token(url_token, self._token):
                 answer: Response = RedirectResponse("/", 303)  # the token leaves the address bar
-                answer.set_cookie(_COOKIE, given, httponly=True, samesite="strict")
+                answer.set_cookie(_COOKIE, url_token, httponly=True, samesite="strict")
                 return answer
             bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
             if not any(
@@ -80,11 +80,11 @@ async def body_of(request: Request) -> dict[str, Any]:
     that no file name and no answer can hold: half of a surrogate pair.
     """
     try:
-        found = json.loads(await request.body(), parse_constant=_finite, parse_float=_finite)
-        json.dumps(found, ensure_ascii=False).encode()
+        content = json.loads(await request.body(), parse_constant=_finite, parse_float=_finite)
+        json.dumps(content, ensure_ascii=False).encode()
     except (ValueError, RecursionError, ClientDisconnect):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _finite(text: str) -> float:

@@ -108,12 +108,12 @@ class _Rest:
 
     async def add(self, request: Request) -> Response:
         """Add a source: `{"uri": "rtsp://camera/stream", "name": "door"}`."""
-        wanted = await body_of(request)
-        uri, name = wanted.get("uri"), wanted.get("name")
-        unknown = ", ".join(wanted.keys() - {"uri", "name"})
+        body = await body_of(request)
+        uri, name = body.get("uri"), body.get("name")
+        unknown = ", ".join(body.keys() - {"uri", "name"})
         if unknown or not (isinstance(uri, str) and uri and isinstance(name, str | None)):
-            found = f"found the key {unknown}; " if unknown else ""
-            return JSONResponse({"error": f'{found}expected {{"uri": "…", "name": "…"}}'}, 400)
+            prefix = f"found the key {unknown}; " if unknown else ""
+            return JSONResponse({"error": f'{prefix}expected {{"uri": "…", "name": "…"}}'}, 400)
         try:
             number = await asyncio.to_thread(self._add, uri, name)
         except HeadraceError as error:
@@ -153,9 +153,9 @@ class _Rest:
 
     async def update_model(self, request: Request) -> Response:
         """Change to another model: `{"config": "new.txt"}`, beside the running config."""
-        index, wanted = request.path_params["index"], await body_of(request)
+        index, body = request.path_params["index"], await body_of(request)
         try:
-            await asyncio.to_thread(self._controls.update_model, index, wanted)
+            await asyncio.to_thread(self._controls.update_model, index, body)
         except HeadraceError as error:
             return JSONResponse({"error": str(error)}, 422)
         return JSONResponse({"model": index})
@@ -340,8 +340,8 @@ def _openapi() -> dict[str, object]:
 
 
 def _object(properties: Mapping[str, object], *required: str) -> dict[str, object]:
-    made: dict[str, object] = {"type": "object", "properties": dict(properties)}
-    return made | ({"required": list(required)} if required else {})
+    schema: dict[str, object] = {"type": "object", "properties": dict(properties)}
+    return schema | ({"required": list(required)} if required else {})
 
 
 def _operation(
@@ -353,13 +353,15 @@ def _operation(
     parameter: str = "",
 ) -> dict[str, object]:
     answers = {code: text} | dict(refusals)
-    made: dict[str, object] = {
+    operation: dict[str, object] = {
         "summary": text,
         "responses": {str(number): {"description": what} for number, what in answers.items()},
     }
     if body is not None:
-        made["requestBody"] = {"content": {"application/json": {"schema": dict(body)}}}
+        operation["requestBody"] = {"content": {"application/json": {"schema": dict(body)}}}
     if parameter:
         schema = {"type": "integer"}
-        made["parameters"] = [{"name": parameter, "in": "path", "required": True, "schema": schema}]
-    return made
+        operation["parameters"] = [
+            {"name": parameter, "in": "path", "required": True, "schema": schema}
+        ]
+    return operation

@@ -146,9 +146,9 @@ class LiveView(Sink):
     def frame_of(self, source_id: int, number: int) -> tuple[Frame, FrameMeta] | None:
         """The frame of an image if it is the last one given, else the latest; None: none yet."""
         with self._lock:
-            given, latest = self._given.get(source_id), self._latest.get(source_id)
-        found = given if given is not None and given.number == number else latest
-        return None if found is None else (found.frame, found.meta)
+            drawn, latest = self._given.get(source_id), self._latest.get(source_id)
+        chosen = drawn if drawn is not None and drawn.number == number else latest
+        return None if chosen is None else (chosen.frame, chosen.meta)
 
     def rates(self) -> dict[int, float]:
         """Frames per second of each source."""

@@ -37,8 +37,8 @@ class ObjectAnalytics:
     def to_dict(self) -> dict[str, Any]:
         """The fields that have a value; see docs/formats.md."""
         names = ("regions", "crowds", "crossed", "directions")
-        found: dict[str, Any] = {n: list(value) for n in names if (value := getattr(self, n))}
-        return found | ({"stopped": True} if self.stopped else {})
+        entries: dict[str, Any] = {n: list(value) for n in names if (value := getattr(self, n))}
+        return entries | ({"stopped": True} if self.stopped else {})
 
 
 @dataclass(slots=True)

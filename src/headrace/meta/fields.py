@@ -42,7 +42,7 @@ class Column:
     """A column of tables.
 
     Attributes:
-        at: its place among the columns of objects; readers know the order.
+        at: its index among the columns of objects; readers know the order.
         name, type: as Arrow has them.
         values: one for each object of a frame, None for null: an array or a list.
         unit: `1` is a share from 0 to 1; empty: it has none.

@@ -100,12 +100,12 @@ class FrameMeta:
         rows = [i for i, points in enumerate(o.keypoints or ()) if len(points)]
         if o.keypoints is None or not rows:
             return supervision.KeyPoints.empty()
-        found = np.zeros((len(rows), max(len(o.keypoints[i]) for i in rows), 3), np.float32)
+        padded = np.zeros((len(rows), max(len(o.keypoints[i]) for i in rows), 3), np.float32)
         for row, i in enumerate(rows):
-            found[row, : len(o.keypoints[i])] = o.keypoints[i]
+            padded[row, : len(o.keypoints[i])] = o.keypoints[i]
         return supervision.KeyPoints(
-            xy=found[..., :2],
-            keypoint_confidence=found[..., 2],
+            xy=padded[..., :2],
+            keypoint_confidence=padded[..., 2],
             class_id=o.class_ids[rows].astype(int),
         )
 

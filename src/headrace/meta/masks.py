@@ -161,8 +161,8 @@ def _span(start: float, size: float, limit: int) -> tuple[int, int] | None:
 def _centers(size: float, start: float, end: float) -> FloatArray:
     """Places of pixel centres between `start` and `end`, in 0..1 of a box of `size` pixels."""
     count = max(0, round(end - start))
-    places: FloatArray = ((np.arange(count) + (start + 0.5)) / max(size, 1e-9)).astype(np.float32)
-    return places
+    centers: FloatArray = ((np.arange(count) + (start + 0.5)) / max(size, 1e-9)).astype(np.float32)
+    return centers
 
 
 def _sample(mask: FloatArray, xs: FloatArray, ys: FloatArray, threshold: float) -> BoolArray:
@@ -189,9 +189,9 @@ def _sample(mask: FloatArray, xs: FloatArray, ys: FloatArray, threshold: float) 
     return out
 
 
-def _neighbours(places: FloatArray, size: int) -> tuple[Any, Any, FloatArray]:
+def _neighbours(positions: FloatArray, size: int) -> tuple[Any, Any, FloatArray]:
     """The two values around each place and the share of the second; edges are repeated."""
-    at = np.clip(places * size - np.float32(0.5), 0, size - 1)
+    at = np.clip(positions * size - np.float32(0.5), 0, size - 1)
     low = at.astype(np.intp)
     high = np.minimum(low + 1, size - 1)
     return low, high, at - low.astype(np.float32)
@@ -224,8 +224,8 @@ def _unpack(counts: str) -> npt.NDArray[np.int64]:
     lengths = ends - starts + 1
     if lengths.max() > _MAX_COUNTS:
         raise ValueError("not COCO run lengths")
-    place = np.arange(len(codes)) - np.repeat(starts, lengths)
-    shifted = (codes & 31) << (5 * place)
+    digit_index = np.arange(len(codes)) - np.repeat(starts, lengths)
+    shifted = (codes & 31) << (5 * digit_index)
     values = np.add.reduceat(shifted, starts)
     negative = (codes[ends] & 16) != 0
     values = np.where(negative, values - (np.int64(1) << np.minimum(5 * lengths, 62)), values)

@@ -49,7 +49,7 @@ def frame_line(meta: FrameMeta) -> str:
         f"{meta.pts_ns / 1e9:.3f} s",
         objects_line(meta.objects) if meta.inferred or len(meta.objects) else "not inferred",
     ]
-    parts += [repr(found) for found in meta.segmentations]
+    parts += [repr(segmentation) for segmentation in meta.segmentations]
     if meta.tensors:
         parts.append(f"{len(meta.tensors)} tensor outputs")
     return ", ".join(parts)
@@ -58,18 +58,20 @@ def frame_line(meta: FrameMeta) -> str:
 def frame_html(meta: FrameMeta) -> str:
     """A small HTML table of the objects of a frame, at most 30; all texts are escaped."""
     parts = [paragraph(frame_line(meta)), table(_COLUMNS, _rows(meta.objects), most=_MAX_ROWS)]
-    return "".join([*parts, *(paragraph(_shares(found)) for found in meta.segmentations)])
+    return "".join(
+        [*parts, *(paragraph(_shares(segmentation)) for segmentation in meta.segmentations)]
+    )
 
 
 def _rows(o: Objects) -> Iterator[tuple[object, ...]]:
     for i, rect in enumerate(o.rects.tolist()):
         mask = o.masks[i].shape if o.masks is not None and o.masks[i].size else None
         has = [f"mask {mask[1]}x{mask[0]}"] if mask else []
-        has += [repr(found) for found in o.segmentations.get(i, ())]
+        has += [repr(entry) for entry in o.segmentations.get(i, ())]
         has += [
             f"{info.label or info.value} {info.confidence:.2f}"
-            for found in o.classifiers.get(i, ())
-            for info in found.labels
+            for entry in o.classifiers.get(i, ())
+            for info in entry.labels
         ]
         tracked, parent = int(o.object_ids[i]), int(o.parents[i])
         yield (
@@ -83,14 +85,19 @@ def _rows(o: Objects) -> Iterator[tuple[object, ...]]:
         )
 
 
-def _shares(found: SegmentationMeta) -> str:
+def _shares(segmentation: SegmentationMeta) -> str:
     """The classes of a class map with their share of the image, the largest first."""
-    left, top, width, height = found.region or (0, 0, found.width, found.height)
-    seen = found.class_map[top : top + height, left : left + width]
+    left, top, width, height = segmentation.region or (
+        0,
+        0,
+        segmentation.width,
+        segmentation.height,
+    )
+    seen = segmentation.class_map[top : top + height, left : left + width]
     ids, counts = np.unique(seen, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     parts = [
-        f"{found.labels[c] if 0 <= c < len(found.labels) else f'class {c}'} "
+        f"{segmentation.labels[c] if 0 <= c < len(segmentation.labels) else f'class {c}'} "
         f"{100 * counts[k] / seen.size:.0f} %"
         for k, c in zip(order.tolist(), ids[order].tolist(), strict=True)
         if c >= 0

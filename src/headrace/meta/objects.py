@@ -309,8 +309,8 @@ class Objects:
         if callable(index):
             index = np.array([bool(index(obj)) for obj in self], np.bool_)
         kept = np.arange(len(self))[index]
-        place = np.full(len(self) + 1, -1, np.int32)  # the last is for parent -1
-        place[kept] = np.arange(len(kept), dtype=np.int32)
+        new_index = np.full(len(self) + 1, -1, np.int32)  # the last is for parent -1
+        new_index[kept] = np.arange(len(kept), dtype=np.int32)
         for name in _COLUMNS:
             column = getattr(self, name)
             if column is not None:
@@ -319,11 +319,11 @@ class Objects:
             self.masks = [self.masks[i] for i in kept.tolist()]
         if self.keypoints is not None:
             self.keypoints = [self.keypoints[i] for i in kept.tolist()]
-        self.parents = place[self.parents[kept]]
+        self.parents = new_index[self.parents[kept]]
         for name in _SPARSE:
             old = getattr(self, name)
             if old:
-                moved = ((int(place[i]), value) for i, value in old.items())
+                moved = ((int(new_index[i]), value) for i, value in old.items())
                 setattr(self, name, {i: value for i, value in moved if i >= 0})
 
     def add_classifier(self, index: int, meta: ClassifierMeta) -> None:
@@ -339,7 +339,7 @@ class Objects:
     ) -> None:
         """`add_classifier` for many objects at once; None adds nothing."""
         names = self.labels
-        found, texts = self.classifiers, self.texts
+        by_object, texts = self.classifiers, self.texts
         components = self.component_ids[indices].tolist()
         class_ids = self.class_ids[indices].tolist()
         for index, meta, component, class_id in zip(
@@ -347,10 +347,10 @@ class Objects:
         ):
             if meta is None:
                 continue
-            if index in found:
-                found[index].append(meta)
+            if index in by_object:
+                by_object[index].append(meta)
             else:
-                found[index] = [meta]
+                by_object[index] = [meta]
             text = texts.get(index)
             if text is None:
                 own = names.get(component, ())
@@ -535,8 +535,8 @@ class ObjectMeta:
     @property
     def children(self) -> list[ObjectMeta]:
         """The objects found in this one's crop."""
-        found = np.flatnonzero(self._objects.parents == self.index)
-        return [ObjectMeta(self._objects, i) for i in found.tolist()]
+        indices = np.flatnonzero(self._objects.parents == self.index)
+        return [ObjectMeta(self._objects, i) for i in indices.tolist()]
 
     @property
     def user(self) -> list[Any]:

@@ -93,7 +93,7 @@ class TensorOutput:
             which lives as long as any of these views.
         network: size of the network input.
         maintain_aspect_ratio, symmetric_padding: how the image was fitted.
-        batch_index: this item's place in its inference batch.
+        batch_index: this item's index in its inference batch.
         batch: name -> the whole batch's output that `layers` point into.
     """
 

@@ -134,14 +134,16 @@ def _check_inline(tensor: TensorProto, count: int, bits: int | None, where: str)
         tensor.double_data,
         tensor.uint64_data,
     )
-    found = sum(len(field) for field in fields)
+    value_count = sum(len(field) for field in fields)
     expected = count
     if tensor.data_type in (TensorProto.COMPLEX64, TensorProto.COMPLEX128):
         expected *= 2
     elif bits is not None and bits < 8:
         expected = (count * bits + 7) // 8
-    if found != expected:
-        raise ModelError(f"holds {found} values, its shape {shape} needs {expected}", where=where)
+    if value_count != expected:
+        raise ModelError(
+            f"holds {value_count} values, its shape {shape} needs {expected}", where=where
+        )
 
 
 def _external_range(tensor: TensorProto, size_bytes: int, model: Path, where: str) -> ExternalRange:

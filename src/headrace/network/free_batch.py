@@ -130,7 +130,7 @@ def _constants(graph: GraphProto) -> dict[str, Array]:
     """Small whole numbers that the graph holds."""
     from onnx import TensorProto, numpy_helper
 
-    found = {
+    constants = {
         t.name: numpy_helper.to_array(t)
         for t in graph.initializer
         if t.data_type == TensorProto.INT64 and len(t.dims) == 1 and t.dims[0] <= 16
@@ -141,10 +141,10 @@ def _constants(graph: GraphProto) -> dict[str, Array]:
                 if attribute.name == "value" and attribute.t.data_type == TensorProto.INT64:
                     array = numpy_helper.to_array(attribute.t)
                     if array.ndim == 1 and array.size <= 16:
-                        found[node.output[0]] = array
+                        constants[node.output[0]] = array
                 elif attribute.name == "value_ints":
-                    found[node.output[0]] = np.array(attribute.ints, np.int64)
-    return found
+                    constants[node.output[0]] = np.array(attribute.ints, np.int64)
+    return constants
 
 
 def _known_dims(proto: ModelProto) -> dict[str, list[int | None]]:
@@ -154,11 +154,11 @@ def _known_dims(proto: ModelProto) -> dict[str, list[int | None]]:
         graph = onnx.shape_inference.infer_shapes(proto, data_prop=True).graph
     except Exception:  # any kind comes out of the checker; what the graph says is known anyway
         graph = proto.graph
-    found = {}
+    by_name = {}
     for value in (*graph.input, *graph.value_info, *graph.output):
         tensor = value.type.tensor_type
         if tensor.HasField("shape"):
-            found[value.name] = [
+            by_name[value.name] = [
                 d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim
             ]
-    return found
+    return by_name

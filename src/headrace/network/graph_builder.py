@@ -41,12 +41,12 @@ def size(shape: Shape) -> int:
 
 def fresh(name: str, taken: set[str]) -> str:
     """Return `name`, with a number behind it if it is taken, and add it to `taken`."""
-    made, number = name, 1
-    while made in taken:
+    candidate, number = name, 1
+    while candidate in taken:
         number += 1
-        made = f"{name}_{number}"
-    taken.add(made)
-    return made
+        candidate = f"{name}_{number}"
+    taken.add(candidate)
+    return candidate
 
 
 def shape_text(shape: Shape) -> str:
@@ -101,10 +101,10 @@ class GraphBuilder:
         self._small: dict[tuple[str, Shape, bytes], Blob] = {}
 
     def error(
-        self, found: str, *, expected: str | None = None, fix: str | Sequence[str] | None = None
+        self, problem: str, *, expected: str | None = None, fix: str | Sequence[str] | None = None
     ) -> ModelError:
         """Make an error about the object being built."""
-        return ModelError(found, where=self.where, expected=expected, fix=fix)
+        return ModelError(problem, where=self.where, expected=expected, fix=fix)
 
     def input(self, name: str, shape: Shape) -> Blob:
         """A float32 input of the network."""
@@ -229,20 +229,20 @@ class GraphBuilder:
         """Make the model, without nodes that no output needs."""
         constants: dict[int, ir.Value] = {}
         kept: list[ir.Node] = []
-        wanted = {id(v) for v in self._outputs}
+        needed = {id(v) for v in self._outputs}
         for node in reversed(self._nodes):  # they stand in the order of their making
-            if not any(id(v) in wanted for v in node.outputs):
+            if not any(id(v) in needed for v in node.outputs):
                 continue
             kept.append(node)
             for value in node.inputs:
                 if value is None:
                     continue
-                wanted.add(id(value))
+                needed.add(id(value))
                 if value.const_value is not None:
                     constants[id(value)] = value
         inputs = [b.value for b in self._inputs]
         graph = ir.Graph(
-            [v for v in inputs if id(v) in wanted] or inputs[:1],
+            [v for v in inputs if id(v) in needed] or inputs[:1],
             self._outputs,
             nodes=kept[::-1],
             initializers=list(constants.values()),

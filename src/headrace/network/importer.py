@@ -122,10 +122,10 @@ class Importer(ABC):
                 self.plugins.close()
 
     def error(
-        self, found: str, *, expected: str | None = None, fix: str | None = None
+        self, problem: str, *, expected: str | None = None, fix: str | None = None
     ) -> ModelError:
         """Return an error about the whole model."""
-        return ModelError(found, where=self.where, expected=expected, fix=fix)
+        return ModelError(problem, where=self.where, expected=expected, fix=fix)
 
     def input(self, name: str, dims: Sequence[int], *, with_batch: bool = False) -> Blob:
         """Add an input of the network.
@@ -147,12 +147,12 @@ class Importer(ABC):
         return blob
 
     def unknown(
-        self, found: str, kind: str, known: Iterable[str], fix: str | Sequence[str] = ()
+        self, subject: str, kind: str, known: Iterable[str], fix: str | Sequence[str] = ()
     ) -> ModelError:
         """Return the error for a kind of layer; `fix` if no kind has a similar name."""
         names = sorted(known)
         return self.graph.error(
-            f"{found} is not known",
+            f"{subject} is not known",
             expected=f"one of {', '.join(names)}",
             fix=did_you_mean(*near_names(kind, names, 1)) or fix,
         )
@@ -191,8 +191,8 @@ class LayerLowering:
         """Check the number of inputs: from `least` to `most`, which are the same by default."""
         most = least if most is None else most
         if not least <= len(self.inputs) <= most:
-            wanted = str(least) if least == most else f"{least} to {most}"
-            raise self.error(f"it has {len(self.inputs)} {self.input_word}(s)", expected=wanted)
+            limits = str(least) if least == most else f"{least} to {most}"
+            raise self.error(f"it has {len(self.inputs)} {self.input_word}(s)", expected=limits)
 
     def axis(self, value: int, rank: int | None = None, *, name: str = "axis") -> int:
         """Return an axis of the first input, or of `rank` axes, counted from the front."""

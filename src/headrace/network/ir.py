@@ -85,6 +85,6 @@ def node_from_proto(node: NodeProto) -> onnx_ir.Node:
     for name in filter(None, dict.fromkeys(node.input)):
         alone.input.add(name=name)
     graph = ir.serde.deserialize_graph(alone)
-    made = graph[0]
-    graph.remove(made)
-    return made
+    ir_node = graph[0]
+    graph.remove(ir_node)
+    return ir_node

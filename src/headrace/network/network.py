@@ -151,7 +151,7 @@ class Network:
         import onnx
 
         functions = {(f.domain, f.name) for f in self.model.functions.values()}
-        found: dict[tuple[str, str], list[str]] = {}
+        node_names: dict[tuple[str, str], list[str]] = {}
         for node in self._nodes():
             domain = "" if node.domain == "ai.onnx" else node.domain
             key = (domain, node.op_type)
@@ -161,8 +161,8 @@ class Network:
             try:
                 onnx.defs.get_schema(node.op_type, opset, domain)
             except onnx.defs.SchemaError:
-                found.setdefault(key, []).append(node.name or "")
-        return tuple(UnknownOperator(d, n, tuple(nodes)) for (d, n), nodes in found.items())
+                node_names.setdefault(key, []).append(node.name or "")
+        return tuple(UnknownOperator(d, n, tuple(nodes)) for (d, n), nodes in node_names.items())
 
     def _nodes(self) -> Iterator[ir.Node]:
         yield from self.model.graph.all_nodes()

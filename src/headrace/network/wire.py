@@ -103,11 +103,11 @@ def varints(wire: int, value: Value) -> list[int]:
         return [signed(value)]
     if wire != BYTES:
         raise WireError("a list of integers holds something else")
-    found, at = [], 0
+    numbers, at = [], 0
     while at < len(value):
         number, at = _varint(value, at)
-        found.append(signed(number))
-    return found
+        numbers.append(signed(number))
+    return numbers
 
 
 def floats(wire: int, value: Value) -> npt.NDArray[np.float32]:

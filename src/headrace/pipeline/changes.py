@@ -81,13 +81,15 @@ class RunningChanges:
 
         A model's time is from the begin of a batch to its end, with the waiting for the engine.
         """
-        found = {"decode": self._mux.reading}
+        durations = {"decode": self._mux.reading}
         for segment in self._segments:
             name = "steps" if segment.stage is None else str(segment.stage.name)
-            found[name if name not in found else f"{name}-{len(found)}"] = segment.running
+            durations[name if name not in durations else f"{name}-{len(durations)}"] = (
+                segment.running
+            )
         if self._outlet.sinks:
-            found["write"] = self._outlet.writing
-        return found
+            durations["write"] = self._outlet.writing
+        return durations
 
     def _models(self) -> list[Any]:
         return [s.stage for s in self._segments if s.stage is not None]

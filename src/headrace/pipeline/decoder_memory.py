@@ -28,18 +28,20 @@ def free_memory() -> int | None:
 
     The least of the machine's available memory and the rest of the control group's limit.
     """
-    found = []
+    free_bytes = []
     try:
         lines = _MEMINFO.read_text().splitlines()
-        found += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+        free_bytes += [
+            int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")
+        ]
     except (OSError, ValueError, IndexError):  # not a Linux, or not readable
         pass
     try:
         limit, used = ((_CGROUP / f"memory.{name}").read_text() for name in ("max", "current"))
-        found += [int(limit) - int(used)] if limit.strip() != "max" else []
+        free_bytes += [int(limit) - int(used)] if limit.strip() != "max" else []
     except (OSError, ValueError):  # no control group of the second version
         pass
-    return min(found, default=None)
+    return min(free_bytes, default=None)
 
 
 def trim_heap() -> None:

@@ -21,9 +21,9 @@ class Durations:
 
     def add(self, seconds: float) -> None:
         """Count one duration."""
-        place = bisect_left(BOUNDS_S, seconds)
+        bucket = bisect_left(BOUNDS_S, seconds)
         with self._lock:
-            self._counts[place] += 1
+            self._counts[bucket] += 1
             self._sum_s += seconds
 
     def read(self) -> tuple[list[tuple[float, int]], float]:

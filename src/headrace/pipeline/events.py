@@ -96,8 +96,8 @@ class Events:
         if meta.analytics is None:
             return
         where = meta.source_id, meta.source
-        for index, found in sorted(meta.objects.analytics.items()):
-            for name in found.crossed:
+        for index, analytics in sorted(meta.objects.analytics.items()):
+            for name in analytics.crossed:
                 yield PipelineEvent("crossing", name, *where, meta, meta.objects[index])
         crowded: Mapping[str, bool] = meta.analytics.crowded
         for name, now in crowded.items():

@@ -316,11 +316,11 @@ class Muxer:
         batch.buffers += [self._buffer] * len(frames)
         self._buffer += 1
 
-    def _next_buffer(self, wanted: int, *, wait: bool) -> list[_Feed]:
+    def _next_buffer(self, room: int, *, wait: bool) -> list[_Feed]:
         """Sources with next frames that form a buffer; none at the end.
 
         Args:
-            wanted: frames that the batch has room for: the reader is not woken for each.
+            room: frames that the batch has room for: the reader is not woken for each.
             wait: with live sources: False gives none if no buffer is complete.
         """
         deadline: float | None = None
@@ -342,7 +342,7 @@ class Muxer:
                     self._lacking = next((f for f in picks if not f.items), None)
                     if self._lacking is None:
                         return picks
-                    self._lacks = min(self._room, -(-wanted // len(picks)))
+                    self._lacks = min(self._room, -(-room // len(picks)))
                     self._arrived.wait(_POLL_S)
                     continue
                 picks = [f for f in self._turns if f.items][:size]

@@ -193,9 +193,9 @@ def open_pipeline(
     except HeadraceError as error:
         warn_of(error.notices)
         raise
-    given = [s if isinstance(s, Source) else fspath(s) for s in _listed(_cameras(sources))]
+    inputs = [s if isinstance(s, Source) else fspath(s) for s in _listed(_cameras(sources))]
     outs = _listed(outputs)
-    if not given and base is None:
+    if not inputs and base is None:
         fix = 'sources="video.mp4"; for images in memory sources=headrace.ArraySource(images)'
         raise HeadraceError("there is no source", where=_WHERE, fix=fix)
     if tracker is not None and is_tracker(tracker):
@@ -207,25 +207,25 @@ def open_pipeline(
     rules = None if isinstance(analytics, str | PathLike) else analytics
     spec = pipeline_spec(
         base,
-        sources=[s.name if isinstance(s, Source) else s for s in given],
+        sources=[s.name if isinstance(s, Source) else s for s in inputs],
         outputs=[fspath(out) for out in outs if isinstance(out, (str, PathLike))],
         tracker=named,
         analytics=path,
     )
 
     def ready(notices: list[Finding]) -> None:
-        notices += _images_one_by_one(given)
+        notices += _images_one_by_one(inputs)
         if strict:
             refuse_warnings(notices)
         warn_of(notices)
 
     try:
-        made = Assembling(
+        assembly = Assembling(
             spec=spec,
             options=run,
             stages=items,
             rules=rules,
-            opened={i: s for i, s in enumerate(given) if isinstance(s, Source)},
+            opened={i: s for i, s in enumerate(inputs) if isinstance(s, Source)},
             sinks=[out for out in outs if not isinstance(out, (str, PathLike))],
             painter=painter,
             on_ready=ready,
@@ -235,7 +235,7 @@ def open_pipeline(
     except HeadraceError as error:
         warn_of(error.notices)
         raise
-    return made.pipeline
+    return assembly.pipeline
 
 
 class _Opened(Pipeline):
@@ -263,8 +263,10 @@ def _listed(items: object) -> list[Any]:
     """One thing or several as a list; an array is one thing."""
     if isinstance(items, (str, PathLike, Source, Sink, Route)):
         return [items]
-    found = list(items) if isinstance(items, Iterable) and not hasattr(items, "dtype") else [items]
-    for item in found:
+    entries = (
+        list(items) if isinstance(items, Iterable) and not hasattr(items, "dtype") else [items]
+    )
+    for item in entries:
         if not isinstance(item, (str, PathLike, Source, Sink, Route)):
             raise HeadraceError(
                 f"{type(item).__name__} is neither a source nor an output",
@@ -272,19 +274,19 @@ def _listed(items: object) -> list[Any]:
                 expected="a path, a URL, or something opened",
                 fix="images in memory: sources=headrace.ArraySource(images)",
             )
-    return found
+    return entries
 
 
 def _stages(
-    stages: Sequence[object], given: Sequence[GivenKey], parser: object
+    stages: Sequence[object], keys: Sequence[GivenKey], parser: object
 ) -> tuple[PipelineSpec | None, list[Any]]:
     """The pipeline file in the first place, if it is one, and all stages with configs loaded.
 
-    `given` is set over the only config; `parser` is its parser.
+    `keys` is set over the only config; `parser` is its parser.
     """
     base: PipelineSpec | None = None
     items: list[object] = []
-    for place, stage in enumerate(stages):
+    for index, stage in enumerate(stages):
         if isinstance(stage, (str, PathLike)):
             path = Path(stage)
             if _is_media(fspath(stage)):
@@ -293,25 +295,25 @@ def _stages(
                     where=_WHERE,
                     fix=f"sources={fspath(stage)!r}",
                 )
-            if place == 0 and path.is_file() and is_pipeline_file(path):
+            if index == 0 and path.is_file() and is_pipeline_file(path):
                 base = load_pipeline(path)
             else:
                 items.append(ModelSpec(config=path))
-        elif isinstance(stage, PipelineSpec) and place == 0:
+        elif isinstance(stage, PipelineSpec) and index == 0:
             base = stage
         else:
             items.append(stage)
     if parser is not None:
-        given = [*given, GivenKey(None, Overrides(), ("parser", ""))]
+        keys = [*keys, GivenKey(None, Overrides(), ("parser", ""))]
     if base is None:
-        return None, _loaded(items, given, parser)
+        return None, _loaded(items, keys, parser)
     if any(isinstance(item, ModelConfig | ModelSpec) or is_stage(item) for item in items):
         raise HeadraceError(
             "a pipeline file names its models itself",
             where=_WHERE,
             expected="nothing but probes behind it",
         )
-    return base, [*base.with_models_overridden(given).load_models(), *items]
+    return base, [*base.with_models_overridden(keys).load_models(), *items]
 
 
 def _is_media(name: str) -> bool:
@@ -321,11 +323,11 @@ def _is_media(name: str) -> bool:
     return images or "://" in name or Path(name).is_dir()
 
 
-def _loaded(items: Sequence[Any], given: Sequence[GivenKey], parser: Any) -> list[Any]:
+def _loaded(items: Sequence[Any], keys: Sequence[GivenKey], parser: Any) -> list[Any]:
     """Load the configs among the stages, and set the given keys over the one they are for."""
     configs = [item for item in items if isinstance(item, ModelSpec | ModelConfig)]
     names = [c.config.name if isinstance(c, ModelSpec) else c.path.name for c in configs]
-    parts = iter(distributed(given, names))
+    parts = iter(distributed(keys, names))
     loaded = []
     for item in items:
         if isinstance(item, ModelSpec):
@@ -336,8 +338,8 @@ def _loaded(items: Sequence[Any], given: Sequence[GivenKey], parser: Any) -> lis
     return loaded
 
 
-def _images_one_by_one(given: Sequence[str | Source]) -> list[Finding]:
-    images = [s for s in given if isinstance(s, str) and Path(s).suffix.lower() in IMAGE_SUFFIXES]
+def _images_one_by_one(sources: Sequence[str | Source]) -> list[Finding]:
+    images = [s for s in sources if isinstance(s, str) and Path(s).suffix.lower() in IMAGE_SUFFIXES]
     if len(images) < 2:
         return []
     text = (

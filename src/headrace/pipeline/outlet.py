@@ -154,8 +154,8 @@ class Outlet:
             for frame, meta in zip(batch.frames, batch.metas, strict=True):
                 self._put(self._sinks_of(meta.source_id), frame, meta)
         else:
-            for _, places in batch.by_buffer():
-                for i in places:
+            for _, indices in batch.by_buffer():
+                for i in indices:
                     frame, meta = batch.frames[i], batch.metas[i]
                     self._put(self._sinks_of(meta.source_id), frame, meta)
                     self._latest[meta.source_id] = frame, meta
@@ -173,11 +173,11 @@ class Outlet:
         self.write_s += taken - (self.draw_s + self.tile_s - before)
 
     def _sinks_of(self, source_id: int) -> _Sinks:
-        found = self._by_source.get(source_id)
-        if found is None:
-            wanted = [r.sink for r in self._plain if r.only_source in (None, source_id)]
-            found = self._by_source[source_id] = _by_need(wanted)
-        return found
+        sinks = self._by_source.get(source_id)
+        if sinks is None:
+            receivers = [r.sink for r in self._plain if r.only_source in (None, source_id)]
+            sinks = self._by_source[source_id] = _by_need(receivers)
+        return sinks
 
     def _put(self, sinks: _Sinks, frame: Frame, meta: FrameMeta) -> None:
         plain, images = sinks

@@ -189,10 +189,10 @@ class Pipeline(RunningChanges):
     @property
     def notices(self) -> list[Finding]:
         """Decisions so far, each once: while opening, and by every part."""
-        found = list(self._decided)
+        findings = list(self._decided)
         for part in (*self.stages, *self.sources, self._outlet):
-            found += getattr(part, "notices", ())
-        return list(dict.fromkeys([*found, *self._left, *self.report.notices]))
+            findings += getattr(part, "notices", ())
+        return list(dict.fromkeys([*findings, *self._left, *self.report.notices]))
 
     def snapshot(self) -> RunReport:
         """The report of a run that is not over: counts, times and notices so far."""

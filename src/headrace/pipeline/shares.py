@@ -107,8 +107,8 @@ class SharedRun:
             self.options = replace(self.options, sharing=self._on_one_device(count))
             if self.options.device != "cpu" and self.options.sharing > 1:
                 self._tell(self._gpu.enter_context(kernels_at_once(self.options.sharing)))
-            for place in range(count):
-                self._shares.append(self._started(place, count))
+            for index in range(count):
+                self._shares.append(self._started(index, count))
             self._wait_until_ready()
             if out is not None:
                 sink = open_sink(out, inputs=[s.uri for s in spec.sources])
@@ -156,18 +156,18 @@ class SharedRun:
         """The most of `count` processes that share a device."""
         return -(-count // len(set(self.options.device.split(","))))
 
-    def _started(self, place: int, count: int) -> _Share:
+    def _started(self, index: int, count: int) -> _Share:
         lines, written = multiprocessing.Pipe(duplex=False)
         frames = multiprocessing.RawValue("q", 0)
         devices = self.options.device.split(",")
-        options = replace(self.options, device=devices[place % len(devices)])
+        options = replace(self.options, device=devices[index % len(devices)])
         if options.threads is None and options.streams is None:
             # engines on the CPU would take all cores each
             options = replace(options, threads=max(1, usable_cores() // count))
-        arguments = (self.make_spec, options, place, count, self.strict, written, frames)
+        arguments = (self.make_spec, options, index, count, self.strict, written, frames)
         process = SpawnedProcess(_serve, *arguments, name="headrace-share", ignored=_IGNORED)
         written.close()
-        return _Share(process, lines, list(range(place, len(self._names), count)), frames)
+        return _Share(process, lines, list(range(index, len(self._names), count)), frames)
 
     def _wait_until_ready(self) -> None:
         """Wait until every process has its engines; the first refusal ends them all."""
@@ -277,7 +277,7 @@ def _only_lines(spec: PipelineSpec) -> str | None:
     """The output of a pipeline, JSON Lines; None without any."""
     texts = [sink.text for sink in spec.sinks if sink.text]
     fix = "write JSON Lines, and make other files of them afterwards; or leave --processes out"
-    wanted = "one output of JSON Lines: -o out.jsonl"
+    expected = "one output of JSON Lines: -o out.jsonl"
     if spec.keep_open:
         raise MediaError("sources that come and go need one process", fix="leave --processes out")
     if not texts:
@@ -287,7 +287,7 @@ def _only_lines(spec: PipelineSpec) -> str | None:
     lines = first.startswith("jsonl:") or Path(first).suffix == ".jsonl"
     if len(texts) > 1 or not lines or "{" in first:
         shown = ", ".join(texts)
-        raise MediaError(f"several processes cannot write {shown}", expected=wanted, fix=fix)
+        raise MediaError(f"several processes cannot write {shown}", expected=expected, fix=fix)
     return first
 
 
@@ -335,7 +335,7 @@ def _serve(
     talk: Connection,
     make_spec: SpecMaker,
     options: RunOptions,
-    place: int,
+    index: int,
     count: int,
     strict: bool,
     lines: Connection,
@@ -359,23 +359,23 @@ def _serve(
         if spec.sinks:
             spec = spec.changed(sinks=(SinkSpec(kind="jsonl", path=Path("-")),))
         with standard_output_is(lines.fileno()):
-            made = Assembling(
+            assembly = Assembling(
                 spec=spec,
                 options=options,
-                share=(place, count),
+                share=(index, count),
                 on_ready=ready,
                 on_result=count_frame,
             ).assemble()
-            threading.Thread(target=_stop_when_told, args=(talk, made), daemon=True).start()
+            threading.Thread(target=_stop_when_told, args=(talk, assembly), daemon=True).start()
             try:
-                report = made.pipeline.run()
+                report = assembly.pipeline.run()
             except MediaError:
-                report = made.pipeline.report
+                report = assembly.pipeline.report
                 if all(source.state == "failed" for source in report.sources):
                     talk.send(report)  # the sources of other processes need not have failed
                 raise
             finally:
-                made.close()
+                assembly.close()
             if strict:
                 refuse_warnings(report.notices)
     except HeadraceError as error:
@@ -386,8 +386,8 @@ def _serve(
         talk.send(report)
 
 
-def _stop_when_told(talk: Connection, made: Any) -> None:
+def _stop_when_told(talk: Connection, assembly: Any) -> None:
     with contextlib.suppress(EOFError, OSError):
         while True:
             if talk.recv() == "stop":
-                made.pipeline.stop()
+                assembly.pipeline.stop()

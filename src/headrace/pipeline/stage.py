@@ -225,9 +225,9 @@ def user_call(function: Callable[[Any], None], argument: Any, what: str) -> None
     try:
         function(argument)
     except Exception as error:
-        found = error_text(error)
+        reason = error_text(error)
         raise HeadraceError(
-            f"{what} {_name(function)} failed: {found}", where=_where(function, error)
+            f"{what} {_name(function)} failed: {reason}", where=_where(function, error)
         ) from error
 
 

@@ -22,13 +22,13 @@ def config_of(item: object) -> ModelConfig | None:
 
 def after_primaries(items: Sequence[object]) -> int:
     """Where a tracker belongs: behind the last primary model, a config or an opened one."""
-    places = [
+    positions = [
         i
         for i, item in enumerate(items, 1)
         if (isinstance(item, ModelConfig) and item.process_mode is ProcessMode.PRIMARY)
         or (is_stage(item) and not item.secondary)
     ]
-    return places[-1] if places else 0
+    return positions[-1] if positions else 0
 
 
 def behind_tracker(items: Sequence[object]) -> int:
@@ -53,12 +53,12 @@ def numbered(stages: Sequence[object], where: str | None) -> tuple[list[Any], li
             if fixed is not None and not _is_bare(item, "gie_unique_id"):
                 named.setdefault(fixed, []).append(cfg.path.name)
     free = (i for i in range(1, 1000) if i not in named)
-    for place, cfg in enumerate(items):
+    for index, cfg in enumerate(items):
         if _is_bare(cfg, "gie_unique_id"):
-            items[place] = cfg.with_overrides(gie_unique_id=next(free))
+            items[index] = cfg.with_overrides(gie_unique_id=next(free))
         elif isinstance(cfg, ModelConfig) and cfg.gie_unique_id is None:
             number = next(free)
-            items[place] = cfg.with_overrides(gie_unique_id=number)
+            items[index] = cfg.with_overrides(gie_unique_id=number)
             text = f"gie-unique-id is absent: {number} is used"
             notices.append(Finding("unique-id-absent", "info", text, str(cfg.path)))
     for number, names in named.items():
@@ -77,7 +77,7 @@ def _is_bare(item: Any, field: str) -> bool:
 def _bare_in_order(stages: Sequence[object]) -> list[Any]:
     """The stages; bare classifiers behind a model that finds objects work on these."""
     items, finds = list(stages), False
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         cfg = config_of(item)
         if cfg is None:
             continue
@@ -86,7 +86,7 @@ def _bare_in_order(stages: Sequence[object]) -> list[Any]:
             text = "a classifier behind a detector: it works on the objects found (process-mode=2)"
             notice = Finding("classifier-of-objects", "info", text, str(cfg.path))
             mode = {"process_mode": ProcessMode.SECONDARY}
-            items[place] = cfg.changed(mode, {"process_mode": OVERRIDE}, [notice])
+            items[index] = cfg.changed(mode, {"process_mode": OVERRIDE}, [notice])
         finds = finds or cfg.network_type in _FINDS_OBJECTS
     return items
 
@@ -116,16 +116,16 @@ def idle_models(stages: Sequence[object]) -> list[Finding]:
         secondary = cfg.process_mode is ProcessMode.SECONDARY
         makes = cfg.network_type in _FINDS_OBJECTS
         if secondary and not cfg.input_tensor_from_meta:
-            wanted = cfg.operate_on_gie_id
+            gie_id = cfg.operate_on_gie_id
             # a detector does not work on what it has found itself
             before = {c: n for c, n in makers.items() if not makes or c != cfg.component_id}
-            if not before or (wanted > -1 and wanted not in before):
+            if not before or (gie_id > -1 and gie_id not in before):
                 key = "process_mode"
                 text = "process-mode=2, and no model before it finds objects: nothing is inferred"
                 if before:
                     key = "operate_on_gie_id"
                     ids = ", ".join(map(str, sorted(before)))
-                    text = f"operate-on-gie-id={wanted}, and no model before it has that"
+                    text = f"operate-on-gie-id={gie_id}, and no model before it has that"
                     text += f" gie-unique-id and finds objects (those that do: {ids}): nothing"
                     text += " is inferred"
                 where = str(cfg.origin(key))
@@ -155,12 +155,12 @@ def _unknown_classes(cfg: ModelConfig, makers: Mapping[int, int]) -> list[Findin
         cfg: of the secondary model.
         makers: component -> number of classes, 0 where that is not known.
     """
-    wanted = [c for c in cfg.operate_on_class_ids if c >= 0]
+    class_ids = [c for c in cfg.operate_on_class_ids if c >= 0]
     only = cfg.operate_on_gie_id
     counts = [n for c, n in makers.items() if only < 0 or c == only]
-    if not wanted or 0 in counts or min(wanted) < max(counts):
+    if not class_ids or 0 in counts or min(class_ids) < max(counts):
         return []
-    ids = ";".join(map(str, wanted))
+    ids = ";".join(map(str, class_ids))
     text = f"operate-on-class-ids={ids}: the models before it have classes 0 to {max(counts) - 1}:"
     text += " nothing is inferred"
     where = str(cfg.origin("operate_on_class_ids"))

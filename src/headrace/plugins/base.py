@@ -141,8 +141,8 @@ class IPluginV2(_Plugin):
     @property
     def serialization_size(self) -> int:
         """Bytes that `serialize` gives."""
-        made: Any = self.serialize()
-        return len(made.encode() if isinstance(made, str) else made)
+        serialized: Any = self.serialize()
+        return len(serialized.encode() if isinstance(serialized, str) else serialized)
 
 
 class IPluginV2Ext(IPluginV2, _Attachable):

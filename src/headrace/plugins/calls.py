@@ -105,13 +105,13 @@ class Instance:
             PluginError: there is none, or it is another one than before.
         """
         method = "get_capability_interface"
-        found = self.call(phase, method, kind)
-        if found is None:
+        capability = self.call(phase, method, kind)
+        if capability is None:
             raise wrong(self, method, f"None for {kind.name}", "an object with its methods")
-        if self._faces.setdefault(kind, found) is not found:
+        if self._faces.setdefault(kind, capability) is not capability:
             text = f"another object for {kind.name} than before"
             raise wrong(self, method, text, "the same object every time")
-        return found
+        return capability
 
     def known(self, kind: PluginCapabilityType) -> object:
         """A capability that was asked for already."""
@@ -135,17 +135,17 @@ class Instance:
         """
         return self.checked_copy(self.call(phase, "clone"), "clone")
 
-    def checked_copy(self, made: object, method: str) -> Instance:
+    def checked_copy(self, copy: object, method: str) -> Instance:
         """Wrap a plugin that `method` returned as a copy of this one, for the same layer.
 
         Raises:
             PluginError: it is no plugin of the same class, or the very same object.
         """
-        if made is self.plugin:
+        if copy is self.plugin:
             raise wrong(self, method, "the plugin itself", "a new plugin")
-        if not isinstance(made, type(self.plugin)) and not isinstance(self.plugin, type(made)):
-            raise wrong(self, method, _what(made), f"a new {type(self.plugin).__name__}")
-        return Instance(made, self.layer, self.name)
+        if not isinstance(copy, type(self.plugin)) and not isinstance(self.plugin, type(copy)):
+            raise wrong(self, method, _what(copy), f"a new {type(self.plugin).__name__}")
+        return Instance(copy, self.layer, self.name)
 
     def destroy(self, phase: Phase = "destroy") -> None:
         """Call `destroy`, once however often this is called; its exception is printed only."""
@@ -208,12 +208,12 @@ def call_creator(
     where = _where(f"creator of {getattr(creator, 'name', type(creator).__name__)}", layer)
     before = _asked.set(True)
     try:
-        made = _traced(phase, layer, where, creator, method, arguments)
+        plugin = _traced(phase, layer, where, creator, method, arguments)
     finally:
         _asked.reset(before)
-    if made is None:
+    if plugin is None:
         raise PluginError(f"{method} returned None", where=where, expected="a plugin")
-    return made
+    return plugin
 
 
 def none_in_scripts(method: Callable[..., object]) -> Callable[..., Any]:
@@ -235,9 +235,9 @@ def none_in_scripts(method: Callable[..., object]) -> Callable[..., Any]:
     return answering
 
 
-def wrong(instance: Instance, method: str, found: str, expected: str) -> PluginError:
+def wrong(instance: Instance, method: str, answer: str, expected: str) -> PluginError:
     """The error for a result that cannot be."""
-    return PluginError(f"{method} returned {found}", where=instance.where, expected=expected)
+    return PluginError(f"{method} returned {answer}", where=instance.where, expected=expected)
 
 
 def _traced(
@@ -251,20 +251,20 @@ def _traced(
     except Exception as error:
         trace.record(call, None, started, error_text(error))
         raise _failed(error, method, where) from error
-    made = method in ("clone", "attach_to_context", "create_plugin", "deserialize_plugin")
-    trace.record(call, result, started, made=made)
+    creates = method in ("clone", "attach_to_context", "create_plugin", "deserialize_plugin")
+    trace.record(call, result, started, creates=creates)
     return result
 
 
 def _failed(error: Exception, method: str, where: str) -> PluginError:
     if _Announced.at_once:
         print_failure(error, method)
-    found, line, trail = describe(error, Path("/"))
+    text, line, trail = describe(error, Path("/"))
     hints = trail[-2:] if line else []
     if isinstance(error, HeadraceError):  # it says how to put it right: all of it stays
         finding = error.finding.changed(prefix=f"{method} failed: ")
         return PluginError(finding, where=where, fix=hints, code=PluginError.code)
-    return PluginError(f"{method} raised {found}", where=where, fix=hints)
+    return PluginError(f"{method} raised {text}", where=where, fix=hints)
 
 
 def print_failure(error: BaseException | None, method: str) -> None:

@@ -112,8 +112,8 @@ def as_exprs(instance: Instance, method: str, value: Any) -> DimsExprs:
         raise wrong(instance, method, f"a shape whose axis {unset[0]} is not set", "every axis set")
     if any(axis.is_constant() and axis.get_constant_value() < 0 for axis in shape):
         raise wrong(instance, method, f"{shape!r}", "axes >= 0")
-    made: DimsExprs = shape
-    return made
+    exprs: DimsExprs = shape
+    return exprs
 
 
 def as_all_exprs(instance: Instance, method: str, value: object, count: int) -> list[DimsExprs]:

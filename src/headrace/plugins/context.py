@@ -125,9 +125,9 @@ class ContextPlugin(ABC):
             outputs = self._cut(now.shaped, outputs)
         if into is not None:
             for index, out in enumerate(outputs):
-                place = into(index, out.shape) if index not in placed else None
-                if place is not None:
-                    np.copyto(place, out, casting="unsafe")
+                target = into(index, out.shape) if index not in placed else None
+                if target is not None:
+                    np.copyto(target, out, casting="unsafe")
             return outputs
         return [
             out if out.dtype == dtype else out.astype(dtype)
@@ -135,13 +135,13 @@ class ContextPlugin(ABC):
         ]
 
     def run_at(
-        self, inputs: Sequence[tuple[int, Shape]], place: Callable[[int, Shape], int | None]
+        self, inputs: Sequence[tuple[int, Shape]], address_for: Callable[[int, Shape], int | None]
     ) -> None:
         """Compute in memory of the caller.
 
         For plugins with `EngineSpec.is_plain`, and inputs in the plugin's own types. `inputs` are
-        address and shape of each, dense and row-major; `place` gives the address for output number
-        n in this shape, None if it is left out.
+        address and shape of each, dense and row-major; `address_for` gives the address for output
+        number n in this shape, None if it is left out.
 
         Raises:
             PluginError: the plugin failed, or was not built for these shapes.
@@ -150,7 +150,7 @@ class ContextPlugin(ABC):
         now = self._prepared
         if now is None or now.key != key:
             now = self._prepare(key)
-        asked = [place(index, shape) for index, shape in enumerate(now.shaped.shapes)]
+        asked = [address_for(index, shape) for index, shape in enumerate(now.shaped.shapes)]
         into = [address_of(self._kept(now, i)) if at is None else at for i, at in enumerate(asked)]
         self._call(now, [at for at, _ in inputs], into, now.writes + now.reads)
 
@@ -276,10 +276,10 @@ def _sizes(shapes: Sequence[Shape], types: Sequence[DataType]) -> list[int]:
 
 def _with_unknown(shaped: Shaped) -> list[Shape]:
     """Make the shapes that `enqueue` gets: -1 where the plugin decides."""
-    found = []
+    shapes = []
     for shape, sized in zip(shaped.shapes, shaped.sized, strict=True):
         axes = list(shape)
         for axis, _ in sized:
             axes[axis] = -1
-        found.append(tuple(axes))
-    return found
+        shapes.append(tuple(axes))
+    return shapes

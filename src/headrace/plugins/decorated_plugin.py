@@ -45,13 +45,13 @@ class DecoratedPlugin(IPluginV3, IPluginV3OneCore, IPluginV3OneBuildV2, IPluginV
 
     def clone(self) -> object:
         """See `IPluginV3`."""
-        made = DecoratedPlugin(self.definition, self.attributes)
-        made.__dict__.update(self.__dict__)
-        return made
+        plugin = DecoratedPlugin(self.definition, self.attributes)
+        plugin.__dict__.update(self.__dict__)
+        return plugin
 
     def _describe(self, inputs: Sequence[TensorDesc]) -> list[TensorDesc]:
-        made = self.definition.describe(*inputs, **self.attributes)
-        outputs = list(made) if isinstance(made, tuple) else [made]
+        answer = self.definition.describe(*inputs, **self.attributes)
+        outputs = list(answer) if isinstance(answer, tuple) else [answer]
         for output in outputs:
             if not isinstance(output, TensorDesc):
                 raise TypeError(f"register's function returned a {type(output).__name__}")
@@ -78,11 +78,11 @@ class DecoratedPlugin(IPluginV3, IPluginV3OneCore, IPluginV3OneBuildV2, IPluginV
         for index, output in enumerate(outputs):
             if isinstance(output, SizeTensorDesc):
                 output.place(index)
-        found = [output.shape_expr.exprs() for output in outputs]
-        for part in (leaf for exprs in found for axis in exprs for leaf in axis.leaves()):
+        shapes = [output.shape_expr.exprs() for output in outputs]
+        for part in (leaf for exprs in shapes for axis in exprs for leaf in axis.leaves()):
             if isinstance(part, SizeTensor) and part.output < 0:
                 raise ValueError("a size tensor is used that is not among the outputs")
-        return found
+        return shapes
 
     def get_aliased_input(self, output_index: int) -> int:
         """See `IPluginV3OneBuildV2`."""
@@ -105,10 +105,10 @@ class DecoratedPlugin(IPluginV3, IPluginV3OneCore, IPluginV3OneBuildV2, IPluginV
             return [((*inputs, *declared), ())]
         if self._combinations is None:
             descs = [TensorDesc(list(d.desc.dims), DataType.FLOAT) for d in in_out]
-            made = self.definition.tune(
+            combinations = self.definition.tune(
                 *descs[:count], **self.attributes, outputs=tuple(descs[count:])
             )
-            self._combinations = [c for m in made for c in _expanded(m, len(in_out))]
+            self._combinations = [c for m in combinations for c in _expanded(m, len(in_out))]
         return self._combinations
 
     def configure_plugin(self, inp: Any, out: Any) -> None:
@@ -117,8 +117,8 @@ class DecoratedPlugin(IPluginV3, IPluginV3OneCore, IPluginV3OneBuildV2, IPluginV
 
     def get_valid_tactics(self) -> Sequence[int]:
         """See `IPluginV3OneBuild`."""
-        found = [t for types, ts in self._combinations or [] if types == self._chosen for t in ts]
-        return list(dict.fromkeys(found))
+        tactics = [t for types, ts in self._combinations or [] if types == self._chosen for t in ts]
+        return list(dict.fromkeys(tactics))
 
     def set_tactic(self, tactic: int) -> None:
         """See `IPluginV3OneRuntime`."""
@@ -180,12 +180,12 @@ class DecoratedCreator(IPluginCreatorV3One):
         """
         self.definition.ready()
         kinds = self.definition.signature.attributes
-        wanted = self.definition.compute_arguments if int(phase) else tuple(kinds)
-        given = {field.name: field for field in field_collection}
-        missing = [n for n in wanted if n not in given]
+        names = self.definition.compute_arguments if int(phase) else tuple(kinds)
+        fields = {field.name: field for field in field_collection}
+        missing = [n for n in names if n not in fields]
         if missing:
             raise ValueError(f"attributes are missing: {', '.join(missing)}")
-        return DecoratedPlugin(self.definition, {n: value_of(given[n], kinds[n]) for n in wanted})
+        return DecoratedPlugin(self.definition, {n: value_of(fields[n], kinds[n]) for n in names})
 
 
 def field_of(name: str, value: Any, kind: Any) -> PluginField:
@@ -235,18 +235,18 @@ def _expanded(combination: Any, tensors: int) -> list[tuple[tuple[DataType, ...]
     lengths = {len(t) for t in tied if t is not None and len(t) > 1}
     if len(lengths) > 1:
         raise ValueError(f"io_types {text!r}: tied choices of different numbers")
-    found = []
+    offers = []
     free = [i for i, t in enumerate(tied) if t is None]
     options = [[_type(t) for t in parts[i].split("*")] for i in free]
-    for place in range(next(iter(lengths), 1)):
+    for index in range(next(iter(lengths), 1)):
         for choice in product(*options):
             chosen = dict(zip(free, choice, strict=True))
             types = tuple(
-                chosen[i] if t is None else t[place if len(t) > 1 else 0]
+                chosen[i] if t is None else t[index if len(t) > 1 else 0]
                 for i, t in enumerate(tied)
             )
-            found.append((types, tuple(int(t) for t in combination.tactics)))
-    return found
+            offers.append((types, tuple(int(t) for t in combination.tactics)))
+    return offers
 
 
 def _type(text: str) -> DataType:

@@ -163,9 +163,9 @@ class TensorDesc:
 
     def aliased(self) -> TensorDesc:
         """An output in the memory of this input."""
-        made = self.like()
-        made.alias_of = self
-        return made
+        alias = self.like()
+        alias.alias_of = self
+        return alias
 
 
 class SizeTensorDesc(TensorDesc):

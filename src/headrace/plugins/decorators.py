@@ -77,7 +77,7 @@ class Signature:
     attributes: Mapping[str, Any]
     outputs: int
 
-    def bind(self, inputs: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    def bind(self, inputs: Sequence[Any], values: Mapping[str, Any]) -> dict[str, Any]:
         """The attributes, all there and of their types.
 
         Raises:
@@ -85,10 +85,10 @@ class Signature:
         """
         if len(inputs) != len(self.inputs):
             raise TypeError(f"{len(inputs)} tensors; {len(self.inputs)} are needed: {self.inputs}")
-        if given.keys() != self.attributes.keys():
-            raise TypeError(f"attributes {list(given)}; needed are {list(self.attributes)}")
+        if values.keys() != self.attributes.keys():
+            raise TypeError(f"attributes {list(values)}; needed are {list(self.attributes)}")
         return {
-            name: given[name] if kind in _PLAIN else np.ascontiguousarray(given[name], kind)
+            name: values[name] if kind in _PLAIN else np.ascontiguousarray(values[name], kind)
             for name, kind in self.attributes.items()
         }
 
@@ -230,15 +230,15 @@ def register(plugin_id: str, *, lazy_register: bool = False) -> Callable[[Any], 
     namespace, name = _split(plugin_id)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        made = PluginDefinition(namespace, name, function, signature_of(function, plugin_id))
+        definition = PluginDefinition(namespace, name, function, signature_of(function, plugin_id))
         before = _definitions.get((namespace, name))
         if before is not None and not lazy_register and _same_file(before.describe, function):
             get_plugin_registry().deregister_creator(
                 get_plugin_registry().find(name, "1", namespace)
             )
-        _definitions[namespace, name] = made
+        _definitions[namespace, name] = definition
         if not lazy_register:
-            _register(made)
+            _register(definition)
         return function
 
     return decorate
@@ -255,20 +255,20 @@ def impl(plugin_id: str) -> Callable[[Any], object]:
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        made = _known(plugin_id)
+        definition = _known(plugin_id)
         names = list(inspect.signature(function).parameters)
-        attributes = made.signature.attributes
-        inputs = names[: len(made.signature.inputs)]
-        if inputs != list(made.signature.inputs):
-            raise ValueError(f"{plugin_id}: impl takes {inputs}, not {made.signature.inputs}")
+        attributes = definition.signature.attributes
+        inputs = names[: len(definition.signature.inputs)]
+        if inputs != list(definition.signature.inputs):
+            raise ValueError(f"{plugin_id}: impl takes {inputs}, not {definition.signature.inputs}")
         rest = names[len(inputs) :]
         extra = [n for n in rest if n not in (*attributes, "outputs", "stream", "tactic")]
         if extra or "outputs" not in rest or "stream" not in rest:
             what = f"unknown arguments {extra}" if extra else "no argument outputs or stream"
             raise ValueError(f"{plugin_id}: impl has {what}")
-        made.compute = function
-        made.compute_arguments = tuple(n for n in rest if n in attributes)
-        made.takes_tactic = "tactic" in rest
+        definition.compute = function
+        definition.compute_arguments = tuple(n for n in rest if n in attributes)
+        definition.takes_tactic = "tactic" in rest
         return function
 
     return decorate
@@ -329,15 +329,15 @@ class _Namespace:
         self._namespace = namespace
 
     def __getattr__(self, name: str) -> Callable[..., AppliedPlugin]:
-        made = _definitions.get((self._namespace, name))
-        if made is None:
+        definition = _definitions.get((self._namespace, name))
+        if definition is None:
             raise AttributeError(f"no plugin {self._namespace}::{name} was registered")
         if get_plugin_registry().find(name, "1", self._namespace) is None:
-            _register(made)
+            _register(definition)
 
         def call(*inputs: object, **attributes: object) -> AppliedPlugin:
-            values = made.signature.bind(inputs, attributes)
-            return AppliedPlugin(made, inputs, values)
+            values = definition.signature.bind(inputs, attributes)
+            return AppliedPlugin(definition, inputs, values)
 
         return call
 
@@ -363,16 +363,16 @@ def _split(plugin_id: str) -> tuple[str, str]:
 
 
 def _known(plugin_id: str) -> PluginDefinition:
-    found = _definitions.get(_split(plugin_id))
-    if found is None:
+    definition = _definitions.get(_split(plugin_id))
+    if definition is None:
         raise ValueError(f"{plugin_id} was not declared with register")
-    return found
+    return definition
 
 
-def _register(made: PluginDefinition) -> None:
+def _register(definition: PluginDefinition) -> None:
     from headrace.plugins.decorated_plugin import DecoratedCreator
 
-    get_plugin_registry().register_creator(DecoratedCreator(made), made.namespace)
+    get_plugin_registry().register_creator(DecoratedCreator(definition), definition.namespace)
 
 
 def _same_file(one: Callable[..., Any], other: Callable[..., object]) -> bool:

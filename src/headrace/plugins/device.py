@@ -69,22 +69,22 @@ class DeviceStage:
         Raises:
             PluginError: the GPU has no room; or it failed in what was queued meanwhile.
         """
-        places: dict[int, tuple[int, int]] = {}  # host address -> (offset on the device, bytes)
+        slots: dict[int, tuple[int, int]] = {}  # host address -> (offset on the device, bytes)
         end = 0
         for address, size in zip([*outputs, *inputs], sizes, strict=True):
-            if address not in places or size > places[address][1]:
-                places[address] = end, size
+            if address not in slots or size > slots[address][1]:
+                slots[address] = end, size
                 end += -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
         base = self._room(end + workspace_bytes)
-        into = [base + places[address][0] for address in outputs]
+        into = [base + slots[address][0] for address in outputs]
         with self._safe():
             with self._step("copying its inputs to the GPU failed", _EARLIER):
                 for address in dict.fromkeys(inputs):
-                    at, size = places[address]
+                    at, size = slots[address]
                     if size:
                         self._stream.upload(address, size, base + at)
             yield (
-                [base + places[address][0] for address in inputs],
+                [base + slots[address][0] for address in inputs],
                 into,
                 base + end if workspace_bytes else 0,
             )
@@ -111,18 +111,18 @@ class DeviceStage:
                 with entered(self._stream.gpu):
                     self._memory = Memory(size)
         except EngineError as error:
-            found = f"it needs {size} bytes of the GPU's memory"
-            raise self._failed(found, error, _EARLIER) from error
+            problem = f"it needs {size} bytes of the GPU's memory"
+            raise self._failed(problem, error, _EARLIER) from error
         return self._memory.pointer
 
     @contextmanager
-    def _step(self, found: str, lost: str = "enqueue") -> Iterator[None]:
+    def _step(self, problem: str, lost: str = "enqueue") -> Iterator[None]:
         """Set the GPU's context for a block: the plugin may have exchanged it for another."""
         try:
             with entered(self._stream.gpu):
                 yield
         except EngineError as error:
-            raise self._failed(found, error, lost) from error
+            raise self._failed(problem, error, lost) from error
 
     @contextmanager
     def _safe(self) -> Iterator[None]:
@@ -143,7 +143,7 @@ class DeviceStage:
                 raise self._unusable("enqueue", lost) from failure
             raise
 
-    def _failed(self, found: str, error: EngineError, lost: str) -> PluginError:
+    def _failed(self, problem: str, error: EngineError, lost: str) -> PluginError:
         if text := why_lost():
             return self._unusable(lost, text)
         fix = []
@@ -151,7 +151,7 @@ class DeviceStage:
             fix = ["a smaller batch; nvidia-smi tells which programs use the GPU's memory"]
         elif error.data.get("cuda") == _NOT_INITIALISED:
             fix = ["CUDA does not work in a process forked off one that uses it: start it anew"]
-        return PluginError(f"{found}: {error:brief}", where=self._where, fix=fix)
+        return PluginError(f"{problem}: {error:brief}", where=self._where, fix=fix)
 
     def _unusable(self, what: str, text: str) -> PluginError:
         return PluginError(

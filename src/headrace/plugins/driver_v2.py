@@ -157,13 +157,13 @@ class BatchedLayer(LayerPlugin):
         if not inputs:
             batch = 1  # what depends on nothing is the same for every image
         leading = make.constant(batch) if batch >= 0 else Axis(0, 0)
-        found = []
+        shapes = []
         for index in range(self.num_outputs):
             method = "get_output_shape"
             answer = instance.call(phase, method, index, [Dims(i) for i in items])
             dims = checks.as_dims(instance, method, answer)
-            found.append(DimsExprs([leading, *(make.constant(d) for d in dims)]))
-        return found
+            shapes.append(DimsExprs([leading, *(make.constant(d) for d in dims)]))
+        return shapes
 
     def _item(self, instance: Instance, index: int, dims: Shape) -> Shape:
         if not dims:
@@ -201,9 +201,9 @@ class BatchedLayer(LayerPlugin):
                 sizes.append(checks.as_size(engine, "get_workspace_size", size))
                 engines.append(engine)
             spec = self.spec(types, outputs, shapes, profiles, sizes)
-            made = EnginePlugin(spec, engines, BATCHED)
+            plugin = EnginePlugin(spec, engines, BATCHED)
             rollback.keep()
-        return made
+        return plugin
 
     def _configure(
         self,
@@ -266,8 +266,8 @@ class BatchedContext(ContextPlugin):
     ) -> None:
         instance = self.instances[now.profile]
         batch = _batch(now)
-        given = batch, inputs, outputs, workspace, self.stream
-        checks.status_of(instance, "run", "execute_async", *given)
+        arguments = batch, inputs, outputs, workspace, self.stream
+        checks.status_of(instance, "run", "execute_async", *arguments)
 
 
 def _generation(plugin: object) -> Generation:
@@ -377,9 +377,9 @@ class DynamicLayer(LayerPlugin):
                 engines.append(engine)
                 probe.destroy("build")
             spec = self.spec(types, outputs, shapes, profiles, sizes)
-            made = EnginePlugin(spec, engines, DYNAMIC, base=base)
+            plugin = EnginePlugin(spec, engines, DYNAMIC, base=base)
             rollback.keep()
-        return made
+        return plugin
 
 
 class DynamicContext(ContextPlugin):
@@ -440,18 +440,18 @@ def _shapes(
 ) -> list[DimsExprs]:
     method = "get_output_dimensions"
     exprs = [symbols(dims, i) for i, dims in enumerate(inputs)]
-    found = [
+    shapes = [
         checks.as_exprs(instance, method, instance.call(phase, method, i, exprs, IExprBuilder()))
         for i in range(count)
     ]
     checked_leaves(
-        found,
+        shapes,
         [len(d) for d in inputs],
         [],
         count,
         lambda text: refuse(instance, f"{method} uses {text}"),
     )
-    return found
+    return shapes
 
 
 def _workspace(

@@ -65,8 +65,8 @@ def _must(
 
 def _attached(instance: Instance, phase: Phase) -> Instance:
     """Call `attach_to_context`, which returns a new plugin."""
-    made = instance.ask(phase, RUNTIME, "attach_to_context", IPluginResourceContext())
-    return instance.checked_copy(made, "attach_to_context")
+    plugin = instance.ask(phase, RUNTIME, "attach_to_context", IPluginResourceContext())
+    return instance.checked_copy(plugin, "attach_to_context")
 
 
 class V3Layer(LayerPlugin):
@@ -133,15 +133,15 @@ class V3Layer(LayerPlugin):
             [values(s.values, i) for i, s in enumerate(shape_inputs)],
             IExprBuilder(),
         )
-        found = checks.as_all_exprs(instance, method, answer, self.num_outputs)
+        shapes = checks.as_all_exprs(instance, method, answer, self.num_outputs)
         checked_leaves(
-            found,
+            shapes,
             [len(d) for d in inputs],
             [len(s.values) for s in shape_inputs],
             self.num_outputs,
             lambda text: refuse(instance, f"{method} uses {text}"),
         )
-        return found
+        return shapes
 
     def build(
         self,
@@ -163,9 +163,9 @@ class V3Layer(LayerPlugin):
                 tactics=[p.tactic for p in parts], aliases=first.aliases, metadata=first.metadata,
             )  # fmt: skip
             base.destroy("build")
-            made = EnginePlugin(spec, [p.engine for p in parts], THIRD)
+            plugin = EnginePlugin(spec, [p.engine for p in parts], THIRD)
             rollback.keep()
-        return made
+        return plugin
 
 
 class _Profile:
@@ -213,25 +213,25 @@ class _Building:
 
     def profile(self, ranges: Ranges) -> _Profile:
         """Build the layer for one profile."""
-        found = _Profile()
+        profile = _Profile()
         probe = self.rollback.add(self.base.clone("build"))
-        found.types = self._negotiated(probe, ranges)
-        tensors = described(self.inputs, ranges, self.shapes, found.types)
+        profile.types = self._negotiated(probe, ranges)
+        tensors = described(self.inputs, ranges, self.shapes, profile.types)
         trial = self.rollback.add(_attached(probe, "build"))
-        found.tactic = self._chosen_tactic(probe, trial, tensors, found.types)
+        profile.tactic = self._chosen_tactic(probe, trial, tensors, profile.types)
         engine = self.rollback.add(_attached(probe, "build"))
         self._configure(engine, tensors)
-        _must(engine, "build", RUNTIME, "set_tactic", found.tactic)
-        found.workspace = max(self._workspace(engine, tensors) for _ in range(4))
+        _must(engine, "build", RUNTIME, "set_tactic", profile.tactic)
+        profile.workspace = max(self._workspace(engine, tensors) for _ in range(4))
         for attribute in ("plugin_name", "plugin_version"):
             engine.read("build", CORE, attribute)
         text = engine.read("build", BUILD, "metadata_string") or ""
-        found.metadata = checks.as_text(engine, "metadata_string", text, empty=True)
-        found.aliases = self._aliases(engine)
+        profile.metadata = checks.as_text(engine, "metadata_string", text, empty=True)
+        profile.aliases = self._aliases(engine)
         trial.destroy("build")
         probe.destroy("build")
-        found.engine = engine
-        return found
+        profile.engine = engine
+        return profile
 
     def _negotiated(self, probe: Instance, ranges: Ranges) -> list[DataType]:
         """Find the types of all tensors, with the calls that TensorRT makes around the search."""
@@ -279,16 +279,16 @@ class _Building:
         if not hasattr(face, "get_aliased_input"):
             return ()
         method = "get_aliased_input"
-        found = []
+        aliases = []
         for index in range(len(self.outputs)):
             value = engine.call("build", method, index, face=face)
             if not isinstance(value, int) or not -1 <= value < len(self.inputs):
                 raise wrong(engine, method, repr(value), f"-1 to {len(self.inputs) - 1}")
-            found.append(value)
-        taken = [v for v in found if v >= 0]
+            aliases.append(value)
+        taken = [v for v in aliases if v >= 0]
         if len(set(taken)) != len(taken):
-            raise wrong(engine, method, f"{found}", "a different input for each output")
-        return tuple(found) if taken else ()
+            raise wrong(engine, method, f"{aliases}", "a different input for each output")
+        return tuple(aliases) if taken else ()
 
     def _fastest(
         self,
@@ -307,7 +307,7 @@ class _Building:
             return _timings[question]
         ins, outs = ([_at_opt(d) for d in part] for part in tensors)
         arrays = [[np.zeros(tuple(d.dims), d.type.numpy) for d in part] for part in (ins, outs)]
-        with _trial_memory(trial, arrays, self._workspace(trial, tensors)) as (given, wait):
+        with _trial_memory(trial, arrays, self._workspace(trial, tensors)) as (arguments, wait):
             times = {}
             for tactic in tactics:
                 _must(trial, "build", RUNTIME, "set_tactic", tactic)
@@ -315,7 +315,7 @@ class _Building:
                 best = float("inf")
                 for _ in range(TIMING_RUNS):
                     started = time.perf_counter()
-                    _must(trial, "build", RUNTIME, "enqueue", ins, outs, *given)
+                    _must(trial, "build", RUNTIME, "enqueue", ins, outs, *arguments)
                     wait()
                     best = min(best, time.perf_counter() - started)
                 times[tactic] = best

@@ -34,15 +34,15 @@ _open: ContextVar[dict[str, Any] | None] = ContextVar("headrace_deserialising", 
 
 
 @contextmanager
-def deserialising(given: dict[str, Any] | None = None) -> Iterator[None]:
+def deserialising(shared: dict[str, Any] | None = None) -> Iterator[None]:
     """Layers that are loaded meanwhile are of one engine. Within another one: of that.
 
-    `for_this_engine` finds what is in `given` already.
+    `for_this_engine` finds what is in `shared` already.
     """
     if _open.get() is not None:
         yield
         return
-    token = _open.set(dict(given or {}))
+    token = _open.set(dict(shared or {}))
     try:
         yield
     finally:
@@ -56,8 +56,8 @@ def for_this_engine(key: str, make: Callable[[], T]) -> T:
         return make()
     if key not in held:
         held[key] = make()
-    found: T = held[key]
-    return found
+    shared: T = held[key]
+    return shared
 
 
 LIVES: dict[Generation, Life] = {
@@ -146,11 +146,13 @@ def load_engine_plugin(saved: SavedPlugin, registry: PluginRegistry) -> EnginePl
             for attribute in ("plugin_version", "plugin_namespace"):
                 value = getattr(creator, attribute, None)
                 record(("load", spec.layer, creator, attribute, ()), value, perf_counter())
-            made = call_creator(creator, "load", spec.layer, life.restore, spec.layer, data, *more)
-            instances.append(rollback.add(Instance(made, spec.layer, spec.name)))
-            if not isinstance(made, life.plugin):
+            plugin = call_creator(
+                creator, "load", spec.layer, life.restore, spec.layer, data, *more
+            )
+            instances.append(rollback.add(Instance(plugin, spec.layer, spec.name)))
+            if not isinstance(plugin, life.plugin):
                 raise PluginError(
-                    f"{life.restore} returned a {type(made).__name__}",
+                    f"{life.restore} returned a {type(plugin).__name__}",
                     where=where,
                     expected=f"an IPlugin{spec.generation}",
                 )

@@ -94,7 +94,7 @@ class SizeTensor(IDimensionExpr):
     """The number that the plugin writes to its output `output`.
 
     Attributes:
-        output: index; -1 until the place among the outputs is known (decorators).
+        output: index; -1 until the index among the outputs is known (decorators).
         opt, upper: expressions of the usual and of the greatest number.
     """
 
@@ -345,7 +345,7 @@ def evaluate(
             return getattr(expression, size).evaluate(leaf)  # type: ignore[no-any-return]
         raise ShapeError(f"{expression!r} has no value")
 
-    found, sized = [], []
+    extents, sized = [], []
     for index, exprs in enumerate(shapes):
         try:
             axes = tuple(e.evaluate(leaf) for e in exprs)
@@ -357,9 +357,9 @@ def evaluate(
                 where=where,
                 expected="axes >= 0",
             )
-        found.append(axes)
+        extents.append(axes)
         sized.append(tuple((i, e.output) for i, e in enumerate(exprs) if isinstance(e, SizeTensor)))
-    return Shaped(tuple(found), tuple(sized))
+    return Shaped(tuple(extents), tuple(sized))
 
 
 def evaluate_free(
@@ -370,14 +370,14 @@ def evaluate_free(
     Raises:
         PluginError: as `evaluate`.
     """
-    made = []
+    trials = []
     for stand_in in (7, 11):
-        given = [tuple(stand_in if d < 0 else d for d in s) for s in dims]
+        inputs = [tuple(stand_in if d < 0 else d for d in s) for s in dims]
         numbers = [tuple(stand_in if v < 0 else v for v in s) for s in values]
-        made.append(evaluate(exprs, given, numbers, where=where))
+        trials.append(evaluate(exprs, inputs, numbers, where=where))
     shapes = []
-    for i, (one, two) in enumerate(zip(made[0].shapes, made[1].shapes, strict=True)):
-        decided = {axis for axis, _ in made[0].sized[i]}
+    for i, (one, two) in enumerate(zip(trials[0].shapes, trials[1].shapes, strict=True)):
+        decided = {axis for axis, _ in trials[0].sized[i]}
         pairs = enumerate(zip(one, two, strict=True))
         shapes.append(tuple(-1 if a != b or k in decided else a for k, (a, b) in pairs))
     return shapes

@@ -58,19 +58,19 @@ def values_of(data: object, dtype: DType, name: str, kind: str) -> Array:
     if array.dtype.kind not in "biuf":
         raise _refused(data, name, kind, dtype)
     with np.errstate(all="ignore"):
-        made = array.astype(dtype)
+        converted = array.astype(dtype)
         rounds = dtype.kind == "f" and (
             plain or (array.dtype == np.float64 and dtype == np.float32)
         )
         if rounds:
-            kept = bool(np.all(np.isfinite(made) | ~np.isfinite(array)))
+            kept = bool(np.all(np.isfinite(converted) | ~np.isfinite(array)))
         else:
-            back = made.astype(array.dtype)
+            back = converted.astype(array.dtype)
             same = (back == array) | ((back != back) & (array != array))
-            kept = bool(np.all(same & ((made < 0) == (array < 0))))
+            kept = bool(np.all(same & ((converted < 0) == (array < 0))))
     if not kept:
         raise _refused(data if plain else array, name, kind, dtype)
-    return made
+    return converted
 
 
 def _refused(data: object, name: str, kind: str, dtype: DType) -> PluginError:

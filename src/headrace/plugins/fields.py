@@ -44,20 +44,20 @@ def fields_of(
     Raises:
         ModelError: an attribute of a kind that no field can hold.
     """
-    found: list[PluginField] = []
+    fields: list[PluginField] = []
     notices: list[Finding] = []
     missing: list[str] = []
-    for wanted in creator.field_names:
-        attribute = node.attributes.get(wanted.name)
+    for declared in creator.field_names:
+        attribute = node.attributes.get(declared.name)
         if attribute is None:
-            missing.append(wanted.name)
+            missing.append(declared.name)
             continue
-        found.append(_field(wanted.name, attribute, where, notices))
+        fields.append(_field(declared.name, attribute, where, notices))
     if missing:
         text = f"plugin {creator.name}: the node has no attribute {', '.join(missing)}; the "
         text += f"creator's {'default is' if len(missing) == 1 else 'defaults are'} used"
         notices.append(Finding("plugin-defaults", "info", text, where))
-    return PluginFieldCollection(found), notices
+    return PluginFieldCollection(fields), notices
 
 
 def attribute_names(node: ir.Node) -> list[str]:
@@ -136,27 +136,27 @@ def plain_fields_of(values: Mapping[str, object], creator: AnyCreator) -> Plugin
     Raises:
         ModelError: a whole number beyond the field's type.
     """
-    found = []
-    for wanted in creator.field_names:
-        if wanted.name in values:
-            _must_fit(wanted, values[wanted.name], f"plugin {creator.name}")
-            field = field_of_value(wanted.name, values[wanted.name], wanted.type)
+    fields = []
+    for declared in creator.field_names:
+        if declared.name in values:
+            _must_fit(declared, values[declared.name], f"plugin {creator.name}")
+            field = field_of_value(declared.name, values[declared.name], declared.type)
             if field is not None:
-                found.append(field)
-    return PluginFieldCollection(found)
+                fields.append(field)
+    return PluginFieldCollection(fields)
 
 
-def _must_fit(wanted: PluginField, value: object, where: str) -> None:
-    limits = integer_limits(wanted.type)
+def _must_fit(field: PluginField, value: object, where: str) -> None:
+    limits = integer_limits(field.type)
     if limits is None:
         return
     least, most = limits
     for number in _whole_numbers(value):
         if not least <= number <= most:
             raise ModelError(
-                f"field {wanted.name}: {number}",
+                f"field {field.name}: {number}",
                 where=where,
-                expected=f"{wanted.type.name}: {least} to {most}",
+                expected=f"{field.type.name}: {least} to {most}",
             )
 
 

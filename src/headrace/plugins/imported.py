@@ -81,10 +81,10 @@ class ImportedPlugins:
     ) -> Made:
         """As `make`, for a layer that the factory `takes`."""
         assert self._factory is not None
-        made = self._factory.create(name, weights, fields)
-        if made is None:
+        plugin = self._factory.create(name, weights, fields)
+        if plugin is None:
             raise PluginError("createPlugin returned null", where=f"layer {name!r}")
-        return self._added(made, name, inputs)
+        return self._added(plugin, name, inputs)
 
     def make(
         self, name: str, kind: str, fields: Mapping[str, object], inputs: Tensors
@@ -107,17 +107,17 @@ class ImportedPlugins:
             return None
         collection = plain_fields_of(fields, creator)
         more = (TensorRTPhase.BUILD,) if isinstance(creator, IPluginCreatorV3One) else ()
-        made = call_creator(creator, "parse", name, "create_plugin", name, collection, *more)
-        user = Instance(made, name, f"{kind} version {version}")
+        plugin = call_creator(creator, "parse", name, "create_plugin", name, collection, *more)
+        user = Instance(plugin, name, f"{kind} version {version}")
         try:
-            return self._added(made, name, inputs, creator.plugin_namespace)
+            return self._added(plugin, name, inputs, creator.plugin_namespace)
         finally:
             user.destroy("parse")
 
-    def _added(self, made: Any, name: str, inputs: Tensors, namespace: str = "") -> Made:
+    def _added(self, plugin: Any, name: str, inputs: Tensors, namespace: str = "") -> Made:
         dtypes = [np.dtype(d) for _, d in inputs]
         layer = add_layer(
-            made, layer=name, input_types=[closest(d) for d in dtypes], implicit_batch=True
+            plugin, layer=name, input_types=[closest(d) for d in dtypes], implicit_batch=True
         )
         self._waiting.append(layer)
         layer.namespace = layer.namespace or namespace

@@ -316,9 +316,9 @@ class EnginePlugin:
             PluginError: the plugin failed; nothing it made is left.
         """
         with Rollback() as rollback:
-            made = self.life.context(self.spec, self.life.attach(self.instances, rollback))
+            context = self.life.context(self.spec, self.life.attach(self.instances, rollback))
             rollback.keep()
-        return made
+        return context
 
     def close(self) -> None:
         """End the plugins with their engine. Contexts must be closed before."""
@@ -339,7 +339,11 @@ class EnginePlugin:
 
 
 def refuse(
-    about: EngineSpec | Instance, found: str, *, expected: str | None = None, fix: str | None = None
+    about: EngineSpec | Instance,
+    problem: str,
+    *,
+    expected: str | None = None,
+    fix: str | None = None,
 ) -> PluginError:
     """An error about a layer."""
-    return PluginError(found, where=about.where, expected=expected, fix=fix)
+    return PluginError(problem, where=about.where, expected=expected, fix=fix)

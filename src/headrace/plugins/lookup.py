@@ -71,9 +71,9 @@ def is_builtin(op_type: str, opset: int) -> bool:
 
 def text_of(node: NodeProto, attribute: str, default: str) -> str:
     """A text attribute of a `NodeProto`."""
-    for found in node.attribute:
-        if found.name == attribute:
-            return str(found.s.decode("utf-8", "replace"))
+    for entry in node.attribute:
+        if entry.name == attribute:
+            return str(entry.s.decode("utf-8", "replace"))
     return default
 
 
@@ -142,7 +142,7 @@ def unknown_error(
 
     `said` is the message of the runtime that refused them.
     """
-    found, hints, kinds = [], [], []
+    operators, hints, kinds = [], [], []
     for node in unknown_nodes(network):
         if node.name in network.plugins:
             continue
@@ -155,15 +155,15 @@ def unknown_error(
         kinds.append(node.op_type)
         full = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
         fields = ", ".join(attribute_names(node)) or "none"
-        found.append(f"{full} (node {node.name!r}, version {version}, fields: {fields})")
+        operators.append(f"{full} (node {node.name!r}, version {version}, fields: {fields})")
         hints += _hints(node.op_type, version, namespace, registry)
-    if not found:
+    if not operators:
         return None
-    rest = f" and {len(found) - MOST_LISTED} more" if len(found) > MOST_LISTED else ""
+    rest = f" and {len(operators) - MOST_LISTED} more" if len(operators) > MOST_LISTED else ""
     first = kinds[0]
     return UnknownOperatorsError(
-        f"{len(found)} operator(s) that {runtime} does not know: "
-        + "; ".join(found[:MOST_LISTED])
+        f"{len(operators)} operator(s) that {runtime} does not know: "
+        + "; ".join(operators[:MOST_LISTED])
         + rest,
         where=where,
         expected="operators of ONNX, or a plugin registered under that name, version and namespace",
@@ -192,5 +192,5 @@ def _hints(name: str, version: str, namespace: str, registry: PluginRegistry) ->
 
 
 def _text(node: ir.Node, attribute: str, default: str) -> str:
-    found = node.attributes.get(attribute)
-    return str(found.value) if found is not None else default
+    entry = node.attributes.get(attribute)
+    return str(entry.value) if entry is not None else default

@@ -86,16 +86,16 @@ def network_types(
         PluginError: an output of a type that NumPy has no twin of.
     """
     floats = [d for d in inputs if d.kind == "f" and d.itemsize <= 4]
-    found = []
+    types = []
     for index, kind in enumerate(declared):
         if weak and kind == DataType.FLOAT and floats and all(d.itemsize == 2 for d in floats):
-            found.append(floats[0])
+            types.append(floats[0])
             continue
         try:
-            found.append(kind.numpy)
+            types.append(kind.numpy)
         except TypeError as error:
             raise PluginError(f"output {index}: {error}") from error
-    return found
+    return types
 
 
 def negotiate(

@@ -194,11 +194,11 @@ class _Resolver:
                     self._native(node)
                     continue
                 node.name = _unique(node, taken)
-                made = self._create(node, at, creator)
-                if isinstance(made, int):  # it vanished into the graph
-                    at += made - 1
+                layer = self._create(node, at, creator)
+                if isinstance(layer, int):  # it vanished into the graph
+                    at += layer - 1
                     continue
-                self._add(node, made, created=True)
+                self._add(node, layer, created=True)
             else:
                 live.layer = node.name  # it may have got its name after the plugin was added
                 self._add(node, live, created=False)
@@ -225,14 +225,14 @@ class _Resolver:
         plain, shape_inputs = _split_inputs(node, f"{self.where}, node {node.name!r}")
         known = [self._known(name) if name else None for name in node.input]
         ir_node, user = self._made(node, creator, known)
-        made = user.plugin
+        plugin = user.plugin
         try:
             count = self._decomposed(at, ir_node, user)
             if count is not None:
                 return count
             types = [closest(self._dtype(name, node)) for name in plain]
             layer = add_layer(
-                made,
+                plugin,
                 layer=node.name,
                 input_types=types,
                 num_shape_inputs=len(shape_inputs),
@@ -258,9 +258,11 @@ class _Resolver:
         fields, notices = fields_of(ir_node, creator, f"{self.where}, node {node.name!r}")
         self.notices += notices
         more = (TensorRTPhase.BUILD,) if isinstance(creator, IPluginCreatorV3One) else ()
-        made = call_creator(creator, "parse", node.name, "create_plugin", node.name, fields, *more)
+        plugin = call_creator(
+            creator, "parse", node.name, "create_plugin", node.name, fields, *more
+        )
         name = f"{creator.name} version {creator.plugin_version}"
-        return ir_node, Instance(made, node.name, name)
+        return ir_node, Instance(plugin, node.name, name)
 
     def _decomposed(self, at: int, ir_node: onnx_ir.Node, user: Instance) -> int | None:
         """How many ONNX nodes the plugin gave to stand in its place; None if it gave none."""
@@ -279,14 +281,14 @@ class _Resolver:
         if not callable(getattr(user.plugin, "to_onnx", None)):
             return None
         opset = self.opsets.get("", 1)
-        given: Any = user.call("parse", "to_onnx", ir_node, opset)
-        if given is None:
+        answer: Any = user.call("parse", "to_onnx", ir_node, opset)
+        if answer is None:
             return None
-        nodes = list(given)
-        for made in nodes:
-            if not hasattr(made, "op_type") or is_unknown(made, self.opsets, frozenset()):
+        nodes = list(answer)
+        for node in nodes:
+            if not hasattr(node, "op_type") or is_unknown(node, self.opsets, frozenset()):
                 raise PluginError(
-                    f"to_onnx returned {getattr(made, 'op_type', type(made).__name__)}",
+                    f"to_onnx returned {getattr(node, 'op_type', type(node).__name__)}",
                     where=user.where,
                     expected=f"nodes (NodeProto) of ONNX's own operators at opset {opset}",
                 )
@@ -304,58 +306,62 @@ class _Resolver:
                 expected=f"at most {layer.num_outputs}: plugin {layer.type} has no more",
             )
         outputs = (*node.output, *[""] * (layer.num_outputs - len(node.output)))
-        found = PluginNode(node.name, layer, tuple(plain), tuple(shape_inputs), outputs, created)
-        self.nodes.append(found)
+        plugin_node = PluginNode(
+            node.name, layer, tuple(plain), tuple(shape_inputs), outputs, created
+        )
+        self.nodes.append(plugin_node)
         for name in plain:
             dims = self._shape(name, node) if name else (0,)
             dtype = self._dtype(name, node)
-            found.infos.append(TensorSpec(name, dtype, tuple(dims)))
-        found.shape_infos = [self._shape_input(name) for name in shape_inputs]
-        found.dtypes = self._output_types(node, found)
-        found.ranges = self._ranges(node, found)
-        self._tell(found)
+            plugin_node.infos.append(TensorSpec(name, dtype, tuple(dims)))
+        plugin_node.shape_infos = [self._shape_input(name) for name in shape_inputs]
+        plugin_node.dtypes = self._output_types(node, plugin_node)
+        plugin_node.ranges = self._ranges(node, plugin_node)
+        self._tell(plugin_node)
 
-    def _tell(self, found: PluginNode) -> None:
+    def _tell(self, plugin_node: PluginNode) -> None:
         """Let inference go on behind the plugin."""
-        if not found.exprs:
-            dims = [i.dims for i in found.infos]
-            found.exprs = found.layer.output_shapes(dims, found.shape_infos)
-        exprs = found.exprs
-        where = found.layer.instance.where
-        for name, dtype, expr in zip(found.outputs, found.dtypes, exprs, strict=True):
+        if not plugin_node.exprs:
+            dims = [i.dims for i in plugin_node.infos]
+            plugin_node.exprs = plugin_node.layer.output_shapes(dims, plugin_node.shape_infos)
+        exprs = plugin_node.exprs
+        where = plugin_node.layer.instance.where
+        for name, dtype, expr in zip(plugin_node.outputs, plugin_node.dtypes, exprs, strict=True):
             if name:
-                self.free.tell(name, TensorType.of(dtype, self._named(found, expr)))
+                self.free.tell(name, TensorType.of(dtype, self._named(plugin_node, expr)))
         self.free.forget()
-        flat = [(r, part) for r in found.ranges for part in ("min", "opt", "max")]
+        flat = [(r, part) for r in plugin_node.ranges for part in ("min", "opt", "max")]
         for (view, _), (ranges, part) in zip(self.fixed, flat, strict=True):
             shapes = evaluate(
                 exprs, getattr(ranges, part), ranges.values, size="opt", where=where
             ).shapes
-            for name, dtype, shape in zip(found.outputs, found.dtypes, shapes, strict=True):
+            for name, dtype, shape in zip(
+                plugin_node.outputs, plugin_node.dtypes, shapes, strict=True
+            ):
                 if name:
                     view.tell(name, TensorType.of(dtype, shape))
                     arrays = self.stand_ins.setdefault(name, [])
                     arrays.append(_stand_in(name, shape, dtype, where))
             view.forget()
 
-    def _named(self, found: PluginNode, exprs: DimsExprs) -> Shape:
+    def _named(self, plugin_node: PluginNode, exprs: DimsExprs) -> Shape:
         """Constants, and the names of axes that are an input's as they are."""
         axes: list[int | str | None] = []
         for expr in exprs:
             if expr.is_constant():
                 axes.append(expr.get_constant_value())
             elif isinstance(expr, Axis) and not expr.of_values:
-                known = self._known(found.inputs[expr.input])
+                known = self._known(plugin_node.inputs[expr.input])
                 shape = known.axes if known is not None else None
                 axes.append(shape[expr.axis] if shape is not None else None)
             else:
                 axes.append(None)
         return tuple(axes)
 
-    def _output_types(self, node: NodeProto, found: PluginNode) -> list[DType]:
-        layer = found.layer
-        declared = layer.output_types([closest(i.dtype) for i in found.infos])
-        inputs = [i.dtype for i in found.infos]
+    def _output_types(self, node: NodeProto, plugin_node: PluginNode) -> list[DType]:
+        layer = plugin_node.layer
+        declared = layer.output_types([closest(i.dtype) for i in plugin_node.infos])
+        inputs = [i.dtype for i in plugin_node.infos]
         types = network_types(declared, inputs, weak=layer.generation != "V3")
         graph = self.proto.graph
         ends = {v.name for v in graph.output}
@@ -374,32 +380,32 @@ class _Resolver:
                 value.type.tensor_type.elem_type = kind
         return types
 
-    def _ranges(self, node: NodeProto, found: PluginNode) -> list[Ranges]:
-        made = []
+    def _ranges(self, node: NodeProto, plugin_node: PluginNode) -> list[Ranges]:
+        ranges = []
         for index in range(len(self.views.profiles)):
-            parts = [self._at(node, found, 3 * index + i) for i in range(3)]
+            parts = [self._at(node, plugin_node, 3 * index + i) for i in range(3)]
             values = parts[2][1]
-            made.append(Ranges(parts[0][0], parts[1][0], parts[2][0], values))
-        return made
+            ranges.append(Ranges(parts[0][0], parts[1][0], parts[2][0], values))
+        return ranges
 
-    def _at(self, node: NodeProto, found: PluginNode, index: int) -> tuple[Any, Any]:
+    def _at(self, node: NodeProto, plugin_node: PluginNode, index: int) -> tuple[Any, Any]:
         """Shapes of the inputs, and values of the shape inputs, in one view."""
         view, feeds = self.fixed[index]
         shapes: list[tuple[int, ...] | None] = []
-        for name in found.inputs:
+        for name in plugin_node.inputs:
             known = view.known([name])[0] if name else None
             shapes.append((0,) if not name else known.fixed if known is not None else None)
         values = [
             None if any(v is None for v in info.values) else tuple(info.values)
-            for info in found.shape_infos
+            for info in plugin_node.shape_infos
         ]
-        missing = [n for n, s in zip(found.inputs, shapes, strict=True) if s is None]
-        missing += [n for n, v in zip(found.shape_inputs, values, strict=True) if v is None]
+        missing = [n for n, s in zip(plugin_node.inputs, shapes, strict=True) if s is None]
+        missing += [n for n, v in zip(plugin_node.shape_inputs, values, strict=True) if v is None]
         if missing:
             arrays = self.measure(self.proto, missing, feeds, self._stand_ins(index))
-            for i, name in enumerate(found.inputs):
+            for i, name in enumerate(plugin_node.inputs):
                 shapes[i] = arrays[name].shape if shapes[i] is None else shapes[i]
-            for i, name in enumerate(found.shape_inputs):
+            for i, name in enumerate(plugin_node.shape_inputs):
                 if values[i] is None:
                     values[i] = tuple(int(v) for v in arrays[name].reshape(-1))
         return tuple(shapes), tuple(values)
@@ -451,12 +457,12 @@ class _Resolver:
         first = self._measured(name, node, 0)
         taken = {d for axes in inputs for d in axes if isinstance(d, str)}
         start = 0 if all(isinstance(d, int) for axes in inputs for d in axes[:1]) else 1
-        found = tuple(
+        fixed_shape = tuple(
             b if i >= start and not isinstance(d, int) and d not in taken and a == b else d
             for i, (d, a, b) in enumerate(zip(shape, first.shape, last.shape, strict=True))
         )
-        self.free.tell(name, TensorType.of(last.dtype, found))
-        return found
+        self.free.tell(name, TensorType.of(last.dtype, fixed_shape))
+        return fixed_shape
 
     def _measured(self, name: str, node: NodeProto, index: int = 2) -> Array:
         """The value in one of the fixed views of the first profile."""

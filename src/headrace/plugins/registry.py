@@ -103,23 +103,23 @@ def creators_of(module: ModuleType, registry: PluginRegistry, path: Path) -> lis
         if inspect.isfunction(function) and function.__module__ == module.__name__:
             return list(_guarded(function, name, path))
     registered = {type(creator) for creator in registry.all_creators}
-    found = []
+    creators = []
     for name, value in vars(module).items():
         is_own = inspect.isclass(value) and value.__module__ == module.__name__
         if not is_own or not issubclass(value, IPluginCreatorInterface) or name.startswith("_"):
             continue
         if value not in registered and _takes_nothing(value):
-            found.append(_guarded(value, name, path))
-    return found
+            creators.append(_guarded(value, name, path))
+    return creators
 
 
 def _guarded(function: Any, name: str, path: Path) -> Any:
     try:
         return function()
     except Exception as error:
-        found, line, trail = describe(error, path.parent)
+        text, line, trail = describe(error, path.parent)
         raise CustomLibraryError(
-            f"{name}() raised {found}", where=line or str(path), fix=trail
+            f"{name}() raised {text}", where=line or str(path), fix=trail
         ) from error
 
 
@@ -373,7 +373,7 @@ def _key(creator: object, namespace: str) -> Key:
         )
     if library := getattr(creator, "library", None):
         where = f"{library}: {where}"
-    found = []
+    parts = []
     for attribute in ("name", "plugin_version"):
         text = getattr(creator, attribute, None)
         if not isinstance(text, str) or not text:
@@ -383,11 +383,11 @@ def _key(creator: object, namespace: str) -> Key:
                 expected=f"text of 1 to {MAX_STRING - 1} bytes, set in __init__",
             )
         _check_text(text, attribute, where)
-        found.append(text)
+        parts.append(text)
     if not isinstance(namespace, str):
         raise CustomLibraryError(f"the namespace is {namespace!r}", where=where, expected="text")
     _check_text(namespace, "the namespace", where)
-    return found[0], found[1], namespace
+    return parts[0], parts[1], namespace
 
 
 def _check_text(text: str, what: str, where: str) -> None:
@@ -452,10 +452,10 @@ def _load_entry_points(registry: PluginRegistry) -> None:
 
 def _register(thing: Any, registry: PluginRegistry) -> None:
     if inspect.ismodule(thing):
-        made = creators_of(thing, registry, Path(thing.__file__ or thing.__name__))
+        creators = creators_of(thing, registry, Path(thing.__file__ or thing.__name__))
     elif inspect.isclass(thing):
-        made = [cast("AnyCreator", thing())]
+        creators = [cast("AnyCreator", thing())]
     else:
-        made = thing(registry) or []
-    for creator in made:
+        creators = thing(registry) or []
+    for creator in creators:
         registry.register_creator(creator, creator.plugin_namespace)

@@ -23,10 +23,10 @@ _EXTENTS = {  # operands that are extents, places or numbers of elements
 }  # fmt: skip
 
 
-def decided_by_values(graph: GraphProto, name: str, given: Collection[str]) -> bool:
+def decided_by_values(graph: GraphProto, name: str, boundary: Collection[str]) -> bool:
     """Whether the shape of value `name` may depend on more than the shapes of the inputs.
 
-    It stops at the values in `given`: their shapes are known, their numbers are not.
+    It stops at the values in `boundary`: their shapes are known, their numbers are not.
 
     Returns:
         False if it certainly does not; True for operators that ONNX does not define.
@@ -37,11 +37,11 @@ def decided_by_values(graph: GraphProto, name: str, given: Collection[str]) -> b
     stack = [name]
     while stack:
         value = stack.pop()
-        if value in needed or value in constants or value in given or value not in made_by:
+        if value in needed or value in constants or value in boundary or value not in made_by:
             continue
         needed.update(made_by[value].output)
         stack += made_by[value].input
-    numbers = set(given) | ({v.name for v in graph.input} - constants)  # not known before a run
+    numbers = set(boundary) | ({v.name for v in graph.input} - constants)  # not known before a run
     for node in graph.node:
         if not needed.intersection(node.output):
             continue

@@ -115,7 +115,7 @@ class Tracer:
         """The calls as text, a line each."""
         return "\n".join(str(call) for call in self.calls)
 
-    def add(self, call: Call, result: object, seconds: float, error: str, made: bool) -> None:
+    def add(self, call: Call, result: object, seconds: float, error: str, creates: bool) -> None:
         """Record one call; see `record`."""
         phase, layer, target, method, arguments = call
         with self._lock:
@@ -130,7 +130,7 @@ class Tracer:
                 cls=label(target),
                 method=method,
                 arguments=", ".join(map(self._text, arguments)),
-                made=self._number(result) if made and result is not None else 0,
+                made=self._number(result) if creates and result is not None else 0,
                 result="" if result is None or error else self._text(result),
                 seconds=seconds,
                 error=error,
@@ -208,12 +208,12 @@ def begin(call: Call) -> None:
 
 
 def record(
-    call: Call, result: object, started: float, error: str = "", *, made: bool = False
+    call: Call, result: object, started: float, error: str = "", *, creates: bool = False
 ) -> None:
     """Report a call to every open tracer; it began at `started` (`time.perf_counter`)."""
     seconds = time.perf_counter() - started
     for tracer in tuple(_open):
-        tracer.add(call, result, seconds, error, made)
+        tracer.add(call, result, seconds, error, creates)
 
 
 def _short(value: Any) -> str:

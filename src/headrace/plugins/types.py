@@ -237,10 +237,10 @@ class DataType(NumberedEnum):
         Raises:
             TypeError: TensorRT has none (float64, int16, uint32, strings …).
         """
-        found = _OF.get(np.dtype(dtype))
-        if found is None:
+        kind = _OF.get(np.dtype(dtype))
+        if kind is None:
             raise TypeError(f"{np.dtype(dtype).name} has no TensorRT type")
-        return found
+        return kind
 
 
 _NUMPY: dict[DataType, DType] = {

@@ -79,8 +79,8 @@ class Span:
             text: the bounds, in any order; empty for every release.
             instead: the replacement that the warning names.
         """
-        found = {word: _version(number) for word, number in _BOUND.findall(text)}
-        return cls(found.get(">="), found.get("<"), found.get("deprecated>="), instead)
+        bounds = {word: _version(number) for word, number in _BOUND.findall(text)}
+        return cls(bounds.get(">="), bounds.get("<"), bounds.get("deprecated>="), instead)
 
     def has(self, number: Version | None) -> bool:
         """True if a release has the name; the union has every name."""
@@ -178,13 +178,13 @@ def shown(cls: type, names: Iterable[str]) -> list[str]:
         names: as `object.__dir__` gives them.
     """
     number = _State.release.number
-    found = []
+    visible = []
     for name in names:
         held = inspect.getattr_static(cls, name, None)
         absent = isinstance(held, _Versioned) and not held._span.has(number)
         if not absent and (name.startswith("__") or not name.startswith("_")):
-            found.append(name)
-    return found
+            visible.append(name)
+    return visible
 
 
 class _Versioned:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
 import pytest
 
+from headrace.cli.run import run
 from headrace.errors import ConfigError
 from headrace.pipeline.track import TRACKERS, open_tracker, tracker_settings
+from headrace.pipeline.track.library import LIBRARY_TRACKERS
 from tests.pipeline.track.scenes import meta, track
 
 BOX = [100, 100, 50, 50]
@@ -17,6 +20,14 @@ def hits(spec: str | Path, **settings: object) -> int:
     """How many detections an object needs for its id: shows that a setting acts."""
     got = track(open_tracker(spec, **settings), [meta(i, [BOX]) for i in range(12)])
     return got.index([1]) + 1
+
+
+def test_the_trackers_of_the_library_are_listed() -> None:
+    assert set(LIBRARY_TRACKERS) == set(TRACKERS) - {"iou"}
+    (option,) = (o for o in run.params if o.name == "tracker" and isinstance(o, click.Option))
+    assert all(name in str(option.help) for name in TRACKERS)
+    page = (Path(__file__).parents[3] / "docs" / "cli" / "run.md").read_text()
+    assert all(name in page for name in TRACKERS)
 
 
 def test_every_tracker_has_a_line_of_description() -> None:

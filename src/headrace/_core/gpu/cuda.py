@@ -134,11 +134,11 @@ def current_gpu() -> int:
 
 def driver() -> _Driver:
     """The driver, the context of this thread's GPU current."""
-    found = _open()
-    if isinstance(found, EngineError):
-        raise found
-    found.enter(_here.gpu)
-    return found
+    handle = _open()
+    if isinstance(handle, EngineError):
+        raise handle
+    handle.enter(_here.gpu)
+    return handle
 
 
 @contextmanager
@@ -151,19 +151,19 @@ def entered(gpu: int | None = None) -> Iterator[_Driver]:
     Raises:
         EngineError: there is no driver, or no such GPU.
     """
-    found = _open()
-    if isinstance(found, EngineError):
-        raise found
+    handle = _open()
+    if isinstance(handle, EngineError):
+        raise handle
     before, before_gpu = c_void_p(), _here.gpu
-    _status(found.library, "cuCtxGetCurrent", byref(before))
-    wanted = before_gpu if gpu is None else gpu
-    found.enter(wanted)
-    _here.gpu = wanted
+    _status(handle.library, "cuCtxGetCurrent", byref(before))
+    index = before_gpu if gpu is None else gpu
+    handle.enter(index)
+    _here.gpu = index
     try:
-        yield found
+        yield handle
     finally:
         _here.gpu = before_gpu
-        _status(found.library, "cuCtxSetCurrent", before)  # none, where it had none
+        _status(handle.library, "cuCtxSetCurrent", before)  # none, where it had none
 
 
 @contextmanager
@@ -178,20 +178,20 @@ def meant(gpu: int) -> Iterator[None]:
 
 def why_no_gpu() -> str | None:
     """Why there is no GPU to use, or None."""
-    found = _open()
-    return f"{found:brief}" if isinstance(found, EngineError) else None
+    handle = _open()
+    return f"{handle:brief}" if isinstance(handle, EngineError) else None
 
 
 def no_gpu_driver() -> bool:
     """Whether no driver is installed, so that no GPU is expected here."""
-    found = _open()
-    return isinstance(found, EngineError) and found.code == NO_DRIVER
+    handle = _open()
+    return isinstance(handle, EngineError) and handle.code == NO_DRIVER
 
 
 def gpu_count() -> int:
     """How many GPUs this process sees; 0 without a driver."""
-    found = _open()
-    return 0 if isinstance(found, EngineError) else found.count
+    handle = _open()
+    return 0 if isinstance(handle, EngineError) else handle.count
 
 
 def device_attribute(number: int, gpu: int | None = None) -> int:
@@ -200,11 +200,11 @@ def device_attribute(number: int, gpu: int | None = None) -> int:
     Raises:
         EngineError: there is no driver, or it does not know the attribute.
     """
-    found, value = _open(), c_int()
-    if isinstance(found, EngineError):
-        raise found
+    handle, value = _open(), c_int()
+    if isinstance(handle, EngineError):
+        raise handle
     which = c_int(current_gpu() if gpu is None else gpu)
-    found.call("cuDeviceGetAttribute", byref(value), c_int(number), which)
+    handle.call("cuDeviceGetAttribute", byref(value), c_int(number), which)
     return value.value
 
 
@@ -219,10 +219,10 @@ def compute_capability(gpu: int | None = None) -> tuple[int, int]:
 
 def driver_cuda() -> int:
     """The newest CUDA that the driver knows, as CUDA counts it (12080 is 12.8); 0: unknown."""
-    found, number = _open(), c_int()
-    if not isinstance(found, EngineError):
+    handle, number = _open(), c_int()
+    if not isinstance(handle, EngineError):
         with suppress(EngineError):  # a driver without this function
-            _status(found.library, "cuDriverGetVersion", byref(number))
+            _status(handle.library, "cuDriverGetVersion", byref(number))
     return number.value
 
 
@@ -321,8 +321,8 @@ class AnyMemory:
         if library is None or not address or not hasattr(library, name):
             return False
         kind, managed = c_uint(), c_uint()
-        for found, attribute in ((kind, _MEMORY_TYPE), (managed, _IS_MANAGED)):
-            status = _status(library, name, byref(found), attribute, c_uint64(address))
+        for target, attribute in ((kind, _MEMORY_TYPE), (managed, _IS_MANAGED)):
+            status = _status(library, name, byref(target), attribute, c_uint64(address))
             if status in _NOT_OURS:
                 return False
             if status:

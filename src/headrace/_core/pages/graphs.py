@@ -176,7 +176,7 @@ class _Placed:
 
     def lines(self) -> list[Markup]:
         """Draw the links, with arrows at their ends."""
-        made = []
+        elements = []
         for link, way in zip(self._links, self._ways, strict=True):
             x, y = self._middle[link.source], self._bottom(link.source)
             path = f"M{x:.1f} {y:.1f}"
@@ -198,13 +198,13 @@ class _Placed:
                 )
                 for number, line in enumerate(link.lines)
             ]
-            made.append(
+            elements.append(
                 Markup(
                     '<g class="link"><title>{}</title><path d="{}"/>'
                     '<path class="head" d="M{:.1f} {:.1f}l-4 -7h8z"/>{}</g>'
                 ).format(link.hint, Markup(path), x, y + 6, Markup("").join(texts))
             )
-        return made
+        return elements
 
     def _beside(self, link: Link) -> str:
         """The box that a link's text is near: its source; its target if several leave that."""
@@ -223,7 +223,7 @@ class _Placed:
         members: defaultdict[str, list[Box]] = defaultdict(list)
         for box in self._boxes.values():
             members[box.group].append(box)
-        made = []
+        elements = []
         for group, inside in members.items():
             if not group:
                 continue
@@ -243,7 +243,7 @@ class _Placed:
                 if b.group != group
             ):
                 continue
-            made.append(
+            elements.append(
                 Markup(
                     '<g class="frame"><rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"'
                     ' rx="8"/><text x="{:.1f}" y="{:.1f}">{}</text></g>'
@@ -252,7 +252,7 @@ class _Placed:
                     left + 8, top + 13, _cut(group, right - left, _PLAIN),
                 )
             )  # fmt: skip
-        return made
+        return elements
 
 
 def _text_width(link: Link) -> float:

@@ -22,10 +22,10 @@ def layers_of(nodes: Sequence[Node], links: Sequence[tuple[Node, Node]]) -> dict
         following[source].append(target)
     order = _without_circles(nodes, following)
     layer = dict.fromkeys(nodes, 0)
-    places = {node: place for place, node in enumerate(order)}
+    positions = {node: position for position, node in enumerate(order)}
     for node in order:
         for target in following[node]:
-            if places[target] > places[node]:
+            if positions[target] > positions[node]:
                 layer[target] = max(layer[target], layer[node] + 1)
     entered = {target for _, target in links}
     for node in nodes:

@@ -278,17 +278,17 @@ def fix_shapes(network: Network, options: Options) -> Profile:
         zip(network.inputs, network.model.graph.inputs, strict=True)
     ):
         dynamic = any(not isinstance(d, int) for d in spec.shape)
-        given = _of(best, spec)
-        if given is None:
-            given = tuple(d if isinstance(d, int) else 1 for d in spec.shape)
+        preferred = _of(best, spec)
+        if preferred is None:
+            preferred = tuple(d if isinstance(d, int) else 1 for d in spec.shape)
             if dynamic:
                 warnings.append(
                     f"Dynamic dimensions required for input: {spec.name}, but no shapes were "
-                    f"provided. Automatically overriding shape to: {_text(given)}"
+                    f"provided. Automatically overriding shape to: {_text(preferred)}"
                 )
-        _check_fits(spec, given)
-        low, high = _of(least, spec) or given, _of(most, spec) or given
-        asked = _of(options.shapes, spec) or given
+        _check_fits(spec, preferred)
+        low, high = _of(least, spec) or preferred, _of(most, spec) or preferred
+        asked = _of(options.shapes, spec) or preferred
         for shape in (low, high, asked):
             _check_fits(spec, shape)
         if any(not lo <= x <= hi for lo, x, hi in zip(low, asked, high, strict=True)):
@@ -347,8 +347,8 @@ def _of(shapes: Shapes, spec: TensorSpec) -> tuple[int, ...] | None:
     return shapes.get(spec.name, shapes.get(""))
 
 
-def _check_names(given: Sequence[Shapes], names: Sequence[str]) -> None:
-    for shapes in given:
+def _check_names(shape_sets: Sequence[Shapes], names: Sequence[str]) -> None:
+    for shapes in shape_sets:
         for name in shapes:
             if name and name not in names:
                 raise EngineError(

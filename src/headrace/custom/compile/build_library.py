@@ -109,11 +109,13 @@ def compile_units(sources: Sequence[Path], mode: CudaMode) -> tuple[list[Unit], 
         )
     lacking = [s for s in kernels if host_file(s) is None]
     if nvcc and (mode == "nvcc" or gpu_present() or lacking):
-        found = [Finding("compiled-with", "info", f"compiled with {nvcc}", str(s)) for s in kernels]
+        findings = [
+            Finding("compiled-with", "info", f"compiled with {nvcc}", str(s)) for s in kernels
+        ]
         if not gpu_present():
             text = "this machine has no GPU to run it"
-            found.append(Finding("no-gpu", "warning", text, str(kernels[0])))
-        return [Unit(s, device=True, nvcc=nvcc) for s in sources], found
+            findings.append(Finding("no-gpu", "warning", text, str(kernels[0])))
+        return [Unit(s, device=True, nvcc=nvcc) for s in sources], findings
     if lacking:
         raise CustomLibraryError(
             "CUDA code cannot be compiled for the CPU",
@@ -123,7 +125,7 @@ def compile_units(sources: Sequence[Path], mode: CudaMode) -> tuple[list[Unit], 
                 "or leave the file out: parsers for host memory do not need it",
             ],
         )
-    units, notices, given = [], [], {s.absolute() for s in sources}
+    units, notices, paths = [], [], {s.absolute() for s in sources}
     for source in sources:
         beside = host_file(source) if source.suffix == ".cu" else None
         if beside is None:
@@ -132,7 +134,7 @@ def compile_units(sources: Sequence[Path], mode: CudaMode) -> tuple[list[Unit], 
         notices.append(
             Finding("compiled-instead", "info", f"{beside.name} is compiled instead", str(source))
         )
-        if beside.absolute() not in given:
+        if beside.absolute() not in paths:
             units.append(Unit(beside))
     return units, notices
 
@@ -244,9 +246,9 @@ def compile_library(
     with tempfile.TemporaryDirectory(prefix="headrace-compile-") as scratch:
         headers, compiles, objects = header_flags(generation), [], []
         for i, unit in enumerate(units):
-            made = Path(scratch, f"{i}_{unit.source.stem}.o")
-            objects.append(str(made))
-            command = unit.command(tool, common, folders, headers, made)
+            object_file = Path(scratch, f"{i}_{unit.source.stem}.o")
+            objects.append(str(object_file))
+            command = unit.command(tool, common, folders, headers, object_file)
             compiles.append((unit.source, command))
         if program:
             objects.append(str(Path(scratch, "entry.o")))

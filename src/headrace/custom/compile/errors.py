@@ -126,7 +126,7 @@ def compile_failed(
 
 def _expansions(lines: Sequence[str]) -> dict[str, list[str]]:
     """Errors inside of macros -> where the outermost macro stands in the source, and how."""
-    found: dict[str, list[str]] = {}
+    expansions: dict[str, list[str]] = {}
     error = ""
     for i, line in enumerate(lines):
         if re.search(r"\b(error|warning):", line):
@@ -135,8 +135,8 @@ def _expansions(lines: Sequence[str]) -> dict[str, list[str]]:
         if note and error:
             code = re.match(r"\s*\d+ \| (.*)", lines[i + 1]) if i + 1 < len(lines) else None
             said = f": {code[1].strip()}" if code else ""
-            found[error] = [shortened(f"  {note[2]} at {note[1]}{said}", _LONGEST)]
-    return found
+            expansions[error] = [shortened(f"  {note[2]} at {note[1]}{said}", _LONGEST)]
+    return expansions
 
 
 def _hint(message: str) -> str | None:
@@ -159,10 +159,10 @@ def _defined_beside(name: str, sources: Sequence[Path]) -> list[str]:
     if not function.isidentifier():
         return []
     defines = re.compile(rf"\b{function}\s*\([^;{{}}]*\)[^;{{}}]*\{{")
-    given = {s.resolve() for s in sources}
+    paths = {s.resolve() for s in sources}
     for folder in dict.fromkeys(s.resolve().parent for s in sources):
         for path in sorted(folder.glob("*.c*")):
-            if path.resolve() in given or path.suffix not in (".cpp", ".cc", ".cxx", ".cu"):
+            if path.resolve() in paths or path.suffix not in (".cpp", ".cc", ".cxx", ".cu"):
                 continue
             if defines.search(path.read_text("utf-8", "replace")):
                 return [f"{path.name} beside it defines {function}: compile it too"]

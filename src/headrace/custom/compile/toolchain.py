@@ -68,11 +68,11 @@ def find_compiler(name: str | None = None) -> str:
     Raises:
         CustomLibraryError: there is none.
     """
-    wanted = name or os.environ.get("CXX") or "g++"
-    if found := shutil.which(wanted.split()[0]):
-        return found
+    compiler = name or os.environ.get("CXX") or "g++"
+    if path := shutil.which(compiler.split()[0]):
+        return path
     raise CustomLibraryError(
-        f"there is no C++ compiler {wanted!r} on this machine",
+        f"there is no C++ compiler {compiler!r} on this machine",
         expected="g++ (GNU) or a compiler that takes its flags",
         fix=[
             "Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++",

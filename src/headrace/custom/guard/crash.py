@@ -135,8 +135,8 @@ def describe(
     if report:
         thrown = report.message.startswith("uncaught ")
         ended = report.signal == signal.SIGABRT or report.exit is not None
-        given = report.frames, report.pc, report.maps, report.symbols
-        lines = trace(*given, thrown=thrown, ended=ended)
+        arguments = report.frames, report.pc, report.maps, report.symbols
+        lines = trace(*arguments, thrown=thrown, ended=ended)
         lines = report.rest[:_PYTHON_LINES] or lines
     if ending == "late":
         return f"did not return within {timeout_s:g} s and was ended", lines
@@ -171,18 +171,18 @@ def describe(
 
 def _by_signal(report: Report) -> str:
     assert report.signal is not None
-    found = f"crashed ({signal_name(report.signal)})"
+    event = f"crashed ({signal_name(report.signal)})"
     if report.signal == signal.SIGFPE:
-        return f"{found}, an integer was divided by zero or overflowed"
+        return f"{event}, an integer was divided by zero or overflowed"
     if report.signal != signal.SIGSEGV:
-        return found
+        return event
     access = {"read": "reading", "write": "writing"}.get(report.access, "accessing")
     if past := _past_the_end(report):
-        return f"{found}, {access} {past}"
+        return f"{event}, {access} {past}"
     if report.code in (0, 128):  # sent, or an address that cannot be
-        return found
-    place = "a null pointer" if report.address < 4096 else f"address {report.address:#x}"
-    return f"{found}, {access} {place}"
+        return event
+    target = "a null pointer" if report.address < 4096 else f"address {report.address:#x}"
+    return f"{event}, {access} {target}"
 
 
 def _past_the_end(report: Report) -> str | None:
@@ -258,8 +258,8 @@ class LibraryDiedError(ParserError):
         death: how; None if it was not started.
     """
 
-    def __init__(self, found: str | Finding, *, death: Death | None = None, **more: Any) -> None:
-        super().__init__(found, **more)
+    def __init__(self, problem: str | Finding, *, death: Death | None = None, **more: Any) -> None:
+        super().__init__(problem, **more)
         self.death = death
 
     @property

@@ -272,16 +272,16 @@ def arrays_in(entries: Any, region: SharedRegion) -> Arrays:
     Raises:
         ProtocolError: they are not in the region, or of no plain type.
     """
-    found: Arrays = []
+    arrays: Arrays = []
     try:
         for dtype, shape, start in entries:
             kind = np.dtype(str(dtype))
             if kind.kind not in "biuf":
                 raise ProtocolError(f"an array of {kind}")
-            found.append(region.view(int(start), kind, [int(n) for n in shape]))
+            arrays.append(region.view(int(start), kind, [int(n) for n in shape]))
     except (TypeError, ValueError) as error:
         raise ProtocolError(f"arrays that cannot be read: {error}") from error
-    return found
+    return arrays
 
 
 _F32, _I32, _U8 = np.dtype(np.float32), np.dtype(np.int32), np.dtype(np.uint8)
@@ -335,24 +335,26 @@ def _read_detections(values: Sequence[int], region: SharedRegion) -> DecodedBoxe
     if not count:
         none = Detections.unchecked(np.empty((0, 4), _F32), np.empty(0, _F32), np.empty(0, _I32))
         return DecodedBoxes(none, sound=True)
-    found: Any = _native.guard_boxes(region.address, region.size, count, bool(flags & HAS_ANGLES))
-    if found is None:
+    detections: Any = _native.guard_boxes(
+        region.address, region.size, count, bool(flags & HAS_ANGLES)
+    )
+    if detections is None:
         raise ProtocolError(f"{count} boxes in {region.size} bytes")
-    (boxes, scores, ids, angles, sound), end = found
-    found = Detections.unchecked(boxes, scores, ids, angles=angles)
+    (boxes, scores, ids, angles, sound), end = detections
+    detections = Detections.unchecked(boxes, scores, ids, angles=angles)
     if not flags & (HAS_MASKS | HAS_KEYPOINTS | HAS_RAW_MASKS):
-        return DecodedBoxes(found, sound)
+        return DecodedBoxes(detections, sound)
     reader = _Reader(region, end)
     if flags & HAS_MASKS:
-        found.masks = _read_masks(reader, count)
+        detections.masks = _read_masks(reader, count)
     if flags & HAS_KEYPOINTS:
         points = int(reader.take(_I32, 1)[0])
         if not 0 <= points <= MAX_KEYPOINTS:
             raise ProtocolError(f"{points} keypoints of an object")
-        found.keypoints = reader.take(_F32, count, points, 3)
+        detections.keypoints = reader.take(_F32, count, points, 3)
     if flags & HAS_RAW_MASKS:
-        found.raw_masks = [mask.reshape(-1) for mask in _read_masks(reader, count)]
-    return DecodedBoxes(found, sound=False)
+        detections.raw_masks = [mask.reshape(-1) for mask in _read_masks(reader, count)]
+    return DecodedBoxes(detections, sound=False)
 
 
 def _read_masks(reader: _Reader, count: int) -> list[Array]:

@@ -149,8 +149,8 @@ class Keeper:
             raise
         if not answer:
             raise ConnectionResetError("the process that starts them ended")
-        found: Message = json.loads(answer)
-        return found
+        reply: Message = json.loads(answer)
+        return reply
 
     def _boot(self) -> socket.socket:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

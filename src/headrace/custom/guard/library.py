@@ -248,7 +248,7 @@ class GuardedParser:
             lock.inside = True
             try:
                 process.started(self.where)
-                found = self._call(dict(layers), network, params)
+                parsed = self._call(dict(layers), network, params)
             except LibraryDiedError as error:
                 library.prepared = None
                 if error.death is None:
@@ -262,7 +262,7 @@ class GuardedParser:
                 raise library.with_limit(error) from None
             else:
                 library.count_clean()
-                return found
+                return parsed
             finally:
                 lock.inside = False
 
@@ -274,7 +274,7 @@ class GuardedParser:
             library.prepared = None
             self._prepare(arrays, network, params)
             library.prepared = self.reference
-        found, wrote = library.process.call(
+        parsed, wrote = library.process.call(
             list(arrays.values()),
             self._offsets,
             self._sizes,
@@ -283,7 +283,7 @@ class GuardedParser:
             shared=not self._in_place,
         )
         self._in_place |= wrote
-        return found
+        return parsed
 
     def _call_to_save(
         self, layers: Mapping[str, Layer], network: NetworkInfo, params: Params

@@ -132,15 +132,15 @@ class WorkerHandle:
 def _standard_streams() -> Iterator[list[int]]:
     """Give descriptors that the worker prints to: the application's, or `/dev/null`."""
     with ExitStack() as opened:
-        found = []
+        descriptors = []
         for fd in (1, 2):
             try:
                 os.fstat(fd)
             except OSError:
                 fd = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
                 opened.callback(os.close, fd)
-            found.append(fd)
-        yield found
+            descriptors.append(fd)
+        yield descriptors
 
 
 FORGIVEN_AFTER = 100
@@ -315,25 +315,25 @@ class GuardedProcess:
         if worker is None:
             raise _closed_error(what)
         _require_free(worker, what)
-        places = offsets, sizes
+        layout = offsets, sizes
         with worker.channel:
-            self._post_call(worker, arrays, places, what, shared)
+            self._post_call(worker, arrays, layout, what, shared)
             refused = shared and worker.words[ipc.WROTE] == ipc.NOT_SHARED
             if refused:  # before the parser was called
-                self._post_call(worker, arrays, places, what, False)
+                self._post_call(worker, arrays, layout, what, False)
             try:
-                found = read(worker.words[ipc.VALUES :], worker.outputs)
+                parsed = read(worker.words[ipc.VALUES :], worker.outputs)
             except ProtocolError as error:
                 raise self.died(worker, "nonsense", what, self.options.timeout_s) from error
-            return found, refused or bool(worker.words[ipc.WROTE])
+            return parsed, refused or bool(worker.words[ipc.WROTE])
 
     def _post_call(
-        self, worker: WorkerHandle, arrays: Arrays, places: Places, what: str, shared: bool
+        self, worker: WorkerHandle, arrays: Arrays, layout: Places, what: str, shared: bool
     ) -> None:
         worker.words[ipc.OP] = ipc.CALL
-        to = [worker.inputs.address + offset for offset in places[0]]
+        to = [worker.inputs.address + offset for offset in layout[0]]
         slots = self.arena.slots if shared else None
-        self._exchange(worker, arrays, (to, places[1]), self.options.timeout_s, what, slots)
+        self._exchange(worker, arrays, (to, layout[1]), self.options.timeout_s, what, slots)
 
     def started(self, what: str) -> WorkerHandle:
         """Return the worker; start one if there is none.
@@ -429,16 +429,16 @@ class GuardedProcess:
         self._worker = self._holder.worker = None
         kind: Ending = "late" if ending == "late" else "died" if ending == "died" else "nonsense"
         report, code = worker.end(kind)
-        found, trace = describe(report, code, kind, timeout_s)
+        event, trace = describe(report, code, kind, timeout_s)
         if report is None and code is not None and code > 0 and (tool := sanitizer_of(self.name)):
-            found += f", as {tool} does: its report is above"
+            event += f", as {tool} does: its report is above"
         self.deaths += 1
         _deaths[self.name] += 1
         self._recent += 1
         self._clean = 0
         if self._recent > 1:
             self._not_before = monotonic() + _BACKOFF.delay_s(self._recent - 2)
-        self._last = Death(found, trace, report, code, late=kind == "late")
+        self._last = Death(event, trace, report, code, late=kind == "late")
         return self._death_error(what, self._last)
 
     def _death_error(self, what: str, death: Death) -> LibraryDiedError:

@@ -159,8 +159,8 @@ def save_case(
     except (OSError, ValueError, HeadraceError) as problem:
         with suppress(OSError, ValueError):
             shutil.rmtree(target)
-        found = f"{problem:brief}" if isinstance(problem, HeadraceError) else os_reason(problem)
-        return f"{target}: {found}"
+        reason = f"{problem:brief}" if isinstance(problem, HeadraceError) else os_reason(problem)
+        return f"{target}: {reason}"
     _forget_old(folder)
     if error.death is not None:
 
@@ -205,11 +205,11 @@ def load_case(
         raise _no_case(file, error) from error
     arrays: dict[str, Array] = {}
     left = MAX_BYTES
-    for name, place in named:
+    for name, filename in named:
         try:
-            arrays[name] = _tensor(folder / place, left)
+            arrays[name] = _tensor(folder / filename, left)
         except _DAMAGE as error:
-            raise _no_case(folder / place, error) from error
+            raise _no_case(folder / filename, error) from error
         left -= arrays[name].nbytes
     try:
         args = readers[entries["kind"]](entries, [a.nbytes for a in arrays.values()], folder)
@@ -223,17 +223,17 @@ def load_case(
 
 
 def _no_case(file: Path, error: Exception) -> CustomLibraryError:
-    found = os_reason(error)
+    reason = os_reason(error)
     if isinstance(error, OSError):
         file = Path(error.filename or file)
     elif isinstance(error, RecursionError):
-        found = "its JSON is nested too deeply"
+        reason = "its JSON is nested too deeply"
     elif isinstance(error, KeyError):
-        found = f"{error} is absent"
+        reason = f"{error} is absent"
     elif isinstance(error, HeadraceError):
-        found, file = f"{error:brief}", Path(error.where or file)
+        reason, file = f"{error:brief}", Path(error.where or file)
     return CustomLibraryError(
-        f"there is no saved call to replay: {found}",
+        f"there is no saved call to replay: {reason}",
         where=str(file),
         expected="a folder that a message of a guarded library named, as it was written",
         fix="run the model again: the call is saved again when it fails",
@@ -261,11 +261,11 @@ def _tensor(file: Path, limit: int) -> Array:
         if dtype.kind not in "biuf":
             raise ValueError(f"it has {dtype}, not numbers")
         data = prod(shape) * dtype.itemsize
-        wanted = opened.tell() + data
+        expected = opened.tell() + data
         size = os.fstat(opened.fileno()).st_size
-        if size != wanted:
+        if size != expected:
             raise ValueError(
-                f"it has {size} bytes; {dtype.name} {shape} is {wanted} with its header"
+                f"it has {size} bytes; {dtype.name} {shape} is {expected} with its header"
             )
         if data > limit:
             raise ValueError(f"it has {data} bytes, and at most {limit} more are read")

@@ -143,12 +143,12 @@ class LibraryWorker:
         layers = self._tensors.layers(self._words)
         _native.guard_set_function(self._function)
         try:
-            found = self._call(layers)
+            parsed = self._call(layers)
         finally:
             self._channel.leave_if_forked()
         _native.guard_set_function("")
         try:
-            return RESULT_WRITERS[self._kind](found, out)
+            return RESULT_WRITERS[self._kind](parsed, out)
         except ResultTooLargeError as error:
             raise ParserError(f"the parser returned {error}", where=self._function) from error
 
@@ -189,9 +189,9 @@ class GuardedMap:
             _native.guard_protect(start + room, ipc.GAP, False, False)
             _native.guard_set_region(MAP_REGION, start + room - size, start + room, "the class map")
         assert self._memory is not None
-        found = self._memory[room - size : room].view(np.int32).reshape(height, width)
-        found.fill(-1)
-        return found
+        class_map = self._memory[room - size : room].view(np.int32).reshape(height, width)
+        class_map.fill(-1)
+        return class_map
 
 
 def load_library(worker: LibraryWorker, payload: Message, arrays: Arrays) -> Answer:

@@ -88,12 +88,12 @@ def trace(
         chosen = [pc, *chosen]  # the stack cannot be followed from there
     # A return address is behind the call; the first one is the instruction itself.
     exact = [a if i == 0 and pc is not None else a - 1 for i, a in enumerate(chosen)]
-    places = [next((m for m in maps if m.start <= a < m.end), None) for a in exact]
+    mappings = [next((m for m in maps if m.start <= a < m.end), None) for a in exact]
     # The callers of Headrace are left out: the interpreter, and all beyond it.
-    python = (i for i, m in enumerate(places) if m and _INTERPRETER.match(m.name))
+    python = (i for i, m in enumerate(mappings) if m and _INTERPRETER.match(m.name))
     chosen = chosen[: next(python, len(chosen))]
-    own = [m is not None and m.name.startswith("_native.") for m in places]
-    system = [m is None or m.name.startswith(_SYSTEM) for m in places]
+    own = [m is not None and m.name.startswith("_native.") for m in mappings]
+    system = [m is None or m.name.startswith(_SYSTEM) for m in mappings]
     users = [i for i in range(len(chosen)) if not (own[i] or system[i])]
     # The calls before the user's code are Headrace's, or the loader's.
     inner = users[0] if users else next((i for i, o in enumerate(own) if not o), 0)
@@ -101,11 +101,11 @@ def trace(
     if users:
         ends = 1 + max(i for i in users if i < ends)
     kept = [i for i in range(ends) if not own[i]]
-    lines = _lines([(exact[i], places[i]) for i in kept])
+    lines = _lines([(exact[i], mappings[i]) for i in kept])
     shown: list[_Frame] = []
     for i in kept:
         text = lines.get(exact[i]) or _by_symbol(chosen[i], symbols) or "??"
-        shown.append(_Frame(exact[i], places[i], text))
+        shown.append(_Frame(exact[i], mappings[i], text))
     libc = [ended and f.mapping is not None and f.mapping.name.startswith(_LIBC) for f in shown]
     inner = next((i for i, inside in enumerate(libc) if not inside), 1) - 1
     first = next((i for i, f in enumerate(shown) if i >= inner and not _is_ending(f, thrown)), 0)
@@ -121,10 +121,10 @@ def _render(frames: list[_Frame]) -> list[str]:
     result = []
     for _, group in groupby(frames, key=lambda f: f.text.partition(" at ")[0]):
         same = list(group)
-        place = same[0].mapping
+        mapped_file = same[0].mapping
         text = same[0].text
-        if place is not None and " at " not in text:
-            text += f" ({place.name})"
+        if mapped_file is not None and " at " not in text:
+            text += f" ({mapped_file.name})"
         result.append(text if len(same) == 1 else f"{text}, {len(same)} times")
     return [f"#{i} {text}" for i, text in enumerate(result[:SHOWN])]
 
@@ -143,25 +143,25 @@ def _lines(frames: list[tuple[int, MappedFile | None]]) -> dict[int, str]:
     for address, mapping in frames:
         if mapping is not None and (virtual := _in_file(address, mapping)) is not None:
             by_file[mapping.path].append((address, virtual))
-    found: dict[int, str] = {}
+    locations: dict[int, str] = {}
     if program is None:
-        return found
+        return locations
     for path, addresses in by_file.items():
-        wanted = list(dict.fromkeys(v for _, v in addresses))
-        command = [program, "-C", "-f", "-p", "-e", path, *(hex(v) for v in wanted)]
+        virtuals = list(dict.fromkeys(v for _, v in addresses))
+        command = [program, "-C", "-f", "-p", "-e", path, *(hex(v) for v in virtuals)]
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, timeout=_ADDR2LINE_S, check=True
             )
         except (OSError, subprocess.SubprocessError):
             continue
-        texts = dict(zip(wanted, done.stdout.splitlines(), strict=False))
+        texts = dict(zip(virtuals, done.stdout.splitlines(), strict=False))
         for address, v in addresses:
             if (text := texts.get(v, "??")) and not text.startswith("??"):
                 function, _, line = text.partition(" at ")
                 line = line.partition(" (discriminator")[0]
-                found[address] = function if line.startswith("??") else f"{function} at {line}"
-    return found
+                locations[address] = function if line.startswith("??") else f"{function} at {line}"
+    return locations
 
 
 def _in_file(address: int, mapping: MappedFile) -> int | None:

@@ -90,8 +90,8 @@ class Tensors:
             known = self._known[key] = self._find(key)
         if key != self._current:
             self._current = key
-            places = zip(self._names, known[1][:MAP_REGION], strict=False)
-            for i, (name, (start, end, file, offset)) in enumerate(places):
+            regions = zip(self._names, known[1][:MAP_REGION], strict=False)
+            for i, (name, (start, end, file, offset)) in enumerate(regions):
                 _native.guard_set_region(i, start, end, f"output layer {name}", file, offset)
         return known[0]
 
@@ -99,18 +99,18 @@ class Tensors:
         layers: dict[str, Layer] = {}
         regions: Regions = []
         for i, (name, array) in enumerate(zip(self._names, self._arrays, strict=True)):
-            place, slot, size = key[3 * i : 3 * i + 3] if 3 * i < len(key) else (0, 0, 0)
-            if not place:
+            position, slot, size = key[3 * i : 3 * i + 3] if 3 * i < len(key) else (0, 0, 0)
+            if not position:
                 start = _native.address_of(array)
                 regions.append((start, start + array.nbytes, -1, 0))
             else:
-                array, start = self._shared(array, place - 1, slot, size)
-                offset = (place - 1) // ipc.PAGE * ipc.PAGE
+                array, start = self._shared(array, position - 1, slot, size)
+                offset = (position - 1) // ipc.PAGE * ipc.PAGE
                 regions.append((start, start + array.nbytes, self._results, offset))
             layers[name] = Layer(name, array)
         return layers, regions
 
-    def _shared(self, like: Array, place: int, slot: int, size: int) -> tuple[Array, int]:
+    def _shared(self, like: Array, offset: int, slot: int, size: int) -> tuple[Array, int]:
         mapping = self._slots.get(slot)
         if mapping is None:
             try:
@@ -118,7 +118,7 @@ class Tensors:
             except RuntimeError as error:
                 raise CannotShareError(str(error)) from error
             self._slots[slot] = mapping
-        start = mapping.address + place - slot
+        start = mapping.address + offset - slot
         memory = (ctypes.c_char * like.nbytes).from_address(start)
         view: Any = memory  # writable, as a copy would be: see above
         return np.frombuffer(view, like.dtype).reshape(like.shape), start

@@ -44,8 +44,8 @@ class TrustStore:
     def entries(self) -> dict[str, Trusted]:
         """Read all entries, by hash."""
         try:
-            given = json.loads(self.file.read_text())
-            return {e["sha256"]: Trusted(**e) for e in given["libraries"]}
+            content = json.loads(self.file.read_text())
+            return {e["sha256"]: Trusted(**e) for e in content["libraries"]}
         except (OSError, ValueError, TypeError, KeyError):
             return {}
 

@@ -220,12 +220,12 @@ def selected_frames(chosen: Sequence[Selected], skip: int = 0) -> Iterator[Frame
         if skip >= item.frames:
             skip -= item.frames
             continue
-        wanted = {int(i * item.step) for i in range(skip, item.frames)}
+        indices = {int(i * item.step) for i in range(skip, item.frames)}
         skip = 0
         with open_source(item.name, live=False) as source:
-            last = max(wanted)
+            last = max(indices)
             for index, frame in enumerate(source):
-                if index in wanted:
+                if index in indices:
                     yield frame
                 if index >= last:
                     break

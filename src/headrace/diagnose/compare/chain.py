@@ -83,8 +83,8 @@ class ChainTimes:
 
     def median_ms(self, stage: ChainStage, side: int) -> float:
         """Median in milliseconds; NaN if it never ran."""
-        found = self.seconds.get((stage, side))
-        return float(np.median(found)) * 1e3 if found else float("nan")
+        durations = self.seconds.get((stage, side))
+        return float(np.median(durations)) * 1e3 if durations else float("nan")
 
 
 class Chain:
@@ -148,13 +148,16 @@ class Chain:
 
     def params(self, threshold: int, cluster: int) -> ClusterParams:
         """Clustering of one side with the thresholds of another, as far as both have the class."""
-        found = self._post(cluster).clusterer.params
+        clustering = self._post(cluster).clusterer.params
         if threshold == cluster:
-            return found
+            return clustering
         other = self._post(threshold).clusterer.params.thresholds
-        thresholds, common = found.thresholds.copy(), min(len(found.thresholds), len(other))
+        thresholds, common = (
+            clustering.thresholds.copy(),
+            min(len(clustering.thresholds), len(other)),
+        )
         thresholds[:common, :2] = other[:common, :2]  # pre-cluster and post-cluster
-        return replace(found, thresholds=thresholds)
+        return replace(clustering, thresholds=thresholds)
 
     def _once(self, key: object, make: Callable[[], _T]) -> _T:
         if key not in self._known:
@@ -167,10 +170,10 @@ class Chain:
         assert pre is not None  # refused when it was opened
         batch = pre.empty(1)
         try:
-            place = self._times.timed(ChainStage.INPUT, side, lambda: pre(self.frame, batch[0]))
+            transform = self._times.timed(ChainStage.INPUT, side, lambda: pre(self.frame, batch[0]))
         except GeometryError as error:
             raise MediaError(error.finding, where=repr(self.frame), code=MediaError.code) from error
-        return batch, place
+        return batch, transform
 
     def _infer(self, input_side: int, engine_side: int) -> Arrays:
         model, tensor = self.sides[engine_side].model, self.scaled(input_side)[0]
@@ -195,11 +198,11 @@ class Chain:
         params = replace(post.params, per_class_threshold=own)
         call = partial(model.parser.parser, layers, self.sides[mix.input].model.network, params)
         try:
-            found: Detections = self._times.timed(ChainStage.PARSER, mix.parser, call)
+            detections: Detections = self._times.timed(ChainStage.PARSER, mix.parser, call)
         except ParserError as error:
             self.refused.setdefault(mix.parser, str(error))
             return Detections.empty()
-        return found
+        return detections
 
     def _cluster(self, mix: Mix) -> Detections:
         clusterer = Clusterer(self.params(mix.threshold, mix.cluster))
@@ -211,26 +214,26 @@ class Chain:
         classes = len(attacher.params.filters)
         if classes < len(self._post(mix.cluster).clusterer.params.thresholds):
             boxes = boxes.select(boxes.class_ids < classes)
-        meta, place = frame_meta(self.frame), self.scaled(mix.input)[1]
-        call = partial(attacher, boxes, place, meta)
-        found = self._times.timed(ChainStage.ATTACH, mix.attach, call).detections
+        meta, transform = frame_meta(self.frame), self.scaled(mix.input)[1]
+        call = partial(attacher, boxes, transform, meta)
+        objects = self._times.timed(ChainStage.ATTACH, mix.attach, call).detections
         return Scored(
-            np.asarray(found.boxes, np.float64).reshape(-1, 4),
-            np.asarray(found.class_ids, np.int64),
-            np.asarray(found.scores, np.float64),
-            angles=found.angles,
+            np.asarray(objects.boxes, np.float64).reshape(-1, 4),
+            np.asarray(objects.class_ids, np.int64),
+            np.asarray(objects.scores, np.float64),
+            angles=objects.angles,
         )
 
     def _classify(self, post: ClassifierPostprocessor, mix: Mix) -> Scored:
-        place = self.scaled(mix.input)[1]
-        items = Items([frame_meta(self.frame)], [self.frame], transforms=[place])
+        transform = self.scaled(mix.input)[1]
+        items = Items([frame_meta(self.frame)], [self.frame], transforms=[transform])
         steps = [ItemSteps()]
         call = partial(post.attach, self.outputs(mix.input, mix.engine), items, steps)
         self._times.timed(ChainStage.PARSER, mix.parser, call)
         if steps[0].error is not None:
             self.refused.setdefault(mix.parser, str(steps[0].error))
-        found = steps[0].classified
-        attributes = () if found is None else found.labels
+        classification = steps[0].classified
+        attributes = () if classification is None else classification.labels
         return Scored(
             np.array([(2 * a.attribute, 0, 1, 1) for a in attributes], np.float64).reshape(-1, 4),
             np.array([a.attribute * _VALUES + a.value for a in attributes], np.int64),

@@ -83,8 +83,8 @@ class Comparison:
         """Stages that depart by themselves, the greatest effect first."""
         if not self.by_boxes:
             return [] if self.same else self._noisy()
-        found = [s for s in self.stages if s.departs(self.tolerance)]
-        return sorted(found, key=lambda s: -s.effect.beyond(self.tolerance))
+        drifts = [s for s in self.stages if s.departs(self.tolerance)]
+        return sorted(drifts, key=lambda s: -s.effect.beyond(self.tolerance))
 
     def state_of(self, stage: StageDrift) -> str:
         """`same`, `within tolerance` or `departs`."""

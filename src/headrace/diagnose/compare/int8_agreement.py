@@ -57,19 +57,19 @@ class Judge:
     def agreement(
         self,
         reference: Sequence[Scored],
-        found: Sequence[Scored],
+        detections: Sequence[Scored],
         runtime: str,
         weight_bits: Literal[7, 8] = 8,
     ) -> Agreement:
         """Count boxes of the same class with an IoU of at least 0.5, each of them once.
 
         Args:
-            reference, found: those of FP32 and INT8, frame by frame.
+            reference, detections: those of FP32 and INT8, frame by frame.
             runtime, weight_bits: what INT8 was computed with.
         """
         fp32 = int8 = equal = 0
         for margin in self.margins:
-            for a, b in zip(reference, found, strict=True):
+            for a, b in zip(reference, detections, strict=True):
                 a, b = self.above(a, margin), self.above(b, margin)
                 fp32, int8 = fp32 + len(a.boxes), int8 + len(b.boxes)
                 equal += len(_pairs(a, b))
@@ -110,7 +110,7 @@ def with_thresholds(cfg: ModelConfig, share: float) -> ModelConfig:
     return cfg.with_overrides(all_classes=lower(cfg.all_classes), classes=classes)
 
 
-def moved(reference: Sequence[Scored], found: Sequence[Scored]) -> float:
+def moved(reference: Sequence[Scored], detections: Sequence[Scored]) -> float:
     """Average the squared differences of the boxes' scores; infinite if no box has a partner.
 
     Partners are the nearest of each other, so boxes beside each other are not mixed up. Boxes
@@ -118,8 +118,8 @@ def moved(reference: Sequence[Scored], found: Sequence[Scored]) -> float:
     class as likely, says little of how far it moved.
     """
     total, pairs = 0.0, 0
-    most = sum(len(one.boxes) for one in reference) + sum(len(one.boxes) for one in found)
-    for a, b in zip(reference, found, strict=True):
+    most = sum(len(one.boxes) for one in reference) + sum(len(one.boxes) for one in detections)
+    for a, b in zip(reference, detections, strict=True):
         if not len(a.boxes) or not len(b.boxes):
             continue
         iou = _overlaps_in_class(a, b)

@@ -135,16 +135,16 @@ def choose_int8(
 
 
 def _found(
-    bench: Bench, cfg: ModelConfig, network: Network, wanted: Sequence[int] | None = None
+    bench: Bench, cfg: ModelConfig, network: Network, indices: Sequence[int] | None = None
 ) -> list[Scored]:
     """The boxes in the images, or in the wanted ones of them."""
-    frames = (f for i, f in _frames(bench, wanted))
+    frames = (f for i, f in _frames(bench, indices))
     return scored(cfg, bench.session(network), frames, threads=bench.threads)
 
 
-def _frames(bench: Bench, wanted: Sequence[int] | None) -> Iterator[tuple[int, Frame]]:
+def _frames(bench: Bench, indices: Sequence[int] | None) -> Iterator[tuple[int, Frame]]:
     for number, frame in enumerate(selected_frames(bench.chosen)):
-        if wanted is None or number in wanted:
+        if indices is None or number in indices:
             yield number, frame
 
 
@@ -167,17 +167,17 @@ def _channels(
     total = sum(item.frames for item in bench.chosen)
     objects = [i for i, one in enumerate(reference) if len(one.boxes)]
     others = sorted(set(range(total)) - set(objects))
-    wanted = _spread(objects, _RANGES_FROM)
-    wanted += _spread(others, _RANGES_FROM // 3 if wanted else _RANGES_FROM)
+    indices = _spread(objects, _RANGES_FROM)
+    indices += _spread(others, _RANGES_FROM // 3 if indices else _RANGES_FROM)
     runner = ActivationRunner(network, names=names, threads=bench.threads)
     channels, height, width = network_dims(network.inputs[0], bench.cfg)
     show = Preprocessor.from_config(bench.cfg, width, height, channels)
     rng = np.random.default_rng(0)
     seen: dict[str, Channels] = {}
-    places = 0
+    sample_count = 0
     batch = show.empty(runner.batch or 1)
     try:
-        for index, frame in _frames(bench, wanted):
+        for index, frame in _frames(bench, indices):
             transform = show(frame, batch[0])
             batch[1:] = batch[0]
             rects = np.zeros((0, 4))
@@ -185,19 +185,19 @@ def _channels(
                 rects = transform.to_network(reference[index].boxes).astype(float)
                 rects[:, 2:] += rects[:, :2]
                 rects /= (width, height, width, height)
-            made = runner.run(batch)
-            if not places:
-                size = sum(v.shape[1] for v in made.values() if v.ndim >= 2) * len(wanted)
-                places = max(1, min(_PLACES, _MOST_VALUES // max(size, 1)))
-            for name, values in made.items():
+            activations = runner.run(batch)
+            if not sample_count:
+                size = sum(v.shape[1] for v in activations.values() if v.ndim >= 2) * len(indices)
+                sample_count = max(1, min(_PLACES, _MOST_VALUES // max(size, 1)))
+            for name, values in activations.items():
                 if values.ndim < 2 or not np.isfinite(values).all():
                     continue
-                at = sample_places(values[:1].shape, rects, places, rng)
-                found = Channels.of(values[:1], at)
+                at = sample_places(values[:1].shape, rects, sample_count, rng)
+                sample = Channels.of(values[:1], at)
                 if name in seen:
-                    seen[name].add(found)
+                    seen[name].add(sample)
                 else:
-                    seen[name] = found
+                    seen[name] = sample
     finally:
         runner.close()
     return seen
@@ -239,9 +239,9 @@ class _Search:
             if kept:
                 self._say(f"judging INT8 with {kept} layers in FP32", None)
             keep = tuple(ranked[:kept])
-            found = _found(self._bench, self._judge.cfg, self._variants.network(keep))
+            detections = _found(self._bench, self._judge.cfg, self._variants.network(keep))
             measured = self._judge.agreement(
-                self._reference, found, self._bench.runtime, self._bits
+                self._reference, detections, self._bench.runtime, self._bits
             )
             if measured.share > best:
                 best = measured.share
@@ -253,14 +253,14 @@ class _Search:
     def _ranked(self, layers: list[str]) -> list[str]:
         """The layers, the one that moves the boxes most first."""
         objects = [i for i, one in enumerate(self._reference) if len(one.boxes)]
-        wanted = _spread(objects, _RANKED_ON)
+        indices = _spread(objects, _RANKED_ON)
         faint = with_thresholds(self._bench.cfg, _FAINT)
         faint = faint.with_overrides(cluster_mode=ClusterMode.NONE)  # the parser's own boxes
         self._say("measuring layers", len(layers))
-        clean = _found(self._bench, faint, self._network, wanted)
+        clean = _found(self._bench, faint, self._network, indices)
         loss = {}
         for name in layers:
             alone = self._variants.network(set(layers) - {name})
-            loss[name] = moved(clean, _found(self._bench, faint, alone, wanted))
+            loss[name] = moved(clean, _found(self._bench, faint, alone, indices))
             self._tick()
         return sorted(layers, key=lambda name: -loss[name])

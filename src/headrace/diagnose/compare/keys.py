@@ -66,13 +66,13 @@ def key_changes(a: Side, b: Side) -> dict[ChainStage, list[KeyChange]]:
         change = KeyChange(shown, _value(first, name), _value(second, name))
         if change.a != change.b:
             differ.setdefault(name.rpartition(".")[2], []).append(change)
-    found = {stage: _of(keys, differ) for stage, keys in _STAGES.items()}
-    engine = found[ChainStage.ENGINE]
+    changes = {stage: _of(keys, differ) for stage, keys in _STAGES.items()}
+    engine = changes[ChainStage.ENGINE]
     if a.runtime != b.runtime:
         engine.insert(0, KeyChange("runtime", a.runtime, b.runtime))
     if a.precision != b.precision:
         engine.insert(0, KeyChange("precision", a.precision, b.precision))
-    return found
+    return changes
 
 
 def _of(keys: Iterable[str], differ: dict[str, list[KeyChange]]) -> list[KeyChange]:

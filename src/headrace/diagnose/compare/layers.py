@@ -130,7 +130,7 @@ def _compare(a: Side, b: Side, feeds: Mapping[str, Tensor]) -> LayerDrift:
         return LayerDrift(missing="no tensor of both graphs has the same name or shape")
     values = [feeds[spec.name] for spec in a.model.session.inputs]
     own = [_feeds(side, values) for side in (a, b)]
-    found: dict[str, TensorDrift] = {}
+    drifts: dict[str, TensorDrift] = {}
     noise: dict[str, float] = {}
     for part in _parts(pairs, first):
         left = first.run([n for n, _ in part], own[0])
@@ -144,23 +144,23 @@ def _compare(a: Side, b: Side, feeds: Mapping[str, Tensor]) -> LayerDrift:
             sources = [first.source(n) for n in node.input]
             before = min((noise[n] for n in sources if n in noise), default=math.inf)
             noise[name] = ratio
-            found[name] = TensorDrift(
+            drifts[name] = TensorDrift(
                 name, other, node.name, node.op_type, second.precision(other), x.shape, ratio,
                 _largest(x, y), _loss(before, ratio),
             )  # fmt: skip
-    if not found:
+    if not drifts:
         return LayerDrift(missing="no tensor of both graphs has the same shape")
-    return LayerDrift(tuple(found.values()), by_name)
+    return LayerDrift(tuple(drifts.values()), by_name)
 
 
 def _feeds(side: Side, values: Sequence[Tensor]) -> dict[str, Tensor]:
     """Arrays of the types and the batch that the runtime takes."""
-    session, made = side.model.session, {}
+    session, feeds = side.model.session, {}
     for spec, value in zip(session.inputs, values, strict=True):
         if session.fixed_batch is not None and spec.name in session.batched_inputs:
             value = np.repeat(value[:1], session.fixed_batch, axis=0)
-        made[spec.name] = np.ascontiguousarray(value, dtype=spec.dtype)
-    return made
+        feeds[spec.name] = np.ascontiguousarray(value, dtype=spec.dtype)
+    return feeds
 
 
 def _largest(a: Tensor, b: Tensor) -> float:
@@ -226,10 +226,10 @@ class _Graph:
         proto.graph.output.extend(self.info[name] for name in names if name not in there)
         runner = self._backend.open(proto.SerializeToString(), self._options)
         try:
-            made = dict(zip([s.name for s in runner.outputs], runner.run(feeds), strict=True))
+            tensors = dict(zip([s.name for s in runner.outputs], runner.run(feeds), strict=True))
         finally:
             runner.close()
-        return {name: made[name] for name in names}
+        return {name: tensors[name] for name in names}
 
 
 def _pairs(a: _Graph, b: _Graph) -> tuple[list[tuple[str, str]], bool]:

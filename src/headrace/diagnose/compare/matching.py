@@ -66,13 +66,13 @@ def _greedy(iou: Array, least: float) -> Rows:
     first, second = np.nonzero(iou >= max(least, 1e-9))
     order = np.argsort(-iou[first, second], kind="stable")
     taken_a, taken_b = set[int](), set[int]()
-    found = []
+    pairs = []
     for i, j in zip(first[order].tolist(), second[order].tolist(), strict=True):
         if i not in taken_a and j not in taken_b:
             taken_a.add(i)
             taken_b.add(j)
-            found.append((i, j))
-    return np.array(sorted(found), np.int64).reshape(-1, 2)
+            pairs.append((i, j))
+    return np.array(sorted(pairs), np.int64).reshape(-1, 2)
 
 
 class Spread(NamedTuple):

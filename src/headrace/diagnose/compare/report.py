@@ -107,9 +107,9 @@ def _frame(result: Comparison, entry: FrameDrift) -> dict[str, Any]:
     }
 
 
-def _texts(caption: str, found: list[dict[str, Any]]) -> str:
+def _texts(caption: str, attributes: list[dict[str, Any]]) -> str:
     """The caption with the attributes, which have no place in the image."""
-    return "; ".join([caption, *(one["text"] for one in found)])
+    return "; ".join([caption, *(one["text"] for one in attributes)])
 
 
 def _boxes(

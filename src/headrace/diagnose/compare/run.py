@@ -137,8 +137,8 @@ def compare(
         second.close()
 
 
-def _spec(given: ModelLike) -> SideSpec | ModelConfig:
-    return SideSpec(Path(given)) if isinstance(given, str | Path) else given
+def _spec(model: ModelLike) -> SideSpec | ModelConfig:
+    return SideSpec(Path(model)) if isinstance(model, str | Path) else model
 
 
 def _images(source: Images, frames: int) -> tuple[Iterator[Frame], int, list[Finding], str]:
@@ -216,17 +216,17 @@ class _Run:
         self.result.outputs_db = float(np.fmin(self.result.outputs_db, ratio))
 
     def _stage(self, stage: StageDrift, chain: Chain) -> None:
-        found = (nan, nan)
+        worst = (nan, nan)
         if stage.stages == (ChainStage.INPUT,):
-            found = _worst_pair({"": chain.scaled(0)[0]}, {"": chain.scaled(1)[0]})
+            worst = _worst_pair({"": chain.scaled(0)[0]}, {"": chain.scaled(1)[0]})
         elif stage.stages == (ChainStage.ENGINE,):
             mine = chain.outputs(0, 0)
-            found = _worst_pair(mine, chain.outputs(0, 1))
-            self._remember(chain, found[0])
+            worst = _worst_pair(mine, chain.outputs(0, 1))
+            self._remember(chain, worst[0])
         elif ChainStage.INPUT not in stage.stages and ChainStage.ENGINE in stage.stages:
             self._remember(chain, -inf)
-        stage.decibels = float(np.fmin(stage.decibels, found[0]))
-        stage.largest = float(np.fmax(stage.largest, found[1]))
+        stage.decibels = float(np.fmin(stage.decibels, worst[0]))
+        stage.largest = float(np.fmax(stage.largest, worst[1]))
         if len(stage.stages) > 1:
             stage.note = "tensors between them have other names or shapes"
         if not self.result.unit:
@@ -267,8 +267,8 @@ class _Run:
         if not (len(pairs.only_a) or len(pairs.only_b)) or self._traces >= _TRACED:
             return
         self._traces += 1
-        wanted = ((1, a, pairs.only_a, self.result.lost), (0, b, pairs.only_b, self.result.new))
-        for side, objects, rows, counts in wanted:
+        directions = ((1, a, pairs.only_a, self.result.lost), (0, b, pairs.only_b, self.result.new))
+        for side, objects, rows, counts in directions:
             if len(rows):
                 items = trace_frame(self._traced[side], frame).items
                 counts.update(_fates(items[0].candidates if items else None, objects, rows))
@@ -326,27 +326,29 @@ def _worst_pair(a: Arrays, b: Arrays) -> tuple[float, float]:
     return min(decibels(x, y) for x, y in pairs), largest
 
 
-def _plain(found: Detections) -> Scored:
+def _plain(detections: Detections) -> Scored:
     return Scored(
-        np.asarray(found.boxes, np.float64),
-        np.asarray(found.class_ids, np.int64),
-        np.asarray(found.scores, np.float64),
-        angles=None if found.angles is None else np.degrees(found.angles),
+        np.asarray(detections.boxes, np.float64),
+        np.asarray(detections.class_ids, np.int64),
+        np.asarray(detections.scores, np.float64),
+        angles=None if detections.angles is None else np.degrees(detections.angles),
     )
 
 
-def _fates(found: Candidates | None, objects: Scored, rows: Any) -> Counter[str]:
+def _fates(candidates: Candidates | None, objects: Scored, rows: Any) -> Counter[str]:
     """Key that dropped the best candidate at the place of each box."""
     counts = Counter[str]()
     for row in rows.tolist():
         box, class_id = objects.boxes[[row]].astype(np.float32), objects.class_ids[row]
         best = -1
-        if found is not None and len(found):
-            near = overlaps(found.rects, box)[:, 0] * (found.detections.class_ids == class_id)
-            near = np.where(near >= LEAST_IOU, found.detections.scores, -1.0)
+        if candidates is not None and len(candidates):
+            near = overlaps(candidates.rects, box)[:, 0] * (
+                candidates.detections.class_ids == class_id
+            )
+            near = np.where(near >= LEAST_IOU, candidates.detections.scores, -1.0)
             best = int(near.argmax()) if near.max() >= 0 else -1
-        if best < 0 or found is None:
+        if best < 0 or candidates is None:
             counts[NO_CANDIDATE] += 1
         else:
-            counts[found.fate(best).key or "moved"] += 1
+            counts[candidates.fate(best).key or "moved"] += 1
     return counts

@@ -262,25 +262,25 @@ class Bench:
         show = Preprocessor.from_config(self.cfg, width, height, channels)
         total = sum(item.frames for item in self.chosen)
         every = max(1, total // _NOISE_FRAMES)
-        made: list[npt.NDArray[np.float32]] = []
+        batches: list[npt.NDArray[np.float32]] = []
         for index, frame in enumerate(selected_frames(self.chosen)):
-            if index % every == 0 and len(made) < _NOISE_FRAMES:
+            if index % every == 0 and len(batches) < _NOISE_FRAMES:
                 batch = show.empty(1)
                 show(frame, batch[0])
-                made.append(batch)
-        if not made:
+                batches.append(batch)
+        if not batches:
             raise MediaError("no frame could be read", where=str(self.cfg.path))
-        return made
+        return batches
 
     def judge(self, network: Network) -> float:
         """Quality in points; the first network that is judged is the reference."""
         frames = selected_frames(self.chosen)
-        found = scored(self.cfg, self.session(network), frames, threads=self.threads)
-        if len(found) < len(self.truths):
-            text = f"{len(found)} frames for {len(self.truths)} images of the truth"
+        detections = scored(self.cfg, self.session(network), frames, threads=self.threads)
+        if len(detections) < len(self.truths):
+            text = f"{len(detections)} frames for {len(self.truths)} images of the truth"
             raise MediaError(text, where=self.chosen[0].name)
         if self.truths:
-            return 100 * average_precision(self.truths, found)
+            return 100 * average_precision(self.truths, detections)
         if self._reference is None:
-            self._reference = found
-        return 100 * agreement(self._reference, found)
+            self._reference = detections
+        return 100 * agreement(self._reference, detections)

@@ -118,23 +118,23 @@ def open_sides(
     return a, b
 
 
-def _config(given: SideSpec | ModelConfig) -> ModelConfig | None:
-    if isinstance(given, ModelConfig):
-        return given
-    if not given.is_engine:
-        return ModelConfig.load(given.path, given.overrides)
-    if given.overrides.lines or given.overrides.conf is not None:
-        raise ConfigError("an engine has no keys to set", where=str(given.path))
-    if given.precision or given.backend:
-        raise ConfigError("an engine has its precision and runtime already", where=str(given.path))
+def _config(spec: SideSpec | ModelConfig) -> ModelConfig | None:
+    if isinstance(spec, ModelConfig):
+        return spec
+    if not spec.is_engine:
+        return ModelConfig.load(spec.path, spec.overrides)
+    if spec.overrides.lines or spec.overrides.conf is not None:
+        raise ConfigError("an engine has no keys to set", where=str(spec.path))
+    if spec.precision or spec.backend:
+        raise ConfigError("an engine has its precision and runtime already", where=str(spec.path))
     return None
 
 
-def _name(given: SideSpec | ModelConfig) -> str:
-    return given.path.name
+def _name(spec: SideSpec | ModelConfig) -> str:
+    return spec.path.name
 
 
-def _open(letter: str, given: SideSpec | ModelConfig, cfg: ModelConfig, run: RunOptions) -> Side:
+def _open(letter: str, spec: SideSpec | ModelConfig, cfg: ModelConfig, run: RunOptions) -> Side:
     notices = list(cfg.notices)
     where = str(cfg.path)
     if cfg.input_tensor_from_meta:
@@ -147,58 +147,58 @@ def _open(letter: str, given: SideSpec | ModelConfig, cfg: ModelConfig, run: Run
         notices.append(Finding("whole-frames", "info", text, where))
     cfg = run.over(cfg.with_overrides(interval=0, stabilize_buffer_count=0))
     cfg = with_profile(cfg)
-    fixed = isinstance(given, SideSpec) and (given.is_engine or given.backend)
+    fixed = isinstance(spec, SideSpec) and (spec.is_engine or spec.backend)
     device = CPU if fixed else choose_device(run.device, cfg.gpu_id)
-    plan = _plan(given, cfg, run, device)
+    plan = _plan(spec, cfg, run, device)
     notices += plan.decisions
-    if isinstance(given, SideSpec):
-        _check_precision(given, plan, notices)
+    if isinstance(spec, SideSpec):
+        _check_precision(spec, plan, notices)
     record = Record()
     with device.entered():
         session: Session = plan.open_session(threads=run.threads)
     model = Model.around(cfg, session, run, record, device)
     # those of a config that takes images whole are of no interest
     notices += [notice for notice in model.notices if notice not in cfg.notices]
-    return Side(letter, _title(given, plan), plan, model, record, notices)
+    return Side(letter, _title(spec, plan), plan, model, record, notices)
 
 
-def _plan(given: SideSpec | ModelConfig, cfg: ModelConfig, run: RunOptions, device: Device) -> Plan:
-    if isinstance(given, ModelConfig):
+def _plan(spec: SideSpec | ModelConfig, cfg: ModelConfig, run: RunOptions, device: Device) -> Plan:
+    if isinstance(spec, ModelConfig):
         return load_or_build(cfg, threads=run.threads, device=device.kind)
-    if given.is_engine:
-        path = given.path
+    if spec.is_engine:
+        path = spec.path
         return plan_from_tensorrt(path) if is_tensorrt_file(path) else Plan.load(path)
-    forced = given.precision is not None or given.backend is not None
+    forced = spec.precision is not None or spec.backend is not None
     return load_or_build(
         cfg,
         threads=run.threads,
         device=device.kind,
-        precision=given.precision,
-        backend=given.backend,
+        precision=spec.precision,
+        backend=spec.backend,
         save=not forced,
     )
 
 
-def _check_precision(given: SideSpec, plan: Plan, notices: list[Finding]) -> None:
+def _check_precision(spec: SideSpec, plan: Plan, notices: list[Finding]) -> None:
     """Refuse another precision than the one to compare; a run falls back with a warning."""
     built = plan.header.precision
-    if given.precision in (None, "best", built):
+    if spec.precision in (None, "best", built):
         return
     with notices_on_errors(notices):
         raise EngineError(
-            f"{given.precision} is to be compared, and {built} is built",
-            where=str(given.path),
-            expected=f"an engine in {given.precision}: the warnings have the reason",
+            f"{spec.precision} is to be compared, and {built} is built",
+            where=str(spec.path),
+            expected=f"an engine in {spec.precision}: the warnings have the reason",
             fix="INT8 takes the scales that headrace calibrate finds"
-            if given.precision == "int8"
+            if spec.precision == "int8"
             else (),
         )
 
 
-def _title(given: SideSpec | ModelConfig, plan: Plan) -> str:
-    parts = [_name(given)]
-    if isinstance(given, SideSpec):
-        parts += [f"{line.key}={line.text}" for line in given.overrides.lines]
-        if given.overrides.conf is not None:
-            parts.append(f"conf={given.overrides.conf:g}")
+def _title(spec: SideSpec | ModelConfig, plan: Plan) -> str:
+    parts = [_name(spec)]
+    if isinstance(spec, SideSpec):
+        parts += [f"{line.key}={line.text}" for line in spec.overrides.lines]
+        if spec.overrides.conf is not None:
+            parts.append(f"conf={spec.overrides.conf:g}")
     return f"{' '.join(parts)} ({plan.header.precision}, {plan.header.runtime.name})"

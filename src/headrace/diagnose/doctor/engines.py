@@ -39,13 +39,13 @@ def engine_check(name: str) -> Check:
         backend = get_backend(name)
         runner = backend.open(_model(weights), RunnerOptions(max_batch=_BATCH))
         try:
-            (found,) = runner.run({"image": image})
+            (output,) = runner.run({"image": image})
             device = runner.device
         finally:
             runner.close()
     except HeadraceError as error:
         return Check.of("engine", name, "problem", error)
-    off = float(np.abs(np.asarray(found) - expected).max())
+    off = float(np.abs(np.asarray(output) - expected).max())
     if not off <= _TOLERANCE:
         text = f"a small model gave wrong results: off by {off:.3g}"
         return Check("engine", name, "problem", text, how_to_install(name))

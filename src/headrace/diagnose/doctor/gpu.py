@@ -72,8 +72,8 @@ def _release() -> str:
         text = _VERSION.read_text(errors="replace")
     except OSError:  # as under WSL
         return "release unknown"
-    found = re.search(r"\b(\d{3}\.\d+(?:\.\d+)?)\b", text)
-    return found[1] if found else "release unknown"
+    match = re.search(r"\b(\d{3}\.\d+(?:\.\d+)?)\b", text)
+    return match[1] if match else "release unknown"
 
 
 def _chip(number: int) -> str:
@@ -102,7 +102,7 @@ def _decoding() -> Check:
         return Check.of("gpu", "decoding", "problem", error, ": videos are decoded on the CPU")
     ask = ctypes.CDLL(UNIT).cuvidGetDecoderCaps
     driver()  # its context is asked
-    found = []
+    codecs = []
     for codec, number in _CODECS.items():
         depths = []
         for depth in (8, 10):
@@ -110,7 +110,7 @@ def _decoding() -> Check:
             if ask(byref(caps)) == 0 and caps.supported:
                 depths.append(depth)
         if depths:
-            found.append(codec + (" and its 10 bits" if 10 in depths else ""))
-    if not found:
+            codecs.append(codec + (" and its 10 bits" if 10 in depths else ""))
+    if not codecs:
         return Check("gpu", "decoding", "absent", "this GPU has no video unit: the CPU decodes")
-    return Check("gpu", "decoding", "ok", ", ".join(found))
+    return Check("gpu", "decoding", "ok", ", ".join(codecs))

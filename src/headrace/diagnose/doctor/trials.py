@@ -65,11 +65,11 @@ class Trials:
             return [Check(area, name, "problem", f"its trial {end}", fix)]
         try:
             # a package may print behind it, at the end of the process
-            found = json.JSONDecoder().raw_decode(trial.text(trial.out))[0]["checks"]
+            rows = json.JSONDecoder().raw_decode(trial.text(trial.out))[0]["checks"]
         except (ValueError, KeyError, TypeError):
             last = (trial.text(trial.errors).splitlines() or ["nothing was printed"])[-1]
             return [Check(area, name, "problem", f"its trial {end}: {last}", fix)]
-        return [Check(**check | {"fix": tuple(check["fix"])}) for check in found]
+        return [Check(**check | {"fix": tuple(check["fix"])}) for check in rows]
 
 
 class _Trial:

@@ -52,17 +52,17 @@ class CocoScores:
 
     def curve(self, class_id: int | None = None, iou: float = 0.5) -> Array:
         """(101,) precision by recall of a class, or its mean; NaN where there is no object."""
-        found = self.precision[self._place(iou), :, :, 0][0]
-        known = found[:, found[0] >= 0] if class_id is None else found[:, [class_id]]
+        precisions = self.precision[self._place(iou), :, :, 0][0]
+        known = precisions[:, precisions[0] >= 0] if class_id is None else precisions[:, [class_id]]
         if not known.size or (known < 0).any():
-            return np.full(len(found), np.nan)
+            return np.full(len(precisions), np.nan)
         return np.asarray(known.mean(axis=1))
 
     def _place(self, iou: float | None) -> slice:
         if iou is None:
             return slice(None)
-        place = int(np.argmin(abs(self.thresholds - iou)))
-        return slice(place, place + 1)
+        index = int(np.argmin(abs(self.thresholds - iou)))
+        return slice(index, index + 1)
 
 
 def _mean(values: Array, class_id: int | None) -> float:
@@ -74,7 +74,7 @@ def _mean(values: Array, class_id: int | None) -> float:
 
 def coco_scores(
     truths: Sequence[Truth],
-    found: Sequence[Scored],
+    detections: Sequence[Scored],
     classes: int,
     *,
     thresholds: Array = IOU_THRESHOLDS,
@@ -84,7 +84,7 @@ def coco_scores(
     """Run the COCO evaluation.
 
     Args:
-        truths, found: of each image; class ids from 0 to `classes` - 1.
+        truths, detections: of each image; class ids from 0 to `classes` - 1.
         classes: how many there are.
         thresholds: (T,) IoU.
         kind: `segm` compares masks, which every object then has.
@@ -94,7 +94,7 @@ def coco_scores(
         MissingExtraError: the extra `eval` is not installed.
     """
     faster = import_extra("faster_coco_eval", "eval")
-    rows, results = _annotations(truths, kind), _Results(found, sizes)
+    rows, results = _annotations(truths, kind), _Results(detections, sizes)
     shape = (len(thresholds), 101, 1, len(SIZES))
     precision, recall = [], []
     for k in range(classes):  # one at a time: a dictionary for each box takes a kilobyte
@@ -123,7 +123,7 @@ def coco_scores(
 
 
 def average_precision(
-    truths: Sequence[Truth], found: Sequence[Scored], thresholds: Array = IOU_THRESHOLDS
+    truths: Sequence[Truth], detections: Sequence[Scored], thresholds: Array = IOU_THRESHOLDS
 ) -> float:
     """Mean over classes that occur and IoU thresholds, 0 to 1; NaN if nothing is true.
 
@@ -131,14 +131,14 @@ def average_precision(
         MissingExtraError: the extra `eval` is not installed.
     Source: the COCO evaluation (101 recall points, at most 100 boxes of a class in an image).
     """
-    ids = [*(t.class_ids for t in truths), *(f.class_ids for f in found)]
+    ids = [*(t.class_ids for t in truths), *(f.class_ids for f in detections)]
     count = max((int(one.max(initial=0)) for one in ids), default=0) + 1
-    return coco_scores(truths, found, count, thresholds=thresholds).ap()
+    return coco_scores(truths, detections, count, thresholds=thresholds).ap()
 
 
 def _annotations(truths: Sequence[Truth], kind: str) -> dict[int, list[dict[str, Any]]]:
     """The annotations of each class."""
-    made: dict[int, list[dict[str, object]]] = {}
+    by_class: dict[int, list[dict[str, object]]] = {}
     number = 0  # is never an id: COCO's evaluation takes it for no object
     for image, truth in enumerate(truths, 1):
         areas = truth.boxes[:, 2:].prod(axis=1) if truth.areas is None else truth.areas
@@ -157,30 +157,30 @@ def _annotations(truths: Sequence[Truth], kind: str) -> dict[int, list[dict[str,
             if kind == "segm":
                 assert truth.masks is not None
                 row["segmentation"] = truth.masks[i]
-            made.setdefault(k, []).append(row)
-    return made
+            by_class.setdefault(k, []).append(row)
+    return by_class
 
 
 class _Results:
     """The boxes of each class that count, as COCO's results."""
 
-    def __init__(self, found: Sequence[Scored], sizes: Sequence[tuple[int, int]]) -> None:
-        images = np.repeat(np.arange(len(found)), [len(f.scores) for f in found])
-        self._ids = np.concatenate([f.class_ids for f in found] or [np.zeros(0, np.int64)])
-        self._scores = np.concatenate([f.scores for f in found] or [np.zeros(0)])
-        self._boxes = np.concatenate([f.boxes for f in found] or [np.zeros((0, 4))])
-        self._masks = [m for f in found for m in f.masks or ()] if sizes else []
+    def __init__(self, detections: Sequence[Scored], sizes: Sequence[tuple[int, int]]) -> None:
+        images = np.repeat(np.arange(len(detections)), [len(f.scores) for f in detections])
+        self._ids = np.concatenate([f.class_ids for f in detections] or [np.zeros(0, np.int64)])
+        self._scores = np.concatenate([f.scores for f in detections] or [np.zeros(0)])
+        self._boxes = np.concatenate([f.boxes for f in detections] or [np.zeros((0, 4))])
+        self._masks = [m for f in detections for m in f.masks or ()] if sizes else []
         self._images, self._sizes = images, sizes
         # by class, image and confidence: the place within an image is a count from its start
         order = np.lexsort((-self._scores, images, self._ids))
         groups = np.stack((self._ids[order], images[order]))
         starts = np.flatnonzero(np.r_[True, (groups[:, 1:] != groups[:, :-1]).any(axis=0)])
-        place = np.arange(len(order)) - np.repeat(starts, np.diff(np.r_[starts, len(order)]))
-        self._order = order[place < MOST_PER_IMAGE]
+        rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.r_[starts, len(order)]))
+        self._order = order[rank < MOST_PER_IMAGE]
 
     def of(self, class_id: int) -> list[dict[str, Any]]:
         """A dictionary for each box of a class."""
-        made: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         for i in self._order[self._ids[self._order] == class_id].tolist():
             image = int(self._images[i])
             row: dict[str, Any] = {"image_id": image + 1, "category_id": class_id + 1}
@@ -190,5 +190,5 @@ class _Results:
                 row["segmentation"] = {"size": [height, width], "counts": self._masks[i]}
             else:
                 row |= {"bbox": self._boxes[i].tolist(), "segmentation": None}
-            made.append(row)
-        return made
+            rows.append(row)
+        return rows

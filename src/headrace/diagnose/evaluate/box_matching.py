@@ -113,32 +113,32 @@ def shared(a: Scored, b: Scored) -> Array:
         degrees = np.zeros(len(side.boxes)) if side.angles is None else side.angles
         return np.radians(degrees).astype(np.float32)
 
-    found = np.empty((len(a.boxes), len(b.boxes)))
+    ious = np.empty((len(a.boxes), len(b.boxes)))
     _native.rotated_iou(
-        a.boxes.astype(np.float32), radians(a), b.boxes.astype(np.float32), radians(b), found
+        a.boxes.astype(np.float32), radians(a), b.boxes.astype(np.float32), radians(b), ious
     )
-    return found
+    return ious
 
 
-def match_boxes(truth: Truth, found: Scored, iou: float = 0.5) -> Matches:
+def match_boxes(truth: Truth, detections: Scored, iou: float = 0.5) -> Matches:
     """Pair boxes of one class, the surest found box first, each with the true one it covers best.
 
     A box without such a partner may take an object that need not be found; it is ignored then.
     Source: the COCO evaluation.
     """
-    n, m = len(found.boxes), len(truth.boxes)
+    n, m = len(detections.boxes), len(truth.boxes)
     hit, ignored = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     optional = truth.ignored
     free = np.ones(m, np.bool_)
     if n and m:
-        share = overlaps(found.boxes, truth.boxes, truth.crowd)
-        share = np.where(found.class_ids[:, None] == truth.class_ids[None], share, -1.0)
+        share = overlaps(detections.boxes, truth.boxes, truth.crowd)
+        share = np.where(detections.class_ids[:, None] == truth.class_ids[None], share, -1.0)
         bound = min(iou, 1 - 1e-10)
         near: Bools = np.any(share >= bound, axis=1)
-        order = np.argsort(-found.scores, kind="stable")
+        order = np.argsort(-detections.scores, kind="stable")
         for i in order[near[order]].tolist():
-            for wanted in (~optional, optional):
-                open_to = np.where(free & wanted, share[i], -1.0)
+            for eligible in (~optional, optional):
+                open_to = np.where(free & eligible, share[i], -1.0)
                 best = m - 1 - int(np.argmax(open_to[::-1]))  # of equals the last, as COCO
                 if open_to[best] >= bound:
                     hit[i], ignored[i] = not optional[best], optional[best]

@@ -51,8 +51,8 @@ class ClassMap:
     @property
     def known(self) -> npt.NDArray[np.int64]:
         """Classes of the data set that the model has, in order."""
-        found = {*self.table.tolist(), *(self.names.values() if self.by == "name" else ())}
-        return np.array(sorted(found - {-1}), np.int64)
+        class_ids = {*self.table.tolist(), *(self.names.values() if self.by == "name" else ())}
+        return np.array(sorted(class_ids - {-1}), np.int64)
 
 
 def plain(name: str) -> str:
@@ -85,9 +85,9 @@ def match_classes(
     if not classes:
         names = {plain(name): i for i, name in reversed(list(enumerate(labels)))}
         return ClassMap(np.arange(max(count, len(labels))), names, "index")
-    places = {plain(name): i for i, name in reversed(list(enumerate(classes)))}
-    pairs = _chosen(chosen or {}, labels, classes, places)
-    names = {key: places[key] for key in map(plain, labels) if key in places} | pairs
+    indices = {plain(name): i for i, name in reversed(list(enumerate(classes)))}
+    pairs = _chosen(chosen or {}, labels, classes, indices)
+    names = {key: indices[key] for key in map(plain, labels) if key in indices} | pairs
     if not names:
         return _by_index(labels, classes, count, where)
     table = np.full(max(count, len(labels)), -1, np.int64)
@@ -111,13 +111,13 @@ def _chosen(
     chosen: Mapping[str, str],
     labels: Sequence[str],
     classes: Sequence[str],
-    places: Mapping[str, int],
+    indices: Mapping[str, int],
 ) -> dict[str, int]:
     known = set(map(plain, labels))
     pairs = {}
     for label, name in chosen.items():
         where = f"--map {quoted(label)}={quoted(name)}"
-        if plain(name) not in places:
+        if plain(name) not in indices:
             raise ConfigError(
                 f"{quoted(name)} is no class of the data set",
                 where=where,
@@ -129,7 +129,7 @@ def _chosen(
                 where=where,
                 expected=f"one of {_some(labels)}",
             )
-        pairs[plain(label)] = places[plain(name)]
+        pairs[plain(label)] = indices[plain(name)]
     return pairs
 
 

@@ -125,22 +125,22 @@ class _AnswerCollector:
         self.answers: dict[int, _Answer] = {}
         self._attribute, self._labels, self._classes = attribute, labels, classes
 
-    def __call__(self, place: int, frame: Frame, meta: FrameMeta) -> None:
+    def __call__(self, index: int, frame: Frame, meta: FrameMeta) -> None:
         ranked = self._ranked(meta)
         for infos in meta.objects.classifiers.values():
             for info in (i for one in infos for i in one.labels):
                 if info.attribute == self._attribute:
-                    found = self._classes.class_of(info.label, info.value)
-                    if ranked and ranked[0] != found:  # a parser that does not take the largest
+                    class_id = self._classes.class_of(info.label, info.value)
+                    if ranked and ranked[0] != class_id:  # a parser that does not take the largest
                         ranked = None
                     label = info.label or f"class {info.value}"
-                    self.answers[place] = _Answer(found, label, info.confidence, ranked)
+                    self.answers[index] = _Answer(class_id, label, info.confidence, ranked)
                     return
         if self._labels or meta.objects.classifiers or ranked is None:
-            self.answers[place] = _Answer(-1, "", 0.0, ranked)
+            self.answers[index] = _Answer(-1, "", 0.0, ranked)
         else:  # without a label file nothing is attached
             score = float(self._scores(meta).max())
-            self.answers[place] = _Answer(ranked[0], f"class {ranked[0]}", score, ranked)
+            self.answers[index] = _Answer(ranked[0], f"class {ranked[0]}", score, ranked)
 
     def _scores(self, meta: FrameMeta) -> Any:
         tensors = meta.tensors
@@ -182,10 +182,10 @@ def evaluate_classifier(
     low = cfg.with_overrides(classifier_threshold=0.0, output_tensor_meta=True)
     run = run_over(low, dataset, collector, options)
     known = set(classes.known.tolist())
-    places = [p for p in sorted(collector.answers) if dataset.images[p].truth in known]
-    answers = [collector.answers[p] for p in places]
+    indices = [p for p in sorted(collector.answers) if dataset.images[p].truth in known]
+    answers = [collector.answers[p] for p in indices]
     names = dataset.classes
-    true: list[int] = [t for p in places if isinstance(t := dataset.images[p].truth, int)]
+    true: list[int] = [t for p in indices if isinstance(t := dataset.images[p].truth, int)]
     confusion = confusion_of(names, true, [a.class_id for a in answers])
     rows: Ints = confusion.counts.sum(axis=1)
     listed = tuple(
@@ -210,7 +210,7 @@ def evaluate_classifier(
     wrong = [i for i in range(len(answers)) if not right[i]]
     wrong.sort(key=lambda i: -answers[i].confidence)
     worst = tuple(
-        WrongAnswer(places[i], names[true[i]], answers[i].label, answers[i].confidence)
+        WrongAnswer(indices[i], names[true[i]], answers[i].label, answers[i].confidence)
         for i in wrong[:WORST]
     )
     return ClassificationScores(
@@ -241,8 +241,8 @@ def best_attribute(
     """
     if len(records) < 2:
         return 0, []
-    wanted = set(map(plain, dataset.classes))
-    hits = [len(wanted & set(map(plain, labels))) for labels in records]
+    names = set(map(plain, dataset.classes))
+    hits = [len(names & set(map(plain, labels))) for labels in records]
     chosen = int(np.argmax(hits))
     shown = ", ".join(quoted(x) for x in records[chosen][:5])
     text = f"the model has {len(records)} outputs: number {chosen} is scored ({shown})"

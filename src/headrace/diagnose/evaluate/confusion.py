@@ -54,13 +54,13 @@ class Confusion:
         pairs = [(i // len(wrong), i % len(wrong)) for i in order.tolist()]
         return [f"{self._words(a, b)}: {wrong[a, b]:,}" for a, b in pairs if wrong[a, b]]
 
-    def _words(self, true: int, found: int) -> str:
+    def _words(self, true: int, predicted: int) -> str:
         last = len(self.names) - 1
         if true == last:
-            return f"{self.names[found]} where nothing is"
-        if found == last:
+            return f"{self.names[predicted]} where nothing is"
+        if predicted == last:
             return f"{self.names[true]} not found"
-        return f"{self.names[true]} taken for {self.names[found]}"
+        return f"{self.names[true]} taken for {self.names[predicted]}"
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON has it."""
@@ -72,21 +72,21 @@ def _shares(part: Any, whole: Any) -> Array:
         return np.asarray(np.where(np.asarray(whole) > 0, np.divide(part, whole), np.nan))
 
 
-def confusion_of(names: Sequence[str], true: Sequence[int], found: Sequence[int]) -> Confusion:
+def confusion_of(names: Sequence[str], true: Sequence[int], predicted: Sequence[int]) -> Confusion:
     """Count pairs of classes; -1 is none.
 
     Args:
         names: of the classes.
-        true, found: (N,) each.
+        true, predicted: (N,) each.
     """
     size = len(names) + 1
-    pairs = np.asarray(true, np.int64) % size * size + np.asarray(found, np.int64) % size
+    pairs = np.asarray(true, np.int64) % size * size + np.asarray(predicted, np.int64) % size
     counts = np.bincount(pairs, minlength=size * size).reshape(size, size)
     return Confusion((*names, NOTHING), counts.astype(np.int64))
 
 
 def box_confusion(
-    names: Sequence[str], truths: Sequence[Truth], found: Sequence[Scored], iou: float = 0.5
+    names: Sequence[str], truths: Sequence[Truth], detections: Sequence[Scored], iou: float = 0.5
 ) -> Confusion:
     """Count boxes by the true box they cover best, of any class; each is used once.
 
@@ -95,7 +95,7 @@ def box_confusion(
     """
     rows: list[int] = []
     columns: list[int] = []
-    for truth, seen in zip(truths, found, strict=True):
+    for truth, seen in zip(truths, detections, strict=True):
         share = overlaps(seen.boxes, truth.boxes, truth.crowd)
         used, taken = np.zeros(len(seen.boxes), bool), np.zeros(len(truth.boxes), bool)
         i, j = np.nonzero((share >= iou) & ~truth.ignored)

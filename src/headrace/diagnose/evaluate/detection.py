@@ -167,7 +167,7 @@ class _BoxCollector:
             [max(a.pre_cluster_threshold, a.post_cluster_threshold) for a in attrs], np.float32
         )
 
-    def __call__(self, place: int, frame: Frame, meta: FrameMeta) -> None:
+    def __call__(self, index: int, frame: Frame, meta: FrameMeta) -> None:
         objects = meta.objects
         ids = objects.class_ids
         theirs = self._classes.classes_of(ids)
@@ -179,13 +179,13 @@ class _BoxCollector:
         masks = None
         if self._masks:
             masks = tuple(_run_lengths(meta, i) for i in kept.tolist())
-        self.found[place] = Scored(
+        self.found[index] = Scored(
             np.asarray(objects.rects[kept], np.float64).reshape(-1, 4),
             theirs[kept],
             np.asarray(scores[kept], np.float64),
             masks,
         )
-        self.sure[place] = scores[kept] >= self._bounds[ids[kept]]
+        self.sure[index] = scores[kept] >= self._bounds[ids[kept]]
 
 
 def _run_lengths(meta: FrameMeta, index: int) -> str:
@@ -225,22 +225,22 @@ def evaluate_detector(
     collector = _BoxCollector(cfg, classes, masks)
     low = cfg if as_configured else with_low_thresholds(cfg)
     run = run_over(low, dataset, collector, options)
-    places = sorted(collector.found)
-    found = [collector.found[p] for p in places]
-    sure = [f.select(collector.sure[p]) for f, p in zip(found, places, strict=True)]
+    indices = sorted(collector.found)
+    detections = [collector.found[p] for p in indices]
+    sure = [f.select(collector.sure[p]) for f, p in zip(detections, indices, strict=True)]
     if cfg.cluster_mode in AVERAGING and not as_configured:
         second = _BoxCollector(cfg, classes, masks=False)
         run_over(cfg, dataset, second, replace(options, on_frame=lambda: None))
-        sure = [second.found[p] for p in places]
-    truths = [_known(dataset.images[p].truth, classes) for p in places]
+        sure = [second.found[p] for p in indices]
+    truths = [_known(dataset.images[p].truth, classes) for p in indices]
     count = len(names)
-    coco = coco_scores(truths, found, count)
-    sizes = [dataset.images[p].size or (1, 1) for p in places]
-    masked = coco_scores(truths, found, count, kind="segm", sizes=sizes) if masks else None
+    coco = coco_scores(truths, detections, count)
+    sizes = [dataset.images[p].size or (1, 1) for p in indices]
+    masked = coco_scores(truths, detections, count, kind="segm", sizes=sizes) if masks else None
     matches = [match_boxes(t, f) for t, f in zip(truths, sure, strict=True)]
     at_config = points_at(truths, sure, matches, _thresholds(cfg, classes, count))
-    wide = [match_boxes(t, f) for t, f in zip(truths, found, strict=True)]
-    best = best_points(truths, found, wide, count)
+    wide = [match_boxes(t, f) for t, f in zip(truths, detections, strict=True)]
+    best = best_points(truths, detections, wide, count)
     listed = tuple(
         ClassDetection(
             names[k],
@@ -259,7 +259,7 @@ def evaluate_detector(
     faults = [int(m.missed.sum() + m.false.sum()) for m in matches]
     order = [i for i in np.argsort(-np.array(faults), kind="stable").tolist() if faults[i]]
     worst = tuple(
-        WorstBoxes(places[i], truths[i], sure[i], matches[i].missed, matches[i].false)
+        WorstBoxes(indices[i], truths[i], sure[i], matches[i].missed, matches[i].false)
         for i in order[:WORST]
     )
     if not as_configured:
@@ -290,19 +290,19 @@ def _thresholds(cfg: ModelConfig, classes: ClassMap, count: int) -> list[float |
 
 
 def _notices(cfg: ModelConfig, seen: _BoxCollector, as_configured: bool) -> list[Finding]:
-    where, found = str(cfg.path), []
+    where, notices = str(cfg.path), []
     if as_configured:
         text = "average precision is that of boxes above the config's own thresholds: it is lower"
-        found.append(Finding("average-precision", "info", f"{text} than with all boxes", where))
+        notices.append(Finding("average-precision", "info", f"{text} than with all boxes", where))
     elif seen.lowest > _PARSER_FLOOR and seen.seen >= _ENOUGH:
         text = f"no box has a confidence below {seen.lowest:.2f}, though the threshold is "
         text += f"{LOW_THRESHOLD:g}: the parser has one of its own, and average precision is lower"
-        found.append(Finding("average-precision", "warning", text, where))
+        notices.append(Finding("average-precision", "warning", text, where))
     if seen.turned:
         text = "boxes are turned: they are compared upright, without their angles"
-        found.append(Finding("average-precision", "warning", text, where))
+        notices.append(Finding("average-precision", "warning", text, where))
     few = sorted({a.topk for a in cfg.per_class if 0 <= a.topk < 100})
     if few:
         text = f"topk={few[0]} keeps at most {few[0]} boxes of a class; COCO counts up to 100"
-        found.append(Finding("average-precision", "info", text, where))
-    return found
+        notices.append(Finding("average-precision", "info", text, where))
+    return notices

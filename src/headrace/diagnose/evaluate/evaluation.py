@@ -172,7 +172,7 @@ def _evaluated(
             )
         else:
             scores, run = evaluate_segmentation(cfg, dataset, classes, names, options)
-    found = (*cfg.notices, *notices, *classes.notices, *run.notices)
+    all_notices = (*cfg.notices, *notices, *classes.notices, *run.notices)
     return ConfigScores(
         name,
         cfg.path,
@@ -181,7 +181,7 @@ def _evaluated(
         run.frames,
         run.fps,
         replace(classes, notices=()),
-        tuple(dict.fromkeys(found)),
+        tuple(dict.fromkeys(all_notices)),
     )
 
 

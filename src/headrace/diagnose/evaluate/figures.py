@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 def compared(values: Sequence[float | None]) -> list[str]:
     """`0.812`, from the second on as `0.843 (+0.031)`; a dash for an unknown value."""
-    made, first = [], finite(values[0] if values else None, 6)
-    for place, value in enumerate(values):
+    texts, first = [], finite(values[0] if values else None, 6)
+    for index, value in enumerate(values):
         known = finite(value, 6)
         text = "—" if known is None else f"{known:.3f}"
-        if place and known is not None and first is not None:
+        if index and known is not None and first is not None:
             text += f" ({known - first:+z.3f})"
-        made.append(text)
-    return made
+        texts.append(text)
+    return texts
 
 
 def class_rows(results: Sequence[ConfigScores]) -> tuple[list[str], list[list[str]]]:

@@ -32,8 +32,8 @@ class OperatingPoint:
     @property
     def precision(self) -> float:
         """Share of the found boxes that is right; NaN if none was found."""
-        found = self.right + self.false
-        return self.right / found if found else math.nan
+        positives = self.right + self.false
+        return self.right / positives if positives else math.nan
 
     @property
     def recall(self) -> float:
@@ -62,19 +62,19 @@ class OperatingPoint:
 
 def points_at(
     truths: Sequence[Truth],
-    found: Sequence[Scored],
+    detections: Sequence[Scored],
     matches: Sequence[Matches],
     thresholds: Sequence[float | None],
 ) -> list[OperatingPoint]:
-    """Count each class; `found` are the boxes that its threshold left."""
+    """Count each class; `detections` are the boxes that its threshold left."""
     size = len(thresholds)
 
     def count(ids: list[Ints]) -> Ints:
         joined = np.concatenate(ids) if ids else np.zeros(0, np.int64)
         return np.bincount(joined, minlength=size).astype(np.int64)
 
-    right = count([f.class_ids[m.hit] for f, m in zip(found, matches, strict=True)])
-    false = count([f.class_ids[m.false] for f, m in zip(found, matches, strict=True)])
+    right = count([f.class_ids[m.hit] for f, m in zip(detections, matches, strict=True)])
+    false = count([f.class_ids[m.false] for f, m in zip(detections, matches, strict=True)])
     missed = count([t.class_ids[m.missed] for t, m in zip(truths, matches, strict=True)])
     return [
         OperatingPoint(t, int(right[k]), int(false[k]), int(missed[k]))
@@ -83,49 +83,49 @@ def points_at(
 
 
 def best_points(
-    truths: Sequence[Truth], found: Sequence[Scored], matches: Sequence[Matches], classes: int
+    truths: Sequence[Truth], detections: Sequence[Scored], matches: Sequence[Matches], classes: int
 ) -> list[OperatingPoint | None]:
     """The threshold with the best F1 of each class; None without objects.
 
     It lies in the middle between the last box that it keeps and the first that it drops. Pairs are
     made from the surest box on, so those above any threshold are a beginning of them.
     """
-    scores, ids, hits, counted = _joined(found, matches)
-    wanted = np.zeros(classes, np.int64)
+    scores, ids, hits, counted = _joined(detections, matches)
+    expected = np.zeros(classes, np.int64)
     for truth in truths:
-        wanted += np.bincount(truth.class_ids[~truth.ignored], minlength=classes)
+        expected += np.bincount(truth.class_ids[~truth.ignored], minlength=classes)
     best: list[OperatingPoint | None] = []
     for k in range(classes):
         mine = np.flatnonzero((ids == k) & counted)
         order = mine[np.argsort(-scores[mine], kind="stable")]
-        if not wanted[k]:
+        if not expected[k]:
             best.append(None)
             continue
         right = np.cumsum(hits[order])
         if not right.size or not right[-1]:
-            best.append(OperatingPoint(None, 0, 0, int(wanted[k])))
+            best.append(OperatingPoint(None, 0, 0, int(expected[k])))
             continue
         number = np.arange(1, len(order) + 1)
-        f1 = 2 * right / (number + wanted[k])
+        f1 = 2 * right / (number + expected[k])
         # equal scores stand or fall together
         f1[:-1][scores[order][:-1] == scores[order][1:]] = -1
-        place = int(np.argmax(f1))
-        dropped = float(scores[order[place + 1]]) if place + 1 < len(order) else 0.0
-        threshold = (float(scores[order[place]]) + dropped) / 2
-        hit = int(right[place])
-        best.append(OperatingPoint(threshold, hit, place + 1 - hit, int(wanted[k]) - hit))
+        last_kept = int(np.argmax(f1))
+        dropped = float(scores[order[last_kept + 1]]) if last_kept + 1 < len(order) else 0.0
+        threshold = (float(scores[order[last_kept]]) + dropped) / 2
+        hit = int(right[last_kept])
+        best.append(OperatingPoint(threshold, hit, last_kept + 1 - hit, int(expected[k]) - hit))
     return best
 
 
 def _joined(
-    found: Sequence[Scored], matches: Sequence[Matches]
+    detections: Sequence[Scored], matches: Sequence[Matches]
 ) -> tuple[Array, Array, Bools, Bools]:
     def join(parts: list[Any]) -> Any:
         return np.concatenate(parts) if parts else np.zeros(0)
 
     return (
-        join([f.scores for f in found]),
-        join([f.class_ids for f in found]),
+        join([f.scores for f in detections]),
+        join([f.class_ids for f in detections]),
         join([m.hit for m in matches]).astype(np.bool_),
         ~join([m.ignored for m in matches]).astype(np.bool_),
     )

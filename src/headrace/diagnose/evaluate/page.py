@@ -66,7 +66,7 @@ def _class_figure(scores: object) -> str:
 def _section(result: ConfigScores, worst: WorstImages) -> dict[str, object]:
     scores = result.scores
     heads, rows = _classes(result)
-    made: dict[str, object] = {
+    section: dict[str, object] = {
         "name": result.name,
         "path": str(result.path),
         "profile": result.profile,
@@ -81,10 +81,10 @@ def _section(result: ConfigScores, worst: WorstImages) -> dict[str, object]:
         "worst": worst.of(result),
     }
     if isinstance(scores, DetectionScores):
-        made["charts"] = _curves(scores, result)
-        made["threshold"] = scores.threshold
-        made["total"] = scores.at_config
-    return made
+        section["charts"] = _curves(scores, result)
+        section["threshold"] = scores.threshold
+        section["total"] = scores.at_config
+    return section
 
 
 def _classes(result: ConfigScores) -> tuple[list[str], list[list[str]]]:
@@ -136,9 +136,9 @@ def _curves(scores: DetectionScores, result: ConfigScores) -> list[Markup]:
     """The mean curve with the first classes, then the others, at most six lines a chart."""
     lines = [Series("mean of classes", _RECALLS, scores.coco.curve())]
     known = result.classes.known.tolist()
-    for one, place in zip(scores.classes, known, strict=True):
+    for one, class_id in zip(scores.classes, known, strict=True):
         if one.objects:
-            lines.append(Series(one.name, _RECALLS, scores.coco.curve(place)))
+            lines.append(Series(one.name, _RECALLS, scores.coco.curve(class_id)))
     charts = -(-len(lines) // _LINES)
     return [_chart(lines[i * len(lines) // charts : (i + 1) * len(lines) // charts])
             for i in range(charts)]  # fmt: skip

@@ -75,8 +75,8 @@ class EvaluationReport:
     dataset: Dataset
     results: tuple[ConfigScores, ...] = field(default=())
 
-    def __getitem__(self, place: int) -> ConfigScores:
-        return self.results[place]
+    def __getitem__(self, index: int) -> ConfigScores:
+        return self.results[index]
 
     def __len__(self) -> int:
         return len(self.results)
@@ -101,7 +101,7 @@ class EvaluationReport:
         Raises:
             HeadraceError: the configs have no such figure.
         """
-        found = []
+        shortfalls = []
         for name, bound in bounds.items():
             if name not in self.figures:
                 raise HeadraceError(
@@ -111,8 +111,8 @@ class EvaluationReport:
             for result in self.results:
                 value = result.scores.headline[name]
                 if not value >= bound:
-                    found.append(f"{result.name}: {name} {value:.4f} is below {bound:g}")
-        return found
+                    shortfalls.append(f"{result.name}: {name} {value:.4f} is below {bound:g}")
+        return shortfalls
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data, the `--json` form of `headrace eval`."""
@@ -155,9 +155,9 @@ class EvaluationReport:
         From the second config on, the difference from the first stands behind it in brackets.
         """
         columns = [r.scores.headline for r in self.results]
-        made = [[name, *compared([c.get(name) for c in columns])] for name in self.figures]
-        made.append(["images", *(f"{r.images:,}" for r in self.results)])
-        return [*made, ["images/s", *(f"{r.fps:.1f}" for r in self.results)]]
+        table = [[name, *compared([c.get(name) for c in columns])] for name in self.figures]
+        table.append(["images", *(f"{r.images:,}" for r in self.results)])
+        return [*table, ["images/s", *(f"{r.fps:.1f}" for r in self.results)]]
 
 
 def _first(result: ConfigScores) -> str:

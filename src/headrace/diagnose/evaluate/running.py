@@ -76,7 +76,7 @@ def run_over(
     Raises:
         HeadraceError: the model cannot be run; not one image can be used.
     """
-    places = {str(p.path): i for i, p in enumerate(dataset.images)}
+    indices = {str(p.path): i for i, p in enumerate(dataset.images)}
     odd: list[str] = []
     done = EvaluationRun()
     with warnings.catch_warnings():
@@ -86,14 +86,14 @@ def run_over(
         pipeline = open_pipeline(cfg, sources=_source(dataset), **run)
         with pipeline:
             for frame, meta in pipeline:
-                place = meta.frame if dataset.video else places[frame.source]
-                image = dataset.images[place]
+                index = meta.frame if dataset.video else indices[frame.source]
+                image = dataset.images[index]
                 if image.size not in (None, (frame.width, frame.height)):
                     assert image.size is not None
                     wide, high = image.size
                     odd.append(f"{image.name} ({frame.width}x{frame.height}, not {wide}x{high})")
                 else:
-                    add(place, frame, meta)
+                    add(index, frame, meta)
                     done.frames += 1
                 options.on_frame()
         report = pipeline.report

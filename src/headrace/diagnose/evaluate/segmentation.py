@@ -113,37 +113,39 @@ class _MapCollector:
         self.worst: list[WorstMap] = []
         self._dataset, self._count, self._classes = dataset, count, classes
 
-    def __call__(self, place: int, frame: Frame, meta: FrameMeta) -> None:
-        path = self._dataset.images[place].truth
+    def __call__(self, index: int, frame: Frame, meta: FrameMeta) -> None:
+        path = self._dataset.images[index].truth
         assert isinstance(path, Path)
         true = read_mask(path, self._count)
         if not meta.segmentations:
             raise MediaError("the model gave no class map", where=frame.source)
-        found = self._classes.classes_of(in_image(meta.segmentations[0], meta.width, meta.height))
+        class_ids = self._classes.classes_of(
+            in_image(meta.segmentations[0], meta.width, meta.height)
+        )
         counted = (true != IGNORED) & np.isin(true, self._classes.known)
         size = self._count + 1
-        pairs = true[counted].astype(np.int64) * size + found[counted] % size
+        pairs = true[counted].astype(np.int64) * size + class_ids[counted] % size
         counts = np.bincount(pairs, minlength=size * size).reshape(size, size)
         self.counts += counts
         if total := counts.sum():
             right = float(np.trace(counts) / total)
-            self.worst.append(WorstMap(place, right, found.astype(np.uint8)))  # -1 becomes 255
+            self.worst.append(WorstMap(index, right, class_ids.astype(np.uint8)))  # -1 becomes 255
             self.worst.sort(key=lambda w: w.right)
             del self.worst[WORST:]
 
 
-def in_image(found: SegmentationMeta, width: int, height: int) -> Ints:
+def in_image(segmentation: SegmentationMeta, width: int, height: int) -> Ints:
     """(height, width) class of every pixel of the image, that of the nearest of the map.
 
     Args:
-        found: the part `region` of its map shows the image.
+        segmentation: the part `region` of its map shows the image.
         width, height: of the image.
     """
-    left, top, wide, high = found.region or (0, 0, found.width, found.height)
+    left, top, wide, high = segmentation.region or (0, 0, segmentation.width, segmentation.height)
     rows = top + (np.arange(height) * 2 + 1) * high // (2 * height)
     columns = left + (np.arange(width) * 2 + 1) * wide // (2 * width)
-    rows, columns = rows.clip(0, found.height - 1), columns.clip(0, found.width - 1)
-    return np.asarray(found.class_map[rows[:, None], columns[None]], np.int64)
+    rows, columns = rows.clip(0, segmentation.height - 1), columns.clip(0, segmentation.width - 1)
+    return np.asarray(segmentation.class_map[rows[:, None], columns[None]], np.int64)
 
 
 def evaluate_segmentation(

@@ -74,12 +74,14 @@ class WorstImages:
         self._dataset = report.dataset
         self._frames: dict[int, Rgb] = {}
         if report.dataset.video is not None:
-            wanted = {w.place * report.dataset.step for r in report.results for w in r.scores.worst}
+            numbers = {
+                w.place * report.dataset.step for r in report.results for w in r.scores.worst
+            }
             with open_source(report.dataset.video, live=False) as video:
                 for number, frame in enumerate(video):
-                    if number in wanted:
+                    if number in numbers:
                         self._frames[number // report.dataset.step] = frame.to_rgb()
-                    if number >= max(wanted, default=-1):
+                    if number >= max(numbers, default=-1):
                         break
 
     def of(self, result: ConfigScores) -> list[DrawnImage]:
@@ -97,20 +99,20 @@ class WorstImages:
         count = len(scores.confusion.names) - 1
         return [self._map(w, count) for w in scores.worst]
 
-    def _pixels(self, place: int) -> Rgb:
-        if place in self._frames:
-            return self._frames[place]
-        path = self._dataset.images[place].path
+    def _pixels(self, index: int) -> Rgb:
+        if index in self._frames:
+            return self._frames[index]
+        path = self._dataset.images[index].path
         if path is None:
             raise MediaError("the video is shorter than before", where=str(self._dataset.video))
         return read_image(path)
 
-    def _name(self, place: int) -> str:
-        return Path(self._dataset.images[place].name).name
+    def _name(self, index: int) -> str:
+        return Path(self._dataset.images[index].name).name
 
     def _boxes(self, worst: WorstBoxes, names: tuple[str, ...]) -> DrawnImage:
         pixels = self._pixels(worst.place)
-        truth, found = worst.truth, worst.found
+        truth, detections = worst.truth, worst.found
         drawn = [
             DrawnBox(
                 "optional" if truth.ignored[i] else "missed" if worst.missed[i] else "true",
@@ -122,18 +124,18 @@ class WorstImages:
         drawn += [
             DrawnBox(
                 "false" if worst.false[i] else "right",
-                f"{names[found.class_ids[i]]} {found.scores[i]:.2f}",
-                _rect(found.boxes[i]),
+                f"{names[detections.class_ids[i]]} {detections.scores[i]:.2f}",
+                _rect(detections.boxes[i]),
             )
-            for i in range(len(found.boxes))
+            for i in range(len(detections.boxes))
         ]
         caption = f"{worst.missed.sum()} lost, {worst.false.sum()} false"
         return self._image(worst.place, caption, pixels, [pixels], tuple(drawn))
 
     def _answer(self, worst: WrongAnswer) -> DrawnImage:
         pixels = self._pixels(worst.place)
-        found = f"{worst.found} ({worst.confidence:.2f})" if worst.found else "no answer"
-        return self._image(worst.place, f"{worst.true}, taken for {found}", pixels, [pixels])
+        label = f"{worst.found} ({worst.confidence:.2f})" if worst.found else "no answer"
+        return self._image(worst.place, f"{worst.true}, taken for {label}", pixels, [pixels])
 
     def _map(self, worst: WorstMap, classes: int) -> DrawnImage:
         pixels = self._pixels(worst.place)
@@ -144,11 +146,11 @@ class WorstImages:
         return self._image(worst.place, caption, pixels, [_coloured(pixels, m) for m in maps])
 
     def _image(
-        self, place: int, caption: str, pixels: Rgb, shown: list[Rgb], boxes: Any = ()
+        self, index: int, caption: str, pixels: Rgb, shown: list[Rgb], boxes: Any = ()
     ) -> DrawnImage:
         height, width = pixels.shape[:2]
         uris = tuple(image_uri(p, max_width=_WIDTH) for p in shown)
-        return DrawnImage(self._name(place), caption, width, height, uris, boxes)
+        return DrawnImage(self._name(index), caption, width, height, uris, boxes)
 
 
 def _rect(box: npt.NDArray[np.float64]) -> tuple[float, ...]:

@@ -138,12 +138,12 @@ def place_of(
     """
     if at is not None and box is not None:
         raise ConfigError("a point and a box are given", expected="one of them")
-    place = None if at is None and box is None else (*at, 0.0, 0.0) if at is not None else box
-    if place is None:
+    rect = None if at is None and box is None else (*at, 0.0, 0.0) if at is not None else box
+    if rect is None:
         return None
-    left, top, width, height = map(float, place)
+    left, top, width, height = map(float, rect)
     if not all(map(math.isfinite, (left, top, width, height))) or width < 0 or height < 0:
-        raise ConfigError(f"{place} is no place", expected="finite numbers of pixels")
+        raise ConfigError(f"{rect} is no place", expected="finite numbers of pixels")
     if box is not None and not (width > 0 and height > 0):
         raise ConfigError(f"a box of {width:g}x{height:g} pixels", expected="a box with an area")
     return left, top, width, height
@@ -207,13 +207,13 @@ def explain_frame(
             model(other, beside)
     for model in models:
         model.conclude()
-    found = tuple(
+    explanations = tuple(
         _with_findings(one, model.notices) for one, model in zip(explained, models, strict=True)
     )
     said = [*notices, *(n for model in models for n in model.notices if not is_finding(n))]
     said = list(dict.fromkeys(said))
     rows = tuple(notice.to_json() for notice in said)
-    data = FrameExplanation(source.name, number, image.width, image.height, at, found, rows)
+    data = FrameExplanation(source.name, number, image.width, image.height, at, explanations, rows)
     return Explanation(data, tuple(traces), tuple(models), tuple(said))
 
 
@@ -225,13 +225,13 @@ def _inside(at: Box, frame: Frame) -> bool:
 
 def _with_findings(one: ModelExplanation, notices: Sequence[Finding]) -> ModelExplanation:
     """Add the findings of the watch; the first is the cause, where a model has no results."""
-    found = list(dict.fromkeys(notice for notice in notices if is_finding(notice)))
-    if not found:
+    findings = list(dict.fromkeys(notice for notice in notices if is_finding(notice)))
+    if not findings:
         return one
-    place = (found[0].where or one.name).rpartition("/")[2]
-    first = f"{found[0]:brief} ({place})"
+    file_name = (findings[0].where or one.name).rpartition("/")[2]
+    first = f"{findings[0]:brief} ({file_name})"
     if one.objects or any(result.attached for result in one.results):
         verdict = f"{one.verdict}; implausible: {first}"
     else:
         verdict = f"{one.verdict.partition(': ')[0]}: {first}"
-    return one.changed(findings=tuple(finding.to_json() for finding in found), verdict=verdict)
+    return one.changed(findings=tuple(finding.to_json() for finding in findings), verdict=verdict)

@@ -54,11 +54,11 @@ def explain_model(
         at: a point (without a size) or a box in frame pixels that is asked about.
     """
     cfg, labels = model.config, model.labels
-    found = [(item, item.candidates) for item in trace.items if item.candidates is not None]
+    pairs = [(item, item.candidates) for item in trace.items if item.candidates is not None]
     dropped = sorted(
         (
             candidate_fate(cfg, c, row, labels, item=item.object, others=others)
-            for item, c in found
+            for item, c in pairs
             for row, others in lost_rows(c, MOST_DROPPED)
         ),
         key=lambda one: (one.verdict.key == "pre-cluster-threshold", -one.score),
@@ -67,7 +67,7 @@ def explain_model(
     objects = len(trace.meta.objects) - trace.known
     results = tuple(_results(model, trace))
     errors = list(dict.fromkeys(str(item.error) for item in trace.items if item.error is not None))
-    counted = [] if _hidden(found) else losses.reasons
+    counted = [] if _hidden(pairs) else losses.reasons
     reasons = list(dict.fromkeys([*errors, *counted, *_turns(model, trace.frame.frame)]))
     first = trace.items[0] if trace.items else None
     inputs, outputs = _stats(model, first)
@@ -82,7 +82,7 @@ def explain_model(
         tuple(reasons),
         (),
         floor,
-        class_stages([c for _, c in found], labels),
+        class_stages([c for _, c in pairs], labels),
         tuple(dropped),
         skipped,
         results,
@@ -92,9 +92,9 @@ def explain_model(
     )
 
 
-def _hidden(found: Sequence[tuple[ItemTrace, Candidates]]) -> bool:
+def _hidden(pairs: Sequence[tuple[ItemTrace, Candidates]]) -> bool:
     """Whether the threshold hides every candidate: these then say more than counts do."""
-    return any(len(c) for _, c in found) and not any(c.parsed for _, c in found)
+    return any(len(c) for _, c in pairs) and not any(c.parsed for _, c in pairs)
 
 
 def tensor_stats(name: str, data: Array) -> TensorStats:
@@ -167,20 +167,22 @@ def _classified(model: Inferencer, item: ItemTrace) -> ItemResult:
     scores: list[ClassScore] = []
     built_in = model.parser is not None and model.parser.parser is None
     best = -np.inf
-    for place, layer in enumerate(item.layers.values() if built_in else ()):
-        names = records[place] if place < len(records) else ()
+    for index, layer in enumerate(item.layers.values() if built_in else ()):
+        names = records[index] if index < len(records) else ()
         values = to_float32(layer.data.reshape(-1)[: layer.shape[0]])
         for class_id in np.argsort(-values, kind="stable")[:_MOST_CLASSES].tolist():
             score = float(values[class_id])
             best = max(best, score)
             scores.append(ClassScore(class_id, class_name(names, class_id), finite(score) or 0.0))
-    found = item.classified
-    if found is not None:
-        parts = (f"{x.label or f'class {x.value}'} {x.confidence:.3g}" for x in found.labels)
+    classification = item.classified
+    if classification is not None:
+        parts = (
+            f"{x.label or f'class {x.value}'} {x.confidence:.3g}" for x in classification.labels
+        )
         if not built_in:
             scores = [
                 ClassScore(x.value, x.label or f"class {x.value}", finite(x.confidence) or 0.0)
-                for x in found.labels
+                for x in classification.labels
             ]
         return ItemResult(item.object, ", ".join(parts), True, tuple(scores))
     verdict = None
@@ -194,15 +196,15 @@ def _classified(model: Inferencer, item: ItemTrace) -> ItemResult:
 
 
 def _segmented(model: Inferencer, item: ItemTrace) -> ItemResult:
-    found = item.segmentation
-    assert found is not None
-    values, counts = np.unique(found.class_map, return_counts=True)
-    total = max(1, found.class_map.size)
+    segmentation = item.segmentation
+    assert segmentation is not None
+    values, counts = np.unique(segmentation.class_map, return_counts=True)
+    total = max(1, segmentation.class_map.size)
     shares = sorted(
         (
             ClassScore(
                 int(value),
-                "no class" if value < 0 else class_name(found.labels, int(value)),
+                "no class" if value < 0 else class_name(segmentation.labels, int(value)),
                 int(count) / total,
             )
             for value, count in zip(values, counts, strict=True)
@@ -211,7 +213,7 @@ def _segmented(model: Inferencer, item: ItemTrace) -> ItemResult:
     )
     verdict = None
     if shares and shares[0].class_id < 0 and len(shares) == 1:
-        raw = found.probabilities
+        raw = segmentation.probabilities
         best = float(np.nanmax(raw)) if raw is not None and raw.size else 0.0
         verdict = score_verdict(model.config, "segmentation_threshold", finite(best) or 0.0)
     text = ", ".join(f"{s.label} {100 * s.score:.3g} %" for s in shares[:_MOST_CLASSES])

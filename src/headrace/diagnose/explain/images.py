@@ -91,9 +91,9 @@ def heat_image(under: Rgb, candidates: Candidates) -> Rgb:
 
 def _colours(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """(..., 3) colours of values in 0..1."""
-    place = values * (len(_STOPS) - 1)
-    low = np.minimum(place.astype(int), len(_STOPS) - 2)
-    share = (place - low)[..., None]
+    position = values * (len(_STOPS) - 1)
+    low = np.minimum(position.astype(int), len(_STOPS) - 2)
+    share = (position - low)[..., None]
     mixed: npt.NDArray[np.float32] = _STOPS[low] * (1 - share) + _STOPS[low + 1] * share
     return mixed
 
@@ -103,9 +103,9 @@ def map_color(class_id: int) -> tuple[int, int, int]:
     return class_color(class_id) if class_id >= 0 else (48, 48, 48)
 
 
-def class_image(found: SegmentationMeta) -> Rgb:
+def class_image(segmentation: SegmentationMeta) -> Rgb:
     """A class map with a colour for each class; pixels without a class are dark grey."""
-    classes = np.unique(found.class_map)
+    classes = np.unique(segmentation.class_map)
     colours = np.array([map_color(value) for value in classes.tolist()], np.uint8).reshape(-1, 3)
-    image: Rgb = colours[np.searchsorted(classes, found.class_map)]
+    image: Rgb = colours[np.searchsorted(classes, segmentation.class_map)]
     return image

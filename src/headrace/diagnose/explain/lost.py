@@ -38,18 +38,18 @@ def lost_rows(candidates: Candidates, most: int) -> list[tuple[int, int]]:
     Returns:
         For each its row, and the number of dropped candidates that it stands for beside itself.
     """
-    stages, found = candidates.stages(), candidates.detections
-    scores = np.nan_to_num(found.scores, nan=-1.0)
+    stages, detections = candidates.stages(), candidates.detections
+    scores = np.nan_to_num(detections.scores, nan=-1.0)
     hidden = stages == _THRESHOLD
     order = np.lexsort((-scores, hidden, stages != _OBJECT))
-    left = np.ones(len(found), np.bool_)
+    left = np.ones(len(detections), np.bool_)
     lost: list[tuple[int, int]] = []
     for row in order.tolist():
         if not left[row] or len(lost) >= most:
             continue
-        same = left & (found.class_ids == found.class_ids[row])
-        places = np.flatnonzero(same)
-        near = places[overlaps(found.boxes[places], found.boxes[[row]])[:, 0] >= SAME]
+        same = left & (detections.class_ids == detections.class_ids[row])
+        indices = np.flatnonzero(same)
+        near = indices[overlaps(detections.boxes[indices], detections.boxes[[row]])[:, 0] >= SAME]
         left[near] = False
         left[row] = False
         if stages[row] != _OBJECT:
@@ -82,7 +82,7 @@ def candidate_fate(
         lowered = candidates.fate(row, lowered=True)
         if lowered.stage is not FateStage.THRESHOLD:
             after = fate_verdict(cfg, candidates, row, lowered, labels)
-    found, telling = candidates.detections, fate.stage is not FateStage.OBJECT
+    detections, telling = candidates.detections, fate.stage is not FateStage.OBJECT
     if fate.key == "pre-cluster-threshold":
         # from a limit of 1 on it hides a class on purpose
         limit, value = fate.limit or 0.0, fate.value or 0.0
@@ -91,9 +91,9 @@ def candidate_fate(
     return CandidateFate(
         item,
         row,
-        int(found.class_ids[row]),
-        class_name(labels, int(found.class_ids[row])),
-        finite(float(found.scores[row])) or 0.0,
+        int(detections.class_ids[row]),
+        class_name(labels, int(detections.class_ids[row])),
+        finite(float(detections.scores[row])) or 0.0,
         (left, top, width, height),
         fate_verdict(cfg, candidates, row, fate, labels),
         after,
@@ -115,21 +115,21 @@ def class_stages(every: Sequence[Candidates], labels: Sequence[str]) -> tuple[Cl
     for candidates in every:
         stages, decided = candidates.stages(), candidates.actual
         class_ids = candidates.detections.class_ids
-        made = np.zeros(len(candidates), np.bool_)  # one row for each output
+        clustered = np.zeros(len(candidates), np.bool_)  # one row for each output
         outputs = np.flatnonzero(decided.outputs >= 0)
-        made[outputs[np.unique(decided.outputs[outputs], return_index=True)[1]]] = True
+        clustered[outputs[np.unique(decided.outputs[outputs], return_index=True)[1]]] = True
         steps = (
             np.ones(len(candidates), np.bool_),
             stages > _THRESHOLD,
-            made | (stages == _TOPK),
-            made,
-            made & (decided.objects >= 0),
+            clustered | (stages == _TOPK),
+            clustered,
+            clustered & (decided.objects >= 0),
         )
-        for place, left in enumerate(steps):
+        for index, left in enumerate(steps):
             for class_id, number in zip(
                 *np.unique(class_ids[left], return_counts=True), strict=True
             ):
-                counts.setdefault(int(class_id), [0] * len(steps))[place] += int(number)
+                counts.setdefault(int(class_id), [0] * len(steps))[index] += int(number)
     return tuple(
         ClassStages(class_id, class_name(labels, class_id), *numbers)
         for class_id, numbers in sorted(counts.items())

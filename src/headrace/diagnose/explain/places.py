@@ -46,7 +46,7 @@ def answer(
         results: of its items, for classifiers and segmentation networks.
         floor: the lowest score of a candidate.
     """
-    place = f"{at[0]:g},{at[1]:g}" + (f" {at[2]:g}x{at[3]:g}" if at[2] > 0 and at[3] > 0 else "")
+    location = f"{at[0]:g},{at[1]:g}" + (f" {at[2]:g}x{at[3]:g}" if at[2] > 0 and at[3] > 0 else "")
     left_out = tuple(one for one in skipped if _touches(one.box, at))
     best: list[tuple[float, int, int]] = []  # score, item, row
     detects = False
@@ -65,7 +65,7 @@ def answer(
             if not _is_double(one) and not any(_same(one, known) for known in history):
                 history.append(one)
     return PlaceAnswer(
-        _sentence(place, history, left_out, results, model, trace, at, floor, detects=detects),
+        _sentence(location, history, left_out, results, model, trace, at, floor, detects=detects),
         tuple(history),
         left_out,
     )
@@ -110,7 +110,7 @@ def _touches(box: Box | Rect, at: Box) -> bool:
 
 
 def _sentence(
-    place: str,
+    location: str,
     history: Sequence[CandidateFate],
     skipped: Sequence[SkippedObject],
     results: Sequence[ItemResult],
@@ -123,7 +123,7 @@ def _sentence(
 ) -> str:
     if history:
         first = history[0]
-        text = f"the best candidate at {place} is {first.name}: {first.verdict}"
+        text = f"the best candidate at {location} is {first.name}: {first.verdict}"
         if first.next is not None:
             text += f"; then {first.next}"
         if len(history) > 1 and first.verdict.key == "nms-iou-threshold":
@@ -135,11 +135,11 @@ def _sentence(
     if skipped:
         return f"the model does not look at {skipped[0]}"
     if detects:
-        text = f"no candidate of at least {floor:g} is at {place}: the model sees nothing there"
+        text = f"no candidate of at least {floor:g} is at {location}: the model sees nothing there"
         return f"{text}, or the parser gives nothing"
     there = [item for item in trace.items if item.crop is None or _touches(item.crop, at)]
     if not there:
-        return f"the model does not look at {place}"
+        return f"the model does not look at {location}"
     item = min(there, key=lambda one: np.inf if one.crop is None else one.crop[2] * one.crop[3])
     if item.error is not None:
         return f"the parser refuses the outputs: {item.error:brief}"
@@ -151,17 +151,21 @@ def _sentence(
 
 def _pixel(model: Inferencer, item: ItemTrace, at: Box) -> str:
     """The class of the pixel in the middle of the place."""
-    found, transform = item.segmentation, item.transform
-    assert found is not None
+    segmentation, transform = item.segmentation, item.transform
+    assert segmentation is not None
     assert transform is not None
     x, y = at[0] + at[2] / 2, at[1] + at[3] / 2
     if item.crop is not None:
         x, y = x - item.crop.left, y - item.crop.top
     column, row = transform.to_network([[x, y, 0, 0]])[0, :2].tolist()
-    column = min(max(0, int(column * found.width / model.network.width)), found.width - 1)
-    row = min(max(0, int(row * found.height / model.network.height)), found.height - 1)
-    class_id = int(found.class_map[row, column])
+    column = min(
+        max(0, int(column * segmentation.width / model.network.width)), segmentation.width - 1
+    )
+    row = min(
+        max(0, int(row * segmentation.height / model.network.height)), segmentation.height - 1
+    )
+    class_id = int(segmentation.class_map[row, column])
     if class_id < 0:
         limit = model.config.segmentation_threshold
         return f"no class there is above segmentation-threshold={limit:g}"
-    return f"the class there is {class_name(found.labels, class_id)}"
+    return f"the class there is {class_name(segmentation.labels, class_id)}"

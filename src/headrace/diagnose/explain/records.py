@@ -86,7 +86,7 @@ class CandidateFate(JsonRecord, frozen=True):
 
     Attributes:
         item: the object in whose crop it was found, or -1.
-        row: its place among the candidates of that item.
+        row: its index among the candidates of that item.
         class_id, label, score: of the box.
         box: in the frame, neither cut nor moved.
         verdict: the decision.
@@ -113,8 +113,8 @@ class CandidateFate(JsonRecord, frozen=True):
         """Label, score and box in one line: `car 0.31 at 12,30 50x60`."""
         left, top, width, height = self.box
         inside = f" in object {self.item}" if self.item >= 0 else ""
-        place = f"{left:.0f},{top:.0f} {width:.0f}x{height:.0f}"
-        return f"{self.label} {self.score:.3g} at {place}{inside}"
+        location = f"{left:.0f},{top:.0f} {width:.0f}x{height:.0f}"
+        return f"{self.label} {self.score:.3g} at {location}{inside}"
 
     def __str__(self) -> str:
         more = f"; then {self.next}" if self.next is not None else ""
@@ -139,8 +139,8 @@ class SkippedObject(JsonRecord, frozen=True):
 
     def __str__(self) -> str:
         left, top, width, height = self.box
-        place = f"{left:.0f},{top:.0f} {width:.0f}x{height:.0f}"
-        return f"object {self.object} ({self.label}) at {place}: {self.verdict}"
+        location = f"{left:.0f},{top:.0f} {width:.0f}x{height:.0f}"
+        return f"object {self.object} ({self.label}) at {location}: {self.verdict}"
 
 
 class ClassScore(JsonRecord, frozen=True):

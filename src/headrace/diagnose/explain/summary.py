@@ -89,8 +89,8 @@ def stages_of(classes: Iterable[ClassStages]) -> tuple[int, ...]:
     """The numbers of boxes after each step, of several classes together."""
     totals = [0] * (len(_HEADS) - 1)
     for one in classes:
-        for place, name in enumerate(_HEADS[1:]):
-            totals[place] += getattr(one, name)
+        for index, name in enumerate(_HEADS[1:]):
+            totals[index] += getattr(one, name)
     return tuple(totals)
 
 

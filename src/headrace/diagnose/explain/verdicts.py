@@ -79,9 +79,9 @@ def skip_verdict(model: Inferencer, meta: FrameMeta, index: int, key: str) -> Ve
         text += f" {'<' if smaller else '>'} {key}={limit:g}"
         fix = f"set {math.floor(value) if smaller else math.ceil(value)}"
     elif key == "operate-on-class-ids":
-        wanted = ";".join(map(str, cfg.operate_on_class_ids))
-        text = f"class {class_id} is not in {key}={wanted}"
-        fix = f"set {wanted};{class_id}"
+        class_ids = ";".join(map(str, cfg.operate_on_class_ids))
+        text = f"class {class_id} is not in {key}={class_ids}"
+        fix = f"set {class_ids};{class_id}"
         value = class_id
     elif key == "operate-on-gie-id":
         text = f"it is of gie-unique-id {component}, not of {key}={cfg.operate_on_gie_id}"
@@ -225,5 +225,7 @@ def _at_least(value: float) -> str:
 def _other(candidates: Candidates, row: int, labels: Sequence[str]) -> str:
     if row < 0:
         return "a better one"
-    found = candidates.detections
-    return f"{class_name(labels, int(found.class_ids[row]))} {float(found.scores[row]):.3g}"
+    detections = candidates.detections
+    return (
+        f"{class_name(labels, int(detections.class_ids[row]))} {float(detections.scores[row]):.3g}"
+    )

@@ -83,8 +83,8 @@ class DryRun:
     @property
     def inputs(self) -> tuple[TensorSpec, ...]:
         """The inputs of the model or engine; none if they are not known."""
-        made = self.network or self.plan
-        return () if made is None else tuple(made.inputs)
+        model = self.network or self.plan
+        return () if model is None else tuple(model.inputs)
 
 
 def dry_run(cfg: ModelConfig) -> DryRun:
@@ -177,15 +177,17 @@ def _settled_outputs(network: Network, cfg: ModelConfig) -> list[TensorSpec]:
         return outputs  # told already
     shapes = {spec.name: tuple(max(d, 1) for d in spec.dims) for spec in network.inputs}
     shapes[first.name] = tuple(d or 1 for d in image)
-    found = ModelShapes(network.to_proto().SerializeToString()).outputs(shapes)
-    return [replace(spec, shape=_known(spec.shape, found.get(spec.name))) for spec in outputs]
+    output_shapes = ModelShapes(network.to_proto().SerializeToString()).outputs(shapes)
+    return [
+        replace(spec, shape=_known(spec.shape, output_shapes.get(spec.name))) for spec in outputs
+    ]
 
 
-def _known(axes: Axes, found: tuple[int, ...] | None) -> Axes:
+def _known(axes: Axes, shape: tuple[int, ...] | None) -> Axes:
     """The axes; free ones behind the batch as found."""
-    if not found or (axes and len(found) != len(axes)):
+    if not shape or (axes and len(shape) != len(axes)):
         return axes
-    pairs = list(zip(axes or (None,) * len(found), found, strict=True))
+    pairs = list(zip(axes or (None,) * len(shape), shape, strict=True))
     lengths = (f if f > 0 and not isinstance(a, int) else a for a, f in pairs[1:])
     return (pairs[0][0], *lengths)
 

@@ -77,8 +77,8 @@ class LintFinding:
     @property
     def where(self) -> str:
         """`file:line:column`, as far as it is known."""
-        place = self.place
-        parts = (place.path or self.config, place.line, place.column)
+        location = self.place
+        parts = (location.path or self.config, location.line, location.column)
         return ":".join(str(part) for part in parts if part is not None)
 
 
@@ -97,10 +97,10 @@ def of_error(error: HeadraceError, config: Path) -> list[LintFinding]:
 
 
 def _placed(finding: Finding, config: Path, exit_code: int = 0) -> LintFinding:
-    place, aside = placed(finding.where, config, all_rules()[finding.code])
+    location, aside = placed(finding.where, config, all_rules()[finding.code])
     if aside:
         finding = finding.changed(prefix=f"{aside}: ")
-    return LintFinding(finding, place, config, exit_code)
+    return LintFinding(finding, location, config, exit_code)
 
 
 def placed(where: str | None, config: Path, rule: LintRule) -> tuple[Place, str]:
@@ -153,10 +153,10 @@ def tidy(findings: Iterable[LintFinding]) -> list[LintFinding]:
     """
     kept: dict[tuple[object, ...], LintFinding] = {}
     for finding in findings:
-        place = finding.place
-        path = None if place.path is None else os.path.realpath(place.path)
-        exact = (finding.code, path, place.line)
-        key: tuple[object, ...] = exact if place.line else (*exact, f"{finding.finding:brief}")
+        location = finding.place
+        path = None if location.path is None else os.path.realpath(location.path)
+        exact = (finding.code, path, location.line)
+        key: tuple[object, ...] = exact if location.line else (*exact, f"{finding.finding:brief}")
         other = kept.setdefault(key, finding)
         if _rank(finding) < _rank(other):
             advised = finding.finding.advice or not other.finding.advice

@@ -84,11 +84,11 @@ def fixes_for(findings: Iterable[LintFinding]) -> list[FileFix]:
         path = finding.place.path or finding.config
         if finding.code in _FIXERS and path is not None and path.is_file():
             by_file.setdefault(path, []).append(finding)
-    made = []
-    for path, found in by_file.items():
+    fixes = []
+    for path, file_findings in by_file.items():
         before = path.read_bytes()
         lines, edits, mended = _lines(before), dict[int, Sequence[str]](), dict[LintFinding, str]()
-        for finding in sorted(found, key=lambda f: f.place.line is None):
+        for finding in sorted(file_findings, key=lambda f: f.place.line is None):
             edit = _FIXERS[finding.code](finding, lines)
             # a key that is added may be the one that another edit gives its right name
             adds = any(lines[i] in new for i, new in edit.items()) if edit else False
@@ -98,8 +98,8 @@ def fixes_for(findings: Iterable[LintFinding]) -> list[FileFix]:
         if edits:
             after = [new for i, old in enumerate(lines) for new in edits.get(i, (old,))]
             data = "\n".join(after).encode("utf-8", "surrogateescape")
-            made.append(FileFix(path, before, data, mended))
-    return made
+            fixes.append(FileFix(path, before, data, mended))
+    return fixes
 
 
 def _in_words(edit: Edits, lines: Lines) -> str:
@@ -141,10 +141,10 @@ def _group_of(lines: Lines, index: int) -> str:
 
 def _with_value(finding: LintFinding, lines: Lines, value: str | None) -> Edits | None:
     """Put another value into the line of a finding."""
-    found = _at(finding, lines)
-    if found is None or value is None:
+    entry = _at(finding, lines)
+    if entry is None or value is None:
         return None
-    index, match = found
+    index, match = entry
     return {index: [match["head"] + value + _ending(lines[index])]}
 
 
@@ -168,8 +168,8 @@ def _set_key(finding: LintFinding, lines: Lines, key: str, value: str) -> Edits 
 
 
 def _remove(finding: LintFinding, lines: Lines) -> Edits | None:
-    found = _at(finding, lines)
-    return None if found is None else {found[0]: []}
+    entry = _at(finding, lines)
+    return None if entry is None else {entry[0]: []}
 
 
 def _rename(finding: LintFinding, lines: Lines) -> Edits | None:
@@ -203,10 +203,10 @@ def _alike(one: str, other: str) -> bool:
 
 def _earlier(finding: LintFinding, lines: Lines) -> Edits | None:
     """Remove the line before of the same key and group, which does not count."""
-    found = _at(finding, lines)
-    if found is None:
+    entry = _at(finding, lines)
+    if entry is None:
         return None
-    index, match = found
+    index, match = entry
     group = _group_of(lines, index)
     for before in range(index - 1, -1, -1):
         other = _LINE.fullmatch(lines[before])
@@ -220,10 +220,10 @@ def _overruled(finding: LintFinding, lines: Lines) -> Edits | None:
 
 
 def _deprecated(finding: LintFinding, lines: Lines) -> Edits | None:
-    found = _at(finding, lines)
-    if found is None:
+    entry = _at(finding, lines)
+    if entry is None:
         return None
-    index, match = found
+    index, match = entry
     key, value, sign = match["key"], match["value"].strip(), match["sign"]
     new: list[str] = []
     if key == "threshold":
@@ -244,21 +244,21 @@ def _deprecated(finding: LintFinding, lines: Lines) -> Edits | None:
 
 
 def _unquoted(finding: LintFinding, lines: Lines) -> Edits | None:
-    found = _at(finding, lines)
-    return found and _with_value(finding, lines, found[1]["value"].strip()[1:-1])
+    entry = _at(finding, lines)
+    return entry and _with_value(finding, lines, entry[1]["value"].strip()[1:-1])
 
 
 def _stripped(finding: LintFinding, lines: Lines) -> Edits | None:
-    found = _at(finding, lines)
-    return found and _with_value(finding, lines, found[1]["value"].rstrip())
+    entry = _at(finding, lines)
+    return entry and _with_value(finding, lines, entry[1]["value"].rstrip())
 
 
 def _comment_above(finding: LintFinding, lines: Lines) -> Edits | None:
-    found = _at(finding, lines)
-    comment = _COMMENT.search(found[1]["value"]) if found else None
-    if found is None or comment is None:
+    entry = _at(finding, lines)
+    comment = _COMMENT.search(entry[1]["value"]) if entry else None
+    if entry is None or comment is None:
         return None
-    index, match = found
+    index, match = entry
     ending = _ending(lines[index])
     value = match["value"][: comment.start()]
     return {index: [f"# {comment[2].rstrip()}{ending}", match["head"] + value + ending]}
@@ -270,11 +270,11 @@ def _key_at(match: re.Match[str]) -> Key | None:
 
 def _decimal(finding: LintFinding, lines: Lines) -> Edits | None:
     """Write a decimal comma as a point, and a list with commas with semicolons."""
-    found = _at(finding, lines)
-    key = _key_at(found[1]) if found else None
-    if found is None or key is None:
+    entry = _at(finding, lines)
+    key = _key_at(entry[1]) if entry else None
+    if entry is None or key is None:
         return None
-    value = found[1]["value"].strip()
+    value = entry[1]["value"].strip()
     if key.kind is Kind.FLOAT and re.fullmatch(r"[0-9]+,[0-9]+", value):
         return _with_value(finding, lines, value.replace(",", "."))
     number = r"\s*-?[0-9.]+\s*"
@@ -286,11 +286,11 @@ def _decimal(finding: LintFinding, lines: Lines) -> Edits | None:
 
 def _word(finding: LintFinding, lines: Lines) -> Edits | None:
     """Write the number that a word stands for."""
-    found = _at(finding, lines)
-    key = _key_at(found[1]) if found else None
-    if found is None or key is None or key.enum is None:
+    entry = _at(finding, lines)
+    key = _key_at(entry[1]) if entry else None
+    if entry is None or key is None or key.enum is None:
         return None
-    word = found[1]["value"].strip().strip("\"'").upper()
+    word = entry[1]["value"].strip().strip("\"'").upper()
     fits = [m for m in key.enum if word in (m.name, m.label.upper())]
     return _with_value(finding, lines, str(int(fits[0]))) if len(fits) == 1 else None
 

@@ -83,15 +83,15 @@ def files_to_check(paths: Sequence[Path]) -> Iterator[Path]:
     """
     seen: set[Path] = set()
     for path in paths:
-        found = list(_in_folder(path)) if os.path.isdir(path) else [path]
-        if not found:
+        files = list(_in_folder(path)) if os.path.isdir(path) else [path]
+        if not files:
             raise ConfigError(
                 "the folder has no config.",
                 where=str(path),
                 expected="a file with a group [property], a pipeline file or a deepstream-app "
                 "config, named *.txt, *.yml or *.yaml",
             )
-        for file in found:
+        for file in files:
             real = Path(os.path.realpath(file))
             if real not in seen:
                 seen.add(real)

@@ -31,12 +31,15 @@ def finding_lines(finding: LintFinding, edit: str | None = None) -> Iterator[str
         finding: the finding.
         edit: the edit of `--fix` that mends it, in words; None if there is none.
     """
-    place = finding.place
-    if place.marked.strip() and place.text and place.column and place.column < _WIDE:
+    location = finding.place
+    if location.marked.strip() and location.text and location.column and location.column < _WIDE:
         # escapes are wider than what they stand for
-        before, marked = quoted(place.text[: place.column - 1], limit=None), place.marked[:_WIDE]
+        before, marked = (
+            quoted(location.text[: location.column - 1], limit=None),
+            location.marked[:_WIDE],
+        )
         marked = quoted(marked, limit=None)
-        behind = quoted(place.text[(place.end or 1) - 1 :], limit=None)
+        behind = quoted(location.text[(location.end or 1) - 1 :], limit=None)
         yield f"    {before}{marked}{behind}"[:_WIDE].rstrip()
         yield f"    {' ' * len(before)}{'^' * len(marked)}"[:_WIDE]
     yield from (f"  {hint}" for hint in finding.finding.advice)
@@ -48,10 +51,10 @@ def finding_lines(finding: LintFinding, edit: str | None = None) -> Iterator[str
 
 def head_line(finding: LintFinding) -> tuple[str, Severity, str]:
     """Return place, severity, and the rest of the first line of a finding, with its rule."""
-    place = finding.place
-    path = place.path or finding.config
+    location = finding.place
+    path = location.path or finding.config
     parts = [shown_path(path)] if path is not None else []
-    parts += [str(n) for n in (place.line, place.column) if n is not None]
+    parts += [str(n) for n in (location.line, location.column) if n is not None]
     message = finding.finding.sentence.rstrip(".")
     return ":".join(parts), finding.severity, f" {finding.code}: {message}"
 
@@ -75,8 +78,8 @@ def summary(report: LintReport, *, fixable: int, notes_shown: bool) -> str:
 
 def explanation(rule: LintRule) -> str:
     """Return everything that the catalogue has about a rule."""
-    found = "in files" if rule.found == "files" else "in a run"
-    parts = [f"{rule.id} ({rule.severity}, found {found})", "", rule.summary, "", rule.why]
+    where = "in files" if rule.found == "files" else "in a run"
+    parts = [f"{rule.id} ({rule.severity}, found {where})", "", rule.summary, "", rule.why]
     parts += ["", f"fix: {rule.fix}"]
     example = rule.example
     if example is not None:
@@ -137,9 +140,9 @@ def sarif_text(report: LintReport, version: str) -> str:
 
 
 def _result(finding: LintFinding, used: list[str]) -> dict[str, Any]:
-    place = finding.place
-    path = place.path or finding.config
-    made: dict[str, object] = {
+    position = finding.place
+    path = position.path or finding.config
+    entry: dict[str, object] = {
         "ruleId": finding.code,
         "ruleIndex": used.index(finding.code),
         "level": finding.severity,
@@ -150,9 +153,9 @@ def _result(finding: LintFinding, used: list[str]) -> dict[str, Any]:
         absolute = os.path.isabs(relative)
         uri = Path(relative).as_uri() if absolute else Path("/", relative).as_uri()[8:]
         location: dict[str, Any] = {"artifactLocation": {"uri": uri}}
-        if place.line is not None:
-            location["region"] = {"startLine": place.line}
-            if place.column is not None:
-                location["region"] |= {"startColumn": place.column, "endColumn": place.end}
-        made["locations"] = [{"physicalLocation": location}]
-    return made
+        if position.line is not None:
+            location["region"] = {"startLine": position.line}
+            if position.column is not None:
+                location["region"] |= {"startColumn": position.column, "endColumn": position.end}
+        entry["locations"] = [{"physicalLocation": location}]
+    return entry

@@ -93,8 +93,8 @@ def how_to_install(name: str) -> tuple[str, ...]:
     """Commands of which one installs the package of the backend `name`."""
     if name not in PACKAGES:
         return (gpu_fix() if name in GPU_RUNTIMES else CPU_FIX,)
-    found = install_command(name)
-    return (found, _TENSORRT) if name == "tensorrt" else (found,)
+    command = install_command(name)
+    return (command, _TENSORRT) if name == "tensorrt" else (command,)
 
 
 def gpu_runtime() -> str:

@@ -83,17 +83,17 @@ class CapturedRun:
             self._stream.wait()
         return arrays
 
-    def to(self, feeds: Mapping[str, Any], places: Sequence[_Place]) -> None:
+    def to(self, feeds: Mapping[str, Any], targets: Sequence[_Place]) -> None:
         """Run, and copy the outputs to tensors of their shapes on the GPU: the next run takes ours.
 
         Args:
             feeds: as the first ones.
-            places: objects with a `pointer`, one for each output.
+            targets: objects with a `pointer`, one for each output.
         """
         self._run(feeds)
         with entered(self._stream.gpu):
-            for mine, place in zip(self._outputs, places, strict=True):
-                self._stream.copy(mine.pointer, mine.nbytes, place.pointer)
+            for mine, target in zip(self._outputs, targets, strict=True):
+                self._stream.copy(mine.pointer, mine.nbytes, target.pointer)
             self._stream.wait()
 
     def _run(self, feeds: Mapping[str, Any]) -> None:
@@ -108,8 +108,8 @@ class CapturedRun:
                 else:
                     tensor = Imported(value, self._stream)
                     if tensor.dtype != mine.dtype:
-                        found = f"input {name!r} is {tensor.dtype.name}"
-                        raise EngineError(found, expected=mine.dtype.name)
+                        problem = f"input {name!r} is {tensor.dtype.name}"
+                        raise EngineError(problem, expected=mine.dtype.name)
                     self._stream.copy(tensor.pointer, mine.nbytes, mine.pointer)
                     kept.append(tensor)
             self._stream.wait()

@@ -70,7 +70,7 @@ class OnnxRuntimeRunner:
             raise worded(error, "failed") from error
         return outputs
 
-    def run_into(self, feeds: Mapping[str, Array], places: Mapping[str, Array]) -> list[Array]:
+    def run_into(self, feeds: Mapping[str, Array], targets: Mapping[str, Array]) -> list[Array]:
         """See `PlacingRunner`."""
         session = self._session
         if session is None:
@@ -80,16 +80,18 @@ class OnnxRuntimeRunner:
             for name, array in feeds.items():
                 binding.bind_cpu_input(name, array)
             for name in self._names:
-                if (place := places.get(name)) is None:
+                if (target := targets.get(name)) is None:
                     binding.bind_output(name, "cpu")
                 else:
-                    binding.bind_output(name, "cpu", 0, place.dtype, place.shape, place.ctypes.data)
+                    binding.bind_output(
+                        name, "cpu", 0, target.dtype, target.shape, target.ctypes.data
+                    )
             session.run_with_iobinding(binding, self._run_options)
-            made = binding.get_outputs() if len(places) < len(self._names) else ()
+            values = binding.get_outputs() if len(targets) < len(self._names) else ()
         except Exception as error:
             raise worded(error, "failed") from error
         return [
-            places[name] if name in places else made[i].numpy()
+            targets[name] if name in targets else values[i].numpy()
             for i, name in enumerate(self._names)
         ]
 

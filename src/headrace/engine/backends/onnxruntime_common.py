@@ -88,9 +88,9 @@ def worded(error: Exception, what: str, backend: str = "onnxruntime") -> EngineE
     where = None
     for pattern in _NODE:
         if match := pattern.search(text):
-            found = match.groupdict()
-            op = found.get("op")
-            where = f"node {found['node']!r}" + (f" ({op})" if op else "")
+            groups = match.groupdict()
+            op = groups.get("op")
+            where = f"node {groups['node']!r}" + (f" ({op})" if op else "")
             break
     fix = []
     if match := _UNREGISTERED.search(text):

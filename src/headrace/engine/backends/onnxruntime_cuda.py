@@ -173,11 +173,11 @@ class CudaRunner:
                 binding.bind_cpu_input(name, value)
             else:
                 binding.bind_ortvalue_input(name, ort.OrtValue.from_dlpack(value))
-        places = self._places(feeds) if to_host else [None] * len(self.outputs)
-        for output, place in zip(self.outputs, places, strict=True):
-            if place is not None:
-                address = place.ctypes.data
-                binding.bind_output(output.name, "cpu", 0, place.dtype, place.shape, address)
+        targets = self._places(feeds) if to_host else [None] * len(self.outputs)
+        for output, target in zip(self.outputs, targets, strict=True):
+            if target is not None:
+                address = target.ctypes.data
+                binding.bind_output(output.name, "cpu", 0, target.dtype, target.shape, address)
             else:
                 binding.bind_output(output.name, *(("cpu", 0) if to_host else self._place))
         # A run waits for its own work. These two wait for all work on the GPU, that of other
@@ -191,8 +191,8 @@ class CudaRunner:
         values = binding.get_outputs()
         if not to_host:
             return [OrtTensor(v, o.dtype) for v, o in zip(values, self.outputs, strict=True)]
-        pairs = zip(values, places, strict=True)
-        return [value.numpy() if place is None else place for value, place in pairs]
+        pairs = zip(values, targets, strict=True)
+        return [value.numpy() if target is None else target for value, target in pairs]
 
     def _places(self, feeds: Mapping[str, DLPackTensor]) -> list[Array | None]:
         """Memory for each output with a shape that is known before the run; None for others."""
@@ -228,10 +228,10 @@ def _failed(error: Exception) -> EngineError:
     """Word an error of a run; the GPU's memory may do for fewer items."""
     if isinstance(error, EngineError):
         return error
-    found = worded(error, "failed", _NAME)
+    failure = worded(error, "failed", _NAME)
     if _NO_MEMORY.search(str(error)):
-        return DeviceMemoryError(found.finding, code=DeviceMemoryError.code)
-    return found
+        return DeviceMemoryError(failure.finding, code=DeviceMemoryError.code)
+    return failure
 
 
 class OnnxRuntimeCudaBackend:

@@ -34,8 +34,8 @@ def packages() -> dict[str, str]:
     Returns:
         Name -> version.
     """
-    here = {os.path.realpath(place.parent) for place in _places()}
-    found = {}
+    here = {os.path.realpath(location.parent) for location in _places()}
+    versions = {}
     for name in (CPU_PACKAGE, GPU_PACKAGE):
         try:
             package = distribution(name)
@@ -43,8 +43,8 @@ def packages() -> dict[str, str]:
         except (PackageNotFoundError, KeyError):  # its folder without its METADATA
             continue
         if number and (not here or os.path.realpath(str(package.locate_file(""))) in here):
-            found[name] = number
-    return found
+            versions[name] = number
+    return versions
 
 
 def _places() -> list[Path]:
@@ -85,10 +85,10 @@ def import_onnxruntime() -> ModuleType:
         module, why = None, "" if missing else f"{type(error).__name__}: {error}"
     if module is not None and why is None:
         return module
-    installed, places = packages(), _places()
+    installed, locations = packages(), _places()
     if why or installed:
         names = " and ".join(f"{name} {number}" for name, number in installed.items())
-        at = f"at {places[0]}, of no package of pip" if places else "of no package"
+        at = f"at {locations[0]}, of no package of pip" if locations else "of no package"
         text = f"the installed onnxruntime ({names or at}) is broken"
         text += f": {why}" if why else ": its files are not there"
     else:
@@ -96,8 +96,8 @@ def import_onnxruntime() -> ModuleType:
     fixes = [f"for the CPU: {CPU_FIX}"]
     if why_no_gpu() is None:
         fixes.insert(0, f"for the GPU: {gpu_fix()}")
-    if places and not installed:
-        fixes.insert(0, f"if {places[0]} is your own: rename it")
+    if locations and not installed:
+        fixes.insert(0, f"if {locations[0]} is your own: rename it")
     raise EngineError(text, expected="one whole package of ONNX Runtime", fix=fixes)
 
 

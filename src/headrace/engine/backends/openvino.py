@@ -73,29 +73,29 @@ class _Variant:
         finally:
             self._idle.append(request)
 
-    def run_into(self, feeds: Mapping[str, Array], places: Sequence[Array | None]) -> list[Array]:
+    def run_into(self, feeds: Mapping[str, Array], targets: Sequence[Array | None]) -> list[Array]:
         """`run` with separate requests, which get new places for their outputs each time."""
         arrays = [next(feeds[n] for n in names if n in feeds) for names in self._names]
         try:
             request = self._placing.pop()
         except IndexError:
             request = self._compiled.create_infer_request()
-        places = [p if s else None for p, s in zip(places, self._static, strict=True)]
-        for i, place in enumerate(places):
-            if place is not None:
-                request.set_output_tensor(i, ov.Tensor(place, shared_memory=True))
+        targets = [p if s else None for p, s in zip(targets, self._static, strict=True)]
+        for i, target in enumerate(targets):
+            if target is not None:
+                request.set_output_tensor(i, ov.Tensor(target, shared_memory=True))
         results = request.infer(arrays, share_inputs=True, share_outputs=True)
-        made = [
-            place if place is not None and _same(array, place) else array.copy()
-            for place, array in zip(places, results.values(), strict=True)
+        outputs = [
+            target if target is not None and _same(array, target) else array.copy()
+            for target, array in zip(targets, results.values(), strict=True)
         ]
         self._placing.append(request)  # one that failed is not used again
-        return made
+        return outputs
 
 
-def _same(array: Array, place: Array) -> bool:
+def _same(array: Array, target: Array) -> bool:
     """Whether the runtime kept the memory: for another shape it takes its own."""
-    return array.shape == place.shape and array.ctypes.data == place.ctypes.data
+    return array.shape == target.shape and array.ctypes.data == target.ctypes.data
 
 
 class OpenVinoRunner:
@@ -149,14 +149,14 @@ class OpenVinoRunner:
     def run(self, feeds: Mapping[str, Array], *, to_host: bool = True) -> list[Array]:
         return self._run(feeds, None)
 
-    def run_into(self, feeds: Mapping[str, Array], places: Mapping[str, Array]) -> list[Array]:
+    def run_into(self, feeds: Mapping[str, Array], targets: Mapping[str, Array]) -> list[Array]:
         """See `PlacingRunner`."""
-        return self._run(feeds, [places.get(spec.name) for spec in self.outputs])
+        return self._run(feeds, [targets.get(spec.name) for spec in self.outputs])
 
     def _run(
         self,
         feeds: Mapping[str, Array],
-        places: Sequence[Array | None] | None,
+        targets: Sequence[Array | None] | None,
     ) -> list[Array]:
         try:
             variant = self._fixed
@@ -168,7 +168,7 @@ class OpenVinoRunner:
                     variant = self._for_any_batch(size)
             if variant is None:
                 raise EngineError("the session is closed")
-            return variant.run(feeds) if places is None else variant.run_into(feeds, places)
+            return variant.run(feeds) if targets is None else variant.run_into(feeds, targets)
         except RuntimeError as error:
             raise _worded(error, "failed") from error
 
@@ -282,14 +282,14 @@ def _worded(error: Exception, what: str) -> EngineError:
             break
     if match := _UNKNOWN.search(text):
         ops = ", ".join(re.sub(r"-\d+\b", "", op) for op in match[1].split(", "))
-        found = f"it does not know {ops}"
+        problem = f"it does not know {ops}"
         fix.append("another runtime may: --backend onnxruntime")
     else:
         lines = [line.strip() for line in text.splitlines()]
         useful = [line for line in lines if line and not _SOURCE.match(line)]
-        found = "; ".join(useful) or " ".join(lines)
-        found = re.sub(r" ?Check '.*?' failed at \S+:\d+:?", "", found)
-    return EngineError(f"openvino {what}: {found[:500]}", where=where, fix=fix)
+        problem = "; ".join(useful) or " ".join(lines)
+        problem = re.sub(r" ?Check '.*?' failed at \S+:\d+:?", "", problem)
+    return EngineError(f"openvino {what}: {problem[:500]}", where=where, fix=fix)
 
 
 class OpenVinoBackend:

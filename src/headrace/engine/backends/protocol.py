@@ -117,12 +117,12 @@ class Runner(Protocol):
 class PlacingRunner(Runner, Protocol):
     """A runner that can write outputs into given arrays."""
 
-    def run_into(self, feeds: Mapping[str, DLPackTensor], places: Mapping[str, Array]) -> Outputs:
-        """`run`, each output that `places` names being written into that array if it can be.
+    def run_into(self, feeds: Mapping[str, DLPackTensor], targets: Mapping[str, Array]) -> Outputs:
+        """`run`, each output that `targets` names being written into that array if it can be.
 
         Args:
             feeds: arrays on the host.
-            places: C-contiguous arrays of the output's type, and the shape it will have.
+            targets: C-contiguous arrays of the output's type, and the shape it will have.
 
         Raises:
             EngineError: as `run`; perhaps if an output has another shape than its array.

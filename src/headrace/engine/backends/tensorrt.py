@@ -132,8 +132,8 @@ def _compile(model: bytes, options: RunnerOptions) -> bytes:
         config.clear_flag(trt.BuilderFlag.TF32)  # fp32 is fp32
     if not hasattr(trt.NetworkDefinitionCreationFlag, "STRONGLY_TYPED"):
         # TensorRT 8 obeys the types of the graph only as far as the builder may use them
-        wanted = {"FP16": options.half == "fp16", "INT8": b"DequantizeLinear" in model}
-        for name, asked in wanted.items():
+        builder_flags = {"FP16": options.half == "fp16", "INT8": b"DequantizeLinear" in model}
+        for name, asked in builder_flags.items():
             if asked:
                 config.set_flag(getattr(trt.BuilderFlag, name))
     profile = builder.create_optimization_profile()
@@ -158,13 +158,13 @@ def _compile(model: bytes, options: RunnerOptions) -> bytes:
 
 
 def _unparsed(parser: tensorrt.OnnxParser) -> EngineError:
-    found, where = [], None
+    messages, where = [], None
     for i in range(min(parser.num_errors, 3)):
         error = parser.get_error(i)
         if where is None and hasattr(error, "node_name") and error.node_operator():
             where = f"node {error.node_name()!r} ({error.node_operator()})"
-        found.append(" ".join(str(error.desc()).split()))
-    return EngineError(f"{_MODULE} refuses the model: {'; '.join(found)[:500]}", where=where)
+        messages.append(" ".join(str(error.desc()).split()))
+    return EngineError(f"{_MODULE} refuses the model: {'; '.join(messages)[:500]}", where=where)
 
 
 class _Lane:

@@ -38,15 +38,15 @@ class ContextPool:
             self._running += 1
             if self._idle:
                 return self._idle.pop()
-        made: list[ContextPlugin] = []
+        contexts: list[ContextPlugin] = []
         try:
-            made.extend(plugin.context() for plugin in self._plugins)
+            contexts.extend(plugin.context() for plugin in self._plugins)
         except BaseException:
-            for context in made:
+            for context in contexts:
                 context.close()
             self._done()
             raise
-        return made
+        return contexts
 
     def give_back(self, contexts: list[ContextPlugin]) -> None:
         """Take the contexts of a run back."""

@@ -186,9 +186,9 @@ def _described(resolved: Resolved) -> bytes:
     known = {v.name: v for v in resolved.view.infos()}
     del graph.value_info[:]
     graph.value_info.extend(v for v in known.values() if v.name not in ends)
-    made = {o for node in resolved.nodes for o in node.outputs}
+    computed = {o for node in resolved.nodes for o in node.outputs}
     for value in graph.output:
-        if value.name in made:
+        if value.name in computed:
             value.CopyFrom(known[value.name])
     return bytes(resolved.proto.SerializeToString(deterministic=True))
 
@@ -220,15 +220,15 @@ def _views(
     if batched or not profiles:
         most = max_batch if batched else 1
         return Views(free, ((at(1), at(most), at(most)),))
-    found = []
+    triples = []
     for profile in profiles:
         parts = [
             {name: profile[name][i] if name in profile else shape
              for name, shape in at(1).items()}
             for i in range(3)
         ]  # fmt: skip
-        found.append((parts[0], parts[1], parts[2]))
-    return Views(free, tuple(found))
+        triples.append((parts[0], parts[1], parts[2]))
+    return Views(free, tuple(triples))
 
 
 def _measure(inputs: Sequence[TensorSpec]) -> Measure:

@@ -112,11 +112,11 @@ def _packed(fields: PluginFieldCollection) -> bytes:
 
 def _unpacked(blob: bytes, record: PluginRecord, where: str) -> PluginFieldCollection:
     try:
-        found = []
+        fields = []
         for entry in json.loads(blob):
             data = entry["data"]
             raw = None if data is None else base64.b64decode(data, validate=True)
-            found.append(PluginField(str(entry["name"]), raw, PluginFieldType[entry["type"]]))
-        return PluginFieldCollection(found)
+            fields.append(PluginField(str(entry["name"]), raw, PluginFieldType[entry["type"]]))
+        return PluginFieldCollection(fields)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise EngineError(f"damaged: the fields of plugin {record.type}", where=where) from error

@@ -47,20 +47,20 @@ class PluginTiming:
     ) -> None:
         self._bake, self._layers = bake, layers
         self._values = dict(feeds)
-        found = layers(bake(network))
-        if found is not None and found.records:
-            runner = found.open(
+        plugin_layers = layers(bake(network))
+        if plugin_layers is not None and plugin_layers.records:
+            runner = plugin_layers.open(
                 get_backend(DEFAULT_BACKEND), RunnerOptions(batched=False), pieces=True
             )
             assert isinstance(runner, SplitRunner)
             try:
                 values = runner.run_all(feeds)
-                given = {name for r in found.records for name in r.outputs if name}
-                self._values |= {name: np.array(values[name]) for name in given}
+                names = {name for r in plugin_layers.records for name in r.outputs if name}
+                self._values |= {name: np.array(values[name]) for name in names}
             finally:
                 runner.close()
-        elif found is not None:
-            found.close()
+        elif plugin_layers is not None:
+            plugin_layers.close()
         self.feeds: dict[str, Array] = {}
         self.inputs: Sequence[TensorSpec] = ()
         self.bake(network)
@@ -106,18 +106,18 @@ def _without_plugins(
     graph = model.graph
     infos = {v.name: v for v in (*graph.value_info, *graph.output)}
     kept = [n for n in graph.node if n.name not in plugins]
-    made = {name for n in kept for name in n.output}
+    computed = {name for n in kept for name in n.output}
     used = {r for n in kept for r in names_read(n)}
-    given = {o for _, outs in plugins.values() for o in outs if o}
+    plugin_outputs = {o for _, outs in plugins.values() for o in outs if o}
     inputs = [v.name for v in graph.input if v.name in feeds and v.name in used]
-    inputs += sorted(given & used)
-    ends = [v.name for v in graph.output if v.name not in given]
+    inputs += sorted(plugin_outputs & used)
+    ends = [v.name for v in graph.output if v.name not in plugin_outputs]
     copies = [onnx.ValueInfoProto.FromString(infos[n].SerializeToString()) for n in ends]
     for value in copies:
         value.type.tensor_type.ClearField("shape")
     for name, (reads, _) in plugins.items():
         for index, read in enumerate(reads):
-            if read in made:  # under a name that no rewriting of the graph changes
+            if read in computed:  # under a name that no rewriting of the graph changes
                 end = f"{name}:{index}"
                 kept.append(onnx.helper.make_node("Identity", [read], [end], name=f"{end}/end"))
                 copies.append(onnx.ValueInfoProto(name=end))

@@ -245,8 +245,8 @@ class PluginCallbacks:
                     context.run_at(inputs, _Places(node, output).address)
             else:
                 arrays, shape_inputs = node.arguments(inputs)
-                places = _Places(node, output)
-                context.run(arrays, shape_inputs=shape_inputs, into=places.array)
+                slots = _Places(node, output)
+                context.run(arrays, shape_inputs=shape_inputs, into=slots.array)
         except BaseException as error:  # it must not unwind through the runtime
             run.error = error
             return False
@@ -261,15 +261,15 @@ class _Places:
     output: Callable[[int, Shape], int]
 
     def address(self, number: int, shape: Shape) -> int | None:
-        place = self.node.place(number)
-        return None if place is None else self.output(place, shape)
+        index = self.node.place(number)
+        return None if index is None else self.output(index, shape)
 
     def array(self, number: int, shape: Shape) -> Array | None:
-        place = self.node.place(number)
-        if place is None:
+        index = self.node.place(number)
+        if index is None:
             return None
-        kind = numpy_type(self.node.output_types[place])
-        return array_at(self.output(place, shape), shape, kind, writable=True)
+        kind = numpy_type(self.node.output_types[index])
+        return array_at(self.output(index, shape), shape, kind, writable=True)
 
 
 class CallbackRunner:

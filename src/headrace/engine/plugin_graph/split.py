@@ -154,14 +154,14 @@ class _Splitter:
         self._levels()
         self._sink()
         last = max(self.section_of, default=0)
-        wanted = self._wanted()
+        uses = self._wanted()
         constants = self._constants()
         sections = []
         for number in range(last + 1):
             members = [i for i, s in enumerate(self.section_of) if s == number]
             names = tuple(self.graph.node[i].name for i in members if self._is_plugin(i))
             plain = [i for i in members if not self._is_plugin(i) and not self._is_constant(i)]
-            piece = self._piece(plain, wanted, number, constants)
+            piece = self._piece(plain, uses, number, constants)
             if piece is not None or names:
                 sections.append(GraphSection(piece, names))
         return SplitGraph(self.proto, tuple(sections), constants)
@@ -216,33 +216,33 @@ class _Splitter:
 
     def _wanted(self) -> set[tuple[str, int]]:
         """(value, section that reads it); -1 is the end of the run, -2 a plugin."""
-        found = {(name, -1) for name in self.outputs}
+        uses = {(name, -1) for name in self.outputs}
         for index, reads in enumerate(self.reads):
             if self._is_plugin(index):
-                found |= {(r, -2) for r in reads if r}
+                uses |= {(r, -2) for r in reads if r}
             elif not self._is_constant(index):
-                found |= {(r, self.section_of[index]) for r in reads if r}
-        return found
+                uses |= {(r, self.section_of[index]) for r in reads if r}
+        return uses
 
     def _piece(
-        self, members: list[int], wanted: set[tuple[str, int]], number: int, kept: frozenset[str]
+        self, members: list[int], uses: set[tuple[str, int]], number: int, kept: frozenset[str]
     ) -> Piece | None:
-        made = {name for i in members for name in self.graph.node[i].output if name}
+        computed = {name for i in members for name in self.graph.node[i].output if name}
         # constants that a plugin or the caller reads come out of the first piece
         loose = set()
         if number == 0:
-            loose = {v for v, s in wanted if s < 0 and v in self.constant} - kept
+            loose = {v for v, s in uses if s < 0 and v in self.constant} - kept
         outputs = [
             name
             for i in members
             for name in self.graph.node[i].output
-            if name and any((name, s) in wanted for s in self._others(number))
+            if name and any((name, s) in uses for s in self._others(number))
         ] + sorted(loose)
         if not outputs:
             return None
         needed = self._closure(members, loose)
         nodes = tuple(sorted({*members, *needed}))
-        inside = made | {n for i in needed for n in self.graph.node[i].output}
+        inside = computed | {n for i in needed for n in self.graph.node[i].output}
         reads = list(dict.fromkeys(r for i in nodes for r in self.reads[i] if r))
         inputs = tuple(r for r in reads if r not in inside and r not in self.initializers)
         weights = tuple(r for r in reads if r in self.initializers)
@@ -286,10 +286,10 @@ class _Splitter:
 
     def _constants(self) -> frozenset[str]:
         """Names of the weights and constants that plugins or the caller read as they are."""
-        wanted = {r for i, reads in enumerate(self.reads) if self._is_plugin(i) for r in reads}
-        wanted |= set(self.outputs)
+        names = {r for i, reads in enumerate(self.reads) if self._is_plugin(i) for r in reads}
+        names |= set(self.outputs)
         return frozenset(
-            name for name in wanted
+            name for name in names
             if name in self.initializers
             or (
                 name in self.constant

@@ -143,10 +143,12 @@ class SplitRunner:
     ) -> None:
         self._sections, self._constants = sections, dict(constants)
         self._pool = pool
-        made = {s.name: s for section in sections if section.runner for s in section.runner.outputs}
+        specs = {
+            s.name: s for section in sections if section.runner for s in section.runner.outputs
+        }
         weights = {t.name for t in proto.graph.initializer}
         self.inputs = tuple(_spec(v) for v in proto.graph.input if v.name not in weights)
-        self.outputs = tuple(made.get(v.name) or _spec(v) for v in proto.graph.output)
+        self.outputs = tuple(specs.get(v.name) or _spec(v) for v in proto.graph.output)
         self._names = [v.name for v in proto.graph.output]
         # plugins end with the runner even if it is not closed
         self._finalizer = weakref.finalize(self, pool.close)
@@ -171,8 +173,8 @@ class SplitRunner:
             for section in self._sections:
                 runner = section.runner
                 if runner is not None:
-                    given = runner.run({name: values[name] for name in section.inputs})
-                    for spec, array in zip(runner.outputs, given, strict=True):
+                    outputs = runner.run({name: values[name] for name in section.inputs})
+                    for spec, array in zip(runner.outputs, outputs, strict=True):
                         values[spec.name] = array
                 for step in section.steps:
                     arrays = contexts[step.index].run(

@@ -149,9 +149,9 @@ def choice_of(table: CalibrationTable, path: Path) -> tuple[Int8Choice | None, F
                               expected=f"at most {MAX_TABLE_BYTES:,}")  # fmt: skip
         choice = Int8Choice.from_json(data)
     except (OSError, RecordError) as error:
-        found = error.found if isinstance(error, RecordError) else os_reason(error)
+        reason = error.found if isinstance(error, RecordError) else os_reason(error)
         raise EngineError(
-            f"is not what headrace calibrate writes beside a table: {found}",
+            f"is not what headrace calibrate writes beside a table: {reason}",
             where=str(beside),
             fix=f"headrace calibrate writes it; without the file {path.name} is used alone",
         ) from error

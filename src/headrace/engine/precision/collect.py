@@ -70,8 +70,8 @@ class ActivationRunner:
             EngineError: the runtime failed.
         """
         feeds = {self.input_name: images}
-        made = dict(zip(self._outputs, self._runner.run(feeds), strict=True)) | feeds
-        return {name: made[name] for name in self.names}
+        activations = dict(zip(self._outputs, self._runner.run(feeds), strict=True)) | feeds
+        return {name: activations[name] for name in self.names}
 
     def close(self) -> None:
         """Release the runtime's memory."""
@@ -137,9 +137,9 @@ class Collector:
             EngineError: it cannot be written.
         """
         seen = list(self.histograms.values())
-        made = io.BytesIO()
+        archive = io.BytesIO()
         np.savez_compressed(
-            made,
+            archive,
             key=np.array(self._key),
             frames=np.array(self.frames),
             counts=np.stack([h.counts for h in seen]),
@@ -147,7 +147,7 @@ class Collector:
             rest=np.array([[h.zeros, h.odd] for h in seen], np.int64),
         )
         with os_errors(EngineError, "the state of the calibration cannot be written", path):
-            write_atomically(path, [made.getbuffer()])
+            write_atomically(path, [archive.getbuffer()])
 
     def load(self, path: Path) -> str | None:
         """Continue a saved state; return the reason if that fails."""

@@ -33,9 +33,9 @@ def even_out(
         nodes: names of the layers to quantise; what others compute stays the same.
         levels: the largest quantised weight.
     """
-    made = onnx.ModelProto()
-    made.CopyFrom(proto)
-    graph = made.graph
+    model = onnx.ModelProto()
+    model.CopyFrom(proto)
+    graph = model.graph
     weights = {t.name: t for t in graph.initializer}
     taken = {n for node in graph.node for n in (node.name, *node.output)} | set(weights)
     ordered: list[object] = []
@@ -78,7 +78,7 @@ def even_out(
     used = {name for node in graph.node for name in node.input} | captured_names(graph)
     used |= {value.name for value in graph.output}
     replace_all(graph.initializer, [t for t in graph.initializer if t.name in used])
-    return made
+    return model
 
 
 def round_weights(kernel: Floats, directions: Floats, deviations: Floats, levels: int) -> Floats:
@@ -98,8 +98,8 @@ def round_weights(kernel: Floats, directions: Floats, deviations: Floats, levels
     Returns:
         The rounded values, in the kernel's shape.
     """
-    groups, inputs, outputs, places = kernel.shape
-    rows = kernel.transpose(0, 2, 1, 3).reshape(groups * outputs, inputs, places)
+    groups, inputs, outputs, positions = kernel.shape
+    rows = kernel.transpose(0, 2, 1, 3).reshape(groups * outputs, inputs, positions)
     step = np.maximum(np.abs(rows).max(axis=(1, 2), keepdims=True), 1e-30) / levels
     scaled = rows / step
     bytes_ = np.round(scaled)
@@ -120,11 +120,11 @@ def round_weights(kernel: Floats, directions: Floats, deviations: Floats, levels
         better = every[gain[every, best] < 0]
         if not len(better):
             break
-        at = (better, best[better] // places, best[better] % places)
+        at = (better, best[better] // positions, best[better] % positions)
         change = flip[at]
         bytes_[at] += change
         error[at] += change
-    rounded = (bytes_ * step).reshape(groups, outputs, inputs, places)
+    rounded = (bytes_ * step).reshape(groups, outputs, inputs, positions)
     return np.asarray(rounded.transpose(0, 2, 1, 3))
 
 

@@ -102,9 +102,9 @@ def _end_with(graph: GraphProto, name: str, want: int, scale: float, taken: set[
         return
     parts = []
     for suffix, value in (("scale", np.float32(scale)), ("zero", np.int8(0))):
-        made = numpy_helper.from_array(np.asarray(value), fresh(f"{name}_{suffix}", taken))
-        graph.initializer.add().CopyFrom(made)
-        parts.append(made.name)
+        constant = numpy_helper.from_array(np.asarray(value), fresh(f"{name}_{suffix}", taken))
+        graph.initializer.add().CopyFrom(constant)
+        parts.append(constant.name)
     graph.node.append(helper.make_node("QuantizeLinear", [inner, *parts], [name], label))
 
 
@@ -316,16 +316,16 @@ def _unknown_nodes(proto: Proto, names: Collection[str]) -> list[str]:
 
 def as_network(proto: Proto, old: Network) -> Network:
     """The network of a changed graph, still known by the files of the old one."""
-    made = Network(
+    network = Network(
         ir.from_proto(proto),
         path=old.path,
         size_bytes=old.size_bytes,
         sha256=old.sha256,
         external_locations=old.external_locations,
     )
-    made.made_from, made.recipe = old.made_from, old.recipe
-    made.plugins, made.implicit_batch = old.plugins, old.implicit_batch
-    return made
+    network.made_from, network.recipe = old.made_from, old.recipe
+    network.plugins, network.implicit_batch = old.plugins, old.implicit_batch
+    return network
 
 
 def _report_int8(done: Exported, report: PrecisionReport, entries: int, where: str | None) -> None:
@@ -407,9 +407,9 @@ class Variants:
 
     def network(self, keep: Collection[str] = ()) -> Network:
         """Make the network with all layers in INT8 but those of `keep`."""
-        made = onnx.ModelProto()
-        made.CopyFrom(self._full)
-        graph = made.graph
+        model = onnx.ModelProto()
+        model.CopyFrom(self._full)
+        graph = model.graph
         there = {t.name for t in graph.initializer}
         for node in graph.node:
             if node.name not in keep or node.name not in self._plain:
@@ -421,7 +421,7 @@ class Variants:
                     graph.initializer.add().CopyFrom(self._weights[name])
                     there.add(name)
         _prune(graph)
-        return as_network(made, self._network)
+        return as_network(model, self._network)
 
 
 def _prune(graph: GraphProto) -> None:

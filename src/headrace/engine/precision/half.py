@@ -136,14 +136,16 @@ class _Pass:
         if have == target or (name, target) in self.made:
             return
         suffix = self.kind if target == self.half else "fp32"
-        made = fresh(f"{name}_{suffix}", self.taken)
-        self.made[name, target] = made
+        new_name = fresh(f"{name}_{suffix}", self.taken)
+        self.made[name, target] = new_name
         if name in self.weights:
-            self._half_weight(name, made)
+            self._half_weight(name, new_name)
             return
-        yield helper.make_node("Cast", [renamed.get(name, name)], [made], f"{made}_cast", to=target)
+        yield helper.make_node(
+            "Cast", [renamed.get(name, name)], [new_name], f"{new_name}_cast", to=target
+        )
 
-    def _half_weight(self, name: str, made: str) -> None:
+    def _half_weight(self, name: str, new_name: str) -> None:
         values = numpy_helper.to_array(self.weights[name])
         tensor = self.graph.initializer.add()
         if self.kind == "fp16":
@@ -153,11 +155,11 @@ class _Pass:
             lost = np.count_nonzero((half == 0) & (values != 0))
             if lost:
                 self.report.vanished[name] = lost / values.size
-            tensor.CopyFrom(numpy_helper.from_array(half, made))
+            tensor.CopyFrom(numpy_helper.from_array(half, new_name))
             return
         import ml_dtypes
 
-        tensor.CopyFrom(numpy_helper.from_array(values.astype(ml_dtypes.bfloat16), made))
+        tensor.CopyFrom(numpy_helper.from_array(values.astype(ml_dtypes.bfloat16), new_name))
 
     def _signature(self, node: NodeProto) -> _Signature | None:
         """The parts of the node that become half; None if it stays as it is, the reason noted."""

@@ -58,12 +58,12 @@ class Histogram:
         self.largest = max(self.largest, largest)
         self._reach(largest)
         # a power of two times a float32 is exact: no value lands in a neighbour's bin
-        places = (flat * np.float32(BINS / self.top)).astype(np.int32)
-        found = np.bincount(places, minlength=BINS)
+        bins = (flat * np.float32(BINS / self.top)).astype(np.int32)
+        counts = np.bincount(bins, minlength=BINS)
         zeros = flat.size - int(np.count_nonzero(flat))
-        found[0] -= zeros
+        counts[0] -= zeros
         self.zeros += zeros
-        self.counts += found
+        self.counts += counts
 
     def _reach(self, value: float) -> None:
         needed = 2.0 ** (math.frexp(value)[1])  # > value
@@ -100,8 +100,8 @@ def clip_at(histogram: Histogram, method: Method, percentile: float = 99.99) -> 
     width = histogram.top / BINS
     if method == "percentile":
         below = np.cumsum(histogram.counts) + histogram.zeros
-        place = int(np.searchsorted(below, math.ceil(percentile / 100 * histogram.total)))
-        return min((place + 1) * width, histogram.largest)
+        index = int(np.searchsorted(below, math.ceil(percentile / 100 * histogram.total)))
+        return min((index + 1) * width, histogram.largest)
     return min(_least_divergence(histogram.counts) * width, histogram.largest)
 
 

@@ -46,11 +46,11 @@ def prepare(proto: Proto, *, opset: int = 0, where: str | None = None) -> Proto:
     Raises:
         ModelError: ONNX's converter cannot bring the model to that opset.
     """
-    made = onnx.ModelProto()
-    made.CopyFrom(proto)
-    if (have := opset_of(made)) < opset:
+    model = onnx.ModelProto()
+    model.CopyFrom(proto)
+    if (have := opset_of(model)) < opset:
         try:
-            made = version_converter.convert_version(made, opset)
+            model = version_converter.convert_version(model, opset)
         except Exception as error:  # the converter raises RuntimeError, IndexError and others
             raise ModelError(
                 f"the model cannot be brought from opset {have} to {opset}: "
@@ -58,12 +58,12 @@ def prepare(proto: Proto, *, opset: int = 0, where: str | None = None) -> Proto:
                 where=where,
                 fix=f"export it with opset {opset} or newer",
             ) from error
-    _name_nodes(made.graph)
-    _lift_constants(made.graph)
+    _name_nodes(model.graph)
+    _lift_constants(model.graph)
     try:
-        return shape_inference.infer_shapes(made)
+        return shape_inference.infer_shapes(model)
     except Exception:  # types stay unknown where inference gives up; the passes say so by node
-        return made
+        return model
 
 
 def opset_of(proto: Proto) -> int:
@@ -183,9 +183,11 @@ def fold_batch_norms(proto: Proto) -> int:
             (f"{names[0]}_folded", kernel * factor.reshape(shape)),
             (f"{norm.output[0]}_bias", (bias - mean) * factor + beta),
         ):
-            made = graph.initializer.add()
-            made.CopyFrom(numpy_helper.from_array(values.astype(kernel.dtype), fresh(name, taken)))
-            names.append(made.name)
+            folded = graph.initializer.add()
+            folded.CopyFrom(
+                numpy_helper.from_array(values.astype(kernel.dtype), fresh(name, taken))
+            )
+            names.append(folded.name)
         conv.input[:] = [conv.input[0], *names[-2:]]
         conv.output[0] = norm.output[0]
         producers[norm.output[0]] = conv

@@ -84,12 +84,14 @@ def to_qdq(
                 report.missing.append(node.input[0])
     if not chosen:
         reasons = "; ".join(f"{name}: {why}" for name, why in list(report.kept.items())[:3])
-        found = "no layer can be quantised"
+        problem = "no layer can be quantised"
         if scales and not scales.keys() & _tensors(proto):
-            found += ": the calibration table (int8-calib-file) names no tensor of this model, it "
-            found += "is the table of another one"
+            problem += (
+                ": the calibration table (int8-calib-file) names no tensor of this model, it "
+            )
+            problem += "is the table of another one"
         raise EngineError(
-            found,
+            problem,
             expected="at least one convolution or matrix product with weights and a scale",
             fix=[reasons] if reasons else (),
         )
@@ -100,12 +102,12 @@ def to_qdq(
         proto = even_out(proto, tensors, chosen, 63 if weight_bits == 7 else 127)
         own = {evened(n) if t.factors else n: t.scale for n, t in tensors.items()}
         scales = {**scales, **own}
-    made = _insert(proto, scales, chosen, keep, layout, weight_bits)
+    quantised = _insert(proto, scales, chosen, keep, layout, weight_bits)
     if unsigned:
-        _around_128(made.graph)
+        _around_128(quantised.graph)
     if own_zeros and layout == "inputs":
-        set_ranges(made.graph, tensors)
-    return made, report
+        set_ranges(quantised.graph, tensors)
+    return quantised, report
 
 
 _NO_SCALE = "its input has no scale"
@@ -146,7 +148,7 @@ def _insert(
     layout: Layout,
     weight_bits: int,
 ) -> Proto:
-    given = {name: scale for name, scale in scales.items() if scale > 0}
+    positive_scales = {name: scale for name, scale in scales.items() if scale > 0}
     weighted = set(chosen)
     nodes, operators = chosen, list(WEIGHTED)
     options: dict[str, object] = {
@@ -161,21 +163,21 @@ def _insert(
         nodes = [
             n.name
             for n in proto.graph.node
-            if n.name not in left and n.name not in keep and _all_scaled(n, proto, given)
+            if n.name not in left and n.name not in keep and _all_scaled(n, proto, positive_scales)
         ]
         operators = sorted({n.op_type for n in proto.graph.node if n.name in set(nodes)})
-    made = onnx.ModelProto()
-    made.CopyFrom(proto)
+    model = onnx.ModelProto()
+    model.CopyFrom(proto)
     try:
         with _quiet():
-            made = _quantised(made, given, nodes, operators, options, weight_bits == 7)
+            model = _quantised(model, positive_scales, nodes, operators, options, weight_bits == 7)
     except Exception as error:  # the tools raise whatever an odd graph makes them raise
         said = (str(error) or type(error).__name__).splitlines()[0][:300]
         raise EngineError(f"the quantisation tools refuse the model: {said}") from error
     if layout == "inputs":
-        _only_for(made.graph, weighted)
-    sort_nodes(made.graph)
-    return made
+        _only_for(model.graph, weighted)
+    sort_nodes(model.graph)
+    return model
 
 
 def _only_for(graph: GraphProto, chosen: Collection[str]) -> None:

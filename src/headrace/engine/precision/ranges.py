@@ -48,10 +48,10 @@ class Channels:
     parts: list[Samples] = field(default_factory=list)
 
     @classmethod
-    def of(cls, values: Array, places: npt.NDArray[np.int64] | None = None) -> Channels:
-        """Look at (n, channels, …); `places` are those of the sample, all by default."""
+    def of(cls, values: Array, indices: npt.NDArray[np.int64] | None = None) -> Channels:
+        """Look at (n, channels, …); `indices` are those of the sample, all by default."""
         flat = np.moveaxis(values, 1, 0).reshape(values.shape[1], -1)
-        part = flat if places is None else flat[:, places]
+        part = flat if indices is None else flat[:, indices]
         return cls(flat.min(1).astype(float), flat.max(1).astype(float), [part.astype(np.float32)])
 
     def add(self, other: Channels) -> None:

@@ -47,18 +47,18 @@ def tune_precisions(
     notices: list[Finding] = []
     names = list(options.runtimes or installed_backends())
     graphs: list[PrecisionGraph] = []
-    for wanted, runtimes in tuned_precisions(precision, rules, names):
+    for candidate, runtimes in tuned_precisions(precision, rules, names):
         if precision != "best":
-            graphs.append(lower_or_fp32(network, wanted, rules, runtimes))
+            graphs.append(lower_or_fp32(network, candidate, rules, runtimes))
             continue
         try:
-            graphs.append(lower(network, wanted, rules, runtimes))
+            graphs.append(lower(network, candidate, rules, runtimes))
         except (EngineError, ModelError) as error:
-            if wanted == "fp32":
+            if candidate == "fp32":
                 raise
-            text = f"{wanted} is not tried: {error:brief}"
+            text = f"{candidate} is not tried: {error:brief}"
             notices.append(
-                Finding("precision-not-tried", "warning" if wanted == "int8" else "info", text)
+                Finding("precision-not-tried", "warning" if candidate == "int8" else "info", text)
             )
     versions = [Version(g.precision, bake(g.network), g.runtimes) for g in graphs]
     low, high = image_range

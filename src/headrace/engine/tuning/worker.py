@@ -291,18 +291,18 @@ class TuningWorker:
         assert process.stdout is not None
         pipe = process.stdout.fileno()
         data = bytearray()
-        wanted = SIZES.size
+        length = SIZES.size
         poll = select.poll()
         poll.register(pipe, select.POLLIN | select.POLLHUP)
-        while len(data) < wanted:
+        while len(data) < length:
             if not poll.poll(max(0.0, deadline - monotonic()) * 1e3):
                 raise HungError
-            part = os.read(pipe, min(1 << 20, wanted - len(data)))
+            part = os.read(pipe, min(1 << 20, length - len(data)))
             if not part:
                 raise EOFError
             data += part
-            if wanted == SIZES.size == len(data):
-                wanted += sum(SIZES.unpack(data))
+            if length == SIZES.size == len(data):
+                length += sum(SIZES.unpack(data))
         return bytes(data)
 
     def _how_it_ended(self) -> str:

@@ -73,11 +73,11 @@ class NvDsAnalytics(InPlace):
             self._analytics.apply(meta)
             with batch.meta_mutex:
                 self._attach_counts(batch, frame, meta)
-                for index, found in meta.objects.analytics.items():
+                for index, analytics in meta.objects.analytics.items():
                     info = NvDsAnalyticsObjInfo()
-                    info.roiStatus, info.ocStatus = list(found.regions), list(found.crowds)
-                    info.lcStatus, info.objStatus = list(found.crossed), found.status
-                    info.dirStatus = "".join(f" DIR:{name} " for name in found.directions)
+                    info.roiStatus, info.ocStatus = list(analytics.regions), list(analytics.crowds)
+                    info.lcStatus, info.objStatus = list(analytics.crossed), analytics.status
+                    info.dirStatus = "".join(f" DIR:{name} " for name in analytics.directions)
                     user = self._user_meta(batch, OBJECT_TYPE, info)
                     nvds_add_user_meta_to_obj(objects[index], user)
                 add_figures(batch, frame, meta)
@@ -86,11 +86,11 @@ class NvDsAnalytics(InPlace):
         return Gst.FlowReturn.OK
 
     def _attach_counts(self, batch: NvDsBatchMeta, frame: NvDsFrameMeta, meta: FrameMeta) -> None:
-        counts, found = NvDsAnalyticsFrameMeta(), meta.analytics
-        assert found is not None
-        counts.ocStatus, counts.objInROIcnt = found.crowded, found.inside
-        counts.objLCCurrCnt, counts.objLCCumCnt = found.crossed, found.crossed_total
-        counts.objCnt = found.classes
+        counts, analytics = NvDsAnalyticsFrameMeta(), meta.analytics
+        assert analytics is not None
+        counts.ocStatus, counts.objInROIcnt = analytics.crowded, analytics.inside
+        counts.objLCCurrCnt, counts.objLCCumCnt = analytics.crossed, analytics.crossed_total
+        counts.objCnt = analytics.classes
         nvds_add_user_meta_to_frame(frame, self._user_meta(batch, FRAME_TYPE, counts))
 
     def _user_meta(
@@ -126,14 +126,14 @@ class _Figures:
         if display is None or getattr(display, count) >= MAX_ELEMENTS_IN_DISPLAY_META:
             display = self._display = nvds_acquire_display_meta_from_pool(self._batch)
             nvds_add_display_meta_to_frame(self._frame, display)
-        place = getattr(display, count)
-        setattr(display, count, place + 1)
-        return display, place
+        index = getattr(display, count)
+        setattr(display, count, index + 1)
+        return display, index
 
     def add_text(self, caption: Caption) -> None:
         """Add a text."""
-        display, place = self._place("num_labels")
-        text = display.text_params[place]
+        display, index = self._place("num_labels")
+        text = display.text_params[index]
         text.display_text = caption.text
         text.x_offset, text.y_offset = max(0, round(caption.left)), max(0, round(caption.top))
         text.font_params.font_name, text.font_params.font_size = "Serif", caption.size
@@ -147,14 +147,14 @@ class _Figures:
         points = stroke.points + (stroke.points[:1] if stroke.closed else ())
         for (x1, y1), (x2, y2) in pairwise(points):
             if stroke.arrow:
-                display, place = self._place("num_arrows")
-                arrow = display.arrow_params[place]
+                display, index = self._place("num_arrows")
+                arrow = display.arrow_params[index]
                 arrow.arrow_width, arrow.arrow_head = stroke.width, Head.END_HEAD
                 arrow.arrow_color.set(*stroke.color)
                 ends = arrow
             else:
-                display, place = self._place("num_lines")
-                line = display.line_params[place]
+                display, index = self._place("num_lines")
+                line = display.line_params[index]
                 line.line_width = stroke.width
                 line.line_color.set(*stroke.color)
                 ends = line

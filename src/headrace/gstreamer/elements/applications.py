@@ -124,5 +124,5 @@ def _site_folder() -> str:
     """The folder of packages that holds this installation, or its link."""
     import numpy as np  # lies where the packages do
 
-    found = str(Path(np.__file__).parents[2])
-    return found if found in site.getsitepackages() else site.getsitepackages()[0]
+    folder = str(Path(np.__file__).parents[2])
+    return folder if folder in site.getsitepackages() else site.getsitepackages()[0]

@@ -46,10 +46,12 @@ class PartsBin(NvElement, Bin):
 
     def ghost(self, template: str, target: Gst.Pad, name: str = "") -> Gst.GhostPad:
         """Give the bin a pad that leads to one of a part, of the template's name by default."""
-        made = Gst.GhostPad.new_from_template(name or template, target, self.template(template))
-        made.set_active(True)
-        self.add_pad(made)
-        return made
+        ghost_pad = Gst.GhostPad.new_from_template(
+            name or template, target, self.template(template)
+        )
+        ghost_pad.set_active(True)
+        self.add_pad(ghost_pad)
+        return ghost_pad
 
 
 class NvV4l2Decoder(PartsBin):

@@ -88,12 +88,12 @@ class NvMsgBroker(NvElement, BaseSink):
         if batch is None or self._sender is None:
             return Gst.FlowReturn.OK
         with batch.meta_mutex:
-            found = [
+            payloads = [
                 user.user_meta_data
                 for user in items(batch, "batch_user_meta_list")
                 if user.base_meta.meta_type == NvDsMetaType.NVDS_PAYLOAD_META
             ]
-        for payload in found:
+        for payload in payloads:
             if self.values["comp-id"] in (0, payload.componentId):
                 self._sender.put(ctypes.string_at(payload.payload, payload.payloadSize))
         return Gst.FlowReturn.OK

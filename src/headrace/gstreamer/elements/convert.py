@@ -92,7 +92,7 @@ def relabelled(
         drop: names of fields.
         put: fields that are set, by name.
     """
-    made = Gst.Caps.new_empty()
+    new_caps = Gst.Caps.new_empty()
     for label in (True, False) if nvmm is None else (nvmm,):
         for i in range(caps.get_size()):
             structure = caps.get_structure(i).copy()
@@ -101,8 +101,8 @@ def relabelled(
             for name, value in (put or {}).items():
                 structure.set_value(name, value)
             features = Gst.CapsFeatures.from_string(_FEATURE) if label else None
-            made.append_structure_full(structure, features)
-    return made
+            new_caps.append_structure_full(structure, features)
+    return new_caps
 
 
 class NvmmTag(NvElement, BaseTransform):
@@ -130,8 +130,8 @@ class NvmmTag(NvElement, BaseTransform):
         forwards = direction == Gst.PadDirection.SINK
         put = {"colorimetry": UNTAGGED} if self.values["untagged"] and forwards else None
         drop = ("colorimetry",) if self.values["untagged"] else ()
-        made = relabelled(caps, self.values["to-nvmm"] == forwards, drop, put)
-        return made if filter_caps is None else filter_caps.intersect(made)
+        new_caps = relabelled(caps, self.values["to-nvmm"] == forwards, drop, put)
+        return new_caps if filter_caps is None else filter_caps.intersect(new_caps)
 
 
 class NvVideoConvert(NvElement, BaseTransform):
@@ -163,12 +163,14 @@ class NvVideoConvert(NvElement, BaseTransform):
         self, direction: Gst.PadDirection, caps: Gst.Caps, filter_caps: Gst.Caps | None
     ) -> Gst.Caps:
         """Allow any format, size and memory; the caps as they are come first."""
-        made = caps.copy() if self.values["flip-method"] not in QUARTERS else Gst.Caps.new_empty()
+        new_caps = (
+            caps.copy() if self.values["flip-method"] not in QUARTERS else Gst.Caps.new_empty()
+        )
         formats = {"format": _FORMATS.get_structure(0).get_value("format")}
-        made.append(relabelled(caps, None, _FREE, formats))
+        new_caps.append(relabelled(caps, None, _FREE, formats))
         if filter_caps is None:
-            return made
-        return filter_caps.intersect_full(made, Gst.CapsIntersectMode.FIRST)
+            return new_caps
+        return filter_caps.intersect_full(new_caps, Gst.CapsIntersectMode.FIRST)
 
     def do_fixate_caps(
         self, direction: Gst.PadDirection, caps: Gst.Caps, other: Gst.Caps
@@ -178,21 +180,21 @@ class NvVideoConvert(NvElement, BaseTransform):
         sides = ("width", "height")
         turns = self.values["flip-method"] in QUARTERS
         for name, of_known in zip(sides, reversed(sides) if turns else sides, strict=True):
-            found, value = known.get_int(of_known)
-            if found and structure.has_field(name):
+            present, value = known.get_int(of_known)
+            if present and structure.has_field(name):
                 structure.fixate_field_nearest_int(name, value)
-            elif found:
+            elif present:
                 structure.set_value(name, value)
-        found, top, bottom = known.get_fraction("framerate")
-        if found and structure.has_field("framerate"):
+        present, top, bottom = known.get_fraction("framerate")
+        if present and structure.has_field("framerate"):
             structure.fixate_field_nearest_fraction("framerate", top, bottom)
-        elif found:
+        elif present:
             structure.set_value("framerate", Gst.Fraction(top, bottom))
         if (format := known.get_string("format")) and structure.has_field("format"):
             structure.fixate_field_string("format", format)
-        made = Gst.Caps.new_empty()
-        made.append_structure_full(structure, other.get_features(0).copy())
-        return made.fixate()
+        new_caps = Gst.Caps.new_empty()
+        new_caps.append_structure_full(structure, other.get_features(0).copy())
+        return new_caps.fixate()
 
     def do_set_caps(self, incaps: Gst.Caps, outcaps: Gst.Caps) -> bool:
         """Prepare the conversion."""
@@ -232,25 +234,25 @@ class NvVideoConvert(NvElement, BaseTransform):
             surfaces = [self._shaped(one) for one in batch.surfaces]
             if surfaces != batch.surfaces:  # behind a tee the batch is another branch's, too
                 batch = with_surfaces(batch, surfaces)
-            made = Gst.Buffer.new_allocate(None, DUMMY_BYTES, None)
-            return Gst.FlowReturn.OK, self._finished(made, buffer, batch)
+            outbuf = Gst.Buffer.new_allocate(None, DUMMY_BYTES, None)
+            return Gst.FlowReturn.OK, self._finished(outbuf, buffer, batch)
         else:
             surface = batch.surfaces[0]
         data = system_bytes(self._shaped(surface), self._format, self._info)
         return Gst.FlowReturn.OK, self._finished(Gst.Buffer.new_wrapped(data), buffer, batch)
 
     def _finished(
-        self, made: Gst.Buffer, buffer: Gst.Buffer, batch: NvDsBatchMeta | None
+        self, outbuf: Gst.Buffer, buffer: Gst.Buffer, batch: NvDsBatchMeta | None
     ) -> Gst.Buffer:
-        made.pts, made.dts, made.duration = buffer.pts, buffer.dts, buffer.duration
-        made.offset, made.offset_end = buffer.offset, buffer.offset_end
+        outbuf.pts, outbuf.dts, outbuf.duration = buffer.pts, buffer.dts, buffer.duration
+        outbuf.offset, outbuf.offset_end = buffer.offset, buffer.offset_end
         if batch is not None:
-            bridge().attach(hash(made), batch)
-        return made
+            bridge().attach(hash(outbuf), batch)
+        return outbuf
 
     do_prepare_output_buffer = guarded(_output, (Gst.FlowReturn.ERROR, None))
 
-    def do_transform(self, buffer: Gst.Buffer, made: Gst.Buffer) -> Gst.FlowReturn:
+    def do_transform(self, buffer: Gst.Buffer, outbuf: Gst.Buffer) -> Gst.FlowReturn:
         """Do nothing: the output was made whole."""
         return Gst.FlowReturn.OK
 

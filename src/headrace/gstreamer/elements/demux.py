@@ -118,10 +118,10 @@ class NvStreamDemux(NvElement, Element):
             one.surfaces = [batch.surfaces[frame.batch_id]]
             frame.batch_id = 0
             nvds_add_frame_meta_to_batch(one, frame)
-            made = Gst.Buffer.new_allocate(None, DUMMY_BYTES, None)
-            made.pts, made.duration = frame.buf_pts, buffer.duration
-            bridge().attach(hash(made), one)
-            flow = src.push(made)
+            outbuf = Gst.Buffer.new_allocate(None, DUMMY_BYTES, None)
+            outbuf.pts, outbuf.duration = frame.buf_pts, buffer.duration
+            bridge().attach(hash(outbuf), one)
+            flow = src.push(outbuf)
             if flow not in (Gst.FlowReturn.OK, Gst.FlowReturn.NOT_LINKED, Gst.FlowReturn.EOS):
                 return flow
         if self.values["per-stream-eos"]:

@@ -205,10 +205,10 @@ def weakly(method: Callable[..., R], gone: R | None = None) -> Callable[..., R |
         method: bound to an element.
         gone: the result once the element is gone.
     """
-    found = WeakMethod(method)
+    reference = WeakMethod(method)
 
     def call(*arguments: object) -> R | None:
-        alive = found()
+        alive = reference()
         return gone if alive is None else alive(*arguments)
 
     return call

@@ -43,12 +43,12 @@ def read_box(name: str, text: str) -> Box:
 def _parts(format: PixelFormat, box: Box) -> list[tuple[slice, slice]]:
     """The rows and columns of each plane that a box covers; of chroma, all it touches."""
     left, top, width, height = box
-    found = []
+    slices = []
     for i in range(len(plane_shapes(format, 2, 2))):
         k = int(i > 0)
         rows = slice(top >> k, (top + height + k) >> k)
-        found.append((rows, slice(left >> k, (left + width + k) >> k)))
-    return found
+        slices.append((rows, slice(left >> k, (left + width + k) >> k)))
+    return slices
 
 
 def cropped(frame: Frame, box: Box) -> Frame:

@@ -206,28 +206,28 @@ class NvInfer(InPlace):
         frames = frames_of(batch)
         images = [image_of(batch, frame) for frame in frames]
         pairs = zip(frames, images, strict=True)
-        made = [to_frame_meta(frame, image) for frame, image in pairs]
-        metas = [meta for meta, _ in made]
+        meta_pairs = [to_frame_meta(frame, image) for frame, image in pairs]
+        metas = [meta for meta, _ in meta_pairs]
         work = Batch(images, metas, [self._buffers] * len(frames))
         self._buffers += 1
         regions = []
         if self._inferencer.config.input_tensor_from_meta:
-            regions = prepared_tensors(batch, frames, made)
+            regions = prepared_tensors(batch, frames, meta_pairs)
             work.tensors = [tensor for tensor, _ in regions]
         pending = self._inferencer.begin(work)
-        self._in_flight.add(buffer, (hash(buffer), batch, frames, made, regions, pending))
+        self._in_flight.add(buffer, (hash(buffer), batch, frames, meta_pairs, regions, pending))
         return DROPPED  # the thread behind the engine pushes it
 
     @timed
     def _complete(self, work: Any) -> None:
         """Add the engine's results to the metadata; called in order, by one thread."""
-        address, batch, frames, made, regions, pending = work
+        address, batch, frames, meta_pairs, regions, pending = work
         assert self._inferencer is not None
         if self._raw_output is not None:
             self._raw_output.buffer = 0 if pending.model.asynchronous else address
         self._inferencer.complete(pending)
         with batch.meta_mutex:
-            for frame, (meta, before) in zip(frames, made, strict=True):
+            for frame, (meta, before) in zip(frames, meta_pairs, strict=True):
                 add_results(batch, frame, meta, before)
                 if not self._inferencer.secondary:
                     frame.bInferDone = int(meta.inferred)

@@ -58,8 +58,8 @@ class NvInferServer(NvInfer):
 
     def asked(self) -> dict[str, Any]:
         """Return the config's fields that the application set; 0 is the file's."""
-        found, void = super().asked(), ("gie_unique_id", "process_mode", "batch_size")
-        return {field: value for field, value in found.items() if value or field not in void}
+        overrides, void = super().asked(), ("gie_unique_id", "process_mode", "batch_size")
+        return {field: value for field, value in overrides.items() if value or field not in void}
 
 
 def _one(message: Message, *names: str, default: Any = None) -> Any:
@@ -103,8 +103,8 @@ def server_config(path: Path) -> ModelConfig:
 
 
 def _all(message: Message, outer: str, name: str) -> tuple[Any, ...]:
-    found = _one(message, outer, default={})
-    return tuple(found.get(name, ())) if isinstance(found, Mapping) else ()
+    inner = _one(message, outer, default={})
+    return tuple(inner.get(name, ())) if isinstance(inner, Mapping) else ()
 
 
 def _beside(path: Path, name: str | None) -> Path | None:
@@ -134,26 +134,26 @@ def _model(path: Path, infer: Message) -> Path:
 
 
 def _preprocessing(path: Path, infer: Message) -> dict[str, Any]:
-    found = _one(infer, "preprocess", default={})
-    color = _one(found, "network_format", default="IMAGE_FORMAT_RGB")
+    section = _one(infer, "preprocess", default={})
+    color = _one(section, "network_format", default="IMAGE_FORMAT_RGB")
     if color not in _COLORS:
         raise ConfigError(
             f"network_format: {color}", where=str(path), expected="one of " + ", ".join(_COLORS)
         )
     return {
         "model_color_format": _COLORS[color],
-        "network_input_order": int(_one(found, "tensor_order") == "TENSOR_ORDER_NHWC"),
-        "maintain_aspect_ratio": bool(_one(found, "maintain_aspect_ratio")),
-        "symmetric_padding": bool(_one(found, "symmetric_padding")),
-        "net_scale_factor": _one(found, "normalize", "scale_factor"),
-        "offsets": _all(found, "normalize", "channel_offsets") or None,
+        "network_input_order": int(_one(section, "tensor_order") == "TENSOR_ORDER_NHWC"),
+        "maintain_aspect_ratio": bool(_one(section, "maintain_aspect_ratio")),
+        "symmetric_padding": bool(_one(section, "symmetric_padding")),
+        "net_scale_factor": _one(section, "normalize", "scale_factor"),
+        "offsets": _all(section, "normalize", "channel_offsets") or None,
     }
 
 
 def _postprocessing(path: Path, infer: Message) -> dict[str, Any]:
-    found = _one(infer, "postprocess", default={})
-    kind = next((name for name in _NETWORK_TYPES if name in found), "other")
-    inner = _one(found, kind, default={})
+    section = _one(infer, "postprocess", default={})
+    kind = next((name for name in _NETWORK_TYPES if name in section), "other")
+    inner = _one(section, kind, default={})
     values: dict[str, Any] = {"network_type": _NETWORK_TYPES[kind]}
     if kind in _PARSERS:
         field = {"detection": "bbox", "classification": "classifier"}.get(kind, kind)
@@ -172,5 +172,5 @@ def _postprocessing(path: Path, infer: Message) -> dict[str, Any]:
 
 
 def _attrs(clustering: Message) -> ClassAttrs:
-    found = {field: _one(clustering, name) for name, field in _ATTRS.items()}
-    return replace(ClassAttrs(), **{name: v for name, v in found.items() if v is not None})
+    attrs = {field: _one(clustering, name) for name, field in _ATTRS.items()}
+    return replace(ClassAttrs(), **{name: v for name, v in attrs.items() if v is not None})

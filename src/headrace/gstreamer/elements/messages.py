@@ -97,7 +97,7 @@ class NvMsgConv(InPlace):
         batch = bridge().get(hash(buffer))
         if batch is None:
             return Gst.FlowReturn.OK
-        made: list[bytes] = []
+        messages: list[bytes] = []
         with batch.meta_mutex:
             for frame in frames_of(batch):
                 if not self.values["msg2p-newapi"]:
@@ -106,25 +106,27 @@ class NvMsgConv(InPlace):
                         for event in _events(frame)
                         if self.values["comp-id"] in (0, event.componentId)
                     ]
-                    made += record_payloads(records, self._schema, self._config)
+                    messages += record_payloads(records, self._schema, self._config)
                 elif not frame.frame_num % self.values["frame-interval"]:
                     source = image_of(batch, frame).source
-                    made += payloads(frame_event(frame, source), self._schema, self._config)
-            for message in made:
+                    messages += payloads(frame_event(frame, source), self._schema, self._config)
+            for message in messages:
                 self._attach(batch, message)
-        if made and self.values["debug-payload-dir"]:
+        if messages and self.values["debug-payload-dir"]:
             self._made += 1
             stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
             name = f"{stamp}_{self._made:06d}.txt"
-            (Path(self.values["debug-payload-dir"]) / name).write_bytes(b"\n".join(made) + b"\n")
+            (Path(self.values["debug-payload-dir"]) / name).write_bytes(
+                b"\n".join(messages) + b"\n"
+            )
         return Gst.FlowReturn.OK
 
     def _attach(self, batch: NvDsBatchMeta, message: bytes) -> None:
-        user, made = nvds_acquire_user_meta_from_pool(batch), NvDsPayload()
-        made.payload = message.decode()
-        made.payloadSize, made.componentId = len(message), self.values["comp-id"]
+        user, nvds_payload = nvds_acquire_user_meta_from_pool(batch), NvDsPayload()
+        nvds_payload.payload = message.decode()
+        nvds_payload.payloadSize, nvds_payload.componentId = len(message), self.values["comp-id"]
         user.base_meta.meta_type = NvDsMetaType.NVDS_PAYLOAD_META
-        user.user_meta_data = made
+        user.user_meta_data = nvds_payload
         nvds_add_user_meta_to_batch(batch, user)
 
 
@@ -145,7 +147,7 @@ def event_record(event: NvDsEventMsgMeta) -> EventRecord:
     """
     box, signature = event.bbox, event.objSignature
     vector = signature.signature if signature.size else ()
-    made = EventRecord(
+    record = EventRecord(
         int(event.type), int(event.objType), (box.left, box.top, box.width, box.height),
         int(event.frameId), int(event.trackingId) % (1 << 64), float(event.confidence),
         _text(event.ts), int(event.sensorId), int(event.placeId), int(event.moduleId),
@@ -154,10 +156,16 @@ def event_record(event: NvDsEventMsgMeta) -> EventRecord:
         (event.coordinate.x, event.coordinate.y, event.coordinate.z),
         tuple(float(v) for v in vector[: signature.size]),
     )  # fmt: skip
-    plain = (*made.box, made.confidence, *made.location, *made.coordinate, *made.signature)
+    plain = (
+        *record.box,
+        record.confidence,
+        *record.location,
+        *record.coordinate,
+        *record.signature,
+    )
     if not all(map(math.isfinite, plain)):
-        raise ValueError(f"an event of frame {made.frame} has a number that is not finite")
-    return made
+        raise ValueError(f"an event of frame {record.frame} has a number that is not finite")
+    return record
 
 
 def _text(address: int) -> str:
@@ -165,15 +173,15 @@ def _text(address: int) -> str:
 
 
 def _attributes(event: NvDsEventMsgMeta) -> dict[str, str | int] | None:
-    found = event.extMsg
-    if not event.extMsgSize or not isinstance(found, _ATTRIBUTES):
+    extension = event.extMsg
+    if not event.extMsgSize or not isinstance(extension, _ATTRIBUTES):
         return None
     named: dict[str, str | int] = {
-        name: _text(getattr(found, name))
-        for name, kind in vars(type(found)).items()
+        name: _text(getattr(extension, name))
+        for name, kind in vars(type(extension)).items()
         if isinstance(kind, Text)
     }
-    return named | ({} if isinstance(found, NvDsVehicleObject) else {"age": int(found.age)})
+    return named | ({} if isinstance(extension, NvDsVehicleObject) else {"age": int(extension.age)})
 
 
 def frame_event(frame: NvDsFrameMeta, source: str) -> MessageEvent:

@@ -88,8 +88,8 @@ class AvEncMpeg4(PartsBin):
         if self._times:
             running, duration = self._times.popleft()
             if buffer.pts == _NO_TIME:
-                place = _segment(src).position_from_running_time(Gst.Format.TIME, running)
-                buffer.pts = buffer.dts = place
+                position = _segment(src).position_from_running_time(Gst.Format.TIME, running)
+                buffer.pts = buffer.dts = position
                 buffer.duration = duration
         return Gst.PadProbeReturn.OK
 

@@ -194,16 +194,16 @@ def _text(canvas: Canvas, params: NvOSD_TextParams) -> None:
     font = params.font_params
     paper = _color(params.text_bg_clr) if params.set_bg_clr else None
     family = text_at(font.font_name) or "Serif"
-    place = max(0, int(params.x_offset)), max(0, int(params.y_offset))
-    _write(canvas, text, family, font.font_size or 11, _color(font.font_color), paper, place)
+    position = max(0, int(params.x_offset)), max(0, int(params.y_offset))
+    _write(canvas, text, family, font.font_size or 11, _color(font.font_color), paper, position)
 
 
 def _clock(canvas: Canvas, options: dict[str, Any]) -> None:
     red, green, blue, alpha = options["clock-color"].to_bytes(4, "big")
     text, family = time.strftime(_CLOCK), options["clock-font"] or "Serif"
-    place = options["x-clock-offset"], options["y-clock-offset"]
+    position = options["x-clock-offset"], options["y-clock-offset"]
     color = (red, green, blue, alpha / 255)
-    _write(canvas, text, family, options["clock-font-size"], color, None, place)
+    _write(canvas, text, family, options["clock-font-size"], color, None, position)
 
 
 def _write(
@@ -213,11 +213,11 @@ def _write(
     size_pt: int,
     color: Rgba,
     paper: Rgba | None,
-    place: tuple[int, int],
+    position: tuple[int, int],
 ) -> None:
     size = max(6, round(size_pt * PX_PER_PT))
     box = render_text(text, family, size, color, paper, 2)
-    canvas.paste(box, place[0] // 2 * 2, place[1] // 2 * 2)
+    canvas.paste(box, position[0] // 2 * 2, position[1] // 2 * 2)
 
 
 def _placed(obj: NvDsObjectMeta, width: int, height: int) -> PlacedMask | None:
@@ -228,10 +228,10 @@ def _placed(obj: NvDsObjectMeta, width: int, height: int) -> PlacedMask | None:
     meta = FrameMeta("", 0, 0, 0, width, height)
     values = np.asarray(params.data, np.float32).reshape(params.height, params.width)
     box = np.array([[rect.left, rect.top, rect.width, rect.height]], np.float32)
-    found = Detections.unchecked(
+    detections = Detections.unchecked(
         box, np.ones(1, np.float32), np.zeros(1, np.int32), masks=[values], space=Space.FRAME
     )
-    meta.objects.append(found, 1, mask_threshold=params.threshold)
+    meta.objects.append(detections, 1, mask_threshold=params.threshold)
     return object_mask(meta.objects, 0, width, height)
 
 
@@ -261,10 +261,10 @@ def _arrow(canvas: Canvas, arrow: NvOSD_ArrowParams) -> None:
 
 def _circle(canvas: Canvas, circle: NvOSD_CircleParams) -> None:
     angles = np.linspace(0, 2 * math.pi, 65)
-    places = [
+    points = [
         (circle.xc + circle.radius * math.cos(a), circle.yc + circle.radius * math.sin(a))
         for a in angles.tolist()
     ]
     if circle.has_bg_color:
-        _strokes(canvas, [places], 1, circle.bg_color, fill=True)
-    _strokes(canvas, [places], circle.circle_width, circle.circle_color)
+        _strokes(canvas, [points], 1, circle.bg_color, fill=True)
+    _strokes(canvas, [points], circle.circle_width, circle.circle_color)

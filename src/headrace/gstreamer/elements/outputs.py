@@ -37,8 +37,8 @@ def add_outputs(
     for result in of_frame:
         nvds_add_user_meta_to_frame(frame, output_meta(batch, result))
     for index, maps in meta.objects.segmentations.items():
-        for found in maps:
-            nvds_add_user_meta_to_obj(objects[index], output_meta(batch, found))
+        for segmentation in maps:
+            nvds_add_user_meta_to_obj(objects[index], output_meta(batch, segmentation))
     for index, outputs in meta.objects.tensors.items():
         for output in outputs:
             nvds_add_user_meta_to_obj(objects[index], output_meta(batch, output))
@@ -56,23 +56,30 @@ def output_meta(batch: NvDsBatchMeta, result: SegmentationMeta | TensorOutput) -
     return user
 
 
-def _class_map(found: SegmentationMeta) -> NvDsInferSegmentationMeta:
-    made = NvDsInferSegmentationMeta()
-    made.classes, made.width, made.height = found.num_classes, found.width, found.height
-    made.class_map, made.class_probabilities_map = found.class_map, found.probabilities
-    made.priv_data = found
-    return made
+def _class_map(segmentation: SegmentationMeta) -> NvDsInferSegmentationMeta:
+    meta = NvDsInferSegmentationMeta()
+    meta.classes, meta.width, meta.height = (
+        segmentation.num_classes,
+        segmentation.width,
+        segmentation.height,
+    )
+    meta.class_map, meta.class_probabilities_map = (
+        segmentation.class_map,
+        segmentation.probabilities,
+    )
+    meta.priv_data = segmentation
+    return meta
 
 
-def _tensors(found: TensorOutput) -> NvDsInferTensorMeta:
+def _tensors(output: TensorOutput) -> NvDsInferTensorMeta:
     layers: list[NvDsInferLayerInfo] = [
         NvDsInferLayerInfo(name, index, layer.data)
-        for index, (name, layer) in enumerate(found.layers.items())
+        for index, (name, layer) in enumerate(output.layers.items())
     ]
-    made = NvDsInferTensorMeta(layers)
-    made.unique_id, made.priv_data = found.component_id, found
-    made.maintain_aspect_ratio = int(found.maintain_aspect_ratio)
-    made.symmetric_padding = int(found.symmetric_padding)
-    info, network = made.network_info, found.network
+    meta = NvDsInferTensorMeta(layers)
+    meta.unique_id, meta.priv_data = output.component_id, output
+    meta.maintain_aspect_ratio = int(output.maintain_aspect_ratio)
+    meta.symmetric_padding = int(output.symmetric_padding)
+    info, network = meta.network_info, output.network
     info.width, info.height, info.channels = network.width, network.height, network.channels
-    return made
+    return meta

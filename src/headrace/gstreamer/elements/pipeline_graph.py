@@ -86,13 +86,13 @@ def _caps_lines(caps: Gst.Caps) -> tuple[tuple[str, ...], str]:
     first = structure.get_name() + ("" if plain else f"({features.to_string()})")
     values = [structure.get_string(name) for name in ("format", "stream-format")]
     sizes = [structure.get_int(name) for name in _SIZES]
-    if all(found for found, _ in sizes):
+    if all(present for present, _ in sizes):
         values.append("×".join(str(number) for _, number in sizes))
-    found, top, bottom = structure.get_fraction("framerate")
-    if found:
+    present, top, bottom = structure.get_fraction("framerate")
+    if present:
         values.append(f"{top}/{bottom}")
-    found, number = structure.get_int("batch-size")
-    if found:
+    present, number = structure.get_int("batch-size")
+    if present:
         values.append(f"batch {number}")
     second = " ".join(value for value in values if value)
     return tuple(line for line in (first, second) if line), caps.to_string()

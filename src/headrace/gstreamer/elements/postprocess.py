@@ -72,17 +72,17 @@ class NvDsPostProcess(InPlace):
         frames = frames_of(batch)
         images = [image_of(batch, frame) for frame in frames]
         pairs = zip(frames, images, strict=True)
-        made = [to_frame_meta(frame, image) for frame, image in pairs]
-        for frame, image, (meta, objects) in zip(frames, images, made, strict=True):
+        meta_pairs = [to_frame_meta(frame, image) for frame, image in pairs]
+        for frame, image, (meta, objects) in zip(frames, images, meta_pairs, strict=True):
             known = len(objects)
             for output in self._outputs(items(frame, "frame_user_meta_list")):
                 parser.parse_frame(image, meta, output)
             for index in range(known):
                 for output in self._outputs(items(objects[index], "obj_user_meta_list")):
                     parser.parse_object(image, meta, index, output)
-        self._parse_regions(parser, batch, frames, made)
+        self._parse_regions(parser, batch, frames, meta_pairs)
         with batch.meta_mutex:
-            for frame, (meta, before) in zip(frames, made, strict=True):
+            for frame, (meta, before) in zip(frames, meta_pairs, strict=True):
                 add_results(batch, frame, meta, before)
         if not self._noticed:
             self._report(parser)
@@ -93,7 +93,7 @@ class NvDsPostProcess(InPlace):
         parser: RawOutputParser,
         batch: NvDsBatchMeta,
         frames: list[NvDsFrameMeta],
-        made: list[Made],
+        meta_pairs: list[Made],
     ) -> None:
         """Parse the outputs for regions of nvdspreprocess."""
         for user in items(batch, "batch_user_meta_list"):
@@ -101,24 +101,24 @@ class NvDsPostProcess(InPlace):
                 continue
             regions = user.user_meta_data.roi_vector
             for region in regions:
-                roi = region_to_roi(region, frames, made)
+                roi = region_to_roi(region, frames, meta_pairs)
                 for output in self._outputs(items(region, "roi_user_meta_list")):
-                    parser.parse_region(made[roi.frame_index][0], roi, output)
+                    parser.parse_region(meta_pairs[roi.frame_index][0], roi, output)
                 with batch.meta_mutex:
                     add_region_results(batch, [roi], [region])
 
     def _outputs(self, users: Iterable[NvDsUserMeta]) -> list[TensorOutput]:
         """List the raw outputs of the config's model among metadata of applications' own."""
         assert self._parser is not None
-        found = [
+        outputs = [
             user.user_meta_data.priv_data
             for user in users
             if user.base_meta.meta_type == NvDsMetaType.NVDSINFER_TENSOR_OUTPUT_META
             and user.user_meta_data.unique_id == self._parser.config.component_id
             and isinstance(user.user_meta_data.priv_data, TensorOutput)
         ]
-        self._parsed += len(found)
-        return found
+        self._parsed += len(outputs)
+        return outputs
 
     def _report(self, parser: RawOutputParser) -> None:
         """Put warnings on the bus, each once."""

@@ -91,27 +91,27 @@ class NvDsPreProcess(InPlace):
         frames = frames_of(batch)
         images = [image_of(batch, frame) for frame in frames]
         pairs = zip(frames, images, strict=True)
-        made = [to_frame_meta(frame, image) for frame, image in pairs]
-        tensors = self._preparer(images, [meta for meta, _ in made])
+        meta_pairs = [to_frame_meta(frame, image) for frame, image in pairs]
+        tensors = self._preparer(images, [meta for meta, _ in meta_pairs])
         with batch.meta_mutex:
             for tensor in tensors:
-                nvds_add_user_meta_to_batch(batch, _tensor_meta(batch, tensor, frames, made))
+                nvds_add_user_meta_to_batch(batch, _tensor_meta(batch, tensor, frames, meta_pairs))
             for frame, image in zip(frames, images, strict=True):
                 self._draw(batch, frame, image)
         return Gst.FlowReturn.OK
 
     def _draw(self, batch: NvDsBatchMeta, frame: NvDsFrameMeta, image: Frame) -> None:
         assert self._preparer is not None
-        found = self._preparer.drawn(image)
-        if found is None:
+        drawing = self._preparer.drawn(image)
+        if drawing is None:
             return
-        rects, color = found
+        rects, color = drawing
         for start in range(0, len(rects), MAX_ELEMENTS_IN_DISPLAY_META):
             some = rects[start : start + MAX_ELEMENTS_IN_DISPLAY_META]
             display = nvds_acquire_display_meta_from_pool(batch)
             display.num_rects = len(some)
-            for place, rect in enumerate(some):
-                params = display.rect_params[place]
+            for index, rect in enumerate(some):
+                params = display.rect_params[index]
                 params.left, params.top, params.width, params.height = rect
                 params.border_width = _BORDER
                 params.border_color.set(*color)
@@ -122,7 +122,7 @@ def _tensor_meta(
     batch: NvDsBatchMeta,
     tensor: InputTensor,
     frames: Sequence[NvDsFrameMeta],
-    made: Sequence[Made],
+    meta_pairs: Sequence[Made],
 ) -> NvDsUserMeta:
     regions = []
     for roi in tensor.rois:
@@ -131,7 +131,7 @@ def _tensor_meta(
         rect.left, rect.top, rect.width, rect.height = roi.left, roi.top, roi.width, roi.height
         region.frame_meta = frames[roi.frame_index]
         if roi.object_index is not None:
-            region.object_meta = made[roi.frame_index][1][roi.object_index]
+            region.object_meta = meta_pairs[roi.frame_index][1][roi.object_index]
         region.scale_ratio_x, region.scale_ratio_y = roi.ratio_x, roi.ratio_y
         region.offset_left, region.offset_top = roi.offset_left, roi.offset_top
         regions.append(region)
@@ -147,20 +147,20 @@ def _tensor_meta(
 
 
 def prepared_tensors(
-    batch: NvDsBatchMeta, frames: Sequence[NvDsFrameMeta], made: Sequence[Made]
+    batch: NvDsBatchMeta, frames: Sequence[NvDsFrameMeta], meta_pairs: Sequence[Made]
 ) -> list[tuple[InputTensor, list[NvDsRoiMeta]]]:
     """List the tensors of a batch, each with its regions in the tree.
 
     Raises:
         HeadraceError: a region's frame or object is not in the batch any more.
     """
-    found = []
+    tensors = []
     for user in items(batch, "batch_user_meta_list"):
         if user.base_meta.meta_type != NvDsMetaType.NVDS_PREPROCESS_BATCH_META:
             continue
         data: GstNvDsPreProcessBatchMeta = user.user_meta_data
         values = data.tensor_meta
-        rois = [region_to_roi(region, frames, made) for region in data.roi_vector]
+        rois = [region_to_roi(region, frames, meta_pairs) for region in data.roi_vector]
         tensor = InputTensor(
             values.tensor_name,
             values.raw_tensor_buffer.values,
@@ -169,12 +169,12 @@ def prepared_tensors(
             meta_id=values.meta_id,
             maintain_aspect_ratio=bool(values.maintain_aspect_ratio),
         )
-        found.append((tensor, data.roi_vector))
-    return found
+        tensors.append((tensor, data.roi_vector))
+    return tensors
 
 
 def region_to_roi(
-    region: NvDsRoiMeta, frames: Sequence[NvDsFrameMeta], made: Sequence[Made]
+    region: NvDsRoiMeta, frames: Sequence[NvDsFrameMeta], meta_pairs: Sequence[Made]
 ) -> Roi:
     """Make the region of a tensor as stages use it.
 
@@ -182,11 +182,11 @@ def region_to_roi(
         HeadraceError: its frame or object is not in the batch any more.
     """
     rect, shown, index = region.roi, region.object_meta, None
-    place = next((i for i, frame in enumerate(frames) if frame is region.frame_meta), -1)
-    if place >= 0 and shown is not None:
-        known = made[place][1]
+    frame_index = next((i for i, frame in enumerate(frames) if frame is region.frame_meta), -1)
+    if frame_index >= 0 and shown is not None:
+        known = meta_pairs[frame_index][1]
         index = next((i for i, obj in enumerate(known) if obj is shown), -1)
-    if place < 0 or index == -1:
+    if frame_index < 0 or index == -1:
         raise HeadraceError(
             "a tensor of nvdspreprocess shows a frame or an object that the batch does not have",
             where="nvinfer",
@@ -194,7 +194,7 @@ def region_to_roi(
             " no element between them that takes frames or objects away",
         )
     return Roi(
-        place,
+        frame_index,
         rect.left,
         rect.top,
         rect.width,

@@ -121,8 +121,8 @@ def _typed(row: Property) -> tuple[object, ...]:
 def gproperties(table: Mapping[str, Property]) -> dict[str, tuple[object, ...]]:
     """Make PyGObject's `__gproperties__` of a table."""
     flags = GObject.ParamFlags.READWRITE
-    made = {}
+    specs = {}
     for name, row in table.items():
         kind, *bounds = _typed(row)
-        made[name] = (kind, name, row.text, *bounds, flags)
-    return made
+        specs[name] = (kind, name, row.text, *bounds, flags)
+    return specs

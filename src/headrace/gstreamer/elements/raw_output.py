@@ -80,9 +80,9 @@ class RawOutputCallback:
 
 def _layers(arrays: Arrays, is_input: bool) -> list[tuple[NvDsInferLayerInfo, bool]]:
     """The layers with their axes but the batch's; the values are those of all items."""
-    found = []
+    layers = []
     for name, array in arrays.items():
         layer = NvDsInferLayerInfo(name, 0, array)
         layer.dims = type(layer.dims)(array.shape[1:])
-        found.append((layer, is_input))
-    return found
+        layers.append((layer, is_input))
+    return layers

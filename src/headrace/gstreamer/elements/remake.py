@@ -36,18 +36,18 @@ class Remaking(NvElement, BaseTransform):
         sizes = None
         if direction == Gst.PadDirection.SINK:
             sizes = {"width": int(self.values["width"]), "height": int(self.values["height"])}
-        made = relabelled(caps, True, ("width", "height", *self.FRAMES), sizes)
-        return made if filter_caps is None else filter_caps.intersect(made)
+        new_caps = relabelled(caps, True, ("width", "height", *self.FRAMES), sizes)
+        return new_caps if filter_caps is None else filter_caps.intersect(new_caps)
 
     def _output(self, buffer: Gst.Buffer) -> tuple[Gst.FlowReturn, Gst.Buffer]:
         batch = self.batch_of(buffer)
-        made = Gst.Buffer.new_allocate(None, DUMMY_BYTES, None)
-        made.pts, made.duration = buffer.pts, buffer.duration
-        bridge().attach(hash(made), self.remade(batch))
-        return Gst.FlowReturn.OK, made
+        outbuf = Gst.Buffer.new_allocate(None, DUMMY_BYTES, None)
+        outbuf.pts, outbuf.duration = buffer.pts, buffer.duration
+        bridge().attach(hash(outbuf), self.remade(batch))
+        return Gst.FlowReturn.OK, outbuf
 
     do_prepare_output_buffer = guarded(_output, (Gst.FlowReturn.ERROR, None))
 
-    def do_transform(self, buffer: Gst.Buffer, made: Gst.Buffer) -> Gst.FlowReturn:
+    def do_transform(self, buffer: Gst.Buffer, outbuf: Gst.Buffer) -> Gst.FlowReturn:
         """Do nothing: the output was made whole."""
         return Gst.FlowReturn.OK

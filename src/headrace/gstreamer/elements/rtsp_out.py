@@ -98,6 +98,6 @@ class NvRtspOutSinkBin(PartsBin):
 
 
 def _free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp_socket:
+        udp_socket.bind(("127.0.0.1", 0))
+        return int(udp_socket.getsockname()[1])

@@ -40,10 +40,10 @@ class NvSegVisual(Remaking):
 
     def remade(self, batch: NvDsBatchMeta) -> NvDsBatchMeta:
         """Return the batch with the images of its class maps; the first keeps its own."""
-        made = with_surfaces(batch, list(batch.surfaces))
+        new_batch = with_surfaces(batch, list(batch.surfaces))
         for frame in frames_of(batch):
-            made.surfaces[frame.batch_id] = Surface(self._drawn(batch, frame))
-        return made
+            new_batch.surfaces[frame.batch_id] = Surface(self._drawn(batch, frame))
+        return new_batch
 
     def _drawn(self, batch: NvDsBatchMeta, frame: NvDsFrameMeta) -> Frame:
         width, height = int(self.values["width"]), int(self.values["height"])
@@ -58,10 +58,10 @@ class NvSegVisual(Remaking):
         opacity = self.values["alpha"] if over else 1.0
         for user in items(frame, "frame_user_meta_list"):
             if user.base_meta.meta_type == NvDsMetaType.NVDSINFER_SEGMENTATION_META:
-                found = user.user_meta_data.priv_data
-                if self.values["operate-on-seg-meta-id"] not in (-1, found.component_id):
+                segmentation = user.user_meta_data.priv_data
+                if self.values["operate-on-seg-meta-id"] not in (-1, segmentation.component_id):
                     continue
-                overlay = class_map_overlay(found, whole, width, height, opacity)
+                overlay = class_map_overlay(segmentation, whole, width, height, opacity)
                 if overlay is not None:
                     canvas.blend(self._over(overlay) if over else overlay)
         return canvas.frame()

@@ -167,8 +167,8 @@ class NvStreamMux(NvElement, Element):
                 except Exception as error:  # an unknown format ends the pipeline, with its name
                     self.post_error(error)
                     return False
-                found, top, bottom = caps.get_structure(0).get_fraction("framerate")
-                source.framerate = (top, bottom) if found and top > 0 else UNKNOWN_RATE
+                present, top, bottom = caps.get_structure(0).get_fraction("framerate")
+                source.framerate = (top, bottom) if present and top > 0 else UNKNOWN_RATE
             case Gst.EventType.EOS:
                 with self._changed:
                     source.ended = True
@@ -298,12 +298,12 @@ class NvStreamMux(NvElement, Element):
 
     def _newly_ended(self) -> list[_Source]:
         with self._changed:
-            found = [
+            sources = [
                 s for s in self._sources.values() if s.ended and not s.waiting and not s.announced
             ]
-            for source in found:
+            for source in sources:
                 source.announced = True
-        return found
+        return sources
 
     def _take(self) -> list[tuple[_Source, Gst.Buffer]]:
         """Wait for a batch: a frame of each source, or those there when the time is up."""
@@ -367,10 +367,10 @@ class NvStreamMux(NvElement, Element):
         batch.ended, self._ended = self._ended, []
         now_ns = time.time_ns() if self.values["attach-sys-ts"] else 0
         times, durations = [], []
-        for place, (source, (surface, pts, duration, size, ntp_ns)) in enumerate(taken):
+        for index, (source, (surface, pts, duration, size, ntp_ns)) in enumerate(taken):
             frame = nvds_acquire_frame_meta_from_pool(batch)
             frame.pad_index = frame.source_id = source.number
-            frame.batch_id, frame.frame_num, frame.buf_pts = place, source.frames, pts
+            frame.batch_id, frame.frame_num, frame.buf_pts = index, source.frames, pts
             frame.ntp_timestamp = ntp_ns or now_ns
             frame.source_frame_width, frame.source_frame_height = size
             frame.pipeline_width, frame.pipeline_height = surface.width, surface.height

@@ -71,8 +71,8 @@ class NvMultiStreamTiler(Remaking):
             )  # fmt: skip
         color = ColorSpace.BT601
         for frame in frames:
-            place = int(frame.source_id) if only < 0 else 0
-            left, top = place % columns * tile_w, place // columns * tile_h
+            tile = int(frame.source_id) if only < 0 else 0
+            left, top = tile % columns * tile_w, tile // columns * tile_h
             image = image_of(batch, frame)
             color = image.color
             paste(self._planes, scaled(image, tile_w, tile_h), left, top)

@@ -100,29 +100,29 @@ class NvTracker(InPlace):
         meta: FrameMeta,
         before: list[NvDsObjectMeta],
     ) -> None:
-        found = meta.objects
+        objects = meta.objects
         only = bool(self.values["operate-on-class-ids"])
         for index, obj in enumerate(before):
-            number = int(found.object_ids[index])
+            number = int(objects.object_ids[index])
             if number == UNTRACKED_OBJECT_ID:
                 if not only and obj.parent is None:
                     nvds_remove_obj_meta_from_frame(frame, obj)
                 continue
             obj.object_id = number
-            if found.tracker_confidences is not None:
-                obj.tracker_confidence = float(found.tracker_confidences[index])
-            self._place(obj, found.rects[index].tolist(), text_at(obj.text_params.display_text))
+            if objects.tracker_confidences is not None:
+                obj.tracker_confidence = float(objects.tracker_confidences[index])
+            self._place(obj, objects.rects[index].tolist(), text_at(obj.text_params.display_text))
             self._seen[obj.class_id] = obj
-        for index in range(len(before), len(found)):
+        for index in range(len(before), len(objects)):
             obj = nvds_acquire_obj_meta_from_pool(batch)
-            obj.class_id = int(found.class_ids[index])
-            obj.object_id, obj.confidence = int(found.object_ids[index]), PREDICTED
-            obj.unique_component_id = int(found.component_ids[index])
+            obj.class_id = int(objects.class_ids[index])
+            obj.object_id, obj.confidence = int(objects.object_ids[index]), PREDICTED
+            obj.unique_component_id = int(objects.component_ids[index])
             model = self._seen.get(obj.class_id)
             if model is not None:
                 obj.obj_label = model.obj_label
                 obj.rect_params = model.rect_params
-            self._place(obj, found.rects[index].tolist(), obj.obj_label)
+            self._place(obj, objects.rects[index].tolist(), obj.obj_label)
             nvds_add_obj_meta_to_frame(frame, obj, None)
 
     def _place(self, obj: NvDsObjectMeta, rect: list[float], text: str | None) -> None:

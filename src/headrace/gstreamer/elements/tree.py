@@ -59,9 +59,9 @@ def image_of(batch: NvDsBatchMeta, frame: NvDsFrameMeta) -> Frame:
 
 def with_surfaces(batch: NvDsBatchMeta, surfaces: list[Surface]) -> NvDsBatchMeta:
     """Return a batch with other images; it shares the metadata, and keeps their owner."""
-    made = copy.copy(batch)
-    made.surfaces, made.owner = surfaces, batch
-    return made
+    new_batch = copy.copy(batch)
+    new_batch.surfaces, new_batch.owner = surfaces, batch
+    return new_batch
 
 
 def to_frame_meta(frame: NvDsFrameMeta, image: Frame) -> tuple[FrameMeta, list[NvDsObjectMeta]]:
@@ -75,7 +75,7 @@ def to_frame_meta(frame: NvDsFrameMeta, image: Frame) -> tuple[FrameMeta, list[N
         image.width, image.height,
     )  # fmt: skip
     objects: list[NvDsObjectMeta] = list(items(frame, "obj_meta_list"))
-    places = {id(obj): place for place, obj in enumerate(objects)}
+    indices = {id(obj): index for index, obj in enumerate(objects)}
     start = 0
     for end in range(1, len(objects) + 1):  # those of one model and parent go in together
         first = objects[start]
@@ -87,19 +87,19 @@ def to_frame_meta(frame: NvDsFrameMeta, image: Frame) -> tuple[FrameMeta, list[N
         part = objects[start:end]
         rects = [o.rect_params for o in part]
         boxes = np.array([(r.left, r.top, r.width, r.height) for r in rects], np.float32)
-        found = Detections.unchecked(
+        detections = Detections.unchecked(
             boxes,
             np.array([o.confidence for o in part], np.float32),
             np.array([o.class_id for o in part], np.int32),
             space=Space.FRAME,
         )
-        parent = -1 if first.parent is None else places.get(id(first.parent), -1)
-        meta.objects.append(found, int(first.unique_component_id), parent=parent)
+        parent = -1 if first.parent is None else indices.get(id(first.parent), -1)
+        meta.objects.append(detections, int(first.unique_component_id), parent=parent)
         start = end
     if objects:
         meta.objects.object_ids[:] = [o.object_id for o in objects]
-        for place, obj in enumerate(objects):
-            meta.objects.texts[place] = text_at(obj.text_params.display_text) or obj.obj_label
+        for index, obj in enumerate(objects):
+            meta.objects.texts[index] = text_at(obj.text_params.display_text) or obj.obj_label
     return meta, objects
 
 
@@ -114,40 +114,40 @@ def add_results(
         meta: as `to_frame_meta` made it, after the model.
         before: objects of the tree by their index in `meta`.
     """
-    found = meta.objects
+    objects = meta.objects
     known = list(before)
-    for index in range(len(before), len(found)):
-        known.append(_new_object(batch, found, index, meta))
-        parent = int(found.parents[index])
+    for index in range(len(before), len(objects)):
+        known.append(_new_object(batch, objects, index, meta))
+        parent = int(objects.parents[index])
         nvds_add_obj_meta_to_frame(frame, known[index], known[parent] if parent >= 0 else None)
-    for index, results in found.classifiers.items():
+    for index, results in objects.classifiers.items():
         for result in results:
-            made = classifier_meta(batch, result)
-            nvds_add_classifier_meta_to_object(known[index], made)
-        known[index].text_params.display_text = found.display_text(index)
+            classifier = classifier_meta(batch, result)
+            nvds_add_classifier_meta_to_object(known[index], classifier)
+        known[index].text_params.display_text = objects.display_text(index)
     add_outputs(batch, frame, meta, known)
 
 
 def _new_object(
-    batch: NvDsBatchMeta, found: Objects, index: int, meta: FrameMeta
+    batch: NvDsBatchMeta, objects: Objects, index: int, meta: FrameMeta
 ) -> NvDsObjectMeta:
     obj = nvds_acquire_obj_meta_from_pool(batch)
-    component, class_id = int(found.component_ids[index]), int(found.class_ids[index])
-    style = found.styles.get(component, {}).get(class_id, DEFAULT_STYLE)
+    component, class_id = int(objects.component_ids[index]), int(objects.class_ids[index])
+    style = objects.styles.get(component, {}).get(class_id, DEFAULT_STYLE)
     obj.unique_component_id, obj.class_id = component, class_id
-    obj.confidence = float(found.confidences[index])
-    obj.obj_label = found[index].label
-    left, top, width, height = found.rects[index].tolist()
+    obj.confidence = float(objects.confidences[index])
+    obj.obj_label = objects[index].label
+    left, top, width, height = objects.rects[index].tolist()
     rect, box = obj.rect_params, obj.detector_bbox_info.org_bbox_coords
     for target in (rect, box):
         target.left, target.top, target.width, target.height = left, top, width, height
     _style_rect(rect, style)
-    style_text(obj.text_params, found.display_text(index), left, top, style)
-    if found.masks is not None and found.masks[index].size:
-        _set_mask(obj, found.masks[index], found.mask_thresholds.get(component, 0.0))
-    elif found.keypoints is not None and len(found.keypoints[index]):
+    style_text(obj.text_params, objects.display_text(index), left, top, style)
+    if objects.masks is not None and objects.masks[index].size:
+        _set_mask(obj, objects.masks[index], objects.mask_thresholds.get(component, 0.0))
+    elif objects.keypoints is not None and len(objects.keypoints[index]):
         # As parsers of poses leave them; in pixels of the frame, which the sizes say too.
-        _set_mask(obj, found.keypoints[index], 0.0)
+        _set_mask(obj, objects.keypoints[index], 0.0)
         obj.mask_params.width, obj.mask_params.height = meta.width, meta.height
     return obj
 
@@ -182,14 +182,14 @@ def style_text(
 
 def classifier_meta(batch: NvDsBatchMeta, result: ClassifierMeta) -> NvDsClassifierMeta:
     """Make the metadata of a classifier's result."""
-    made = nvds_acquire_classifier_meta_from_pool(batch)
-    made.unique_component_id, made.classifier_type = result.component_id, result.classifier_type
+    meta = nvds_acquire_classifier_meta_from_pool(batch)
+    meta.unique_component_id, meta.classifier_type = result.component_id, result.classifier_type
     for info in result.labels:
         label = nvds_acquire_label_info_meta_from_pool(batch)
         label.result_label, label.result_class_id = info.label, info.value
         label.label_id, label.result_prob = info.attribute, info.confidence
-        nvds_add_label_info_meta_to_classifier(made, label)
-    return made
+        nvds_add_label_info_meta_to_classifier(meta, label)
+    return meta
 
 
 def is_tracked(obj: NvDsObjectMeta) -> bool:

@@ -116,7 +116,7 @@ class Usage:
     def _timed(self, sink: Gst.Pad, callback: Callable[..., R]) -> Callable[..., R]:
         parent = sink.get_parent_element()
         name = f"{parent.get_name() if parent else '?'}.{sink.get_name()}"
-        found = self.probes.setdefault(name, [0, 0.0])
+        tally = self.probes.setdefault(name, [0, 0.0])
 
         @wraps(callback)
         def call(*arguments: object) -> R:
@@ -124,8 +124,8 @@ class Usage:
             try:
                 return callback(*arguments)
             finally:
-                found[0] += 1
-                found[1] += time.thread_time() - start
+                tally[0] += 1
+                tally[1] += time.thread_time() - start
 
         return call
 
@@ -159,11 +159,11 @@ class Usage:
             return Gst.PadProbeReturn.OK
 
         def probe(_: object, one: Gst.Pad) -> None:
-            if one.get_direction() == wanted:
+            if one.get_direction() == direction:
                 add_probe(one, Gst.PadProbeType.BUFFER, look)
 
         sink = element.find_property("sync") is not None and not element.srcpads
-        wanted = Gst.PadDirection.SINK if sink else Gst.PadDirection.SRC
+        direction = Gst.PadDirection.SINK if sink else Gst.PadDirection.SRC
         for one in element.pads:
             probe(None, one)
         element.connect("pad-added", probe)
@@ -200,20 +200,20 @@ class Usage:
 
 
 def _counted(batch: NvDsBatchMeta) -> Counter[str]:
-    found = Counter({"batches": 1})
+    counts = Counter({"batches": 1})
     for frame in items(batch, "frame_meta_list"):
-        found["frames"] += 1
+        counts["frames"] += 1
         for name, attribute in _LISTS.items():
-            found[name] += len(items(frame, attribute))
+            counts[name] += len(items(frame, attribute))
         for obj in items(frame, "obj_meta_list"):
-            found["classifier results"] += len(items(obj, "classifier_meta_list"))
-            found["user metadata of objects"] += len(items(obj, "obj_user_meta_list"))
-            found["masks"] += obj.mask_params.size > 0
-            found["tracked objects"] += obj.object_id != pyds.UNTRACKED_OBJECT_ID
+            counts["classifier results"] += len(items(obj, "classifier_meta_list"))
+            counts["user metadata of objects"] += len(items(obj, "obj_user_meta_list"))
+            counts["masks"] += obj.mask_params.size > 0
+            counts["tracked objects"] += obj.object_id != pyds.UNTRACKED_OBJECT_ID
         kinds = [user.base_meta.meta_type for user in items(frame, "frame_user_meta_list")]
         for name, kind in _KINDS.items():
-            found[name] += kinds.count(kind)
-    return Counter({name: count for name, count in found.items() if count})
+            counts[name] += kinds.count(kind)
+    return Counter({name: count for name, count in counts.items() if count})
 
 
 class RecordedModule(ModuleType):

@@ -111,7 +111,7 @@ def report_page(usage: Usage, title: str) -> str:
         if use.buffers
     ]
     last = max(
-        (name for name, found in usage.metadata.items() if found),
+        (name for name, counts in usage.metadata.items() if counts),
         key=lambda name: (sum(usage.metadata[name].values()), usage.elements[name].last_s),
         default="",
     )

@@ -100,27 +100,27 @@ class TensorPreparer:
 
     def drawn(self, frame: Frame) -> tuple[Sequence[tuple[float, ...]], tuple[float, ...]] | None:
         """Return the regions to draw on a frame, with their colour; None for none."""
-        found = self.rules.group_of(frame.source_id)
-        if found is None or found[1].color is None or not self.rules.enabled:
+        entry = self.rules.group_of(frame.source_id)
+        if entry is None or entry[1].color is None or not self.rules.enabled:
             return None
-        rects = found[1].regions_of(frame.source_id)
+        rects = entry[1].regions_of(frame.source_id)
         if rects is None:
-            return None if self.rules.of_objects else ([_whole(frame)], found[1].color)
-        return [_clipped(rect, frame) for rect in rects], found[1].color
+            return None if self.rules.of_objects else ([_whole(frame)], entry[1].color)
+        return [_clipped(rect, frame) for rect in rects], entry[1].color
 
     def _parts(self, frames: Sequence[Frame], metas: Sequence[FrameMeta]) -> Iterator[_Part]:
         """The crops of a batch: group after group, in the order of the frames."""
-        places: dict[int, list[int]] = {}
+        frame_indices: dict[int, list[int]] = {}
         for index, frame in enumerate(frames):
-            found = self.rules.group_of(frame.source_id)
-            if found is not None:
-                places.setdefault(found[0], []).append(index)
-        for place in sorted(places):
-            group = self.rules.groups[place]
-            turn, self._turns[place] = self._turns[place], self._turns[place] + 1
+            entry = self.rules.group_of(frame.source_id)
+            if entry is not None:
+                frame_indices.setdefault(entry[0], []).append(index)
+        for group_index in sorted(frame_indices):
+            group = self.rules.groups[group_index]
+            turn, self._turns[group_index] = self._turns[group_index], self._turns[group_index] + 1
             if turn % (group.interval + 1):
                 continue
-            for index in places[place]:
+            for index in frame_indices[group_index]:
                 if self.rules.of_objects:
                     yield from self._objects(group, index, frames[index], metas[index])
                 else:
@@ -131,13 +131,16 @@ class TensorPreparer:
     ) -> Iterator[_Part]:
         """Objects of a frame that the group takes; one in several regions comes once."""
         regions = group.regions_of(frame.source_id)
-        found = meta.objects
-        for place in range(len(found)):
-            left, top, width, height = rect = found.rects[place].tolist()
+        objects = meta.objects
+        for object_index in range(len(objects)):
+            left, top, width, height = rect = objects.rects[object_index].tolist()
             sizes = zip((width, height), group.min_size, group.max_size, strict=True)
             if (
-                (self.rules.operate_on >= 0 and found.component_ids[place] != self.rules.operate_on)
-                or (group.classes and int(found.class_ids[place]) not in group.classes)
+                (
+                    self.rules.operate_on >= 0
+                    and objects.component_ids[object_index] != self.rules.operate_on
+                )
+                or (group.classes and int(objects.class_ids[object_index]) not in group.classes)
                 or any(size < least or 0 < most < size for size, least, most in sizes)
             ):
                 continue
@@ -148,7 +151,7 @@ class TensorPreparer:
                 and top < r.top + r.height
                 for r in regions
             ):
-                yield _Part(index, rect, place)
+                yield _Part(index, rect, object_index)
 
     def _tensor(self, frames: Sequence[Frame], parts: Sequence[_Part]) -> InputTensor | None:
         """One tensor of these parts; parts without an area are left out."""
@@ -198,19 +201,20 @@ class TensorPreparer:
             return _cast(data, dtype)
         try:
             returned = self._function(data.astype(np.uint8), dict(self.rules.user_config))
-            made = np.asarray(returned)
+            values = np.asarray(returned)
         except Exception as error:  # of the user's code
             raise CustomLibraryError(
                 f"{self.rules.function} raised {error_text(error)}", where=str(self.rules.library)
             ) from error
-        wanted = (len(data), *self.rules.shape[1:])
-        if made.shape != wanted or made.dtype.kind not in "fiub":
+        expected_shape = (len(data), *self.rules.shape[1:])
+        if values.shape != expected_shape or values.dtype.kind not in "fiub":
             raise CustomLibraryError(
-                f"{self.rules.function} returned {made.dtype} of shape {made.shape}",
+                f"{self.rules.function} returned {values.dtype} of shape {values.shape}",
                 where=str(self.rules.library),
-                expected=f"numbers of shape {wanted}: network-input-shape, with a row per image",
+                expected=f"numbers of shape {expected_shape}: network-input-shape, "
+                "with a row per image",
             )
-        return _cast(made, dtype)
+        return _cast(values, dtype)
 
 
 def _regions(group: PreparationGroup, index: int, frame: Frame) -> Iterator[_Part]:
@@ -254,5 +258,5 @@ def _load(rules: PreparationRules) -> Prepare:
             where=str(rules.library),
             expected=SIGNATURE.format(name=rules.function),
         )
-    found: Prepare = function
-    return found
+    prepare: Prepare = function
+    return prepare

@@ -102,8 +102,8 @@ class PreparationRules:
 
     def group_of(self, source_id: int) -> tuple[int, PreparationGroup] | None:
         """Find the group of a source, with its place; None leaves the source out."""
-        for wanted in (source_id, ALL_SOURCES):
-            for place, group in enumerate(self.groups):
-                if wanted in group.sources:
-                    return place, group
+        for source in (source_id, ALL_SOURCES):
+            for index, group in enumerate(self.groups):
+                if source in group.sources:
+                    return index, group
         return None

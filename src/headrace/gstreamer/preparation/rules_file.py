@@ -131,14 +131,14 @@ class _Reader:
     def run(self) -> PreparationRules | None:
         document = self.document
         top: FoundGroup | None = None
-        found: list[tuple[Group, FoundGroup]] = []
+        pairs: list[tuple[Group, FoundGroup]] = []
         for group in document.groups.values():
             if group.name == "property":
                 top = self.reader.read(_PROPERTY, group)
             elif _GROUP.pattern.fullmatch(group.name):
                 read = self.reader.read(_GROUP, group)
                 assert read is not None  # it has no switch
-                found.append((group, read))
+                pairs.append((group, read))
             elif group.name != _USER:
                 text = f"[{quoted(group.name)}] is not a group of this file and has no effect"
                 document.remark(group.line, text, code="unknown-key")
@@ -147,8 +147,8 @@ class _Reader:
             document.refuse(1, "the file has no group [property].", "[property] and [group-0]")
             return None
         of_objects = not top.get("process-on-frame", 1)
-        groups = [self._group(*pair, of_objects=of_objects) for pair in found]
-        if not found:
+        groups = [self._group(*pair, of_objects=of_objects) for pair in pairs]
+        if not pairs:
             document.refuse(1, "the file has no group [group-0].", "[group-0] with src-ids")
         return self._rules(top, groups, of_objects)
 
@@ -240,19 +240,19 @@ class _Reader:
         channels = 1 if color is ColorFormat.GRAY else 3
         image = (channels, *size) if order == TensorOrder.NCHW else (*size, channels)
         if len(shape) != 4 or shape[1:] != image:
-            wanted = ";".join(map(str, (shape[0], *image)))
+            shape_text = ";".join(map(str, (shape[0], *image)))
             self._refuse(
                 top,
                 "network-input-shape",
                 f"{';'.join(map(str, shape))} is not the shape of the images that"
                 " processing-width, processing-height and network-color-format make.",
-                f"network-input-shape={wanted}",
+                f"network-input-shape={shape_text}",
             )
 
     def _refuse(
-        self, top: FoundGroup, key: str, found: str, expected: str, fix: str | None = None
+        self, top: FoundGroup, key: str, problem: str, expected: str, fix: str | None = None
     ) -> None:
-        self.document.refuse(top.line(key), f"{key}: {found}", expected, fix)
+        self.document.refuse(top.line(key), f"{key}: {problem}", expected, fix)
 
     def _user_config(self) -> tuple[dict[str, str], float, tuple[float, ...], Path | None]:
         """The texts of `[user-configs]`, and the values that the standard preparation reads."""
@@ -272,58 +272,61 @@ class _Reader:
             resolve(text, self.document.path) if text else None,
         )
 
-    def _group(self, group: Group, found: FoundGroup, *, of_objects: bool) -> PreparationGroup:
+    def _group(self, group: Group, settings: FoundGroup, *, of_objects: bool) -> PreparationGroup:
         document = self.document
-        sources: tuple[int, ...] = found.get("src-ids", ())
+        sources: tuple[int, ...] = settings.get("src-ids", ())
         if not sources:
             document.refuse(group.line, f"[{group.name}] has no src-ids.", "src-ids=0;1, or -1")
         elif ALL_SOURCES in sources:
             sources = (ALL_SOURCES,)
-        transformation = found.get("custom-input-transformation-function")
+        transformation = settings.get("custom-input-transformation-function")
         if transformation and transformation not in _TRANSFORMATIONS:
             text = f"custom-input-transformation-function={quoted(transformation)} is not called:"
             document.remark(
-                found.line("custom-input-transformation-function"), f"{text} Headrace scales itself"
+                settings.line("custom-input-transformation-function"),
+                f"{text} Headrace scales itself",
             )
         whole = (
-            found.get("process-on-all-objects") if of_objects else not found.get("process-on-roi")
+            settings.get("process-on-all-objects")
+            if of_objects
+            else not settings.get("process-on-roi")
         )
-        color = found.get("roi-color", _OBJECT_COLOR if of_objects else _FRAME_COLOR)
+        color = settings.get("roi-color", _OBJECT_COLOR if of_objects else _FRAME_COLOR)
 
         def pair(bound: str) -> tuple[int, int]:
-            return tuple(found.get(f"input-object-{bound}-{s}", 0) for s in ("width", "height"))
+            return tuple(settings.get(f"input-object-{bound}-{s}", 0) for s in ("width", "height"))
 
         return PreparationGroup(
             sources=sources,
-            regions=None if whole else self._regions(group, found, sources),
-            classes=() if (c := found.get("operate-on-class-ids", ())) == (-1,) else c,
+            regions=None if whole else self._regions(group, settings, sources),
+            classes=() if (c := settings.get("operate-on-class-ids", ())) == (-1,) else c,
             min_size=pair("min"),
             max_size=pair("max"),
-            interval=found.get("interval", 0),
-            color=tuple(color) if found.get("draw-roi", 1) else None,
+            interval=settings.get("interval", 0),
+            color=tuple(color) if settings.get("draw-roi", 1) else None,
         )
 
     def _regions(
-        self, group: Group, found: FoundGroup, sources: tuple[int, ...]
+        self, group: Group, settings: FoundGroup, sources: tuple[int, ...]
     ) -> dict[int, tuple[Rect, ...]]:
         """Regions by source; the first ones are those of every source where `src-ids=-1`."""
         document = self.document
         regions: dict[int, tuple[Rect, ...]] = {}
-        for key, entry in found.entries.items():
+        for key, entry in settings.entries.items():
             match = _REGIONS.fullmatch(key)
             if match is None:
                 continue
-            numbers = found.values[key]
+            numbers = settings.values[key]
             if len(numbers) % 4 or not all(numbers[2::4]) or not all(numbers[3::4]):
                 text = f"{document.written(entry)} is no list of regions."
                 document.refuse(entry.line, text, "left;top;width;height;… of each, in pixels")
                 continue
             rects = zip(*(iter(map(float, numbers)),) * 4, strict=True)
-            made = tuple(Rect(*rect) for rect in rects)
+            source_regions = tuple(Rect(*rect) for rect in rects)
             if sources == (ALL_SOURCES,):
-                regions.setdefault(ALL_SOURCES, made)
+                regions.setdefault(ALL_SOURCES, source_regions)
             else:
-                regions[int(match[1])] = made
+                regions[int(match[1])] = source_regions
         missing = [s for s in sources if s not in regions]
         if missing and not document.problems:
             keys = ", ".join(f"roi-params-src-{max(0, s)}" for s in missing)

@@ -29,8 +29,8 @@ M = TypeVar("M", bound=Struct)
 
 def gst_buffer_get_nvds_batch_meta(address: int) -> NvDsBatchMeta | None:
     """Return the metadata of a buffer, by `hash(buffer)`; None if it has none."""
-    found: NvDsBatchMeta | None = bridge().get(address)
-    return found
+    batch_meta: NvDsBatchMeta | None = bridge().get(address)
+    return batch_meta
 
 
 def nvds_acquire_meta_lock(batch: NvDsBatchMeta) -> None:
@@ -44,10 +44,10 @@ def nvds_release_meta_lock(batch: NvDsBatchMeta) -> None:
 
 
 def _acquire(kind: type[M], meta_type: NvDsMetaType, batch: NvDsBatchMeta) -> M:
-    made = kind()
-    base = vars(kind)["base_meta"].__get__(made, kind)
+    meta = kind()
+    base = vars(kind)["base_meta"].__get__(meta, kind)
     base.batch_meta, base.meta_type = batch, meta_type
-    return made
+    return meta
 
 
 def nvds_acquire_frame_meta_from_pool(batch: NvDsBatchMeta) -> NvDsFrameMeta:
@@ -131,9 +131,9 @@ def nvds_remove_frame_meta_from_batch(batch: NvDsBatchMeta, frame: NvDsFrameMeta
 
 def nvds_remove_obj_meta_from_frame(frame: NvDsFrameMeta, obj: NvDsObjectMeta) -> None:
     """Take an object out of a frame; children of it have no parent then."""
-    found = items(frame, "obj_meta_list")
-    if found.remove(obj):
-        for other in found:
+    objects = items(frame, "obj_meta_list")
+    if objects.remove(obj):
+        for other in objects:
             if other.parent is obj:
                 other.parent = None
 

@@ -30,9 +30,9 @@ class HostPointer(int):
     def to(cls, values: Array) -> HostPointer:
         """Return the address of an array, of a copy if its values do not lie in one piece."""
         values = np.ascontiguousarray(values)
-        made = cls(values.__array_interface__["data"][0])
-        made.values = values
-        return made
+        pointer = cls(values.__array_interface__["data"][0])
+        pointer.values = values
+        return pointer
 
 
 class NvDsInferDims(Struct):

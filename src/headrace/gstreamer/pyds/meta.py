@@ -155,8 +155,8 @@ class MetaField:
     def __get__(self, struct: Struct | None, owner: type) -> Any:
         if struct is None:
             return self
-        found = struct.__dict__.get(self._name)
-        return None if found is None else found.first
+        meta_list = struct.__dict__.get(self._name)
+        return None if meta_list is None else meta_list.first
 
     def __set__(self, struct: Struct, value: object) -> None:
         raise AttributeError(f"{self._name} cannot be set; the functions nvds_add_… add to it")
@@ -164,10 +164,10 @@ class MetaField:
 
 def items(struct: Struct, name: str) -> MetaList:
     """Return the list behind a field such as `obj_meta_list`, made if need be."""
-    found = struct.__dict__.get(name)
-    if found is None:
-        found = struct.__dict__[name] = MetaList()
-    return found
+    meta_list = struct.__dict__.get(name)
+    if meta_list is None:
+        meta_list = struct.__dict__[name] = MetaList()
+    return meta_list
 
 
 class NvDsUserMeta(Struct):

@@ -146,11 +146,11 @@ class _Sixteen(list[Any]):
         self._kind = kind
 
     def __getitem__(self, index: Any) -> Any:
-        found = super().__getitem__(index)
-        if found is None:
-            found = self._kind()
-            super().__setitem__(index, found)
-        return found
+        element = super().__getitem__(index)
+        if element is None:
+            element = self._kind()
+            super().__setitem__(index, element)
+        return element
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
@@ -168,10 +168,10 @@ class Elements:
     def __get__(self, struct: Struct | None, owner: type) -> Any:
         if struct is None:
             return self
-        found = struct.__dict__.get(self._name)
-        if found is None:
-            found = struct.__dict__[self._name] = _Sixteen(self.kind)
-        return found
+        elements = struct.__dict__.get(self._name)
+        if elements is None:
+            elements = struct.__dict__[self._name] = _Sixteen(self.kind)
+        return elements
 
     def __set__(self, struct: Struct, value: object) -> None:
         raise AttributeError(f"{self._name} cannot be set; its sixteen elements can be changed")

@@ -45,8 +45,8 @@ class Struct:
     @classmethod
     def cast(cls: type[S], data: Any) -> S:
         """Return `data`, as the capsules of a list's nodes are cast in the original."""
-        found: S = data
-        return found
+        instance: S = data
+        return instance
 
     def copy_from(self, other: Struct) -> None:
         """Take over all fields of a structure of the same type; nested ones are copied."""
@@ -77,14 +77,14 @@ class Nested:
     def __get__(self, struct: Struct | None, owner: type) -> Any:
         if struct is None:
             return self
-        found = struct.__dict__.get(self._name)
-        if found is None:
-            found = struct.__dict__[self._name] = self.kind()
-        return found
+        nested = struct.__dict__.get(self._name)
+        if nested is None:
+            nested = struct.__dict__[self._name] = self.kind()
+        return nested
 
     def __set__(self, struct: Struct, value: Struct) -> None:
-        made = struct.__dict__[self._name] = self.kind()
-        made.copy_from(value)
+        nested = struct.__dict__[self._name] = self.kind()
+        nested.copy_from(value)
 
 
 class Text:

@@ -72,8 +72,8 @@ class SourceConfig:
         ]
         known = {one.name for one in fields(CameraInfo)}
         for row in file.rows("camera-list"):
-            found = {key.replace("-", "_"): value for key, value in _values(row).items()}
-            self.camera_list.append(CameraInfo(**{k: v for k, v in found.items() if k in known}))
+            camera = {key.replace("-", "_"): value for key, value in _values(row).items()}
+            self.camera_list.append(CameraInfo(**{k: v for k, v in camera.items() if k in known}))
         if not self.sensor_list and not self.camera_list:
             raise ConfigError(
                 "no source is listed", where=str(path), expected="source-list: with a uri each"
@@ -103,15 +103,15 @@ class _File:
 
     def rows(self, key: str, of: MapNode | None = None) -> Iterator[MapNode]:
         """Go through the mappings of a list; none if the key is missing."""
-        found = _child(of or self.root, key, SeqNode)
-        for row in found.items if found else ():
+        sequence = _child(of or self.root, key, SeqNode)
+        for row in sequence.items if sequence else ():
             if not isinstance(row, MapNode):
                 raise self.error(row.line, f"an item of {key} is no mapping", "keys with values")
             yield row
 
-    def error(self, line: int, found: str, expected: str) -> ConfigError:
+    def error(self, line: int, problem: str, expected: str) -> ConfigError:
         """Make an error about a line."""
-        return ConfigError(found, where=f"{self._path}:{line}", expected=expected)
+        return ConfigError(problem, where=f"{self._path}:{line}", expected=expected)
 
 
 def _child(node: MapNode, key: str, kind: type[Any]) -> Any:
@@ -153,8 +153,8 @@ def build(pipeline: Pipeline, path: Path) -> None:
         if missing:
             raise file.error(row.line, f"a node has no {missing[0]}", "type and name")
         kind, name = str(named["type"]), str(named["name"])
-        found = _child(row, "properties", MapNode)
-        properties = _values(found) if found else {}
+        property_map = _child(row, "properties", MapNode)
+        properties = _values(property_map) if property_map else {}
         if "." in kind:  # module.operator
             operators[name] = kind, properties
             continue

@@ -86,11 +86,11 @@ class Flow:
         return name
 
     def _behind(self, streams: Sequence[str], *, batched: bool | None = None) -> Flow:
-        made = Flow(self._pipeline, streams, self)
-        made._batched = self._batched if batched is None else batched
+        flow = Flow(self._pipeline, streams, self)
+        flow._batched = self._batched if batched is None else batched
         if not self._forked:
-            self._streams, self._batched = list(streams), made._batched
-        return made
+            self._streams, self._batched = list(streams), flow._batched
+        return flow
 
     def _chain(self, operation: str, stream: str, *parts: tuple[str, Mapping[str, object]]) -> str:
         """Add elements in a row behind one; returns the last."""
@@ -142,7 +142,7 @@ class Flow:
             config.load(inputs)
         else:
             config.sensor_list = [SensorInfo(uri=_address(one)) for one in inputs]
-        given = _hyphened(options)
+        properties = _hyphened(options)
         if config.source_type == "nvmultiurisrcbin":
             sensors = config.sensor_list
             listed = {
@@ -151,28 +151,32 @@ class Flow:
                 "sensor-name-list": ",".join(one.sensor_name for one in sensors),
             }
             name = self._name("batch_capture", "source")
-            self._pipeline.add(config.source_type, name, config.source_properties | listed | given)
+            self._pipeline.add(
+                config.source_type, name, config.source_properties | listed | properties
+            )
             self._sources = len(config.sensor_list)
             return self._behind([name], batched=True)
-        mux = self._mux("batch_capture", len(config.sensor_list), config.source_properties | given)
+        mux = self._mux(
+            "batch_capture", len(config.sensor_list), config.source_properties | properties
+        )
         base = self._name("batch_capture", "source")
         for number, sensor in enumerate(config.sensor_list):
             name = f"{base}_{number}"
             self._pipeline.add(config.source_type, name, {"uri": sensor.uri})
             node = self._pipeline[name]
-            for key, value in (config.source_properties | given).items():
+            for key, value in (config.source_properties | properties).items():
                 if node.element.find_property(key) is not None:
                     node.set(key, value)
             self._pipeline.link((name, mux), ("", "sink_%u"))
         return self._behind([mux], batched=True)
 
-    def _mux(self, operation: str, count: int, given: Mapping[str, object]) -> str:
+    def _mux(self, operation: str, count: int, properties: Mapping[str, object]) -> str:
         self._sources = count
         name = self._name(operation, "mux")
         defaults = _SIZE | {"batch-size": count, "batched-push-timeout": _MUX_TIMEOUT_US}
         self._pipeline.add("nvstreammux", name, defaults)
         node = self._pipeline[name]
-        for key, value in given.items():
+        for key, value in properties.items():
             if node.element.find_property(key) is not None:
                 node.set(key, value)
         return name
@@ -182,8 +186,8 @@ class Flow:
         names = []
         for one in inputs:
             names.append(self._name("capture", "source"))
-            given = {"uri": _address(one)} | _hyphened(options)
-            self._pipeline.add("nvurisrcbin", names[-1], given)
+            properties = {"uri": _address(one)} | _hyphened(options)
+            self._pipeline.add("nvurisrcbin", names[-1], properties)
         return self._behind(names, batched=False)
 
     def inject(self, providers: Sequence[BufferProvider]) -> Flow:
@@ -218,13 +222,13 @@ class Flow:
 
     def preprocess(self, config: str | Path, **options: object) -> Flow:
         """Prepare tensors with `nvdspreprocess`."""
-        given = {"config-file": str(config)} | _hyphened(options)
-        return self._step("preprocess", "nvdspreprocess", **given)
+        properties = {"config-file": str(config)} | _hyphened(options)
+        return self._step("preprocess", "nvdspreprocess", **properties)
 
     def infer(self, config: str | Path, with_triton: bool = False, **options: object) -> Flow:
         """Run a model with `nvinfer`, or `nvinferserver` if `with_triton`."""
-        given = {"config-file-path": str(config)} | _hyphened(options)
-        return self._step("infer", "nvinferserver" if with_triton else "nvinfer", **given)
+        properties = {"config-file-path": str(config)} | _hyphened(options)
+        return self._step("infer", "nvinferserver" if with_triton else "nvinfer", **properties)
 
     def track(self, **options: object) -> Flow:
         """Follow objects with `nvtracker`."""
@@ -232,8 +236,8 @@ class Flow:
 
     def analyze(self, config: str | Path, **options: object) -> Flow:
         """Count with `nvdsanalytics`."""
-        given = {"config-file": str(config)} | _hyphened(options)
-        return self._step("analyze", "nvdsanalytics", **given)
+        properties = {"config-file": str(config)} | _hyphened(options)
+        return self._step("analyze", "nvdsanalytics", **properties)
 
     def attach(
         self,
@@ -249,9 +253,9 @@ class Flow:
 
     def fork(self) -> Flow:
         """Split the stream: each operation on the flow that comes back starts a branch."""
-        made = self._behind([self._chain("fork", self._one("fork"), ("tee", {}))])
-        made._forked = True
-        return made
+        flow = self._behind([self._chain("fork", self._one("fork"), ("tee", {}))])
+        flow._forked = True
+        return flow
 
     def publish(
         self,
@@ -291,16 +295,16 @@ class Flow:
         Raises:
             ConfigError: an option is unknown.
         """
-        stream, given = self._one("render"), _hyphened(options)
-        parts = self._tiled(given)
+        stream, properties = self._one("render"), _hyphened(options)
+        parts = self._tiled(properties)
         if enable_osd:
             parts.append(("nvosdbin", {}))
         if mode is RenderMode.STREAM:
-            parts.append(("nvrtspoutsinkbin", given))
+            parts.append(("nvrtspoutsinkbin", properties))
         else:
             sink = "nveglglessink" if mode is RenderMode.DISPLAY else "fakesink"
             known = {"async-handling": "async"}
-            parts.append((sink, {known.get(key, key): value for key, value in given.items()}))
+            parts.append((sink, {known.get(key, key): value for key, value in properties.items()}))
         return self._behind([self._chain("render", stream, *parts)])
 
     def encode(
@@ -328,9 +332,13 @@ class Flow:
             raise ConfigError(
                 f"a video cannot be written to {path.name!r}", expected=", ".join(_CONTAINERS)
             )
-        stream, given = self._one("encode"), _hyphened(options)
+        stream, properties = self._one("encode"), _hyphened(options)
         codec = "h265" if path.suffix.lower() == ".h265" else "h264"
-        parts = [*self._tiled(given), ("nvvideoconvert", {}), (f"nvv4l2{codec}enc", given)]
+        parts = [
+            *self._tiled(properties),
+            ("nvvideoconvert", {}),
+            (f"nvv4l2{codec}enc", properties),
+        ]
         parts.append((f"{codec}parse", {}))
         if container:
             parts.append((container, {}))

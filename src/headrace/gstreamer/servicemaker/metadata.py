@@ -68,10 +68,10 @@ class UserMetadata(MetaView):
 
     def as_segmentation(self) -> SegmentationUserMetadata | None:
         """Return a map of classes."""
-        found = self._as(SegmentationUserMetadata)
-        if found is not None:
-            found.meta.unique_id = getattr(found.meta.priv_data, "component_id", 0)
-        return found
+        segmentation = self._as(SegmentationUserMetadata)
+        if segmentation is not None:
+            segmentation.meta.unique_id = getattr(segmentation.meta.priv_data, "component_id", 0)
+        return segmentation
 
     def as_nvdsanalytics_frame(self) -> AnalyticsFrameMeta | None:
         """Return the counts of a frame."""
@@ -135,11 +135,11 @@ class DisplayMetadata(MetaView):
     KIND = NvDsDisplayMeta
 
     def _add(self, params: str, count: str, figure: MetaView) -> bool:
-        place = getattr(self.meta, count)
-        if place >= MAX_ELEMENTS_IN_DISPLAY_META:
+        index = getattr(self.meta, count)
+        if index >= MAX_ELEMENTS_IN_DISPLAY_META:
             return False
-        getattr(self.meta, params)[place].copy_from(figure.meta)
-        setattr(self.meta, count, place + 1)
+        getattr(self.meta, params)[index].copy_from(figure.meta)
+        setattr(self.meta, count, index + 1)
         return True
 
     def add_text(self, text: Text) -> bool:

@@ -84,8 +84,8 @@ class Node:
         Raises:
             ConfigError: the element has no such pad.
         """
-        if name and (found := self.element.get_static_pad(name)) is not None:
-            return found
+        if name and (static_pad := self.element.get_static_pad(name)) is not None:
+            return static_pad
         if not name:
             for one in self.element.pads:
                 free = not one.is_linked() and one not in self._promised
@@ -179,8 +179,8 @@ def link(source: Node, target: Node, source_pad: str = "", target_pad: str = "")
         target.promise(into)
 
         def found(_: object, pad: Gst.Pad) -> None:
-            wanted = pad.get_direction() == Gst.PadDirection.SRC and not into.is_linked()
-            if wanted and pad.can_link(into):
+            linkable = pad.get_direction() == Gst.PadDirection.SRC and not into.is_linked()
+            if linkable and pad.can_link(into):
                 _linked(pad, into)
 
         source.element.connect("pad-added", found)

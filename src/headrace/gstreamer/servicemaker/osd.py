@@ -101,10 +101,8 @@ class Mask(MetaView):
     def mask_array(self) -> Any:
         """The values, (height, width) float32; a view."""
         values = self.meta.get_mask_array()
-        wanted = int(self.meta.height) * int(self.meta.width)
-        return (
-            values.reshape(self.meta.height, self.meta.width) if values.size == wanted else values
-        )
+        area = int(self.meta.height) * int(self.meta.width)
+        return values.reshape(self.meta.height, self.meta.width) if values.size == area else values
 
 
 class EventHandler:

@@ -178,14 +178,14 @@ class Pipeline:
             ConfigError: the element, the operator, the pad or a property is missing.
         """
         node = self[target]
-        found = CommonFactory.create(what, name or what) if isinstance(what, str) else what
-        if found is None:
+        attachment = CommonFactory.create(what, name or what) if isinstance(what, str) else what
+        if attachment is None:
             return self
-        if isinstance(found, Probe):
-            found.set(properties or {})
-            self._attached.append(found.connect(node, tips, self._fail))
+        if isinstance(attachment, Probe):
+            attachment.set(properties or {})
+            self._attached.append(attachment.connect(node, tips, self._fail))
         else:
-            self._attached.append(found.connect(node.element, self._fail))
+            self._attached.append(attachment.connect(node.element, self._fail))
         return self
 
     def prepare(self, on_message: OnMessage | None = None) -> Pipeline:

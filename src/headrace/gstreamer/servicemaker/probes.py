@@ -106,9 +106,9 @@ class Probe:
             undo.clear()
 
         element = node.element
-        found = element.get_static_pad(pad) if pad else None
-        if found is None and not pad:
-            found = next(iter([*element.srcpads, *element.sinkpads]), None)
+        probe_pad = element.get_static_pad(pad) if pad else None
+        if probe_pad is None and not pad:
+            probe_pad = next(iter([*element.srcpads, *element.sinkpads]), None)
             coming = any(
                 one.presence == Gst.PadPresence.SOMETIMES
                 for one in element.get_factory().get_static_pad_templates()
@@ -117,12 +117,12 @@ class Probe:
                 handler = element.connect("pad-added", lambda _, one: attach(one))
                 undo.append(lambda: element.disconnect(handler))
                 return take_off
-        if found is None:
+        if probe_pad is None:
             raise ConfigError(
                 f"a probe cannot be attached to pad {pad!r}", where=node.name,
                 expected=", ".join(one.get_name() for one in element.pads) or "an element with one",
             )  # fmt: skip
-        attach(found)
+        attach(probe_pad)
         return take_off
 
 
@@ -159,8 +159,8 @@ class CommonFactory:
                 expected=", ".join(sorted(cls.KINDS)),
                 fix="a Python operator gets a name by @probe(name=…); those in C++ need DeepStream",
             )  # fmt: skip
-        made: Any = cls.KINDS[short]()
-        return Probe(name, made)
+        operator: Any = cls.KINDS[short]()
+        return Probe(name, operator)
 
 
 def probe(

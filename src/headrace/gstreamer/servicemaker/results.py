@@ -42,8 +42,8 @@ class SegmentationUserMetadata(MetaView):
     @property
     def class_probabilities_map(self) -> Any:
         """The raw output; empty if the model gives none."""
-        found = self.meta.class_probabilities_map
-        return self.meta.class_map[:0] if found is None else found
+        probabilities = self.meta.class_probabilities_map
+        return self.meta.class_map[:0] if probabilities is None else probabilities
 
 
 class AnalyticsFrameMeta(MetaView):

@@ -73,12 +73,12 @@ class Tensor:
         if self.format == "CHW" and values.ndim == 3:
             values = np.ascontiguousarray(values.transpose(1, 2, 0))
         channels = _CHANNELS.get(format.value)
-        wanted = f"(height, width, {channels})" if channels else "(rows, width)"
+        expected_shape = f"(height, width, {channels})" if channels else "(rows, width)"
         fits = values.shape[2:] == ((channels,) if channels else ()) and values.ndim >= 2
         if values.dtype != np.uint8 or not fits:
             raise MediaError(
                 f"a tensor of {values.shape} {values.dtype} is no image in {format.name}",
-                expected=f"{wanted} uint8",
+                expected=f"{expected_shape} uint8",
             )
         return image_buffer(values, format.value)
 
@@ -125,9 +125,9 @@ class Buffer:
     @classmethod
     def of(cls, gst: Gst.Buffer, caps: Gst.Caps | None = None) -> Buffer:
         """Show a buffer that is there; its caps tell the layout of its images."""
-        made = cls()
-        made.gst, made._caps = gst, caps
-        return made
+        buffer = cls()
+        buffer.gst, buffer._caps = gst, caps
+        return buffer
 
     def __bool__(self) -> bool:
         return self.gst is not None
@@ -144,17 +144,17 @@ class Buffer:
         Raises:
             MediaError: the buffer comes before the multiplexer and has none.
         """
-        found = bridge().get(hash(self.gst))
-        if found is None:
+        batch = bridge().get(hash(self.gst))
+        if batch is None:
             raise MediaError("a buffer before nvstreammux has no metadata of a batch")
-        view: BatchMetadata = view_of(found)
+        view: BatchMetadata = view_of(batch)
         return view
 
     @property
     def batch_size(self) -> int:
         """Number of images."""
-        found = bridge().get(hash(self.gst))
-        return 1 if found is None else len(found.surfaces)
+        batch = bridge().get(hash(self.gst))
+        return 1 if batch is None else len(batch.surfaces)
 
     def get_chunk_id(self, batch_id: int) -> int:
         """Return 0: no source here numbers its pieces."""

@@ -97,8 +97,8 @@ class EngineFileMonitor:
         known = _changed_s(path)
         while True:
             time.sleep(_POLL_S)
-            if (found := _changed_s(path)) not in (known, 0.0):
-                known = found
+            if (changed := _changed_s(path)) not in (known, 0.0):
+                known = changed
                 self._node.set("model-engine-file", str(path))
 
 

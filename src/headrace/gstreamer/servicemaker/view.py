@@ -36,8 +36,8 @@ class ViewField:
     def __get__(self, view: MetaView | None, owner: type) -> Any:
         if view is None:
             return self
-        found = getattr(view.meta, self._name)
-        return None if found is None else self._kind.of(found)
+        member = getattr(view.meta, self._name)
+        return None if member is None else self._kind.of(member)
 
     def __set__(self, view: MetaView, value: MetaView) -> None:
         setattr(view.meta, self._name, value.meta)
@@ -67,9 +67,9 @@ class MetaView:
     @classmethod
     def of(cls, meta: Struct) -> Self:
         """Show a structure that is there."""
-        made = cls.__new__(cls)
-        made.meta = meta
-        return made
+        view = cls.__new__(cls)
+        view.meta = meta
+        return view
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MetaView) and other.meta is self.meta

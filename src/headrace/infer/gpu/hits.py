@@ -76,10 +76,12 @@ class HitFinder:
                     lane = self._lanes.lane = _Lane()
                 hits = lane.run(self._kernel, tables, first, np.asarray(thresholds, np.float32))
         planes, rows, class_ids, scores = room_for_hits(len(hits))
-        found = len(hits)
-        if found:
+        hit_count = len(hits)
+        if hit_count:
             _native.ordered_hits(hits, count, planes, rows, class_ids, scores, starts)
-        return TableHits(planes, rows[:found], class_ids[:found], scores[:found], starts)
+        return TableHits(
+            planes, rows[:hit_count], class_ids[:hit_count], scores[:hit_count], starts
+        )
 
 
 class _Lane:
@@ -116,10 +118,10 @@ class _Lane:
         kernel.launch(stream, (-(-count // _BLOCK), items, 1), (_BLOCK, 1, 1), (record,))
         copied = min(room, _FIRST)
         seen = self._download(_HEADER_BYTES + copied * _HIT.itemsize)
-        found = int(seen[:4].view(np.uint32)[0])
-        if found > copied:
-            seen = self._download(_HEADER_BYTES + found * _HIT.itemsize)
-        return seen[_HEADER_BYTES:].reshape(-1, _HIT.itemsize)[:found]
+        hit_count = int(seen[:4].view(np.uint32)[0])
+        if hit_count > copied:
+            seen = self._download(_HEADER_BYTES + hit_count * _HIT.itemsize)
+        return seen[_HEADER_BYTES:].reshape(-1, _HIT.itemsize)[:hit_count]
 
     def _download(self, size_bytes: int) -> Any:
         out = self._pinned.take(np.dtype(np.uint8), (size_bytes,))

@@ -100,9 +100,9 @@ def place_components(
     """
     which = [plane for plane, _, _ in _COMPONENTS[format]]
     before = [first * (2 if wide else 1) for _, first, _ in _COMPONENTS[format]]
-    found = np.array(planes, np.uint64)[:, which].repeat(counts, axis=0)
-    components["data"] = found[..., 0] + np.array(before, np.uint64)
-    components["pitch"] = found[..., 1]
+    item_planes = np.array(planes, np.uint64)[:, which].repeat(counts, axis=0)
+    components["data"] = item_planes[..., 0] + np.array(before, np.uint64)
+    components["pitch"] = item_planes[..., 1]
 
 
 def has_chroma(format: PixelFormat) -> bool:

@@ -121,23 +121,23 @@ class GpuScaler:
         """
         frame = pieces[0].frame
         src = np.concatenate([piece.src for piece in pieces])
-        places = np.empty((len(src), 2, 2, 2), np.int32)
+        offsets = np.empty((len(src), 2, 2, 2), np.int32)
         words = _native.sampling_tables(
             src=src, dst=np.concatenate([piece.dst for piece in pieces]),
             frame_size=(frame.width, frame.height), filter=self._pre.filter,
-            chroma=has_chroma(frame.format), places=places,
+            chroma=has_chroma(frame.format), places=offsets,
         )  # fmt: skip
-        return words, places.transpose(0, 2, 1, 3)
+        return words, offsets.transpose(0, 2, 1, 3)
 
     def _kind(self, piece: FramePiece, looks: tuple[Any, ...]) -> tuple[Records, CudaTensor]:
         """The record of whole frames that look alike, and its tables, which are copied once."""
         with self._lock:
             if looks not in self._kinds:
                 frame = piece.frame
-                words, places = self._tables([piece])
+                words, offsets = self._tables([piece])
                 tables = CudaTensor.of(words)
                 item = frame_template(frame.format, frame.color, wide=looks[-1])
-                item["dst"], item["axes"], item["tables"] = piece.dst, places, tables.pointer
+                item["dst"], item["axes"], item["tables"] = piece.dst, offsets, tables.pointer
                 if len(self._kinds) == _MOST_KINDS:
                     self._kinds.pop(next(iter(self._kinds)))
                 self._kinds[looks] = item, tables
@@ -175,16 +175,16 @@ class _Lane:
         needed = sum(self._copied_bytes(p.frame) for p in pieces)
         if needed > self._frames.size_bytes:
             self._frames = Memory(needed)
-        places = list(
+        offsets = list(
             accumulate((_aligned(t.nbytes) for t in tables), initial=_aligned(record_bytes))
         )
-        self._used = places[-1]
+        self._used = offsets[-1]
         if self._used > len(self._staging):
             self._staging = self._pinned.take(np.dtype(np.uint8), (2 * self._used,))
             self._staged = Memory(2 * self._used)
-        for place, words in zip(places, tables, strict=False):
-            self._staging[place : place + words.nbytes] = words.view(np.uint8)
-        return (self._staged.pointer + place for place in places)
+        for offset, words in zip(offsets, tables, strict=False):
+            self._staging[offset : offset + words.nbytes] = words.view(np.uint8)
+        return (self._staged.pointer + offset for offset in offsets)
 
     def keep(self, used: object) -> None:
         """Keep something alive until the run is over."""
@@ -200,7 +200,7 @@ class _Lane:
 
     def planes_of(self, frame: Frame) -> list[tuple[int, int]]:
         """Addresses and pitches of a frame's planes; a copy is queued if they are elsewhere."""
-        planes, found = frame.on_device, []
+        planes, addresses = frame.on_device, []
         if planes is not None and planes.gpu == self._stream.gpu:
             return planes.rows
         if planes is not None:
@@ -208,8 +208,8 @@ class _Lane:
         for plane in frame.planes:
             upload(self._stream, self._frames.pointer + self._frames_used, plane)
             self.keep(plane)
-            found.append(self._placed(plane))
-        return found
+            addresses.append(self._placed(plane))
+        return addresses
 
     def _from_other(self, planes: DevicePlanes) -> list[tuple[int, int]]:
         """Queue copies of planes on another GPU, behind the work of its decoder."""
@@ -217,12 +217,12 @@ class _Lane:
             event = CudaEvent()
             event.follow(self._stream)
         self.keep(event)
-        found = []
+        addresses = []
         for plane in planes.surfaces:
-            place, size = self._frames.pointer + self._frames_used, plane.pitch * plane.shape[0]
-            self._stream.copy_from(planes.gpu, plane.address, size, place)
-            found.append(self._placed(plane))
-        return found
+            target, size = self._frames.pointer + self._frames_used, plane.pitch * plane.shape[0]
+            self._stream.copy_from(planes.gpu, plane.address, size, target)
+            addresses.append(self._placed(plane))
+        return addresses
 
     def _placed(self, plane: Any) -> tuple[int, int]:
         """Take the next place for a plane's copy: its address and pitch."""

@@ -56,12 +56,12 @@ class EngineBuilding:
         with self._target_held() as (target, held):
             if held and not rebuild:
                 # another process may have built it while this one waited
-                found = self._search.try_file(target) if target and target.exists() else None
-                if isinstance(found, Plan):
+                candidate = self._search.try_file(target) if target and target.exists() else None
+                if isinstance(candidate, Plan):
                     if not self.cfg.input_tensor_from_meta:
-                        network_dims(found.inputs[0], self.cfg)
-                    self._search.note_found(found)
-                    return found
+                        network_dims(candidate.inputs[0], self.cfg)
+                    self._search.note_found(candidate)
+                    return candidate
             network = source.network()
             self.notices += source.notices
             if not self.cfg.input_tensor_from_meta:
@@ -148,8 +148,8 @@ class EngineBuilding:
             if free:
                 return target
             if is_plan_file(target):
-                found = self._search.try_file(target)
-                if isinstance(found, Mismatch) and found.kind == "content":
+                candidate = self._search.try_file(target)
+                if isinstance(candidate, Mismatch) and candidate.kind == "content":
                     return engine_files.keyed(target, self.requirement.content)
                 return target
             try:
@@ -161,7 +161,7 @@ class EngineBuilding:
 
     def _make_room(self, target: Path) -> Path | None:
         """Set aside an engine at `target` that is as good, only run another way; return where."""
-        found = self._search.try_file(target) if is_plan_file(target) else None
-        if isinstance(found, Mismatch) and found.kind == "choice":
+        candidate = self._search.try_file(target) if is_plan_file(target) else None
+        if isinstance(candidate, Mismatch) and candidate.kind == "choice":
             return engine_files.set_aside(target)
         return None

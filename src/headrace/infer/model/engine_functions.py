@@ -110,22 +110,22 @@ class CppEngines:
             if status:
                 raise _failed(where, f"parseModel returned status {status}", errors)
             try:
-                made = _from_network(network)
+                imported = _from_network(network)
             except HeadraceError as error:
                 raise _failed(where, f"its network cannot be used: {error:brief}", errors,
                               error.finding.remedies) from error  # fmt: skip
             log.debug("%s: made %r", where, parser.name())
         finally:
             parser.close()
-        return made
+        return imported
 
 
-def _failed(where: str, found: str, errors: CallbackErrors, more: Any = ()) -> CustomLibraryError:
+def _failed(where: str, problem: str, errors: CallbackErrors, more: Any = ()) -> CustomLibraryError:
     reason = errors.reason
     fix = list(dict.fromkeys([*errors.hints, *more]))
     if not (fix or reason):
         fix = ["what it printed above may say why; nothing that it called here failed"]
-    return CustomLibraryError(f"{found}{f': {reason}' if reason else ''}", where=where, fix=fix)
+    return CustomLibraryError(f"{problem}{f': {reason}' if reason else ''}", where=where, fix=fix)
 
 
 def _network_of_engine(engine: Any, builder: Any) -> Network:
@@ -137,12 +137,12 @@ def _network_of_engine(engine: Any, builder: Any) -> Network:
     plan, last = engine._plan, builder.last
     names = [] if last is None else [last.get_output(i).name for i in range(last.num_outputs)]
     if last is not None and names == [s.name for s in plan.outputs]:
-        made = _from_network(last)
+        imported = _from_network(last)
     else:
-        made = network_from_onnx_bytes(plan.blobs[MODEL_BLOB], Path("engine.onnx"))
-        made.path = None
-    made.built = plan
-    return made
+        imported = network_from_onnx_bytes(plan.blobs[MODEL_BLOB], Path("engine.onnx"))
+        imported.path = None
+    imported.built = plan
+    return imported
 
 
 def _log_message(severity: int, text: str) -> None:
@@ -178,7 +178,7 @@ class PythonEngine:
         builder._max_batch = self._cfg.batch_size
         work = self._parse if self._name == MODEL_PARSER else self._create
         try:
-            made = _from_network(work(builder))
+            imported = _from_network(work(builder))
         except CustomLibraryError as error:
             reasons = [text for severity, text in messages if severity <= 1][:5]
             raise CustomLibraryError(error.finding, fix=reasons) from error
@@ -190,7 +190,7 @@ class PythonEngine:
             if severity <= 2:
                 self._notices.append(Finding("builder-warns", "warning", text, self._where))
         self._notices.append(_made_by(self._name, self._library.path))
-        return made
+        return imported
 
     def _create(self, builder: Any) -> Any:
         arguments = [builder, python_init_params(self._cfg), _data_type(self._cfg)]
@@ -233,8 +233,8 @@ class PythonEngine:
         except HeadraceError:
             raise
         except Exception as error:
-            found, line, trail = describe(error, self._library.path.parent)
-            raise CustomLibraryError(found, where=line or self._where, fix=trail) from error
+            text, line, trail = describe(error, self._library.path.parent)
+            raise CustomLibraryError(text, where=line or self._where, fix=trail) from error
 
 
 def _made_by(function: str, path: Path) -> Finding:

@@ -44,13 +44,13 @@ class EngineSearch:
         """
         named = self.cfg.model_engine_file
         if named is not None:
-            found = self.try_file(named, named=True)
-            if isinstance(found, Plan):
-                self.note_found(found)
-                return found
+            candidate = self.try_file(named, named=True)
+            if isinstance(candidate, Plan):
+                self.note_found(candidate)
+                return candidate
             if self.requirement.model is None:
-                raise self._nothing_else(named, found)
-            text = f"engine not used: {found}"
+                raise self._nothing_else(named, candidate)
+            text = f"engine not used: {candidate}"
             level: Literal["info", "warning"] = "warning" if named.exists() else "info"
             self.notices.append(Finding("engine-not-used", level, text, str(named)))
         if self.requirement.model is None:

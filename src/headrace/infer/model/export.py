@@ -100,12 +100,12 @@ def _check_target(cfg: ModelConfig, done: Exported, path: Path) -> None:
     with open(path, "rb") as file:
         head = file.read(1)
     if any(source.exists() and path.samefile(source) for source in sources):
-        found = "is the model itself and is not overwritten"
+        problem = "is the model itself and is not overwritten"
     elif head not in (b"", b"\x08"):  # ONNX begins with field 1, the version of its format
-        found = "is not an ONNX model and is not overwritten"
+        problem = "is not an ONNX model and is not overwritten"
     else:
         return
-    raise EngineError(found, where=str(path), fix="choose another name")
+    raise EngineError(problem, where=str(path), fix="choose another name")
 
 
 def _fixed_bytes(cfg: ModelConfig, done: Exported) -> bytes:

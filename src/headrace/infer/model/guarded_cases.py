@@ -122,8 +122,8 @@ def _plugin_args(entries: dict[str, object], sizes: Sequence[int], folder: Path)
     arrays = len(sizes) - len(record.blobs)
     if arrays < (inputs or 0) or (inputs is None and arrays):
         raise ValueError(f"its plugin has {len(sizes)} arrays")
-    place = plain_text(entries["place"])
-    return PluginArgs(config, record=record, place=place, inputs=inputs)
+    location = plain_text(entries["place"])
+    return PluginArgs(config, record=record, place=location, inputs=inputs)
 
 
 def _network_args(entries: dict[str, Any], sizes: Sequence[int], folder: Path) -> NetworkArgs:
@@ -176,20 +176,20 @@ def _with_files(
     notices = []
     there = model_files(cfg)
     for number, entry in enumerate(entries):
-        key, wanted = plain_text(entry["key"]), plain_text(entry["sha256"])
+        key, digest = plain_text(entry["key"]), plain_text(entry["sha256"])
         name = Path(plain_text(entry["name"])).name
         fields = key.replace("-", "_")
         if fields not in MODEL_FILES or not getattr(cfg, fields):
             raise ValueError(f"its config names no {key}")
-        if not _SHA256.fullmatch(wanted):
-            raise ValueError(f"{wanted!r} is no hash")
+        if not _SHA256.fullmatch(digest):
+            raise ValueError(f"{digest!r} is no hash")
         path = there.get(key)
-        if path is not None and _hash(path) == wanted:
+        if path is not None and _hash(path) == digest:
             continue
         gone = "is not there any more" if path is None else "is not what it was"
         if plain_flag(entry["kept"]):
             copy = _copy(folder, number, name)
-            if _hash(copy, MAX_COPIES) != wanted:
+            if _hash(copy, MAX_COPIES) != digest:
                 raise ValueError(f"{copy.parent.name}/{name} is not what it was")
             cfg = cfg.with_overrides(**{fields: os.path.abspath(copy)})
             gone += ": the copy that was saved is taken"

@@ -32,11 +32,11 @@ def open_engines(worker: Keeping, payload: dict[str, object], arrays: Arrays) ->
     """Load a library of networks and plugins; answer with the creators that it registers."""
     from headrace.plugins.base import IPluginCreatorV3One
 
-    made = _open(worker, payload)
+    registered = _open(worker, payload)
     return {
         "creators": [
             [c.name, c.plugin_version, c.plugin_namespace, isinstance(c, IPluginCreatorV3One)]
-            for c in made
+            for c in registered
         ],
         "notices": notices_json(worker.kept[0].decisions),
     }, []
@@ -111,15 +111,15 @@ def _config(payload: dict[str, Any]) -> Any:
 
 
 def _made(network: Any, number: int, notices: list[Any]) -> Answer:
-    made = [network.to_proto().SerializeToString()]
+    blobs = [network.to_proto().SerializeToString()]
     if network.built is not None:
-        made.append(b"".join(network.built.to_chunks()))
+        blobs.append(b"".join(network.built.to_chunks()))
     return {
         "network": number,
         "plugins": list(network.plugins),
         "implicit_batch": network.implicit_batch,
         "notices": notices_json(notices),
-    }, [np.frombuffer(data, np.uint8) for data in made]
+    }, [np.frombuffer(data, np.uint8) for data in blobs]
 
 
 def build_layers(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:

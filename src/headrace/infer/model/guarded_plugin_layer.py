@@ -150,16 +150,18 @@ class GuardedContext(ContextPlugin):
                 call=lambda: layer.call(inputs, shape_inputs),
             )
             kinds = [(a.dtype, a.ndim) for a in outputs]
-            wanted = [(d, len(s)) for d, s in zip(self.spec.dtypes, self.spec.shapes, strict=True)]
-            if kinds != wanted:
+            expected = [
+                (d, len(s)) for d, s in zip(self.spec.dtypes, self.spec.shapes, strict=True)
+            ]
+            if kinds != expected:
                 raise PluginError(f"its worker gave outputs of {kinds}", where=layer.where)
-            made = []
+            arrays = []
             for index, array in enumerate(outputs):
-                place = None if into is None else into(index, array.shape)
-                if place is not None:
-                    np.copyto(place, array)
-                made.append(array.copy() if place is None else place)
-            return made
+                target = None if into is None else into(index, array.shape)
+                if target is not None:
+                    np.copyto(target, array)
+                arrays.append(array.copy() if target is None else target)
+            return arrays
 
     def _context(self) -> int:
         layer = self._layer

@@ -40,15 +40,15 @@ def network_dims(spec: TensorSpec, cfg: ModelConfig) -> Dims:
             code="input-not-a-image",
         )
     order = axis_order(cfg)
-    given = complete_infer_dims(cfg.infer_dims)
-    if given is None:
+    configured = complete_infer_dims(cfg.infer_dims)
+    if configured is None:
         # the original reads the axes as C, H, W whatever network-input-order says
         resolved = resolve_shape(spec, None, "NCHW", where=where)
         channels, height, width = (d for d in resolved[1:] if d is not None)
     else:
-        resolve_shape(spec, given, order, where=where)
-        channels, height, width = given
-    _check_channels(channels, spec, cfg, misread=given is None and order == "NHWC")
+        resolve_shape(spec, configured, order, where=where)
+        channels, height, width = configured
+    _check_channels(channels, spec, cfg, misread=configured is None and order == "NHWC")
     if cfg.offsets and len(cfg.offsets) != channels:
         raise ConfigError(
             f"offsets has {len(cfg.offsets)} values, the network {channels} channels",

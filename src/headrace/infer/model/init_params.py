@@ -140,10 +140,10 @@ def _values(cfg: ModelConfig) -> dict[str, Any]:
 
 def model_files(cfg: ModelConfig) -> dict[str, Path]:
     """Map keys to the files that an engine creator may read."""
-    found = {key.replace("_", "-"): getattr(cfg, key, None) for key in MODEL_FILES[:-1]}
+    paths = {key.replace("_", "-"): getattr(cfg, key, None) for key in MODEL_FILES[:-1]}
     if cfg.custom_network_config:
-        found["custom-network-config"] = darknet_cfg(cfg)
-    return {key: path for key, path in found.items() if path is not None and path.is_file()}
+        paths["custom-network-config"] = darknet_cfg(cfg)
+    return {key: path for key, path in paths.items() if path is not None and path.is_file()}
 
 
 def _dynamic_properties(cfg: ModelConfig) -> list[tuple[str, str]]:

@@ -39,23 +39,23 @@ class EngineFunction:
     callable_here: bool = True
 
 
-def engine_function(cfg: ModelConfig, found: str | None) -> EngineFunction | None:
+def engine_function(cfg: ModelConfig, known_name: str | None) -> EngineFunction | None:
     """Describe the function that makes the network of `cfg`; None if a model file is all there is.
 
-    It is the one that was `found` to apply, if any. Reads the library's file; runs no code of it.
+    It is `known_name`, if that applies. Reads the library's file; runs no code of it.
     """
     path = cfg.custom_lib_path
     if path is None or not path.is_file():
         return None
     if path.suffix.lower() in (".py", ".pyw"):
-        return _of_python(cfg, path, found)
+        return _of_python(cfg, path, known_name)
     try:
         elf = ElfFile.read(path)
         report = inspect_library(path, load=False)
     except (ElfError, OSError, CustomLibraryError):
         return None  # opening it raises the error
     exported = elf.exported()
-    function = found or function_of(cfg, exported)
+    function = known_name or function_of(cfg, exported)
     if function is None:
         return None
     kind = FIXED.get(function, "engine creator")
@@ -78,15 +78,17 @@ def engine_function(cfg: ModelConfig, found: str | None) -> EngineFunction | Non
     )
 
 
-def _of_python(cfg: ModelConfig, path: Path, found: str | None) -> EngineFunction | None:
+def _of_python(cfg: ModelConfig, path: Path, known_name: str | None) -> EngineFunction | None:
     from headrace.infer.model.library_source import engine_signature
 
-    function = found or cfg.engine_create_func_name
+    function = known_name or cfg.engine_create_func_name
     if function is None:
         return None
     kind = FIXED.get(function, "engine creator")
     signature = engine_signature(function)
-    return EngineFunction(path, function, found is not None, kind, signature, "as all in Python")
+    return EngineFunction(
+        path, function, known_name is not None, kind, signature, "as all in Python"
+    )
 
 
 def _signature(kind: str, elf: ElfFile) -> tuple[str, str]:

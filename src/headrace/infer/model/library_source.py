@@ -50,11 +50,11 @@ def library_source(cfg: ModelConfig, notices: list[Finding]) -> FunctionSource |
     if path.suffix.lower() in (".py", ".pyw"):
         from headrace.custom.python_library import PythonLibrary
 
-        made = _python_source(cfg, PythonLibrary(path))
-        if made is not None and cfg.custom_lib_guard == "always":
+        source = _python_source(cfg, PythonLibrary(path))
+        if source is not None and cfg.custom_lib_guard == "always":
             text = "networks that Python makes are not guarded: its function runs in this process"
             notices.append(Finding("not-guarded", "warning", text, str(path)))
-        return made
+        return source
     from headrace.binary.elf import ElfError, ElfFile  # for C++ libraries alone
     from headrace.binary.entry_points import checked_kind, made_for_tensorrt, uses_host
 
@@ -160,8 +160,8 @@ def _python_source(cfg: ModelConfig, library: PythonLibrary) -> FunctionSource |
     """Find the function of `library` that makes the network of `cfg`; None if it has none."""
     named = cfg.engine_create_func_name
     names = [named] if named else [CUDA_ENGINE_GET, MODEL_PARSER]
-    found = next((n for n in names if library.entry_point(n) is not None), None)
-    if found is None:
+    function_name = next((n for n in names if library.entry_point(n) is not None), None)
+    if function_name is None:
         if named:
             from headrace.custom.load_errors import named_at  # brings the readers of ELF files
 
@@ -173,15 +173,15 @@ def _python_source(cfg: ModelConfig, library: PythonLibrary) -> FunctionSource |
             )
             raise named_at(error, cfg.origin("engine_create_func_name"))
         return None
-    _check(library.entry_point(found), found, library.path)
+    _check(library.entry_point(function_name), function_name, library.path)
     notices: list[Finding] = []
 
     def make() -> Network:
         from headrace.infer.model.engine_functions import PythonEngine  # brings headrace.trt
 
-        return PythonEngine(cfg, library, found, notices).make()
+        return PythonEngine(cfg, library, function_name, notices).make()
 
-    return FunctionSource.of(cfg, library.path, found, make, notices)
+    return FunctionSource.of(cfg, library.path, function_name, make, notices)
 
 
 def engine_signature(name: str) -> str:

@@ -40,13 +40,13 @@ def network_source(
         # a config without a library does not pay for importing what opens one
         from headrace.infer.model.library_source import library_source
 
-        made = library_source(cfg, notices)
+        custom_source = library_source(cfg, notices)
         if cfg.custom_lib_path.suffix.lower() not in PYTHON_SUFFIXES:
             from headrace.infer.model.plugin_factories import plugin_factories
 
             factories = plugin_factories(cfg, notices)
-        if made:
-            return made, factories
+        if custom_source:
+            return custom_source, factories
     kind = model_kind(cfg)
     for key in unused_model_keys(cfg) if kind else ():
         level: Literal["warning", "info"] = "warning" if key == "tlt-encoded-model" else "info"
@@ -68,18 +68,18 @@ def no_model(cfg: ModelConfig) -> HeadraceError:
         "custom-network-config": cfg.custom_network_config,
         "engine-create-func-name": cfg.engine_create_func_name,
     }
-    given = [f"{key}={value}" for key, value in others.items() if value]
-    found = "neither a model nor a usable model-engine-file is given"
+    settings = [f"{key}={value}" for key, value in others.items() if value]
+    problem = "neither a model nor a usable model-engine-file is given"
     fix = []
-    if given:
-        found += f"; {', '.join(given)} cannot be built from"
+    if settings:
+        problem += f"; {', '.join(settings)} cannot be built from"
         fix = [
             "Caffe needs model-file and proto-file, Darknet model-file and custom-network-config"
         ]
     if cfg.tlt_encoded_model:
         fix = [ENCODED_MODEL]
     return EngineError(
-        found,
+        problem,
         where=str(cfg.path),
         expected="onnx-file=<model.onnx>, or the keys of a Caffe, UFF or Darknet model",
         fix=fix,

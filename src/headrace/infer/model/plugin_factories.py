@@ -68,9 +68,9 @@ def plugin_factories(cfg: ModelConfig, notices: list[Finding]) -> CppFactories |
         text = f"{_get(kinds[0])} is compiled against TensorRT's own headers: it is not called"
         notices.append(Finding("library-for-tensorrt", "info", text, str(path)))
         return None
-    made = CppFactories(open_library(path, abi=cfg.custom_lib_abi), path, kinds)
-    notices += made.notices
-    return made
+    cpp_factories = CppFactories(open_library(path, abi=cfg.custom_lib_abi), path, kinds)
+    notices += cpp_factories.notices
+    return cpp_factories
 
 
 class CppFactories:
@@ -188,8 +188,8 @@ class _Layers:
         values = [field_of_value(name, value) for name, value in fields.items()]
         collection = PluginFieldCollection(v for v in values if v is not None)
         with _call_of_code(f"{self._library}: createPlugin({layer!r})"):
-            made = self.native.create(layer, rows, fields_to(collection), "")
-        return with_namespace(made, self._library)
+            plugin = self.native.create(layer, rows, fields_to(collection), "")
+        return with_namespace(plugin, self._library)
 
 
 @contextmanager

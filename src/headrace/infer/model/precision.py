@@ -171,20 +171,20 @@ def _why_no_table(cfg: ModelConfig) -> str | None:
 def _layer_precisions(cfg: ModelConfig) -> tuple[dict[str, str], list[str]]:
     """Map layers of `layer-device-precision` to precisions; list those that are for the DLA."""
     items = list(_items(cfg, "layer-device-precision", precision=_PRECISIONS, device=_DEVICES))
-    found = {name: precision for name, precision, _ in items}
-    return found, [name for name, _, device in items if device == "dla"]
+    by_layer = {name: precision for name, precision, _ in items}
+    return by_layer, [name for name, _, device in items if device == "dla"]
 
 
 def _output_types(cfg: ModelConfig) -> tuple[dict[str, str], list[Finding]]:
     """Map outputs of `output-io-formats` to types; a notice for formats that are not linear."""
     items = list(_items(cfg, "output-io-formats", type=_OUTPUT_TYPES, format=_OUTPUT_FORMATS))
-    found = {name: kind for name, kind, _ in items}
+    by_output = {name: kind for name, kind, _ in items}
     packed = [f"{name} ({layout})" for name, _, layout in items if layout != "chw"]
     if not packed:
-        return found, []
+        return by_output, []
     text = f"output-io-formats: outputs are linear (chw) here, not packed: {', '.join(packed)}"
     where = cfg.where("output_io_formats")
-    return found, [Finding("output-formats", "info", text, where)]
+    return by_output, [Finding("output-formats", "info", text, where)]
 
 
 def _items(cfg: ModelConfig, key: str, **choices: Sequence[str]) -> Iterator[list[str]]:

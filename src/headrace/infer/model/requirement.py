@@ -225,14 +225,14 @@ class PlanRequirement:
         runtime = header.runtime.name
         decision = self.precisions.decide(runtime)
         if named and not self.precision_required and header.asked != decision.precision:
-            found = wrong_here(header.rules, runtime)
+            deviation = wrong_here(header.rules, runtime)
         else:
-            found = decision.rules.difference(
+            deviation = decision.rules.difference(
                 header.rules, header.asked, decision.precision, runtime
             )
-        if found is None:
+        if deviation is None:
             return None
-        return Mismatch("content" if found.of_content else "stale", found.text)
+        return Mismatch("content" if deviation.of_content else "stale", deviation.text)
 
     def _other_batch(self, header: PlanHeader) -> Mismatch | None:
         if not header.batched:

@@ -38,8 +38,8 @@ class Topology:
     """Order of points and limbs in the outputs of a family of models.
 
     Attributes:
-        order: place in `BODY` of each map's point.
-        limbs: places in `BODY` of the two ends of each limb, from the first to the second.
+        order: index in `BODY` of each map's point.
+        limbs: indices in `BODY` of the two ends of each limb, from the first to the second.
         y_first: True where the first of a limb's two fields is the vertical part.
     """
 
@@ -86,8 +86,8 @@ def _tops(heat: FloatArray, threshold: float) -> npt.NDArray[np.bool_]:
         size = heat.shape[axis]
         shifted = [around.take(np.arange(i, i + size), axis) for i in range(2 * _REACH + 1)]
         around = reduce(np.maximum, shifted)
-    found: npt.NDArray[np.bool_] = (heat >= max(threshold, _LOWEST)) & (heat >= around)
-    return found
+    tops: npt.NDArray[np.bool_] = (heat >= max(threshold, _LOWEST)) & (heat >= around)
+    return tops
 
 
 def _peaks(heat: FloatArray, tops: npt.NDArray[np.bool_]) -> Peaks:
@@ -111,8 +111,8 @@ def _peaks(heat: FloatArray, tops: npt.NDArray[np.bool_]) -> Peaks:
 
     column = x + 0.5 + shift(logarithm(0, -1), logarithm(0, 1))
     row = y + 0.5 + shift(logarithm(-1, 0), logarithm(1, 0))
-    places = np.stack([column / width, row / height], axis=1)
-    return Peaks(places.astype(np.float32), scores)
+    points = np.stack([column / width, row / height], axis=1)
+    return Peaks(points.astype(np.float32), scores)
 
 
 def _joints(
@@ -140,14 +140,14 @@ def _joints(
     means = along.mean(axis=2)
     likely = (means > _LEAST_MEAN) & ((along > _ALONG).mean(axis=2) >= _LEAST_SHARE)
     a, b = np.nonzero(likely)
-    found, used_a, used_b = list[Joint](), set[int](), set[int]()
+    joints, used_a, used_b = list[Joint](), set[int](), set[int]()
     for i in np.argsort(-means[a, b], kind="stable").tolist():
         one, other = int(a[i]), int(b[i])
         if one not in used_a and other not in used_b:
             used_a.add(one)
             used_b.add(other)
-            found.append(Joint(float(means[one, other]), kinds, (one, other)))
-    return found
+            joints.append(Joint(float(means[one, other]), kinds, (one, other)))
+    return joints
 
 
 def _bodies(joints: list[Joint]) -> list[dict[int, int]]:

@@ -120,13 +120,13 @@ def table_hits(
     items, count, width = tables.shape
     starts = np.zeros(items + 1, np.int32)
     planes, rows, class_ids, scores = room_for_hits(items * count)
-    found = 0
+    hit_count = 0
     if count and len(thresholds) and width > 4 + objectness:
         _, row, column = tables.strides
         if tables.itemsize not in (row, column) or min(tables.strides) < 0:
             tables = np.ascontiguousarray(tables)
         limits = np.ascontiguousarray(thresholds, np.float32)
-        found = _native.table_hits(
+        hit_count = _native.table_hits(
             tables,
             4 + objectness,
             limits,
@@ -137,7 +137,7 @@ def table_hits(
             starts,
             _threads(),
         )
-    return TableHits(planes, rows[:found], class_ids[:found], scores[:found], starts)
+    return TableHits(planes, rows[:hit_count], class_ids[:hit_count], scores[:hit_count], starts)
 
 
 @cache
@@ -171,8 +171,8 @@ def centre_boxes(
     boxes, class_ids = np.empty((count, 4), np.float32), np.empty(count, np.int32)
     scores = np.empty(count, np.float32)
     kept = _native.boxes_of_centres(*hits, cells, scale, size, boxes, class_ids, scores)
-    found = Detections.unchecked(boxes[:kept], scores[:kept], class_ids[:kept])
-    return BatchDetections(found, hits.starts)
+    detections = Detections.unchecked(boxes[:kept], scores[:kept], class_ids[:kept])
+    return BatchDetections(detections, hits.starts)
 
 
 def to_float32(values: Array) -> FloatArray:
@@ -277,14 +277,14 @@ def sigmoid(x: Array) -> FloatArray:
     return np.asarray(result, np.float32)
 
 
-def suppressed(found: Detections, iou: float) -> Array:
+def suppressed(detections: Detections, iou: float) -> Array:
     """Indices that survive, best first: a box goes when a kept one of its class overlaps > `iou`.
 
     Axis-aligned boxes; ties keep their order.
     """
-    order = np.argsort(-found.scores, kind="stable")
-    boxes = found.boxes[order]
+    order = np.argsort(-detections.scores, kind="stable")
+    boxes = detections.boxes[order]
     boxes[:, 2:] += boxes[:, :2]
     kept = np.empty(len(order), np.int32)
-    count = _native.greedy_nms(boxes, found.class_ids[order], iou, False, 0, kept)
+    count = _native.greedy_nms(boxes, detections.class_ids[order], iou, False, 0, kept)
     return np.asarray(order[kept[:count]], np.intp)

@@ -92,8 +92,8 @@ class BuiltinParser:
                 the built-in heads that fit them.
         """
         outputs = {name: layer.data[None] for name, layer in layers.items()}
-        found = self._decoded(outputs, network, params)
-        return found.boxes if isinstance(found, BatchDetections) else found
+        decoded = self._decoded(outputs, network, params)
+        return decoded.boxes if isinstance(decoded, BatchDetections) else decoded
 
     @property
     def reads_batches(self) -> bool:
@@ -112,8 +112,8 @@ class BuiltinParser:
         Raises:
             ParserError: as a call, for any of the items.
         """
-        found = self._decoded(outputs, network, params, batched=True)
-        return found if isinstance(found, BatchDetections) else None
+        decoded = self._decoded(outputs, network, params, batched=True)
+        return decoded if isinstance(decoded, BatchDetections) else None
 
     def _decoded(
         self,
@@ -128,20 +128,20 @@ class BuiltinParser:
         `batched` gives None in place of the latter.
         """
         try:
-            layout, found = self._reading(outputs, network, params)
+            layout, entries = self._reading(outputs, network, params)
             if batched and not layout.batched:
                 return None
-            arrays = layout.arrays(found, outputs)
+            arrays = layout.arrays(entries, outputs)
             # Wild numbers are dealt with by value: a decoder never warns about them.
             with np.errstate(all="ignore"):
                 return layout.decode(arrays, network, params)
         except UnfitError as unfit:
-            given = list(layers_of(outputs, 0).values())
+            layers = list(layers_of(outputs, 0).values())
             rivals = None
             if unfit.fix:  # it is about the number of classes
-                classes = self.classes(given, network, params.num_classes)
-                rivals = self._rivals(given, network, params, classes)
-            raise self._refusal(given, network, params, rivals or unfit) from None
+                classes = self.classes(layers, network, params.num_classes)
+                rivals = self._rivals(layers, network, params, classes)
+            raise self._refusal(layers, network, params, rivals or unfit) from None
 
     def _reading(self, outputs: Arrays, network: NetworkInfo, params: HeadParams) -> Reading:
         """How the head reads outputs of these names, types and shapes; found once."""
@@ -149,15 +149,15 @@ class BuiltinParser:
         key = axes, network, params.num_classes
         reading = self._known.get(key)
         if reading is None:
-            given = list(layers_of(outputs, 0).values())
-            layout, found, classes = self.head.choose(given, network, params)
+            layers = list(layers_of(outputs, 0).values())
+            layout, entries, classes = self.head.choose(layers, network, params)
             if classes not in (None, params.num_classes):
-                rivals = self._rivals(given, network, params, classes)
+                rivals = self._rivals(layers, network, params, classes)
                 if rivals is not None:
                     raise rivals
             if len(self._known) >= _READINGS:
                 self._known.clear()
-            reading = layout, [entry and (entry[0].name, entry[1]) for entry in found]
+            reading = layout, [entry and (entry[0].name, entry[1]) for entry in entries]
             self._known[key] = reading
         return reading
 
@@ -231,9 +231,9 @@ def parse_coverage_bbox(
     try:
         return coverage.decode_coverage_bbox(layers, network, params)
     except UnfitError as unfit:
-        given = list(layers.values())
-        fix = [f"the network's outputs are {layers_text(given)}"]
-        fix += _advice(given, network, params.num_classes) or [
+        layer_list = list(layers.values())
+        fix = [f"the network's outputs are {layers_text(layer_list)}"]
+        fix += _advice(layer_list, network, params.num_classes) or [
             "name your parser with parse-bbox-func-name and its library with custom-lib-path"
         ]
         raise ParserError(
@@ -297,8 +297,8 @@ def suggest(
         ones that read another number, and then the possible ones that read so many; else empty.
         Where no number is known, the probable heads, or else the possible ones of 80 classes.
     """
-    given = list(outputs.values() if isinstance(outputs, Mapping) else outputs)
-    items = [_per_item(x) for x in given]
+    layer_list = list(outputs.values() if isinstance(outputs, Mapping) else outputs)
+    items = [_per_item(x) for x in layer_list]
     ranked = [
         (rank, head.name)
         for head in _HEADS_OF[key]
@@ -306,7 +306,7 @@ def suggest(
     ]
     first, second = ([(0, 0)], [(0, 1), (1, 0)]) if num_classes else ([(0, 0), (0, 1)], [(1, 0)])
     for ranks in (first, second):
-        if names := [name for wanted in ranks for rank, name in ranked if rank == wanted]:
+        if names := [name for level in ranks for rank, name in ranked if rank == level]:
             return names
     return []
 
@@ -323,8 +323,8 @@ def better_than(
     probable, or as probable with `num_classes` classes. Outputs found by name, and several that
     fit, are proof enough.
     """
-    given = list(outputs)
-    items = [_per_item(x) for x in given]
+    layer_list = list(outputs)
+    items = [_per_item(x) for x in layer_list]
     if any(d is None for item in items for d in item.shape):
         return []  # what the sizes would tell is not known yet
     own = head.rank(items, network, num_classes)
@@ -333,7 +333,7 @@ def better_than(
     for layout in head.layouts:
         if (layout.outs[0].names or len(items) > 1) and layout.match(items, network):
             return []
-    names = suggest(given, network, num_classes, key=head.key)
+    names = suggest(layer_list, network, num_classes, key=head.key)
     by_name = {other.name: other for other in _HEADS_OF[head.key]}
     ranks = {name: by_name[name].rank(items, network, num_classes) for name in names}
     return [name for name, rank in ranks.items() if rank and (own is None or rank < own)]

@@ -36,15 +36,15 @@ class Segmenter:
         self, layers: Mapping[str, Layer], network: NetworkInfo, params: SegmentationParams
     ) -> Segmentation:
         """Parse one item; see `segment`."""
-        found = segment(layers, network, params, generation=self.generation)
-        height, width = found.class_map.shape
+        segmentation = segment(layers, network, params, generation=self.generation)
+        height, width = segmentation.class_map.shape
         differs = (width, height) != (network.width, network.height)
         if differs and not self._said_size and self.generation == "9.1":
             self._said_size = True
             text = f"the output has {width}x{height} pixels, the network input {network.width}x"
             text += f"{network.height}: class maps have the size of the output"
             self.notices.append(Finding("class-map-size", "info", text, WHERE))
-        return found
+        return segmentation
 
 
 def segment(

@@ -50,9 +50,9 @@ def _best(values: FloatArray, threshold: float) -> tuple[int, float] | None:
     if not values.size:
         return None
     numbers = np.where(np.isnan(values), np.float32(-np.inf), values)
-    place = int(numbers.argmax())
-    best = numbers[place]
-    return (place, float(best)) if best > max(np.float32(threshold), np.float32(0)) else None
+    index = int(numbers.argmax())
+    best = numbers[index]
+    return (index, float(best)) if best > max(np.float32(threshold), np.float32(0)) else None
 
 
 def _soft_max(logits: FloatArray) -> FloatArray:
@@ -68,13 +68,13 @@ def _vehicle_types(
 ) -> Classification:
     result = Classification()
     for index, layer in enumerate(layers.values()):
-        found = _best(_values(layer, "NvDsInferClassiferParseCustomSoftmax"), params.threshold)
-        if found is None:
+        best = _best(_values(layer, "NvDsInferClassiferParseCustomSoftmax"), params.threshold)
+        if best is None:
             continue
-        named = index == 0 and found[0] < len(_VEHICLES)
-        result.add(index, *found, _VEHICLES[found[0]] if named else None)
+        named = index == 0 and best[0] < len(_VEHICLES)
+        result.add(index, *best, _VEHICLES[best[0]] if named else None)
         if named:
-            result.text += _VEHICLES[found[0]] + " "
+            result.text += _VEHICLES[best[0]] + " "
     return result
 
 
@@ -82,8 +82,8 @@ def _logits(layers: Layers, network: NetworkInfo, params: ClassifierParams) -> C
     result = Classification()
     for index, layer in enumerate(layers.values()):
         probabilities = _soft_max(_values(layer, "NvDsInferClassiferParseNonSoftmax"))
-        if found := _best(probabilities, params.threshold):
-            result.add(index, *found)
+        if best := _best(probabilities, params.threshold):
+            result.add(index, *best)
     return result
 
 
@@ -93,10 +93,10 @@ def _poses(layers: Layers, network: NetworkInfo, params: ClassifierParams) -> Cl
     if layer is None:
         raise _unfit(name, [], "logits in the first output")
     result = Classification()
-    found = _best(_soft_max(_values(layer, name)), params.threshold)
-    if found and found[0] < len(_POSES):
-        result.add(0, *found, _POSES[found[0]])
-        result.text = _POSES[found[0]]
+    best = _best(_soft_max(_values(layer, name)), params.threshold)
+    if best and best[0] < len(_POSES):
+        result.add(0, *best, _POSES[best[0]])
+        result.text = _POSES[best[0]]
     return result
 
 
@@ -104,19 +104,19 @@ def _plate(layers: Layers, network: NetworkInfo, params: ClassifierParams) -> Cl
     name = "NvDsInferParseCustomNVPlate"
     kinds = [(layer.dtype.kind, layer.data.reshape(-1)) for layer in layers.values()]
     confidences = next((data for kind, data in kinds if kind == "f"), None)
-    places = next((data for kind, data in kinds if kind in "iu"), None)
-    if confidences is None or places is None:
+    codes = next((data for kind, data in kinds if kind in "iu"), None)
+    if confidences is None or codes is None:
         raise _unfit(name, list(layers.values()), "confidences (float32) and indices (int32)")
     characters = _dictionary(params)
-    length = min(network.width // 4, len(confidences), len(places))
+    length = min(network.width // 4, len(confidences), len(codes))
     text, confidence, before = "", 1.0, -1
-    for place, probability in zip(
-        places[:length].tolist(), confidences[:length].tolist(), strict=True
+    for code, probability in zip(
+        codes[:length].tolist(), confidences[:length].tolist(), strict=True
     ):
-        if place != before and 0 <= place < len(characters):
-            text += characters[place]
+        if code != before and 0 <= code < len(characters):
+            text += characters[code]
             confidence *= probability
-        before = place
+        before = code
     if len(text) < _SHORTEST_PLATE:
         return Classification()
     return Classification([(0, 1, confidence, text)], text)

@@ -91,10 +91,10 @@ def _pull_back(v: FloatArray, size: int) -> FloatArray:
 
 
 def _find(layers: Mapping[str, Layer], part: str, what: str) -> Layer:
-    found = [layer for layer in layers.values() if part in layer.name]
-    if not found:
+    matches = [layer for layer in layers.values() if part in layer.name]
+    if not matches:
         raise UnfitError(f"no {what} output: no layer has {part!r} in its name")
-    return found[-1]
+    return matches[-1]
 
 
 def _resnet(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:

@@ -57,9 +57,9 @@ class LayerLike(Protocol):
 class UnfitError(Exception):
     """The outputs cannot be decoded by this head; the catalogue makes a ParserError of it."""
 
-    def __init__(self, found: str, expected: str | None = None, fix: str | None = None) -> None:
-        super().__init__(found)
-        self.found, self.expected, self.fix = found, expected, fix
+    def __init__(self, problem: str, expected: str | None = None, fix: str | None = None) -> None:
+        super().__init__(problem)
+        self.found, self.expected, self.fix = problem, expected, fix
 
 
 def wrong_classes(
@@ -167,7 +167,7 @@ class Layout:
         self, layers: Sequence[LayerLike], network: NetworkInfo | None
     ) -> tuple[Found, dict[str, int | None]] | None:
         """The layers with the shapes to view them in, and the bound letters; None: no fit."""
-        found: Found = []
+        entries: Found = []
         bound: dict[str, int | None] = {}
         by_position, surplus = not self.outs[0].names, len(layers) - len(self.outs)
         if by_position and (surplus < 0 or (surplus > 0 and not self.first)):
@@ -181,24 +181,24 @@ class Layout:
             if layer is None:
                 if not out.optional:
                     return None
-                found.append(None)
+                entries.append(None)
                 continue
             if layer.dtype.kind not in ("fiu" if out.integers else "f"):
                 return None
             shape = out.bind(layer.shape, bound)
             if shape is None:
                 return None
-            found.append((layer, shape))
+            entries.append((layer, shape))
         known = {k: v for k, v in bound.items() if v is not None}
         if self.where and len(known) == len(bound) and not self.where(known, network):
             return None
-        return found, bound
+        return entries, bound
 
-    def speaks(self, layers: Sequence[LayerLike], found: Found) -> bool:
+    def speaks(self, layers: Sequence[LayerLike], entries: Found) -> bool:
         """Whether outputs that fit by their position are a reason to think of this head."""
         if len(layers) > len(self.outs):
             return False  # the surplus outputs speak for another one
-        pairs = zip(self.outs, found, strict=True)
+        pairs = zip(self.outs, entries, strict=True)
         return all(entry is None or out.proven(entry[1]) for out, entry in pairs)
 
     def __str__(self) -> str:
@@ -207,18 +207,18 @@ class Layout:
 
     def arrays(
         self,
-        found: Sequence[tuple[str, Shape] | None],
+        entries: Sequence[tuple[str, Shape] | None],
         outputs: Mapping[str, Array],
     ) -> Arrays:
         """Arrays of the layers found, in the order of `outs`, as `decode` takes them.
 
         Args:
-            found: name of each layer, and the shape to view an item in; None where there is none.
+            entries: name of each layer, and the shape to view an item in; None where there is none.
             outputs: (B, ...) arrays of B items; the first is taken unless `batched`. Tables on the
                 GPU stay there.
         """
         arrays = []
-        for out, entry in zip(self.outs, found, strict=True):
+        for out, entry in zip(self.outs, entries, strict=True):
             if entry is None:
                 arrays.append(np.empty(0, np.float32))
                 continue
@@ -266,10 +266,10 @@ class AnyHead:
             match = layout.match(layers, network)
             if match is None:
                 continue
-            found, bound = match
+            entries, bound = match
             classes = bound.get("C")
             if classes == params.num_classes or not self.strict_classes:
-                return layout, found, classes
+                return layout, entries, classes
             other.append(classes or 0)
         if other:
             # Where two orientations fit, the one with fewer classes is the plausible one.
@@ -280,12 +280,12 @@ class AnyHead:
         self, layers: Sequence[LayerLike], network: NetworkInfo | None, num_classes: int
     ) -> int | None:
         """How many classes the outputs hold, read by this head; None if they do not tell."""
-        found: list[int] = []
+        counts: list[int] = []
         for layout in self.layouts:
             match = layout.match(layers, network)
             if match is not None and (count := match[1].get("C")) is not None:
-                found += [count - more for more in self.surplus]
-        return num_classes if num_classes in found else min(found, default=None)
+                counts += [count - more for more in self.surplus]
+        return num_classes if num_classes in counts else min(counts, default=None)
 
     @property
     def needs(self) -> str:
@@ -303,7 +303,7 @@ class AnyHead:
         None when names, kinds or shapes are not those that the head needs.
         """
         ranks = []
-        wanted = num_classes or _COCO_CLASSES
+        class_count = num_classes or _COCO_CLASSES
         for layout in self.layouts:
             match = layout.match(layers, network) if layout.suggested else None
             if match is None:
@@ -314,7 +314,7 @@ class AnyHead:
             probable = bool(layout.outs[0].names)
             if layout.likely:
                 probable = len(bound) == len(match[1]) and layout.likely(bound, network)
-            other = "C" in bound and bound["C"] - wanted not in self.surplus
+            other = "C" in bound and bound["C"] - class_count not in self.surplus
             ranks.append((int(not probable), int(other)))
         return min(ranks, default=None)
 

@@ -35,11 +35,11 @@ def _posed(
         network: its input.
     """
     # The places ride along as scores: what is dropped for its size takes its points along.
-    places = np.arange(len(scores), dtype=np.float32)
-    found = clipped_corners(*corners, network.width, network.height, places, class_ids)
-    rows = found.scores.astype(np.intp)
-    found.scores, found.keypoints = scores[rows], np.ascontiguousarray(keypoints[rows])
-    return found
+    indices = np.arange(len(scores), dtype=np.float32)
+    detections = clipped_corners(*corners, network.width, network.height, indices, class_ids)
+    rows = detections.scores.astype(np.intp)
+    detections.scores, detections.keypoints = scores[rows], np.ascontiguousarray(keypoints[rows])
+    return detections
 
 
 def _centre_corners(
@@ -108,9 +108,9 @@ def _cells(width: int, height: int, stride: int, anchors: int) -> FloatArray:
     """(N, 2) x, y of the upper left corner of each cell, `anchors` times each, in pixels."""
     y, x = np.mgrid[: -(-height // stride), : -(-width // stride)]
     cells = np.stack([x.ravel(), y.ravel()], axis=1).repeat(anchors, axis=0) * stride
-    found = cells.astype(np.float32)
-    found.setflags(write=False)
-    return found
+    corners = cells.astype(np.float32)
+    corners.setflags(write=False)
+    return corners
 
 
 def _scrfd(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
@@ -149,9 +149,9 @@ def _priors(width: int, height: int) -> FloatArray:
         centres = _cells(width, height, stride, len(sizes)) + np.float32(stride / 2)
         size = np.tile(np.array(sizes, np.float32), len(centres) // len(sizes))
         parts.append(np.column_stack([centres, size, size]))
-    found = np.concatenate(parts).astype(np.float32)
-    found.setflags(write=False)
-    return found
+    priors = np.concatenate(parts).astype(np.float32)
+    priors.setflags(write=False)
+    return priors
 
 
 def _retina_face(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
@@ -191,8 +191,8 @@ def _heat_maps(arrays: Arrays, network: NetworkInfo, params: DetectionParams) ->
     shift_x = np.sign(padded[every, y + 1, x + 2] - padded[every, y + 1, x])
     shift_y = np.sign(padded[every, y + 2, x + 1] - padded[every, y, x + 1])
     scale = np.array([network.width / width, network.height / height], np.float32)
-    places = np.stack([x + shift_x / 4, y + shift_y / 4], axis=1) * scale
-    points = np.column_stack([places, scores]).astype(np.float32)
+    positions = np.stack([x + shift_x / 4, y + shift_y / 4], axis=1) * scale
+    points = np.column_stack([positions, scores]).astype(np.float32)
     score = np.float32(scores.mean())
     if not score >= first_threshold(params):
         return Detections.empty()

@@ -80,8 +80,8 @@ def _yolo_original(arrays: Arrays, network: NetworkInfo, params: DetectionParams
     boxes, scores = arrays
     k, index = np.nonzero(scores >= first_threshold(params))
     y1, x1, y2, x2 = boxes[index].T
-    found = pack(x1, y1, x2 - x1, y2 - y1, scores[k, index], k)
-    return found.select(suppressed(found, _ORIGINAL_IOU)[:_ORIGINAL_LIMIT])
+    detections = pack(x1, y1, x2 - x1, y2 - y1, scores[k, index], k)
+    return detections.select(suppressed(detections, _ORIGINAL_IOU)[:_ORIGINAL_LIMIT])
 
 
 _OBB_IOU = 0.45
@@ -95,14 +95,14 @@ def _obb_columns(arrays: Arrays, network: NetworkInfo, params: DetectionParams) 
     scores = np.where(np.isnan(scores), np.float32(-np.inf), scores)
     best = scores.max(axis=0)
     index = np.nonzero(best >= first_threshold(params))[0]
-    found = _rotated(
+    detections = _rotated(
         table[:4, index].T,
         best[index],
         scores[:, index].argmax(axis=0),
         table[-1, index],
         network,
     )
-    return found.select(suppressed(found, _OBB_IOU))
+    return detections.select(suppressed(detections, _OBB_IOU))
 
 
 def _obb(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:

@@ -34,9 +34,9 @@ _RAW_IOU = 0.45
 _RAW_LIMIT = 300
 
 
-def _with_masks(found: Detections, masks: list[FloatArray]) -> Detections:
-    found.masks = masks
-    return found
+def _with_masks(detections: Detections, masks: list[FloatArray]) -> Detections:
+    detections.masks = masks
+    return detections
 
 
 def _yolo_seg(
@@ -51,12 +51,12 @@ def _yolo_seg(
     keep = np.nonzero(scores >= column_thresholds(params, class_ids))[0]
     x1, y1, x2, y2 = boxes[keep].T
     # The places ride along as scores: what is dropped for its size takes its mask along.
-    found = clipped_corners(
+    detections = clipped_corners(
         x1, y1, x2, y2, network.width, network.height, keep.astype(np.float32), class_ids[keep]
     )
-    rows = found.scores.astype(np.intp)
-    found.scores = scores[rows]
-    return _with_masks(found, list(masks[rows]))
+    rows = detections.scores.astype(np.intp)
+    detections.scores = scores[rows]
+    return _with_masks(detections, list(masks[rows]))
 
 
 def _yolo_seg_four(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
@@ -156,22 +156,22 @@ def _raw_yolo(
     cx, cy, w, h = table[index, :4].T
     half = np.float32(0.5)
     corners = (cx - w * half, cy - h * half, cx + w * half, cy + h * half)
-    found = clipped_corners(
+    detections = clipped_corners(
         *corners, network.width, network.height, np.arange(len(index), dtype=np.float32), class_ids
     )
-    rank = found.scores.astype(np.intp)
-    found.scores = scores[rank]
-    best = suppressed(found, _RAW_IOU)[:_RAW_LIMIT]
-    found = found.select(best)
+    rank = detections.scores.astype(np.intp)
+    detections.scores = scores[rank]
+    best = suppressed(detections, _RAW_IOU)[:_RAW_LIMIT]
+    detections = detections.select(best)
     weights = table[index[rank[best]], first + classes :]
     scale = np.array(prototypes.shape[:0:-1] * 2, np.float32) / np.array(
         [network.width, network.height] * 2, np.float32
     )
     masks = [
         _box_mask(prototypes, weight, box)
-        for weight, box in zip(weights, found.boxes * scale, strict=True)
+        for weight, box in zip(weights, detections.boxes * scale, strict=True)
     ]
-    return _with_masks(found, masks)
+    return _with_masks(detections, masks)
 
 
 def _box_mask(prototypes: FloatArray, weights: FloatArray, box: FloatArray) -> FloatArray:

@@ -133,10 +133,10 @@ def parse_ctc(
     # a semicolon parts the fields of a label file, so that its own line is empty
     characters = [record[0] or ";" for record in params.labels] + [" "]
     text = "".join(characters[i - 1] for i in best[read].tolist()).strip()
-    found = Classification()
+    classification = Classification()
     if text:
         sure = float(steps.max(axis=1)[read].mean())
         if sure > params.threshold:
-            found.add(0, 0, sure, text)
-            found.text = text + " "
-    return found
+            classification.add(0, 0, sure, text)
+            classification.text = text + " "
+    return classification

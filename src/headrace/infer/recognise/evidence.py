@@ -78,23 +78,23 @@ class FileEvidence:
     @cached_property
     def ends(self) -> dict[str, str]:
         """Output -> the operator that computes its values (not one that only reorders them)."""
-        found = {}
+        op_types = {}
         for value in self.network.model.graph.outputs:
             node = value.producer()
             while node is not None and node.op_type in PASSIVE and node.inputs:
                 source = node.inputs[0]
                 node = None if source is None else source.producer()
-            found[str(value.name)] = "" if node is None else str(node.op_type)
-        return found
+            op_types[str(value.name)] = "" if node is None else str(node.op_type)
+        return op_types
 
     @cached_property
     def module_classes(self) -> tuple[str, ...]:
         """Python classes of the modules that newer PyTorch exports write beside their nodes."""
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         for node in self.nodes[:200]:
             text = node.metadata_props.get("pkg.torch.onnx.class_hierarchy", "")
-            found |= dict.fromkeys(_CLASS.findall(str(text)))
-        return tuple(found)
+            names |= dict.fromkeys(_CLASS.findall(str(text)))
+        return tuple(names)
 
     @cached_property
     def node_names(self) -> frozenset[str]:

@@ -95,9 +95,9 @@ Found = tuple[Exporter, str]
 def exporter_of(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
     """The exporter that a file names or gives away; None if nothing does."""
     for look in _LOOKS:
-        found = look(evidence, layers)
-        if found is not None:
-            return found
+        answer = look(evidence, layers)
+        if answer is not None:
+            return answer
     return None
 
 

@@ -108,8 +108,8 @@ def natural_answers(filters: Array) -> Array:
     """Estimate the spread (standard deviation) of each filter's answers to images in 0..255."""
     count, channels, height, width = filters.shape
     y, x = np.mgrid[:height, :width]
-    place = np.stack([y.ravel(), x.ravel()], axis=1)
-    away = np.abs(place[:, None] - place[None]).sum(axis=-1)
+    coordinates = np.stack([y.ravel(), x.ravel()], axis=1)
+    away = np.abs(coordinates[:, None] - coordinates[None]).sum(axis=-1)
     alike = np.full((channels, channels), _CHANNELS)
     np.fill_diagonal(alike, 1.0)
     covariance = np.kron(alike, _NEIGHBOURS**away) * _SPREAD**2

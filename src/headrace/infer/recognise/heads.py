@@ -116,9 +116,9 @@ def readings(view: View) -> list[HeadReading]:
     if any(0 in output.shape for output in view.outputs):
         return []
     for look in (_by_task, _by_exporter, _classifier, _segmentation):
-        found = look(view)
-        if found is not None:
-            return found
+        candidates = look(view)
+        if candidates is not None:
+            return candidates
     return _by_shape(view)
 
 
@@ -157,8 +157,8 @@ def _poses(view: View, why: str) -> list[HeadReading]:
     shape = [
         int(number) for number in re.findall(r"\d+", view.evidence.metadata.get("kpt_shape", ""))
     ]
-    found = _headed(view, _POSE, "YOLO pose", why)
-    if len(shape) != 2 or shape[1] not in (2, 3) or not found:
+    candidates = _headed(view, _POSE, "YOLO pose", why)
+    if len(shape) != 2 or shape[1] not in (2, 3) or not candidates:
         return []
     rows = min((axis for axis in view.items[0].shape if isinstance(axis, int)), default=0)
     classes = rows - 4 - shape[0] * shape[1]
@@ -167,7 +167,7 @@ def _poses(view: View, why: str) -> list[HeadReading]:
         return []
     each = "x, y, score" if shape[1] == 3 else "x, y"
     why = f"{why}, {shape[0]} points of {each}"
-    return [replace(found[0], classes=classes, why=why, counted=_scores(classes))]
+    return [replace(candidates[0], classes=classes, why=why, counted=_scores(classes))]
 
 
 def _headed(view: View, parser: str, words: str, why: str, **more: Any) -> list[HeadReading]:
@@ -198,8 +198,8 @@ def _by_exporter(view: View) -> list[HeadReading] | None:
         return [HeadReading(_DETECTOR, "HeadraceParseCenterFace", 1, "CenterFace", "four maps",
                         own_names=("face",))]  # fmt: skip
     if exporter is exporters.ULTRAFACE:
-        found = _judged(view, "HeadraceParseSSDCorners")
-        return [replace(found, words=exporter.name, own_names=("face",))] if found else []
+        reading = _judged(view, "HeadraceParseSSDCorners")
+        return [replace(reading, words=exporter.name, own_names=("face",))] if reading else []
     if exporter is exporters.PADDLE_DET:
         return [HeadReading(_DETECTOR, "HeadraceParseTextRegions", 1,
                         "PaddleOCR text detector (DB)",
@@ -209,8 +209,8 @@ def _by_exporter(view: View) -> list[HeadReading] | None:
         return [HeadReading(NetworkType.CLASSIFIER, CTC, None, "PaddleOCR reader of text",
                         f"soft-max over {view.items[0].shape[1]} characters")]  # fmt: skip
     if exporter is exporters.PADDLE and view.items[0].shape == (2,):
-        found = _class_reading(view, "two turns of a line of text")
-        return [replace(found, words="PaddleOCR's classifier of turned lines",
+        reading = _class_reading(view, "two turns of a line of text")
+        return [replace(reading, words="PaddleOCR's classifier of turned lines",
                         own_names=("0", "180"))]  # fmt: skip
     if exporter is exporters.TF_DETECTION:
         return [HeadReading(_DETECTOR, "NvDsInferParseCustomTfSSD", view.names or None,
@@ -284,10 +284,10 @@ def _by_shape(view: View) -> list[HeadReading]:
         view.network,
         view.names or None,
     )
-    found = [reading for name in names if (reading := _judged(view, name)) is not None]
-    if view.names and any(r.classes == view.names for r in found):
-        found = [r for r in found if r.classes == view.names]
-    kept = {(r.parser or ""): r for r in found}
+    candidates = [reading for name in names if (reading := _judged(view, name)) is not None]
+    if view.names and any(r.classes == view.names for r in candidates):
+        candidates = [r for r in candidates if r.classes == view.names]
+    kept = {(r.parser or ""): r for r in candidates}
     for twin, of in _TWINS.items():
         if of in kept:
             kept.pop(twin, None)

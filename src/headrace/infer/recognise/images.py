@@ -117,7 +117,7 @@ def read_images(
     evidence: FileEvidence,
     layers: FirstLayers,
     exporter: Exporter | None,
-    given: Collection[str] = (),
+    user_fields: Collection[str] = (),
 ) -> Images:
     """Read the input.
 
@@ -125,13 +125,13 @@ def read_images(
         evidence: of the file.
         layers: its first ones.
         exporter: if known.
-        given: fields of `ModelConfig` that the user sets: they need no decision here.
+        user_fields: fields of `ModelConfig` that the user sets: they need no decision here.
 
     Raises:
         ModelError: the input is no image, or only a tiny one.
     """
-    images = _axes(evidence, exporter, given)
-    if "net_scale_factor" not in given:
+    images = _axes(evidence, exporter, user_fields)
+    if "net_scale_factor" not in user_fields:
         _scale(images, evidence, layers, exporter)
     _colour(images, evidence, exporter)
     if exporter is not None and exporter.fit is not None:
@@ -146,7 +146,9 @@ def read_images(
     return images
 
 
-def _axes(evidence: FileEvidence, exporter: Exporter | None, given: Collection[str]) -> Images:
+def _axes(
+    evidence: FileEvidence, exporter: Exporter | None, user_fields: Collection[str]
+) -> Images:
     shape = evidence.input.shape
     if len(shape) != 4 or evidence.input.dtype.kind not in "fu":
         raise ModelError(
@@ -167,14 +169,14 @@ def _axes(evidence: FileEvidence, exporter: Exporter | None, given: Collection[s
         channels = 3
     if isinstance(height, int) and isinstance(width, int):
         if exporter is exporters.CENTERFACE and min(height, width) <= _TINY:
-            raise _traced_small(evidence, height, width, given)
-        made = Images(channels, height, width, interleaved, chosen=False)
-        made.reasons["size"] = "fixed in the model"
-        return made
+            raise _traced_small(evidence, height, width, user_fields)
+        image_input = Images(channels, height, width, interleaved, chosen=False)
+        image_input.reasons["size"] = "fixed in the model"
+        return image_input
     size, why, assumed = _free_size(evidence, exporter, height, width)
     questions = []
     if size is None:
-        if "infer_dims" not in given:
+        if "infer_dims" not in user_fields:
             text = f"input {evidence.input} leaves the size of images open"
             uses = {
                 640: "detectors of the last years",
@@ -184,15 +186,15 @@ def _axes(evidence: FileEvidence, exporter: Exporter | None, given: Collection[s
             sizes = [((f"infer-dims={channels};{n};{n}",), use) for n, use in uses.items()]
             questions.append(Question(text, sizes))
         size, why = (640, 640), "given"  # replaced by what is given
-    made = Images(channels, *size, interleaved, chosen=True, questions=questions)
-    made.reasons["size"] = why
+    image_input = Images(channels, *size, interleaved, chosen=True, questions=questions)
+    image_input.reasons["size"] = why
     if assumed:
-        made.assumed.append("size")
-    return made
+        image_input.assumed.append("size")
+    return image_input
 
 
 def _traced_small(
-    evidence: FileEvidence, height: int, width: int, given: Collection[str]
+    evidence: FileEvidence, height: int, width: int, user_fields: Collection[str]
 ) -> ModelError:
     name = evidence.path.name
     return ModelError(
@@ -327,9 +329,9 @@ def _colour(images: Images, evidence: FileEvidence, exporter: Exporter | None) -
         images.order, images.reasons["order"] = "GRAY", "the input has one channel"
         return
     for key, text in _texts(evidence):
-        found = re.search(r"\b(RGB|BGR)\b", text)
-        if found:
-            images.order, images.reasons["order"] = found[1], f"{key}: {text[:60]!r}"
+        match = re.search(r"\b(RGB|BGR)\b", text)
+        if match:
+            images.order, images.reasons["order"] = match[1], f"{key}: {text[:60]!r}"
             return
     if exporter is not None and exporter.order is not None:
         images.order, images.reasons["order"] = exporter.order, f"as {exporter.name} does"

@@ -104,7 +104,7 @@ class Recognition:
         return [n for n in own if n.code in (*_LINES, "labels-count")]
 
 
-def recognise(path: str | Path, given: Mapping[str, object] | None = None) -> Recognition:
+def recognise(path: str | Path, user_fields: Mapping[str, object] | None = None) -> Recognition:
     """Recognise a model by its file: head, exporter, classes, names, images.
 
     Values that only running tells (corners or centres, pixels or 0..1) are looked at in one run on
@@ -112,13 +112,13 @@ def recognise(path: str | Path, given: Mapping[str, object] | None = None) -> Re
 
     Args:
         path: an ONNX file.
-        given: fields of `ModelConfig` with values; they are taken as they are.
+        user_fields: fields of `ModelConfig` with values; they are taken as they are.
 
     Raises:
         ModelError: the file cannot be read; its input is no image; no built-in parser reads its
             outputs; or two or three answers are as likely, each named with what chooses it.
     """
-    return _recognise(Path(path), dict(given or {}))
+    return _recognise(Path(path), dict(user_fields or {}))
 
 
 def load_bare_model(path: str | Path, overrides: Overrides) -> ModelConfig:
@@ -137,7 +137,7 @@ def load_bare_model(path: str | Path, overrides: Overrides) -> ModelConfig:
 
 def recognise_for_init(
     path: Path,
-    given: Mapping[str, object],
+    user_fields: Mapping[str, object],
     overrides: Overrides = _NOTHING,
     *,
     save: bool = True,
@@ -146,7 +146,7 @@ def recognise_for_init(
 
     Args:
         path: an ONNX file.
-        given: see `recognise`.
+        user_fields: see `recognise`.
         overrides: keys of the command line, which win.
         save: False keeps a new engine in memory.
 
@@ -154,12 +154,12 @@ def recognise_for_init(
         ModelError: see `recognise`.
         ConfigError: a key is refused.
     """
-    return _with(path, given, overrides, required=False, save=save)
+    return _with(path, user_fields, overrides, required=False, save=save)
 
 
 def _with(
     path: Path,
-    given: Mapping[str, object],
+    user_fields: Mapping[str, object],
     overrides: Overrides,
     *,
     required: bool,
@@ -168,14 +168,14 @@ def _with(
     # groups of classes have to wait until the classes are counted
     cfg = ModelConfig().with_lines([x for x in overrides.lines if x.group == "property"])
     names = (name for name in ModelConfig.FIELDS if cfg.origin(name).kind != "default")
-    fields = {**given, **{name: getattr(cfg, name) for name in names}}
-    found = _recognise(path, fields, overrides, required=required, save=save)
-    return replace(found, config=overrides.on(found.config))
+    fields = {**user_fields, **{name: getattr(cfg, name) for name in names}}
+    recognition = _recognise(path, fields, overrides, required=required, save=save)
+    return replace(recognition, config=overrides.on(recognition.config))
 
 
 def _recognise(
     path: Path,
-    given: dict[str, object],
+    user_fields: dict[str, object],
     overrides: Overrides = _NOTHING,
     *,
     required: bool = True,
@@ -192,22 +192,22 @@ def _recognise(
         )
     layers = weigh(evidence.stem)
     exporter, told = exporter_of(evidence, layers) or (None, "")
-    images = read_images(evidence, layers, exporter, given)
-    base = _base(evidence, images, given)
+    images = read_images(evidence, layers, exporter, user_fields)
+    base = _base(evidence, images, user_fields)
 
     built: list[Finding] = []
 
     @cache
     def probe() -> Mapping[str, Any]:
-        cfg = ModelConfig(**{**base, **_engine_fields(given)})
+        cfg = ModelConfig(**{**base, **_engine_fields(user_fields)})
         return _run_once(cfg.of_model(path, ()), built, save=save)
 
     if any(q.key == "infer-dims" for q in images.questions):
         raise UndecidedError(path, images.questions)  # the outputs have no shapes yet
-    reading, names, source = _reading(evidence, exporter, images, probe, given)
-    if reading is None and required and given.get("network_type") != NetworkType.OTHER:
+    reading, names, source = _reading(evidence, exporter, images, probe, user_fields)
+    if reading is None and required and user_fields.get("network_type") != NetworkType.OTHER:
         raise _unread(evidence, images, overrides)
-    uncounted = reading is not None and _uncounted(reading, given)
+    uncounted = reading is not None and _uncounted(reading, user_fields)
     if questions := [*images.questions, *([uncounted] if uncounted else [])]:
         raise UndecidedError(path, questions)
     own, reasons = _values(exporter, images, reading)
@@ -216,9 +216,9 @@ def _recognise(
     if "all_classes" in values:
         why = Origin("model", text=reasons.get("all_classes"))
         origins |= {f"all_classes.{name}": why for name in CLASS_FIELDS}
-    values |= given
-    reasons |= dict.fromkeys(given, "as given")
-    origins |= dict.fromkeys(given, OVERRIDE)
+    values |= user_fields
+    reasons |= dict.fromkeys(user_fields, "as given")
+    origins |= dict.fromkeys(user_fields, OVERRIDE)
     where = str(path)
     notices = [
         Finding(code, "info", f"{head}{{text}}", where, {"text": text})
@@ -228,18 +228,18 @@ def _recognise(
             strict=True,
         )
     ]
-    unused = _unused_names(evidence, reading, given)
-    made = ModelConfig().changed(values, origins, [*notices, *unused, *built])
-    config = made.of_model(path, _records(values, names, evidence))
+    unused = _unused_names(evidence, reading, user_fields)
+    draft = ModelConfig().changed(values, origins, [*notices, *unused, *built])
+    config = draft.of_model(path, _records(values, names, evidence))
     return Recognition(config, reasons, evidence, exporter, images, reading, names, probe)
 
 
-def _base(evidence: FileEvidence, images: Images, given: Mapping[str, Any]) -> dict[str, Any]:
+def _base(evidence: FileEvidence, images: Images, user_fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that an engine depends on."""
     values: dict[str, Any] = {"onnx_file": evidence.path.absolute()}
     size = (images.channels, images.height, images.width)
     if images.chosen or images.interleaved:
-        values["infer_dims"] = given.get("infer_dims", size)
+        values["infer_dims"] = user_fields.get("infer_dims", size)
         _, images.height, images.width = values["infer_dims"]
     if images.interleaved:
         values["network_input_order"] = TensorOrder.NHWC
@@ -256,41 +256,45 @@ def _reading(
     exporter: Exporter | None,
     images: Images,
     probe: Probe,
-    given: Mapping[str, Any],
+    user_fields: Mapping[str, Any],
 ) -> tuple[HeadReading | None, tuple[str, ...], str]:
     """The reading of the outputs, the names of the classes, and where these come from."""
     known = names_in(evidence.metadata)
-    if given.get("labelfile_path"):
-        known = tuple(load_labels(given["labelfile_path"]).detector), "labelfile-path"
-    count = given.get("num_detected_classes") or (len(known[0]) if known else 0)
+    if user_fields.get("labelfile_path"):
+        known = tuple(load_labels(user_fields["labelfile_path"]).detector), "labelfile-path"
+    count = user_fields.get("num_detected_classes") or (len(known[0]) if known else 0)
     network = NetworkInfo(images.width, images.height, images.channels)
     outputs = evidence.outputs_for(images.dims)
-    if given.get("network_type") == NetworkType.OTHER:  # the caller reads the outputs
+    if user_fields.get("network_type") == NetworkType.OTHER:  # the caller reads the outputs
         return None, known[0] if known else (), ""
     view = View(evidence, exporter, outputs, network, count, probe)
-    found = readings(view)
-    asked = next((given[f] for f in _PARSERS.values() if f in given), None)
+    candidates = readings(view)
+    asked = next((user_fields[f] for f in _PARSERS.values() if f in user_fields), None)
     if asked is not None:
-        found = [r for r in found if r.parser == asked] or [_as_asked(given, view, found)]
-    if len(found) > 1:
+        candidates = [r for r in candidates if r.parser == asked] or [
+            _as_asked(user_fields, view, candidates)
+        ]
+    if len(candidates) > 1:
         outs = ", ".join(str(o) for o in outputs)
-        text = f"{len(found)} built-in parsers read outputs like these ({outs})"
-        choices = [((f"{r.key}={r.parser}",), f"{r.words}, {_counted(r.classes)}") for r in found]
+        text = f"{len(candidates)} built-in parsers read outputs like these ({outs})"
+        choices = [
+            ((f"{r.key}={r.parser}",), f"{r.words}, {_counted(r.classes)}") for r in candidates
+        ]
         raise UndecidedError(evidence.path, [*images.questions, Question(text, choices)])
-    if not found:
+    if not candidates:
         return None, known[0] if known else (), "named in the metadata" if known else ""
-    reading = found[0]
+    reading = candidates[0]
     names, source = _names(evidence, reading, known)
     if reading.classes is None and reading.kind is NetworkType.DETECTOR and names:
         reading = replace(reading, classes=len(names), counted=source)
     return reading, names, source
 
 
-def _uncounted(reading: HeadReading, given: Mapping[str, object]) -> Question | None:
+def _uncounted(reading: HeadReading, user_fields: Mapping[str, object]) -> Question | None:
     """The question for the number of classes, where nothing holds it."""
     if reading.kind is not NetworkType.DETECTOR or reading.classes is not None:
         return None
-    if "num_detected_classes" in given:
+    if "num_detected_classes" in user_fields:
         return None
     return Question(
         f"{reading.words}: the outputs do not say how many classes there are",
@@ -298,9 +302,11 @@ def _uncounted(reading: HeadReading, given: Mapping[str, object]) -> Question | 
     )
 
 
-def _as_asked(given: Mapping[str, object], view: View, others: list[HeadReading]) -> HeadReading:
+def _as_asked(
+    user_fields: Mapping[str, object], view: View, others: list[HeadReading]
+) -> HeadReading:
     """The reading by the parser that is asked for, with the classes that all `others` count."""
-    kind, name = next((k, given[f]) for k, f in _PARSERS.items() if f in given)
+    kind, name = next((k, user_fields[f]) for k, f in _PARSERS.items() if f in user_fields)
     counts = {r.classes: r for r in others if r.kind is kind}
     known = next(iter(counts.values())) if len(counts) == 1 else None
     if view.names or known is None:
@@ -309,10 +315,10 @@ def _as_asked(given: Mapping[str, object], view: View, others: list[HeadReading]
                    counted=known.counted or known.why)  # fmt: skip
 
 
-def _engine_fields(given: Mapping[str, object]) -> dict[str, Any]:
+def _engine_fields(user_fields: Mapping[str, object]) -> dict[str, Any]:
     fields = ("infer_dims", "network_mode", "batch_size", "model_engine_file", "custom_lib_path",
               "gpu_id", "net_scale_factor", "offsets", "model_color_format")  # fmt: skip
-    return {name: given[name] for name in fields if name in given}
+    return {name: user_fields[name] for name in fields if name in user_fields}
 
 
 def _run_once(cfg: ModelConfig, built: list[Finding], *, save: bool) -> dict[str, Any]:
@@ -358,8 +364,8 @@ def _names(
     evidence: FileEvidence, reading: HeadReading, known: tuple[tuple[str, ...], str] | None
 ) -> tuple[tuple[str, ...], str]:
     if reading.parser == CTC:
-        found = characters_in(evidence.metadata)
-        return found, "listed in the metadata" if found else ""
+        characters = characters_in(evidence.metadata)
+        return characters, "listed in the metadata" if characters else ""
     if known and known[1] == "labelfile-path":  # it is used whatever it holds
         return known[0], "named in the label file"
     if known and reading.classes in (None, len(known[0])):
@@ -372,11 +378,16 @@ def _names(
 
 
 def _unused_names(
-    evidence: FileEvidence, reading: HeadReading | None, given: Mapping[str, object]
+    evidence: FileEvidence, reading: HeadReading | None, user_fields: Mapping[str, object]
 ) -> list[Finding]:
     """A warning if the metadata name another number of classes than the outputs hold."""
     known = names_in(evidence.metadata)
-    if reading is None or known is None or given.get("labelfile_path") or reading.parser == CTC:
+    if (
+        reading is None
+        or known is None
+        or user_fields.get("labelfile_path")
+        or reading.parser == CTC
+    ):
         return []
     names, key = known
     if reading.classes in (None, len(names)):

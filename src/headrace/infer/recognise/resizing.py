@@ -27,8 +27,8 @@ def resized(path: Path, width: int, height: int) -> bytes:
     network = network_from_onnx(path)
     proto = network.to_proto()
     first = network.inputs[0].name
-    given = next(value for value in proto.graph.input if value.name == first)
-    axes = given.type.tensor_type.shape.dim
+    first_input = next(value for value in proto.graph.input if value.name == first)
+    axes = first_input.type.tensor_type.shape.dim
     planes = axes[1].dim_value in (1, 3)
     rows, columns = (2, 3) if planes else (1, 2)
     axes[0].dim_param = "batch"

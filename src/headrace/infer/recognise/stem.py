@@ -259,10 +259,10 @@ def _axes(content: memoryview) -> Iterator[int | None]:
     """Axes of a ValueInfoProto: type, tensor type, shape, dimensions."""
     message = content
     for step in (2, 1, 2):
-        found = [wire.message(k, v) for n, k, v in wire.fields(message) if n == step]
-        if not found:
+        messages = [wire.message(k, v) for n, k, v in wire.fields(message) if n == step]
+        if not messages:
             return
-        message = found[0]
+        message = messages[0]
     for number, kind, value in wire.fields(message):
         if number == 1:
             dims = [v for n, _, v in wire.fields(wire.message(kind, value)) if n == 1]

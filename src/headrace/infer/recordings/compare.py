@@ -99,11 +99,11 @@ def result_text(item: RecordedItem, result: Result) -> str:
     return "no result"
 
 
-def box_text(found: Detections, row: int, labels: Sequence[str] = ()) -> str:
+def box_text(detections: Detections, row: int, labels: Sequence[str] = ()) -> str:
     """One box in words: `car 0.91 at 12,30 40x20`."""
-    left, top, width, height = (f"{v:.5g}" for v in found.boxes[row].tolist())
-    name = class_name(labels, int(found.class_ids[row]))
-    return f"{name} {found.scores[row]:.4g} at {left},{top} {width}x{height}"
+    left, top, width, height = (f"{v:.5g}" for v in detections.boxes[row].tolist())
+    name = class_name(labels, int(detections.class_ids[row]))
+    return f"{name} {detections.scores[row]:.4g} at {left},{top} {width}x{height}"
 
 
 def _kind(result: Result) -> str:
@@ -112,9 +112,9 @@ def _kind(result: Result) -> str:
     }.get(type(result), "nothing")  # fmt: skip
 
 
-def _order(found: Detections) -> list[int]:
+def _order(detections: Detections) -> list[int]:
     """Rows by class, then by falling score, then by place."""
-    keys = (*found.boxes.T[::-1], -found.scores, found.class_ids)
+    keys = (*detections.boxes.T[::-1], -detections.scores, detections.class_ids)
     return [int(row) for row in np.lexsort(keys)]
 
 
@@ -134,8 +134,8 @@ def _near(
         if a.keypoints.shape[1] != b.keypoints.shape[1]:
             return rows[:0]
         same &= close(b.keypoints[rows], a.keypoints[row]).all(axis=(1, 2))
-    found: npt.NDArray[np.intp] = rows[same]
-    return found
+    near: npt.NDArray[np.intp] = rows[same]
+    return near
 
 
 def _same_mask(a: Detections, row: int, b: Detections, other: int, tolerance: float) -> bool:
@@ -146,14 +146,14 @@ def _same_mask(a: Detections, row: int, b: Detections, other: int, tolerance: fl
 
 
 def _pairs(
-    found: Detections, recorded: Detections, tolerance: float
+    actual: Detections, recorded: Detections, tolerance: float
 ) -> tuple[list[int], list[int]]:
     """Rows of each that the other has none for, by class and score."""
     left = np.array(_order(recorded), np.intp)
     new = []
-    for row in _order(found):
-        near = _near(found, row, recorded, left, tolerance).tolist()
-        match = next((o for o in near if _same_mask(found, row, recorded, o, tolerance)), None)
+    for row in _order(actual):
+        near = _near(actual, row, recorded, left, tolerance).tolist()
+        match = next((o for o in near if _same_mask(actual, row, recorded, o, tolerance)), None)
         if match is None:
             new.append(row)
         else:
@@ -162,49 +162,49 @@ def _pairs(
 
 
 def _of_boxes(
-    found: Detections, recorded: Detections, labels: Sequence[str], tolerance: float
+    actual: Detections, recorded: Detections, labels: Sequence[str], tolerance: float
 ) -> str | None:
     for name in ("masks", "angles", "keypoints"):
-        if (getattr(found, name) is None) != (getattr(recorded, name) is None):
-            has = "the recording" if getattr(found, name) is None else "the parser"
+        if (getattr(actual, name) is None) != (getattr(recorded, name) is None):
+            has = "the recording" if getattr(actual, name) is None else "the parser"
             return f"only {has} has {name}"
-    new, lost = _pairs(found, recorded, tolerance)
+    new, lost = _pairs(actual, recorded, tolerance)
     if not new and not lost:
         return None
-    text = f"{len(recorded)} objects were recorded, {len(found)} are found; "
+    text = f"{len(recorded)} objects were recorded, {len(actual)} are found; "
     text += "first difference, in network pixels: "
-    if lost and new and _nearer(found, new[0], recorded, lost[0]):
-        text += f"{box_text(recorded, lost[0], labels)} is now {box_text(found, new[0], labels)}"
+    if lost and new and _nearer(actual, new[0], recorded, lost[0]):
+        text += f"{box_text(recorded, lost[0], labels)} is now {box_text(actual, new[0], labels)}"
     elif lost:
         text += f"{box_text(recorded, lost[0], labels)} is gone"
     else:
-        text += f"{box_text(found, new[0], labels)} is new"
+        text += f"{box_text(actual, new[0], labels)} is new"
     return text
 
 
-def _nearer(found: Detections, row: int, recorded: Detections, other: int) -> bool:
+def _nearer(actual: Detections, row: int, recorded: Detections, other: int) -> bool:
     """True if two boxes are of one class, or overlap: one became the other."""
-    a, b = found.boxes[row], recorded.boxes[other]
+    a, b = actual.boxes[row], recorded.boxes[other]
     overlap = np.minimum(a[:2] + a[2:], b[:2] + b[2:]) - np.maximum(a[:2], b[:2])
-    return bool(found.class_ids[row] == recorded.class_ids[other] or (overlap > 0).all())
+    return bool(actual.class_ids[row] == recorded.class_ids[other] or (overlap > 0).all())
 
 
 def _diff(
-    found: Detections, recorded: Detections, labels: Sequence[str], tolerance: float
+    actual: Detections, recorded: Detections, labels: Sequence[str], tolerance: float
 ) -> Iterator[str]:
     """Boxes that differ, recorded ones with `-`, found ones with `+`."""
-    new, lost = _pairs(found, recorded, tolerance)
+    new, lost = _pairs(actual, recorded, tolerance)
     for old, now in islice(zip_longest(lost, new), _SHOWN):
         if old is not None:
             yield f"  - {box_text(recorded, old, labels)}"
         if now is not None:
-            yield f"  + {box_text(found, now, labels)}"
+            yield f"  + {box_text(actual, now, labels)}"
     if (more := max(len(lost), len(new)) - _SHOWN) > 0:
         yield f"  … {more} more"
 
 
-def _of_maps(found: Segmentation, recorded: Segmentation) -> str | None:
-    a, b = found.class_map, recorded.class_map
+def _of_maps(actual: Segmentation, recorded: Segmentation) -> str | None:
+    a, b = actual.class_map, recorded.class_map
     if a.shape != b.shape:
         return f"the recorded class map is {b.shape}, the one found {a.shape}"
     different = np.argwhere(a != b)
@@ -217,11 +217,13 @@ def _of_maps(found: Segmentation, recorded: Segmentation) -> str | None:
     )
 
 
-def _of_attributes(found: Classification, recorded: Classification, tolerance: float) -> str | None:
-    if len(found.attributes) != len(recorded.attributes):
+def _of_attributes(
+    actual: Classification, recorded: Classification, tolerance: float
+) -> str | None:
+    if len(actual.attributes) != len(recorded.attributes):
         counts = f"{len(recorded.attributes)} attributes were recorded"
-        return f"{counts}, {len(found.attributes)} are found"
-    for now, then in zip(found.attributes, recorded.attributes, strict=True):
+        return f"{counts}, {len(actual.attributes)} are found"
+    for now, then in zip(actual.attributes, recorded.attributes, strict=True):
         close = np.isclose(now[2], then[2], rtol=1e-5, atol=tolerance, equal_nan=True)
         named = now[3] is None or now[3] == then[3]  # a label of None comes from the label file
         if now[:2] != then[:2] or not close or not named:

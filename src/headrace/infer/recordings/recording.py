@@ -49,7 +49,7 @@ class RecordedItem:
     Attributes:
         model: the model, with its config and the origin of its parser.
         params: thresholds and labels; None where the model parses nothing.
-        number: place among all items.
+        number: index among all items.
         record: place in the frame and in the network input.
         image: the frame.
     """
@@ -277,8 +277,8 @@ def _require_tensors(
         if entry is None:
             raise ValueError(f"tensor {name} is absent")
         fits = len(entry.shape) == len(shape) and all(
-            wanted is None or size == wanted
-            for size, wanted in zip(entry.shape, shape, strict=True)
+            expected is None or size == expected
+            for size, expected in zip(entry.shape, shape, strict=True)
         )
         if entry.dtype != dtype or not fits:
             raise ValueError(f"tensor {name} is {entry.dtype} {entry.shape}, and no {parts[-1]}")

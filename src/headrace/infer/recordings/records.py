@@ -50,7 +50,7 @@ class ItemRecord(JsonRecord, frozen=True, omit_defaults=True):
     """One frame, or one object of it, through one model.
 
     Attributes:
-        model: place among the models.
+        model: index among the models.
         transform: its place in the network input.
         object: its number in the frame; -1 for the whole frame.
         parent: its rectangle in frame pixels.

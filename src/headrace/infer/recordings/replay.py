@@ -121,7 +121,7 @@ def _chosen(recording: Recording, configs: Sequence[ModelConfig]) -> dict[int, M
     if len(configs) == 1 and len(parsed) == 1:
         return {next(iter(parsed)): configs[0]}
     ids = {recording.models[number].component_id: number for number in parsed}
-    found: dict[int, ModelConfig | None] = {}
+    chosen: dict[int, ModelConfig | None] = {}
     for cfg in configs:
         if cfg.component_id not in ids:
             raise ConfigError(
@@ -129,8 +129,8 @@ def _chosen(recording: Recording, configs: Sequence[ModelConfig]) -> dict[int, M
                 where=str(cfg.path),
                 expected="one of " + ", ".join(map(str, sorted(ids))),
             )
-        found[ids[cfg.component_id]] = cfg
-    return found
+        chosen[ids[cfg.component_id]] = cfg
+    return chosen
 
 
 class _Decoder:

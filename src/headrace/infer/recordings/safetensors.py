@@ -234,13 +234,13 @@ def _require_whole(entries: dict[str, TensorEntry], size: int) -> None:
 
 def no_recording(path: Path, error: Exception | str) -> MediaError:
     """Make the error for a file that cannot be believed."""
-    found = os_reason(error)
+    reason = os_reason(error)
     if isinstance(error, RecursionError):
-        found = "its JSON is nested too deeply"
+        reason = "its JSON is nested too deeply"
     elif isinstance(error, msgspec.MsgspecError | RecordError):
-        found = f"its header is damaged: {found}"
+        reason = f"its header is damaged: {reason}"
     return MediaError(
-        f"no recording can be read: {quoted(found, limit=300)}",
+        f"no recording can be read: {quoted(reason, limit=300)}",
         where=str(path),
         expected="a file that headrace record wrote",
     )

@@ -148,8 +148,8 @@ def item_record(
     classified, masks = None, None
     if step.classified is not None:
         labels = [
-            (int(found.attribute), int(found.value), float(found.confidence), _text(found.label))
-            for found in step.classified.labels
+            (int(info.attribute), int(info.value), float(info.confidence), _text(info.label))
+            for info in step.classified.labels
         ]
         classified = RecordedLabels(labels, _text(step.classified.text))
     if step.segmentation is not None:
@@ -202,15 +202,15 @@ def _metadata(
     return {KEY: RecordingRecord(1, models, frames, items).to_json().decode()}
 
 
-def _box_tensors(number: int, step: str, found: Detections) -> _Tensors:
+def _box_tensors(number: int, step: str, detections: Detections) -> _Tensors:
     arrays: _Tensors = {
-        "boxes": found.boxes, "scores": found.scores, "class_ids": found.class_ids,
+        "boxes": detections.boxes, "scores": detections.scores, "class_ids": detections.class_ids,
     }  # fmt: skip
-    if found.angles is not None:
-        arrays["angles"] = found.angles
-    if found.keypoints is not None:
-        arrays["keypoints"] = found.keypoints
-    for i, mask in enumerate(found.masks or ()):
+    if detections.angles is not None:
+        arrays["angles"] = detections.angles
+    if detections.keypoints is not None:
+        arrays["keypoints"] = detections.keypoints
+    for i, mask in enumerate(detections.masks or ()):
         arrays[f"masks/{i}"] = mask
     return {tensor_name(number, step, name): array for name, array in arrays.items()}
 

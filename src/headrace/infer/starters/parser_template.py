@@ -62,14 +62,20 @@ class ParserFiles:
     named: int
 
     @classmethod
-    def of(cls, found: Recognition, *, cpp: bool) -> ParserFiles:
+    def of(cls, recognition: Recognition, *, cpp: bool) -> ParserFiles:
         """The parser for a model; it is run once on noise."""
-        outputs = found.run()
-        stem = _word(found.evidence.path.stem) or "model"
+        outputs = recognition.run()
+        stem = _word(recognition.evidence.path.stem) or "model"
         stem = f"m_{stem}" if stem[0].isdigit() else stem
-        size = (found.images.width, found.images.height)
+        size = (recognition.images.width, recognition.images.height)
         return cls(
-            stem, outputs, size, found.images.channels, _grid(outputs), cpp, len(found.names)
+            stem,
+            outputs,
+            size,
+            recognition.images.channels,
+            _grid(outputs),
+            cpp,
+            len(recognition.names),
         )
 
     @property

@@ -22,11 +22,13 @@ _DETECTOR = NetworkType.DETECTOR
 CONFIG, LABELS = "config_infer.txt", "labels.txt"
 
 
-def files_for(found: Recognition, folder: Path, *, cpp: bool = False) -> dict[str, str | bytes]:
+def files_for(
+    recognition: Recognition, folder: Path, *, cpp: bool = False
+) -> dict[str, str | bytes]:
     """The files of a model that is run with a config: name -> content.
 
     Args:
-        found: the model.
+        recognition: the model.
         folder: where they will be; paths in the config are relative to it.
         cpp: write the parser in C++.
 
@@ -38,16 +40,16 @@ def files_for(found: Recognition, folder: Path, *, cpp: bool = False) -> dict[st
         ModelError: `cpp`, and a built-in parser reads the outputs.
     """
     files: dict[str, str | bytes] = {}
-    cfg = found.config
+    cfg = recognition.config
     kinds = {name: cfg.origin(name).kind for name in cfg.FIELDS}
     values = {name: getattr(cfg, name) for name, kind in kinds.items() if kind != "default"}
-    given = {name: value for name, value in values.items() if kinds[name] == "override"}
-    reasons = dict(found.reasons) | dict.fromkeys(given, "as given")
+    user_fields = {name: value for name, value in values.items() if kinds[name] == "override"}
+    reasons = dict(recognition.reasons) | dict.fromkeys(user_fields, "as given")
     labels = cfg.labels
-    if found.reading is None and given.get("network_type", _DETECTOR) is _DETECTOR:
-        parser = ParserFiles.of(found, cpp=cpp)
+    if recognition.reading is None and user_fields.get("network_type", _DETECTOR) is _DETECTOR:
+        parser = ParserFiles.of(recognition, cpp=cpp)
         files |= parser.files()
-        count = given.get("num_detected_classes", parser.classes)
+        count = user_fields.get("num_detected_classes", parser.classes)
         labels = labels or tuple((f"class {i}",) for i in range(count))
         values |= {
             "network_type": _DETECTOR,
@@ -56,25 +58,25 @@ def files_for(found: Recognition, folder: Path, *, cpp: bool = False) -> dict[st
             "parse_bbox_func_name": parser.function,
             "cluster_mode": ClusterMode.NMS,
             "all_classes": _usual(cfg),
-            **given,
+            **user_fields,
         }
         reasons = {
             "custom_lib_path": "no built-in parser reads the outputs: this one has to be right",
             "num_detected_classes": parser.why_classes,
         } | reasons
     elif cpp:
-        name = found.reading.parser if found.reading is not None else ""
+        name = recognition.reading.parser if recognition.reading is not None else ""
         raise ModelError(
             f"the built-in parser {name or ''} reads this model".replace("  ", " "),
-            where=str(found.evidence.path),
+            where=str(recognition.evidence.path),
             fix="leave --cpp out: there is no parser to write",
         )
     if labels:
-        reader = found.reading is not None and found.reading.parser == CTC
+        reader = recognition.reading is not None and recognition.reading.parser == CTC
         lines = (record[0] if reader else _label_line(record) for record in labels)
         files[LABELS] = "".join(f"{line}\n" for line in lines)
         values["labelfile_path"] = folder / LABELS
-    files[CONFIG] = "\n".join(_config(found, values, reasons, folder)) + "\n"
+    files[CONFIG] = "\n".join(_config(recognition, values, reasons, folder)) + "\n"
     return files
 
 
@@ -84,12 +86,12 @@ def _label_line(record: Sequence[str]) -> str:
 
 
 def _config(
-    found: Recognition, values: dict[str, object], reasons: dict[str, str], folder: Path
+    recognition: Recognition, values: dict[str, object], reasons: dict[str, str], folder: Path
 ) -> Iterator[str]:
     """The lines of the config: each value below the reason for it."""
-    yield f"# {quoted(found.evidence.path.name, limit=None)}, written down by headrace init."
+    yield f"# {quoted(recognition.evidence.path.name, limit=None)}, written down by headrace init."
     yield "# Paths are relative to this file."
-    for line in found.lines:
+    for line in recognition.lines:
         yield f"# {quoted(line, limit=None)}"
     yield "[property]"
     yield "gpu-id=0"
@@ -107,15 +109,15 @@ def _config(
         yield f"{key.name}={value_text(key, value, 'ini')}"
     if "all_classes" not in values:
         return
-    for number in (None, *sorted(found.config.classes)):
-        attrs = values["all_classes"] if number is None else found.config.classes[number]
+    for number in (None, *sorted(recognition.config.classes)):
+        attrs = values["all_classes"] if number is None else recognition.config.classes[number]
         yield ""
         if number is None and reasons.get("all_classes"):
             yield f"# {quoted(reasons['all_classes'], limit=None)}"
         yield f"[class-attrs-{'all' if number is None else number}]"
         for key in CLASS_KEYS.values():
             common = number is None and key.field in CLASS_FIELDS
-            if key.field and (common or _given(found.config, number, key.field)):
+            if key.field and (common or _given(recognition.config, number, key.field)):
                 yield f"{key.name}={value_text(key, getattr(attrs, key.field), 'ini')}"
 
 

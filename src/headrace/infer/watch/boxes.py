@@ -204,9 +204,9 @@ class BoxWatch:
             text += "corners; parsers return left, top, width, height (parse-bbox-func-name)"
             yield Finding("boxes-corners", "warning", text, "parse-bbox-func-name")
         elif n := self._seen("outside", 0.05, final):
-            place = ", ".join(f"{v:.5g}" for v in self._sample)
+            first_box = ", ".join(f"{v:.5g}" for v in self._sample)
             text = f"the parser's boxes lie outside the image: {n:,} of {of} are beyond the "
-            text += f"{net} network input, the first at left, top, width, height {place}; "
+            text += f"{net} network input, the first at left, top, width, height {first_box}; "
             if self._in_frame:
                 text += "they fit the frame: parsers return pixels of the network input"
             else:

@@ -149,11 +149,13 @@ def other_heads(
     if not others:
         return
     name, readings = max(others.items(), key=lambda other: sum(r.total for r in other[1]))
-    found, best = sum(r.boxes for r in readings), max(r.best for r in readings)
-    what = f"{counted(found, 'box')} in {counted(len(samples), 'image')}, scores up to {best:.2f}"
+    box_count, best = sum(r.boxes for r in readings), max(r.best for r in readings)
+    what = (
+        f"{counted(box_count, 'box')} in {counted(len(samples), 'image')}, scores up to {best:.2f}"
+    )
     change = f"set parse-bbox-func-name={name}"
     cut = sum(r.edges * r.boxes for r in mine) / max(1, sum(r.boxes for r in mine))
-    whole = sum(r.edges * r.boxes for r in readings) / found
+    whole = sum(r.edges * r.boxes for r in readings) / box_count
     images = sum(r.boxes > 0 for r in readings)
     # Large objects in the first corner are cut in fact, and read as corners they would not be.
     corner = sum(r.corner * r.boxes for r in mine) / max(1, sum(r.boxes for r in mine))
@@ -164,12 +166,12 @@ def other_heads(
         yield Finding(
             "parser-silent", "warning", f"{text}they hold {what}: {change}", "parse-bbox-func-name"
         )
-    elif (found >= 6 or images >= MIN_FRAMES) and not any(r.sound for r in mine):
+    elif (box_count >= 6 or images >= MIN_FRAMES) and not any(r.sound for r in mine):
         text = f"the boxes are no objects: {source} reads tiny or huge ones; as {name} the outputs "
         yield Finding(
             "boxes-odd", "warning", f"{text}hold {what}: {change}", "parse-bbox-func-name"
         )
-    elif all_cut or (found >= 8 and whole <= 0.25 * cut):
+    elif all_cut or (box_count >= 8 and whole <= 0.25 * cut):
         text = f"{cut:.0%} of the boxes are cut by the image's edge: {source} probably reads "
         text += f"corners and centres wrongly; as {name} the outputs hold {what}, {whole:.0%} "
         yield Finding(
@@ -296,10 +298,10 @@ def other_ranges(
         ]
         if any(c.best > best / 2 for c in controls):
             continue
-        found = sum(r.boxes for r in readings)
+        box_count = sum(r.boxes for r in readings)
         text = f"images have the wrong range: {low:.4g} to {high:.4g} of net-scale-factor="
         text += f"{pre.scale:.6g} give no boxes; the same {counted(len(samples), 'image')} with "
-        text += f"{words} give {found}, scores up to {best:.2f}"
+        text += f"{words} give {box_count}, scores up to {best:.2f}"
         yield Finding("input-range", "warning", text, "net-scale-factor")
         return
 

@@ -181,8 +181,8 @@ def _of_mean(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
     means = pre.offsets or (0.0,)
     byte = learnt_mean(stem) / pre.scale + sum(means) / len(means)
     if -300 < byte < 15 or 240 < byte < 555:
-        given = f"offsets={';'.join(f'{m:g}' for m in means)}" if pre.offsets else "no offsets"
-        text = f"offsets are missing or wrong: with {given} and net-scale-factor={pre.scale:.6g} "
+        setting = f"offsets={';'.join(f'{m:g}' for m in means)}" if pre.offsets else "no offsets"
+        text = f"offsets are missing or wrong: with {setting} and net-scale-factor={pre.scale:.6g} "
         text += f"the mean that the first layers learnt is that of bytes of {byte:.0f}, where "
         text += f"images have about 100 to 140; usual are {HALF.keys[1]} or {IMAGENET.keys[1]}"
         yield Finding("input-range", "warning", text, "offsets")
@@ -246,8 +246,8 @@ def answers(stem: Stem, tensors: Sequence[Array], scale: float) -> Array | None:
         patches.append(some.reshape(-1, channels * high * wide))
     if not patches:
         return None
-    made = np.concatenate(patches).astype(np.float64) @ weights.reshape(len(weights), -1).T
-    return np.asarray(made.std(axis=0))
+    responses = np.concatenate(patches).astype(np.float64) @ weights.reshape(len(weights), -1).T
+    return np.asarray(responses.std(axis=0))
 
 
 def _of_shape(
@@ -268,16 +268,16 @@ def _of_shape(
 
 def _of_names(stem: Stem, labels: Labels) -> Iterator[Finding]:
     """Find labels that the metadata gives to other classes; translations match none of them."""
-    names, given = metadata_names(stem), [_plain(x) for x in labels.detector]
+    names, label_names = metadata_names(stem), [_plain(x) for x in labels.detector]
     known = {_plain(name): i for i, name in names.items()}
-    places = [(i, known[name]) for i, name in enumerate(given) if name in known]
-    moved = [(i, j) for i, j in places if i != j]
-    if len(moved) < 2 or len(moved) < 0.5 * len(places):
+    matches = [(i, known[name]) for i, name in enumerate(label_names) if name in known]
+    moved = [(i, j) for i, j in matches if i != j]
+    if len(moved) < 2 or len(moved) < 0.5 * len(matches):
         return
     line, _ = moved[0]
     text = f"labels are of another model or shifted: line {line + 1} of labelfile-path names class "
     text += f"{line} {labels.detector[line]!r}, which the model's metadata calls "
-    text += f"{names.get(line, 'nothing')!r}; {len(moved)} of {len(places)} names stand elsewhere"
+    text += f"{names.get(line, 'nothing')!r}; {len(moved)} of {len(matches)} names stand elsewhere"
     if all(i == j + 1 for i, j in moved):
         text += f": take out the line before ({labels.detector[0]!r})"
     yield Finding("labels-moved", "warning", text, "labelfile-path")

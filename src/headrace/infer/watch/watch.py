@@ -202,17 +202,19 @@ class Watch:
         reader = rules.Reader(model.config, model.network, post.params, post.clusterer)
         silent = not self._boxes.found
         odd = self._boxes.odd
-        found: list[Finding] = []
+        findings: list[Finding] = []
         if silent or (odd and self._builtin):  # a head that reads them says most
             source = "the parser" if model.parser is None else model.parser.source
-            found += rules.other_heads(reader, self._parser, samples, silent=silent, source=source)
-        if not found:
-            found += rules.odd_tables(reader, self._parser, samples)
-        if silent and not found:
-            found += rules.high_threshold(reader, self._parser, samples)
-        if not found and pre is not None and self._builtin:
-            found += self._other_images(reader, samples, silent)
-        yield from found
+            findings += rules.other_heads(
+                reader, self._parser, samples, silent=silent, source=source
+            )
+        if not findings:
+            findings += rules.odd_tables(reader, self._parser, samples)
+        if silent and not findings:
+            findings += rules.high_threshold(reader, self._parser, samples)
+        if not findings and pre is not None and self._builtin:
+            findings += self._other_images(reader, samples, silent)
+        yield from findings
 
     def _other_images(self, reader: Any, samples: list[Sample], silent: bool) -> list[Finding]:
         """Run the network on changed images, as far as time allows."""
@@ -225,13 +227,13 @@ class Watch:
         def run(tensor: Array) -> Arrays:
             return model.session.run(model.feeds(np.ascontiguousarray(tensor[None])))
 
-        found: list[Finding] = []
+        findings: list[Finding] = []
         known = {n.code for n in self._record.notices}
         try:
             if silent and not self._range_known and "input-range" not in known:
-                found += rules.other_ranges(reader, self._parser, samples, pre, run)
-            if not found and not known & {"input-colors", "input-range"}:
-                found += rules.swapped_colors(reader, self._parser, samples, pre, run)
+                findings += rules.other_ranges(reader, self._parser, samples, pre, run)
+            if not findings and not known & {"input-colors", "input-range"}:
+                findings += rules.swapped_colors(reader, self._parser, samples, pre, run)
         except HeadraceError:
             return []  # a session that is closed or has failed says nothing about the config
-        return found
+        return findings

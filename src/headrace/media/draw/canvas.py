@@ -228,12 +228,12 @@ def _blend_table(value: int, opacity: int) -> Plane:
     return table
 
 
-def _every(start: int, places: IntArray, halvings: int) -> tuple[int, IntArray]:
+def _every(start: int, positions: IntArray, halvings: int) -> tuple[int, IntArray]:
     """First sample of a plane and the place of each; a chroma sample takes its first pixel's."""
     if not halvings:
-        return start, places
-    samples = np.arange(start // 2, (start + len(places) + 1) // 2)
-    return start // 2, places[np.maximum(2 * samples - start, 0)]
+        return start, positions
+    samples = np.arange(start // 2, (start + len(positions) + 1) // 2)
+    return start // 2, positions[np.maximum(2 * samples - start, 0)]
 
 
 def _factors(

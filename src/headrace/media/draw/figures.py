@@ -84,12 +84,12 @@ def strokes_overlay(
     points = [(min(_FAR, max(-_FAR, x)), min(_FAR, max(-_FAR, y))) for s in strokes for x, y in s]
     ends = np.cumsum([0, *map(len, strokes)]).tolist()
 
-    def draw(ink: Any, places: Any) -> None:
+    def draw(ink: Any, vertices: Any) -> None:
         for start, end in pairwise(ends):
             if fill:
-                ink.polygon(places[start:end], fill=255)
+                ink.polygon(vertices[start:end], fill=255)
             else:
-                ink.line(places[start:end], fill=255, width=2 * width, joint="curve")
+                ink.line(vertices[start:end], fill=255, width=2 * width, joint="curve")
 
     return smooth_overlay(points, draw, (_HEAD + 1) * width + 1, color, alpha, size)
 

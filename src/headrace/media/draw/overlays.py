@@ -74,7 +74,7 @@ def mask_overlay(mask: PlacedMask, color: Rgb, opacity: float, line: int) -> Ove
 
 
 def class_map_overlay(
-    found: SegmentationMeta,
+    segmentation: SegmentationMeta,
     rect: tuple[float, float, float, float],
     width: int,
     height: int,
@@ -83,7 +83,7 @@ def class_map_overlay(
     """A class map over the part of a frame that the model saw.
 
     Args:
-        found: class map; the part `region` of it shows the image.
+        segmentation: class map; the part `region` of it shows the image.
         rect: left, top, width, height of that image in frame pixels.
         width: of the frame.
         height: of the frame.
@@ -92,18 +92,18 @@ def class_map_overlay(
     Returns:
         Slot `c + 1` is class `c`; None if nothing of it lies in the frame.
     """
-    if not found.class_map.size or not all(map(math.isfinite, rect)):
+    if not segmentation.class_map.size or not all(map(math.isfinite, rect)):
         return None
-    region = found.region or (0, 0, found.width, found.height)
-    xs = _places(rect[0], rect[2], width, region[0], region[2], found.width)
-    ys = _places(rect[1], rect[3], height, region[1], region[3], found.height)
+    region = segmentation.region or (0, 0, segmentation.width, segmentation.height)
+    xs = _places(rect[0], rect[2], width, region[0], region[2], segmentation.width)
+    ys = _places(rect[1], rect[3], height, region[1], region[3], segmentation.height)
     if xs is None or ys is None:
         return None
-    classes = max(found.num_classes, int(found.class_map.max()) + 1, 1)
+    classes = max(segmentation.num_classes, int(segmentation.class_map.max()) + 1, 1)
     classes = min(classes, _MAX_SLOTS - 1)
-    slots = (np.clip(found.class_map, -1, classes - 1) + 1).astype(np.uint16)
-    opacities = [0.0 if is_background(found, c) else opacity for c in range(classes)]
-    colors = ((0, 0, 0), *(component_color(found.component_id, c) for c in range(classes)))
+    slots = (np.clip(segmentation.class_map, -1, classes - 1) + 1).astype(np.uint16)
+    opacities = [0.0 if is_background(segmentation, c) else opacity for c in range(classes)]
+    colors = ((0, 0, 0), *(component_color(segmentation.component_id, c) for c in range(classes)))
     return Overlay(xs[0], ys[0], slots, xs[1], ys[1], colors, (0.0, *opacities))
 
 
@@ -170,9 +170,9 @@ def smooth_overlay(
     )
 
 
-def is_background(found: SegmentationMeta, class_id: int) -> bool:
+def is_background(segmentation: SegmentationMeta, class_id: int) -> bool:
     """Whether the class is background by its name."""
-    names = found.labels
+    names = segmentation.labels
     return class_id < len(names) and names[class_id].strip().casefold() in _BACKGROUND
 
 

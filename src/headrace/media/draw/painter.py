@@ -101,15 +101,15 @@ class Looks:
         style = _style(objects, index)
         exact = self.palette == "config"
         border = self.border(objects, index, colored)
-        wanted = style.border_width if self.border_width is None else self.border_width
-        width = max(1, round(wanted * scale))
+        line_width = style.border_width if self.border_width is None else self.border_width
+        width = max(1, round(line_width * scale))
         if not exact:
             if objects.parents[index] >= 0:
                 scale *= 0.85  # within another object
                 width = 2
             else:
-                width = max(2, round(wanted * scale / 2) * 2)
-        if not (wanted and self.boxes):
+                width = max(2, round(line_width * scale / 2) * 2)
+        if not (line_width and self.boxes):
             width = 0
         points = style.font_size if self.text_size is None else self.text_size
         size = max(6 if exact else 11, round(points * PX_PER_PT * scale))
@@ -177,15 +177,15 @@ class Legend:
         self._areas: dict[tuple[int, int], float] = {}
         self._known: dict[tuple[int, int], tuple[str, Rgb]] = {}
 
-    def add(self, found: SegmentationMeta, overlay: Overlay) -> None:
+    def add(self, segmentation: SegmentationMeta, overlay: Overlay) -> None:
         """Count the pixels of each class of `overlay`, but not of background."""
         areas = overlay.class_areas().tolist()
         for class_id, area in enumerate(areas[1:]):
-            if not area or is_background(found, class_id):
+            if not area or is_background(segmentation, class_id):
                 continue
-            key = (found.component_id, class_id)
+            key = (segmentation.component_id, class_id)
             self._areas[key] = self._areas.get(key, 0.0) + area
-            named = class_id < len(found.labels) and found.labels[class_id].strip()
+            named = class_id < len(segmentation.labels) and segmentation.labels[class_id].strip()
             self._known[key] = (named or f"class {class_id}", overlay.colors[class_id + 1])
 
     def rows(self, pixels: int) -> list[tuple[Rgb, str, str]]:
@@ -333,17 +333,19 @@ class Painter(Looks):
     def _draw_class_maps(self, canvas: Canvas, meta: FrameMeta, legend: Legend) -> None:
         whole = (0.0, 0.0, float(canvas.width), float(canvas.height))
         shown: list[tuple[SegmentationMeta, tuple[float, ...]]] = [
-            (found, whole) for found in meta.segmentations
+            (segmentation, whole) for segmentation in meta.segmentations
         ]
         for index, several in meta.objects.segmentations.items():
             rect = tuple(meta.objects.rects[index].tolist())
-            shown += [(found, rect) for found in several]
-        for found, (left, top, width, height) in shown:
-            place = (left, top, width, height)
-            overlay = class_map_overlay(found, place, canvas.width, canvas.height, self.opacity)
+            shown += [(segmentation, rect) for segmentation in several]
+        for segmentation, (left, top, width, height) in shown:
+            bounds = (left, top, width, height)
+            overlay = class_map_overlay(
+                segmentation, bounds, canvas.width, canvas.height, self.opacity
+            )
             if overlay is not None:
                 canvas.blend(overlay)
-                legend.add(found, overlay)
+                legend.add(segmentation, overlay)
 
     def _draw_objects(self, canvas: Canvas, objects: Objects, scale: float) -> None:
         rects = objects.rects
@@ -390,9 +392,9 @@ class Painter(Looks):
             label = _Label(look.text, *self._place(look.text, box, canvas))
             if self.palette == "auto":
                 if objects.class_ids[i] == WHOLE_FRAME:
-                    place = (label.left, label.top)
-                    label = _Label(look.text, place[0], place[1] + stacks.get(place, 0))
-                    stacks[place] = stacks.get(place, 0) + look.text.height
+                    corner = (label.left, label.top)
+                    label = _Label(look.text, corner[0], corner[1] + stacks.get(corner, 0))
+                    stacks[corner] = stacks.get(corner, 0) + look.text.height
                 elif nested:
                     label = self._beside_parent(objects, i, label, box, canvas, placed)
             placed[i] = label

@@ -35,8 +35,13 @@ def skeleton_overlays(
         Bones, rims and dots, in the order in which they are blended.
     """
     seen = (keypoints[:, 2] >= VISIBLE) & np.isfinite(keypoints).all(axis=1)
-    places: Points = [(x, y) for x, y in keypoints[:, :2].clip(-_FAR, _FAR).tolist()]
-    ends = [place for a, b in bones if seen[a] and seen[b] for place in (places[a], places[b])]
+    positions: Points = [(x, y) for x, y in keypoints[:, :2].clip(-_FAR, _FAR).tolist()]
+    ends = [
+        position
+        for a, b in bones
+        if seen[a] and seen[b]
+        for position in (positions[a], positions[b])
+    ]
 
     def draw_bones(ink: ImageDraw, ends: Points) -> None:
         for start, end in zip(ends[::2], ends[1::2], strict=True):
@@ -44,7 +49,7 @@ def skeleton_overlays(
 
     if ends and (overlay := smooth_overlay(ends, draw_bones, line, color, 1.0, size)):
         yield overlay
-    dots = [place for place, is_seen in zip(places, seen.tolist(), strict=True) if is_seen]
+    dots = [position for position, is_seen in zip(positions, seen.tolist(), strict=True) if is_seen]
     for radius, paint in ((1.5 * line, color), (0.8 * line, _INK)):
 
         def draw_dots(ink: ImageDraw, dots: Points, r: float = 2 * radius) -> None:

@@ -66,8 +66,8 @@ def merge_metas(tiles: list[Tile], width: int, height: int) -> FrameMeta:
         meta.user += tile.meta.user
         scale = tile.width / tile.meta.width, tile.height / tile.meta.height
         meta.figures += [f.moved(tile.left, tile.top, *scale) for f in tile.meta.figures]
-        for found in tile.meta.segmentations:
-            _add_class_map(meta, tile, found)
+        for segmentation in tile.meta.segmentations:
+            _add_class_map(meta, tile, segmentation)
     return meta
 
 
@@ -119,33 +119,42 @@ def _merge_objects(tiles: list[Tile]) -> Objects:
     return merged
 
 
-def _add_class_map(meta: FrameMeta, tile: Tile, found: SegmentationMeta) -> None:
-    if not found.class_map.size:
+def _add_class_map(meta: FrameMeta, tile: Tile, segmentation: SegmentationMeta) -> None:
+    if not segmentation.class_map.size:
         return
-    place = next(
+    index = next(
         (
             i
             for i, other in enumerate(meta.segmentations)
-            if other.component_id == found.component_id
+            if other.component_id == segmentation.component_id
         ),
         None,
     )
-    if place is None:
+    if index is None:
         blank = np.full((meta.height // _MAP_STEP, meta.width // _MAP_STEP), -1, np.int32)
-        merged = SegmentationMeta(found.component_id, found.num_classes, blank, labels=found.labels)
+        merged = SegmentationMeta(
+            segmentation.component_id, segmentation.num_classes, blank, labels=segmentation.labels
+        )
         meta.segmentations.append(merged)
     else:
-        merged = meta.segmentations[place]
-        if found.num_classes > merged.num_classes:
-            merged = meta.segmentations[place] = replace(merged, num_classes=found.num_classes)
-    left, top, width, height = found.region or (0, 0, found.width, found.height)
+        merged = meta.segmentations[index]
+        if segmentation.num_classes > merged.num_classes:
+            merged = meta.segmentations[index] = replace(
+                merged, num_classes=segmentation.num_classes
+            )
+    left, top, width, height = segmentation.region or (
+        0,
+        0,
+        segmentation.width,
+        segmentation.height,
+    )
     x, y = tile.left // _MAP_STEP, tile.top // _MAP_STEP
     w, h = tile.width // _MAP_STEP, tile.height // _MAP_STEP
     columns = ((np.arange(w) + 0.5) * (width / w) + left).astype(np.intp)
     rows = ((np.arange(h) + 0.5) * (height / h) + top).astype(np.intp)
-    columns = np.clip(columns, 0, found.width - 1)
-    rows = np.clip(rows, 0, found.height - 1)
-    merged.class_map[y : y + h, x : x + w] = found.class_map[rows][:, columns]
+    columns = np.clip(columns, 0, segmentation.width - 1)
+    rows = np.clip(rows, 0, segmentation.height - 1)
+    merged.class_map[y : y + h, x : x + w] = segmentation.class_map[rows][:, columns]
 
 
 _MAX_SIZE = 16384

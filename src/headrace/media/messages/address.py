@@ -91,11 +91,11 @@ class BrokerAddress:
             raise MediaError(
                 f"the {missing} is missing", where=shown, expected=f"{url.scheme}://HOST/TOPIC"
             )
-        made = cls(
+        parsed = cls(
             url.scheme, url.hostname, port, path, user or options.get("username"),
             options.get("password"), options,
         )  # fmt: skip
-        return made._checked(shown)
+        return parsed._checked(shown)
 
     @classmethod
     def from_connection(
@@ -121,8 +121,8 @@ class BrokerAddress:
         if port and not (port.isascii() and port.isdigit() and 0 < int(port[:6]) < 1 << 16):
             raise MediaError("the port is not a number of 1 to 65535", where=shown)
         number = int(port) if port else None
-        made = cls(scheme, host, number, topic, user, options.get("password"), options)
-        return made._checked(shown)
+        parsed = cls(scheme, host, number, topic, user, options.get("password"), options)
+        return parsed._checked(shown)
 
     def _checked(self, shown: str) -> BrokerAddress:
         """The address with the environment's user and password where it has none."""

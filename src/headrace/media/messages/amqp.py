@@ -92,8 +92,8 @@ class AmqpBroker:
         )  # fmt: skip
         ready = list[Any]()
 
-        def opened(found: object) -> None:
-            ready.append(found)
+        def opened(handle: object) -> None:
+            ready.append(handle)
             self._heard += 1
             connection.ioloop.stop()
 

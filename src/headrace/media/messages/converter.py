@@ -41,49 +41,51 @@ def read_adaptor_config(path: Path) -> Mapping[str, str]:
     Raises:
         ConfigError: it cannot be read, or has no such section.
     """
-    found = read_converter_config(path).get("message-broker")
-    if found is None:
+    entries = read_converter_config(path).get("message-broker")
+    if entries is None:
         raise ConfigError("the section is missing", where=str(path), expected="[message-broker]")
-    return found
+    return entries
 
 
 def section(config: ConverterConfig, name: str, number: int) -> Mapping[str, str] | None:
     """The enabled section of a name and number; None without it."""
-    found = config.get(f"{name}{number}")
-    return None if found is None or found.get("enable", "1").strip() == "0" else found
+    entries = config.get(f"{name}{number}")
+    return None if entries is None or entries.get("enable", "1").strip() == "0" else entries
 
 
 def numbers(text: str, names: str) -> dict[str, float]:
     """`lat;lon;alt` or `x;y;z` of a config file; 0 for parts that are absent or no number."""
     parts = text.split(";")
-    found = {}
-    for place, name in enumerate(names.split()):
+    coordinates = {}
+    for index, name in enumerate(names.split()):
         try:
-            value = float(parts[place])
+            value = float(parts[index])
         except (IndexError, ValueError):
             value = 0.0
-        found[name] = value if abs(value) < float("inf") else 0.0  # NaN and infinity are no JSON
-    return found
+        coordinates[name] = (
+            value if abs(value) < float("inf") else 0.0
+        )  # NaN and infinity are no JSON
+    return coordinates
 
 
 def sensor_object(config: ConverterConfig, number: int, source: str) -> dict[str, object]:
     """The `sensor` of the full schema; without a section its id is the source."""
-    found = section(config, "sensor", number) or {}
+    entries = section(config, "sensor", number) or {}
     return {
-        "id": found.get("id", source),
-        "type": found.get("type", ""),
-        "description": found.get("description", ""),
-        "location": numbers(found.get("location", ""), "lat lon alt"),
-        "coordinate": numbers(found.get("coordinate", ""), "x y z"),
+        "id": entries.get("id", source),
+        "type": entries.get("type", ""),
+        "description": entries.get("description", ""),
+        "location": numbers(entries.get("location", ""), "lat lon alt"),
+        "coordinate": numbers(entries.get("coordinate", ""), "x y z"),
     }
 
 
 def analytics_object(config: ConverterConfig, number: int) -> dict[str, object] | None:
     """The `analyticsModule` of the full schema; None without a section."""
-    found = section(config, "analytics", number)
-    if found is None:
+    entries = section(config, "analytics", number)
+    if entries is None:
         return None
-    return {key: found.get(key, "") for key in ("id", "description", "source", "version")}
+    return {key: entries.get(key, "") for key in ("id", "description", "source", "version")}
 
 
 def place_object(
@@ -100,16 +102,16 @@ def place_object(
         name: of the part that holds the sub-fields; the original names it by the event's type.
         fields: names of the three sub-fields.
     """
-    found = section(config, "place", number)
-    if found is None:
+    entries = section(config, "place", number)
+    if entries is None:
         return None
     part: dict[str, object] = {
-        key: found.get(f"place-sub-field{i}", "") for i, key in enumerate(fields, 1)
+        key: entries.get(f"place-sub-field{i}", "") for i, key in enumerate(fields, 1)
     }
     return {
-        "id": found.get("id", ""),
-        "name": found.get("name", ""),
-        "type": found.get("type", ""),
-        "location": numbers(found.get("location", ""), "lat lon alt"),
-        name: part | {"coordinate": numbers(found.get("coordinate", ""), "x y z")},
+        "id": entries.get("id", ""),
+        "name": entries.get("name", ""),
+        "type": entries.get("type", ""),
+        "location": numbers(entries.get("location", ""), "lat lon alt"),
+        name: part | {"coordinate": numbers(entries.get("coordinate", ""), "x y z")},
     }

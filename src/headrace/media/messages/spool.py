@@ -97,20 +97,20 @@ class Spool:
 
     def peek(self, count: int = 64) -> list[tuple[bytes, bool]]:
         """The oldest messages, at most `count`, each with True if an earlier run made it."""
-        found: list[tuple[bytes, bool]] = []
+        batch: list[tuple[bytes, bool]] = []
         with self._guard:
             segment, offset = self._read
-            while len(found) < count and segment <= self._last:
+            while len(batch) < count and segment <= self._last:
                 size = self._sizes.get(segment, 0)
                 if offset >= size:
                     if segment == self._last:
                         break
                     segment, offset = segment + 1, 0
                     continue
-                records, offset = self._records(segment, offset, size, count - len(found))
-                found += [(r, segment < self._old) for r in records]
+                records, offset = self._records(segment, offset, size, count - len(batch))
+                batch += [(r, segment < self._old) for r in records]
             self._next = (segment, offset)
-        return found
+        return batch
 
     def ack(self) -> None:
         """Forget the messages that the last `peek` returned."""

@@ -71,12 +71,12 @@ class KafkaBroker:
     def _key_of(self, message: bytes) -> str | None:
         if not self._key:
             return None
-        found: Any = None
+        value: Any = None
         with contextlib.suppress(ValueError):
-            found = json.loads(message)
+            value = json.loads(message)
         for name in self._key:
-            found = found.get(name) if isinstance(found, dict) else None
-        return found if isinstance(found, str) else None
+            value = value.get(name) if isinstance(value, dict) else None
+        return value if isinstance(value, str) else None
 
     def _connected(self, kafka: Any) -> Any:
         if self._producer is None:

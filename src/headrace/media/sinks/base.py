@@ -218,23 +218,23 @@ class Sink(ABC):
         kept = self.frames if self.kept is None else self.kept
         match error.errno:
             case errno.ENOSPC | errno.EDQUOT:
-                found = f"the disk is full: {at} could not be written"
+                problem = f"the disk is full: {at} could not be written"
             case errno.EFBIG:
-                found = f"the file may not grow further (size limit): {at} could not be written"
+                problem = f"the file may not grow further (size limit): {at} could not be written"
             case errno.EPIPE:
-                found = f"the reader has gone: {at} could not be written"
+                problem = f"the reader has gone: {at} could not be written"
             case errno.ENOENT:
                 gone = "it" if self.folder.exists() else f"its folder {self.folder}"
-                found = f"{gone} was removed during the run: {at} could not be written"
+                problem = f"{gone} was removed during the run: {at} could not be written"
             case _:
-                found = f"{at} could not be written: {os_reason(error)}"
+                problem = f"{at} could not be written: {os_reason(error)}"
         if not kept and self.frames:
             fix = "none of the earlier frames is kept"
         elif kept < self.frames:
             fix = f"the first {kept} of {self.frames} earlier frames are kept"
         else:
             fix = f"{kept} earlier frames are kept"
-        return MediaError(found, where=str(self.path), fix=fix)
+        return MediaError(problem, where=str(self.path), fix=fix)
 
     def __enter__(self) -> Self:
         return self

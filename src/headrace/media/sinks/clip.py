@@ -50,14 +50,14 @@ class ClipSink(Sink):
     def __init__(self, name: str, path: Path) -> None:
         plain, _, query = path.name.partition("?")
         super().__init__(name, path.with_name(plain) if plain else path)
-        given = SinkOptions(query, name, (*_SECONDS, "on", "classes"))
+        options = SinkOptions(query, name, (*_SECONDS, "on", "classes"))
         before_s, after_s, longest_s = (
-            given.number(key, default, 600, "seconds") for key, default in _SECONDS.items()
+            options.number(key, default, 600, "seconds") for key, default in _SECONDS.items()
         )
         self._before_s, self._before_ns = before_s, round(before_s * 1e9)
         self._after_ns, self._longest_ns = round(after_s * 1e9), round(longest_s * 1e9)
-        every = _EVENTS[given.choice("on", _EVENTS, "object")]
-        self._filter = None if every is None else EventFilter(every, given.names("classes"))
+        every = _EVENTS[options.choice("on", _EVENTS, "object")]
+        self._filter = None if every is None else EventFilter(every, options.names("classes"))
         make_folder(self.path, name)
         self._rings: dict[int, tuple[str, PacketRing]] = {}
         self._clips: dict[int, _Clip] = {}
@@ -158,8 +158,12 @@ class ClipSink(Sink):
             self.clips.append(clip.path)
 
     def _finish(self) -> None:
-        wanted = self._filter
-        if wanted is not None and wanted.every == "crossing" and not wanted.counted:
+        event_filter = self._filter
+        if (
+            event_filter is not None
+            and event_filter.every == "crossing"
+            and not event_filter.counted
+        ):
             text = "on=crossing, and no rules about places ran; --analytics names them"
             self._notice("output-empty", "warning", f"{text}: nothing was recorded")
         for number in list(self._clips):

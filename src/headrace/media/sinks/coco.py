@@ -110,8 +110,8 @@ class CocoSink(Sink):
             rows.keys, rows.indices, rows.values.tolist(), strict=True
         ):
             if key[1] < 0:  # the full-frame object of a classifier is no box
-                found = classifier_dicts(objects.classifiers.get(index, ()))
-                image["classifiers"] = [*image.get("classifiers", ()), *found]
+                entries = classifier_dicts(objects.classifiers.get(index, ()))
+                image["classifiers"] = [*image.get("classifiers", ()), *entries]
                 continue
             first = self._annotations + len(lines) + 1
             ids[index] = first

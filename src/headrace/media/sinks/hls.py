@@ -43,9 +43,9 @@ class HlsSink(Sink):
         self, name: str, path: Path, *, fps: float | None = None, threads: int | None = None
     ) -> None:
         plain, _, query = path.name.partition("?")
-        given = SinkOptions(query, name, ("segment", "keep"))
-        self._segment_s = given.number("segment", 2.0, 3600.0, "seconds", least=0.1)
-        self._keep = given.whole("keep", 0, 100_000, "segments")
+        options = SinkOptions(query, name, ("segment", "keep"))
+        self._segment_s = options.number("segment", 2.0, 3600.0, "seconds", least=0.1)
+        self._keep = options.whole("keep", 0, 100_000, "segments")
         self._target = part_of(path.with_name(plain), name, "playlist").target
         super().__init__(name, path.with_name(plain))
         self._rate = Fraction(fps or 25.0).limit_denominator(1001)

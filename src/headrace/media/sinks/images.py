@@ -170,21 +170,21 @@ class ClassMapSink(Sink):
         if not meta.segmentations:
             return
         stem = self._names.stem(frame)
-        for found in meta.segmentations:
-            component = found.component_id
+        for segmentation in meta.segmentations:
+            component = segmentation.component_id
             if self._first is None:
                 self._first = component
             if component not in self._classes:
-                self._classes[component] = (found.num_classes, list(found.labels))
+                self._classes[component] = (segmentation.num_classes, list(segmentation.labels))
             suffix = "" if component == self._first else f"_{component}"
             target = self.path / f"{stem}{suffix}.png"
             spare_source(target, frame, self.name)
-            write_where_named(target, self._png(found, meta), durable=False)
+            write_where_named(target, self._png(segmentation, meta), durable=False)
 
-    def _png(self, found: SegmentationMeta, meta: FrameMeta) -> bytes:
+    def _png(self, segmentation: SegmentationMeta, meta: FrameMeta) -> bytes:
         from PIL import Image
 
-        image: Any = Image.fromarray(frame_class_map(found, meta.width, meta.height))
+        image: Any = Image.fromarray(frame_class_map(segmentation, meta.width, meta.height))
         if image.mode == "L":
             image.putpalette(self._colors.tobytes())  # makes it an indexed image
         out = io.BytesIO()

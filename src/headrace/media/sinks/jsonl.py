@@ -95,18 +95,18 @@ def _tails(meta: FrameMeta, rows: Sequence[RecordField]) -> list[bytes]:
     """For each object that is written, the members behind box and track, each with its comma."""
     kept = finite_rows(meta).kept
     indices: Sequence[int] = range(len(meta.objects)) if kept is None else kept
-    places = {index: place for place, index in enumerate(indices)}
+    positions = {index: position for position, index in enumerate(indices)}
     parts = [""] * len(indices)
     for row in rows:
         form, value_of, head = row.json, row.value, f',"{row.names[0]}":'
         assert form is not None
         assert value_of is not None
-        for place, index in enumerate(indices):
+        for position, index in enumerate(indices):
             value = value_of(meta, index)
             if row.refers and value is not None:
-                value = places.get(value)
+                value = positions.get(value)
             if value is not None:
-                parts[place] += head + form(value)
+                parts[position] += head + form(value)
     return [_utf8(text) for text in parts]
 
 
@@ -178,20 +178,20 @@ class JsonLinesSink(Sink):
         if not self._own or self._closed:
             super().write_batch(frames, metas)
             return
-        made: list[tuple[bytes, int]] = []
+        records: list[tuple[bytes, int]] = []
         try:
-            made.extend(map(self._writer.line, metas))  # keeps those before one that fails
+            records.extend(map(self._writer.line, metas))  # keeps those before one that fails
         finally:
-            self._put_all(metas, made)
+            self._put_all(metas, records)
 
-    def _put_all(self, metas: Sequence[FrameMeta], made: Sequence[tuple[bytes, int]]) -> None:
+    def _put_all(self, metas: Sequence[FrameMeta], records: Sequence[tuple[bytes, int]]) -> None:
         """Write the lines of the first frames; if not all fit, one after the other."""
         with suppress(OSError):  # nothing of it is in the file then
-            self._put(b"".join(line for line, _ in made))
-            self._lost += sum(lost for _, lost in made)
-            self.frames += len(made)
+            self._put(b"".join(line for line, _ in records))
+            self._lost += sum(lost for _, lost in records)
+            self.frames += len(records)
             return
-        for meta, (line, lost) in zip(metas, made, strict=False):
+        for meta, (line, lost) in zip(metas, records, strict=False):
             self._append(meta, partial(self._put, line))
             self._lost += lost
 

@@ -59,7 +59,7 @@ def one_word(meta: FrameMeta, key: tuple[int, int], index: int) -> str:
     Args:
         meta: its frame.
         key: its component and class; a class that has no name is `class_N`.
-        index: its place in the frame; the full-frame object of a classifier has its text.
+        index: its index in the frame; the full-frame object of a classifier has its text.
     """
     name = (
         text_beyond_label(meta.objects, index) if key[1] < 0 else label_of(meta.objects.labels, key)

@@ -34,17 +34,19 @@ class MessageSink(Sink):
         name = name.removeprefix("messages:")
         shown = url_name(name)
         url = urlsplit(name)
-        given = SinkOptions(url.query, shown, _OPTIONS)
-        self._filter = _filter(given)
-        self._schema = given.choice("schema", SCHEMAS, "headrace")
-        config, adaptor = given.text("config"), given.text("adaptor")
+        sink_options = SinkOptions(url.query, shown, _OPTIONS)
+        self._filter = _filter(sink_options)
+        self._schema = sink_options.choice("schema", SCHEMAS, "headrace")
+        config, adaptor = sink_options.text("config"), sink_options.text("adaptor")
         self._config = read_converter_config(Path(config)) if config else None
         address = BrokerAddress.from_url(
-            url, shown, user=given.text("user") or None,
+            url, shown, user=sink_options.text("user") or None,
             options=read_adaptor_config(Path(adaptor)) if adaptor else {},
         )  # fmt: skip
         broker = broker_for(address)
-        folder = Path(given.text("spool")) if given.text("spool") else spool_folder(shown)
+        folder = (
+            Path(sink_options.text("spool")) if sink_options.text("spool") else spool_folder(shown)
+        )
         super().__init__(shown, folder)
         self._spool = Spool(folder)
         self._sender = Sender(self._spool, broker, mark=self._schema == "headrace")
@@ -93,10 +95,10 @@ class MessageSink(Sink):
             )
 
 
-def _filter(given: SinkOptions) -> EventFilter:
-    every, classes = given.text("every", "first"), given.names("classes")
+def _filter(options: SinkOptions) -> EventFilter:
+    every, classes = options.text("every", "first"), options.names("classes")
     if every in ("first", "frame", "crossing"):
         return EventFilter(every, classes)
     if not (every.isascii() and every.isdigit() and int(every[:10]) > 0):
-        raise given.unknown("every", "first, frame, crossing or a number from 1")
+        raise options.unknown("every", "first, frame, crossing or a number from 1")
     return EventFilter(int(every[:10]), classes)

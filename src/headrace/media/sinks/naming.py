@@ -78,9 +78,9 @@ def check_placeholders(spec: str) -> None:
     Raises:
         MediaError: naming it.
     """
-    for found in re.findall(r"\{[A-Za-z_]*\}", _PLACEHOLDER.sub("", spec)):
+    for placeholder in re.findall(r"\{[A-Za-z_]*\}", _PLACEHOLDER.sub("", spec)):
         raise MediaError(
-            f"{found} stands for nothing",
+            f"{placeholder} stands for nothing",
             where=spec,
             expected="{source} for the name of the source, {id} for its number",
         )
@@ -107,8 +107,8 @@ def stream_url(name: str) -> str:
 
     Pipelines keep outputs as absolute paths: a folder may stand before it, and one slash in it.
     """
-    found = _PUBLISH.search(name)
-    return f"{found[1]}://{name[found.end() :]}" if found else name
+    match = _PUBLISH.search(name)
+    return f"{match[1]}://{name[match.end() :]}" if match else name
 
 
 class FrameNames:

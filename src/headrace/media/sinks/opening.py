@@ -114,10 +114,10 @@ def split_spec(spec: str) -> tuple[str, Path]:
     return kind_of, path
 
 
-def _unknown(found: str, spec: str, guess: str = "") -> MediaError:
+def _unknown(problem: str, spec: str, guess: str = "") -> MediaError:
     near = near_names(guess, [*SINK_KINDS, *_ALIASES], 1, cutoff=0.5)
     return MediaError(
-        found,
+        problem,
         where=without_secrets(spec),
         expected="; ".join(f"{kind}: {what}" for kind, what in SINK_KINDS.items()),
         fix=[*(f"did you mean {n}:PATH?" for n in near), "say the kind as kind:PATH"],
@@ -205,8 +205,8 @@ def _sink_class(kind: str) -> Callable[..., Sink]:
     """The class of a kind of output; only its module is imported."""
     module, name = _CLASSES[kind]
     find, _ = lazy("headrace.media.sinks", {module: name})
-    found: Callable[..., Sink] = find(name)
-    return found
+    sink_class: Callable[..., Sink] = find(name)
+    return sink_class
 
 
 def _same(a: Path, b: Path) -> bool:

@@ -78,9 +78,9 @@ class SinkOptions:
 
     def unknown(self, name: str, expected: str) -> MediaError:
         """The error for a value that means nothing."""
-        found = f"{name}={self.text(name)} is unknown"
-        return MediaError(found, where=self._where, expected=expected)
+        problem = f"{name}={self.text(name)} is unknown"
+        return MediaError(problem, where=self._where, expected=expected)
 
     def _out_of_range(self, name: str, expected: str) -> MediaError:
-        found = f"{name}={self.text(name)} is out of range"
-        return MediaError(found, where=self._where, expected=expected)
+        problem = f"{name}={self.text(name)} is out of range"
+        return MediaError(problem, where=self._where, expected=expected)

@@ -71,8 +71,8 @@ def _samples(file: BinaryIO, kind: bytes, start: int, stop: int) -> int:
     if kind == b"trun":
         file.seek(start + 4)  # behind version and flags
         return int.from_bytes(file.read(4))
-    wanted = _CONTAINERS.get(kind, set())
-    inner = [box for box in _boxes(file, start, stop) if box[0] in wanted]
+    kinds = _CONTAINERS.get(kind, set())
+    inner = [box for box in _boxes(file, start, stop) if box[0] in kinds]
     return sum(_samples(file, *box) for box in inner)
 
 

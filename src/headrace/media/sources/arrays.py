@@ -94,7 +94,7 @@ class ArraySource(Source):
 
         Args:
             item: an array or a `Frame`.
-            number: its place in a list, for messages.
+            number: its index in a list, for messages.
 
         Raises:
             MediaError: it is no image.
@@ -108,8 +108,8 @@ class ArraySource(Source):
         where = f"{self.name}, item {number}"
         expected = f"a uint8 array {'(h, w)' if gray else '(h, w, 3)'} or a Frame"
         if not isinstance(item, np.ndarray):
-            found = f"{type(item).__name__} is not an array"
-            raise MediaError(found, where=where, expected=expected, fix=_conversion(item))
+            problem = f"{type(item).__name__} is not an array"
+            raise MediaError(problem, where=where, expected=expected, fix=_conversion(item))
         fits = item.ndim == 2 if gray else item.ndim == 3 and item.shape[2] == 3
         if item.dtype != np.uint8 or not fits or not item.size:
             raise MediaError(

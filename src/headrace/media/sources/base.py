@@ -194,19 +194,19 @@ class SteppedSource(Source):
     def _read(self) -> Generator[Frame, None, None]:
         count, start_ns, last_ns, gap_ns = 0, 0, 0, 0
         while True:
-            given = 0
+            yielded = 0
             for number, frame in enumerate(self._source):
                 if number % self._step:
                     continue
                 pts_ns = start_ns + frame.pts_ns
-                if given:
+                if yielded:
                     gap_ns = pts_ns - last_ns
-                given, last_ns = given + 1, pts_ns
+                yielded, last_ns = yielded + 1, pts_ns
                 self.reconnects, self.skipped = self._source.reconnects, self._source.skipped
                 self.decoder = self._source.decoder
                 yield replace(frame, frame=count, pts_ns=pts_ns, source_id=self.source_id)
                 count += 1
-            if self._reopen is None or self._closing.is_set() or not given:
+            if self._reopen is None or self._closing.is_set() or not yielded:
                 return
             start_ns = last_ns + max(gap_ns, 1)
             if not self._source.rewind():

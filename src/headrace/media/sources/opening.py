@@ -93,8 +93,10 @@ def open_source(
     if scheme == "file":
         url = unquote(urlsplit(url).path)
     elif scheme:
-        found = _scheme_options(scheme, transport, latency_s, timeout_s) | dict(options or {})
-        opener = url_opener(url, timeout_s, options=found, gpu=gpu)
+        stream_options = _scheme_options(scheme, transport, latency_s, timeout_s) | dict(
+            options or {}
+        )
+        opener = url_opener(url, timeout_s, options=stream_options, gpu=gpu)
         live = scheme in _LIVE_SCHEMES if live is None else live
         return StreamSource(opener, url_name(url), live=live, **waiting)
     path = Path(url)
@@ -119,7 +121,7 @@ def open_source(
 
 
 def as_frame(
-    image: object, format: PixelFormat | str = PixelFormat.BGR, *, place: int = 0
+    image: object, format: PixelFormat | str = PixelFormat.BGR, *, index: int = 0
 ) -> Frame:
     """One image from a frame, an array or a path.
 
@@ -127,7 +129,7 @@ def as_frame(
         image: a `Frame`, an array as `ArraySource` takes it, or the path of an image or video,
             of which the first frame is taken, with a `HeadraceWarning`.
         format: of an array.
-        place: of the image in a list, for messages.
+        index: of the image in a list, for messages.
 
     Raises:
         MediaError: it is no image.
@@ -145,7 +147,7 @@ def as_frame(
                     warn_of([Finding("first-image", "warning", text, source.name)])
                 return frame
         raise MediaError("there is no image in it", where=str(image))
-    return ArraySource((), name="image", format=format).frame_of(image, place)
+    return ArraySource((), name="image", format=format).frame_of(image, index)
 
 
 def _folder(path: Path, name: str, source_id: int, fps: float | None) -> Source:
@@ -200,11 +202,11 @@ def _camera(number: int, name: str) -> str:
     """The device of a camera that is there."""
     device = f"/dev/video{number}"
     if not Path(device).exists():
-        found = sorted(str(p) for p in Path("/dev").glob("video[0-9]*"))
+        devices = sorted(str(p) for p in Path("/dev").glob("video[0-9]*"))
         raise MediaError(
             f"there is no camera {number}",
             where=name,
-            expected=f"one of {', '.join(found)}" if found else "a camera at /dev/video…",
-            fix=None if found else "no camera is connected, or this user may not see it",
+            expected=f"one of {', '.join(devices)}" if devices else "a camera at /dev/video…",
+            fix=None if devices else "no camera is connected, or this user may not see it",
         )
     return device

@@ -45,9 +45,9 @@ def _of_h264(bits: _Bits) -> int:
             bits.take(1)
         bits.number(), bits.number(), bits.take(1)
         if bits.take(1):
-            for place in range(12 if chroma == _PLANES_APART else 8):
+            for index in range(12 if chroma == _PLANES_APART else 8):
                 if bits.take(1):
-                    _skip_scaling(bits, 16 if place < 6 else 64)
+                    _skip_scaling(bits, 16 if index < 6 else 64)
     bits.number()  # of bits of a frame's number
     order = bits.number()
     if order == 0:

@@ -134,14 +134,14 @@ class VideoSource(DecodedSource):
     def _finished(self) -> None:
         if self._cut and self.skipped:
             self.skipped -= 1  # the packet that the end of the file cut through is not damage
-        given = self.given + self.skipped + self._discarded
+        accounted = self.given + self.skipped + self._discarded
         # Decoder threads can lose an error at the end: what came in must have come out.
-        silent = min(self._expected or 0, self._received) - given
+        silent = min(self._expected or 0, self._received) - accounted
         if silent > 0:
             self.skipped += silent
-            given += silent
+            accounted += silent
         super()._finished()
-        if self._expected and given < self._expected:
+        if self._expected and accounted < self._expected:
             self._notice(
                 "ended-early", "warning", f"ended early, at frame {self.given} of {self._expected}"
             )

@@ -171,10 +171,10 @@ def _nal_bytes(codec: str, extradata: bytes) -> int:
 
     Source: ISO/IEC 14496-15, 5.3.3.1 (avcC) and 8.3.3.1 (hvcC).
     """
-    place = {"h264": 4, "hevc": 21}.get(codec)
-    if place is None or len(extradata) <= place or extradata[0] != 1:
+    offset = {"h264": 4, "hevc": 21}.get(codec)
+    if offset is None or len(extradata) <= offset or extradata[0] != 1:
         return 0
-    return (extradata[place] & 3) + 1
+    return (extradata[offset] & 3) + 1
 
 
 def _is_entry(codec: str, packet: av.Packet[av.VideoStream], nal_bytes: int) -> bool:

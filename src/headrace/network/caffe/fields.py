@@ -39,11 +39,11 @@ class Fields:
         self._what = what
         self._read: dict[str, None] = {}
 
-    def error(self, name: str, found: str, expected: str | None = None) -> ModelError:
+    def error(self, name: str, problem: str, expected: str | None = None) -> ModelError:
         """An error about one field."""
         values = self._message.entries.get(name)
         line = values[0].line if values else self._message.line
-        return ModelError(found, where=f"{self._where}:{line}, {self._what}", expected=expected)
+        return ModelError(problem, where=f"{self._where}:{line}, {self._what}", expected=expected)
 
     def has(self, name: str) -> bool:
         """Whether a field is there at all."""
@@ -136,10 +136,10 @@ class Fields:
 
     def message(self, name: str) -> Fields:
         """A group in brackets; an absent one is empty."""
-        found = self.messages(name)
-        if len(found) > 1:
-            raise self.error(name, f"{name} is given {len(found)} times", "one group")
-        return found[0] if found else Fields(None, self._where, self._what)
+        groups = self.messages(name)
+        if len(groups) > 1:
+            raise self.error(name, f"{name} is given {len(groups)} times", "one group")
+        return groups[0] if groups else Fields(None, self._where, self._what)
 
     def messages(self, name: str) -> list[Fields]:
         """A repeated group in brackets."""

@@ -133,19 +133,19 @@ class _CaffeImporter(Importer):
 
     def needed(self, layers: Sequence[CaffeLayer], outputs: Sequence[str]) -> list[CaffeLayer]:
         """The layers that the outputs depend on; other branches may hold anything."""
-        wanted, kept = set(outputs), []
+        required, kept = set(outputs), []
         for layer in reversed(layers):
-            if wanted.intersection(layer.tops):
+            if required.intersection(layer.tops):
                 kept.append(layer)
                 if not set(layer.tops) <= set(layer.bottoms):
-                    wanted -= set(layer.tops)  # an earlier blob of the same name is another one
-                wanted |= set(layer.bottoms)
+                    required -= set(layer.tops)  # an earlier blob of the same name is another one
+                required |= set(layer.bottoms)
         return kept[::-1]
 
     def named_input(self, name: str, dims: tuple[int, ...]) -> None:
-        given = self.input_dims if not self.blobs else None
-        if given is not None and (not dims or len(dims) == len(given) + 1):
-            dims = (dims[0] if dims else 1, *given)
+        known_dims = self.input_dims if not self.blobs else None
+        if known_dims is not None and (not dims or len(dims) == len(known_dims) + 1):
+            dims = (dims[0] if dims else 1, *known_dims)
         if not dims:
             raise self.graph.error(
                 f"the input {name!r} has no shape",
@@ -171,12 +171,12 @@ class _CaffeImporter(Importer):
             bottoms.append(self.blobs[name])
         weights = self.weights.get(layer.name, ())
         ctx = CaffeLowering(layer, bottoms, weights, self.graph, self.batch, self.image)
-        made = self.made(ctx, by_factory)
-        if len(made) < len(layer.tops):
+        outputs = self.made(ctx, by_factory)
+        if len(outputs) < len(layer.tops):
             raise self.graph.error(
-                f"the layer has {len(layer.tops)} tops", expected=f"at most {len(made)}"
+                f"the layer has {len(layer.tops)} tops", expected=f"at most {len(outputs)}"
             )
-        self.blobs |= zip(layer.tops, made, strict=False)
+        self.blobs |= zip(layer.tops, outputs, strict=False)
 
     def made(self, ctx: CaffeLowering, by_factory: bool) -> Sequence[Blob]:
         """The outputs of a layer."""
@@ -186,14 +186,14 @@ class _CaffeImporter(Importer):
         kind = ctx.layer.type
         make = LOWERINGS.get(kind)
         if make is None:
-            found = registered_layer(ctx, self.plugins) if self.plugins is not None else None
-            if found is not None:
-                return found
+            plugin_blobs = registered_layer(ctx, self.plugins) if self.plugins is not None else None
+            if plugin_blobs is not None:
+                return plugin_blobs
             raise self.unknown(f"the layer type {kind!r}", kind, LOWERINGS, _ADVICE)
         ctx.count(1, 2**16)
-        made = make(ctx)
+        blobs = make(ctx)
         ctx.refuse_unread()
-        return made
+        return blobs
 
     def input_layer(self, layer: CaffeLayer) -> None:
         shapes = [

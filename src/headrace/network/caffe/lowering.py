@@ -93,8 +93,8 @@ class CaffeLowering(LayerLowering):
         )
 
 
-def _stripped(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
-    if len(wanted) <= 1:
+def _stripped(shape: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...]:
+    if len(target) <= 1:
         return tuple(d for d in shape if d != 1)
     kept = list(shape)
     while kept and kept[0] == 1:

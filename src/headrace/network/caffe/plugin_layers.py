@@ -44,12 +44,13 @@ def factory_layer(ctx: CaffeLowering, plugins: PluginMaker) -> list[Blob]:
     """The layer as the factory makes it."""
     inputs = _inputs(ctx)
     shapes = [(b.shape, b.dtype) for b in inputs]
-    made = plugins.make_by_factory(ctx.layer.name, ctx.all_weights(), {}, shapes)
-    if len(made) != len(ctx.layer.tops):
+    output_types = plugins.make_by_factory(ctx.layer.name, ctx.all_weights(), {}, shapes)
+    if len(output_types) != len(ctx.layer.tops):
         raise ctx.error(
-            f"its plugin has {len(made)} outputs", expected=f"{len(ctx.layer.tops)}, one for a top"
+            f"its plugin has {len(output_types)} outputs",
+            expected=f"{len(ctx.layer.tops)}, one for a top",
         )
-    return _placed(ctx, plugins, inputs, made)
+    return _placed(ctx, plugins, inputs, output_types)
 
 
 def registered_layer(ctx: CaffeLowering, plugins: PluginMaker) -> list[Blob] | None:
@@ -63,33 +64,33 @@ def registered_layer(ctx: CaffeLowering, plugins: PluginMaker) -> list[Blob] | N
     values = _values(ctx, kind, names)
     inputs = _inputs(ctx)
     shapes = [(b.shape, b.dtype) for b in inputs]
-    made = plugins.make(ctx.layer.name, kind, values, shapes)
-    if made is None:
+    output_types = plugins.make(ctx.layer.name, kind, values, shapes)
+    if output_types is None:
         return None
-    return _placed(ctx, plugins, inputs, made)
+    return _placed(ctx, plugins, inputs, output_types)
 
 
 def _inputs(ctx: CaffeLowering) -> list[Blob]:
-    found = []
+    padded = []
     for blob in ctx.inputs:
         blob = by_image(ctx.graph, blob)
         missing = 1 + _AXES - blob.rank
-        found.append(ctx.graph.reshape(blob, blob.shape + (1,) * missing) if missing > 0 else blob)
-    return found
+        padded.append(ctx.graph.reshape(blob, blob.shape + (1,) * missing) if missing > 0 else blob)
+    return padded
 
 
 def _placed(
     ctx: CaffeLowering,
     plugins: PluginMaker,
     inputs: Sequence[Blob],
-    made: Sequence[tuple[Shape, npt.DTypeLike]],
+    output_types: Sequence[tuple[Shape, npt.DTypeLike]],
 ) -> list[Blob]:
     blobs = plugin_nodes(
         plugins,
         ctx.graph,
         ctx.layer.type,
         inputs,
-        made,
+        output_types,
         name=ctx.layer.name,
         image=ctx.image,
         domain=PLUGIN_DOMAIN,
@@ -105,7 +106,7 @@ def _placed(
 def _values(ctx: CaffeLowering, kind: str, names: Mapping[str, str]) -> dict[str, object]:
     """Return the values of the text for a plugin's fields: `min_size` fits minSize and min_size."""
     by_name = {_plain(name): name for name in names}
-    found: dict[str, object] = {}
+    by_field: dict[str, object] = {}
     groups = [ctx.layer.fields.message(n) for n in ctx.layer.fields.groups()]
     for group in groups:
         for entry in group.names():
@@ -113,7 +114,7 @@ def _values(ctx: CaffeLowering, kind: str, names: Mapping[str, str]) -> dict[str
             if field is None:
                 expected = ", ".join(names) or "none"
                 raise group.error(entry, f"plugin {kind} has no field {entry!r}", expected)
-            found[field] = _value(group, entry, names[field])
+            by_field[field] = _value(group, entry, names[field])
     for index, array in enumerate(ctx.all_weights()):
         name = _OWN_WEIGHTS[index] if index < len(_OWN_WEIGHTS) else ""
         if name not in names:
@@ -121,8 +122,8 @@ def _values(ctx: CaffeLowering, kind: str, names: Mapping[str, str]) -> dict[str
                 f"the caffemodel has {ctx.weight_count} weight blobs for the layer",
                 expected=f"fields {' and '.join(_OWN_WEIGHTS)} of plugin {kind} for them",
             )
-        found[name] = array
-    return found
+        by_field[name] = array
+    return by_field
 
 
 def _plain(name: str) -> str:

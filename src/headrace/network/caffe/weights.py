@@ -34,7 +34,7 @@ class WeightBlob:
 
 def read_caffemodel(data: bytes, path: Path) -> dict[str, list[WeightBlob]]:
     """The weights of each layer that has some. Arrays are views on `data` where possible."""
-    found: dict[str, list[WeightBlob]] = {}
+    by_layer: dict[str, list[WeightBlob]] = {}
     seen = 0
     try:
         for number, wire, value in fields(memoryview(data)):
@@ -43,12 +43,12 @@ def read_caffemodel(data: bytes, path: Path) -> dict[str, list[WeightBlob]]:
             seen += 1
             name, blobs = _layer(message(wire, value), number, path)
             if blobs:
-                found[name] = blobs
+                by_layer[name] = blobs
     except WireError as error:
         raise foreign(data, path, WHAT, str(error)) from error
     if not seen:
         raise foreign(data, path, WHAT, "there are no layers")
-    return found
+    return by_layer
 
 
 def _layer(data: memoryview, kind: int, path: Path) -> tuple[str, list[WeightBlob]]:

@@ -42,10 +42,10 @@ class CfgSection:
         name = f"layer {self.index} " if self.index >= 0 else ""
         return f"{self.path}:{line}, {name}[{self.kind}]"
 
-    def error(self, key: str, found: str, expected: str | None = None) -> ModelError:
+    def error(self, key: str, problem: str, expected: str | None = None) -> ModelError:
         """An error about one key."""
         line = self.entries[key][1] if key in self.entries else self.line
-        return ModelError(found, where=self._at(line), expected=expected)
+        return ModelError(problem, where=self._at(line), expected=expected)
 
     def text(self, key: str, default: str = "") -> str:
         """One value as text."""
@@ -164,9 +164,9 @@ class DarknetWeights:
                 where=where,
                 fix=_FIX,
             )
-        found = np.frombuffer(self.data, "<f4", count, self.at).reshape(shape)
+        weights = np.frombuffer(self.data, "<f4", count, self.at).reshape(shape)
         self.at += count * 4
-        return found
+        return weights
 
     def finish(self, last: str) -> None:
         """Refuse a file that goes on."""

@@ -104,9 +104,9 @@ class _DarknetImporter(Importer):
                 raise self.unknown(f"the layer [{section.kind[:60]}]", section.kind, LOWERINGS)
             if section.kind in HEADS:
                 raw.append((graph.label, x))
-            made = make(DarknetLowering(section, before, x, graph, self.weights, size, heads))
-            before.append(made)
-            x = x if made is None else made
+            blob = make(DarknetLowering(section, before, x, graph, self.weights, size, heads))
+            before.append(blob)
+            x = x if blob is None else blob
         graph.where = self.where
         if not heads:
             if x.fixed:

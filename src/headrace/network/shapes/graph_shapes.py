@@ -79,23 +79,23 @@ class ShapeView:
         except Exception:  # inference is a help; the rest is measured, or reported later
             done = self._model
         graph = done.graph
-        found = {}
+        types = {}
         for value in (*graph.input, *graph.value_info, *graph.output):
             if (known := read_type(value.type)) is not None:
-                found[value.name] = known
+                types[value.name] = known
         for name, value in self._declared.items():
-            if name not in found and (known := read_type(value.type)) is not None:
-                found[name] = known
+            if name not in types and (known := read_type(value.type)) is not None:
+                types[name] = known
         for tensor in graph.initializer:
-            found[tensor.name] = TensorType(tensor.data_type, tuple(tensor.dims))
+            types[tensor.name] = TensorType(tensor.data_type, tuple(tensor.dims))
         for node in graph.node:
             if node.op_type == "Constant" and node.output:
                 for tensor in (
                     a.t for a in node.attribute if a.name == "value" and a.HasField("t")
                 ):
                     known = TensorType(tensor.data_type, tuple(tensor.dims))
-                    found.setdefault(node.output[0], known)
-        return found
+                    types.setdefault(node.output[0], known)
+        return types
 
 
 def _light(proto: ModelProto) -> ModelProto:

@@ -89,14 +89,14 @@ class ModelShapes:
         for node in nodes:
             try:
                 if node.op_type == "Loop" and node.domain in ("", "ai.onnx"):
-                    found = _loop_types(node, infos, self._walk)
+                    types = _loop_types(node, infos, self._walk)
                 else:
-                    found = infer_node(node, infos, self._opset, self._domains)
-                if found and found[0] is None and self._unknown is not None:
-                    found = self._unknown(node, infos) or found
+                    types = infer_node(node, infos, self._opset, self._domains)
+                if types and types[0] is None and self._unknown is not None:
+                    types = self._unknown(node, infos) or types
             except InferenceError:
-                found = [None] * len(node.output)
-            for name, info in zip(node.output, found, strict=False):
+                types = [None] * len(node.output)
+            for name, info in zip(node.output, types, strict=False):
                 if name:
                     known = info if info is not None else self._declared.get(name)
                     if known is not None:
@@ -130,15 +130,15 @@ def _loop_types(
         for value, info in zip(body.input[2:], state, strict=True):
             inner[value.name] = info
         walk(body.node, inner)
-        made = [inner.get(value.name) for value in body.output]
-        merged = [_either(a, b) for a, b in zip(state, made[1:], strict=False)]
+        body_types = [inner.get(value.name) for value in body.output]
+        merged = [_either(a, b) for a, b in zip(state, body_types[1:], strict=False)]
         if len(merged) != len(state) or merged == state:
             break
         state = merged
     if len(merged) != len(state):
         return [None] * len(node.output)
-    turns = _turns(node, infos, made[0])
-    stacked = [_stacked(info, turns) for info in made[1 + len(state) :]]
+    turns = _turns(node, infos, body_types[0])
+    stacked = [_stacked(info, turns) for info in body_types[1 + len(state) :]]
     return [*state, *stacked]
 
 

@@ -48,15 +48,15 @@ def infer_node(
     Raises:
         InferenceError: ONNX refuses the inputs.
     """
-    given = [infos.get(name) if name else None for name in node.input]
+    input_types = [infos.get(name) if name else None for name in node.input]
     attributes = attributes_of(node)
     if node.op_type == "Shape":
-        found: list[TensorType | None] = [_shape_of(given[0], attributes)]
+        output_types: list[TensorType | None] = [_shape_of(input_types[0], attributes)]
     else:
-        found = _by_schema(node, infos, opset, domains or {})
-        if found and found[0] is not None:
-            found[0] = _completed(node.op_type, given, attributes, found[0])
-    return found
+        output_types = _by_schema(node, infos, opset, domains or {})
+        if output_types and output_types[0] is not None:
+            output_types[0] = _completed(node.op_type, input_types, attributes, output_types[0])
+    return output_types
 
 
 def attributes_of(node: NodeProto) -> dict[str, Any]:
@@ -124,38 +124,38 @@ def _by_schema(
     imports = [helper.make_opsetid("", opset)]
     imports += [helper.make_opsetid(d, v) for d, v in domains.items() if d not in ("", "ai.onnx")]
     try:
-        made = onnx.shape_inference.infer_node_outputs(
+        protos = onnx.shape_inference.infer_node_outputs(
             schema, node, types, data, opset_imports=imports
         )
     except Exception as error:  # InferenceError of the binding, ValidationError, RuntimeError
         lines = str(error).strip().splitlines()
         raise InferenceError(lines[-1][:300] if lines else type(error).__name__) from error
-    found = [read_type(made[name]) if name in made else None for name in node.output]
-    return [None if info is None else info.without_names() for info in found]
+    output_types = [read_type(protos[name]) if name in protos else None for name in node.output]
+    return [None if info is None else info.without_names() for info in output_types]
 
 
 def _completed(
     op: str,
-    given: Sequence[TensorType | None],
+    input_types: Sequence[TensorType | None],
     attributes: Attributes,
-    found: TensorType,
+    output_type: TensorType,
 ) -> TensorType:
-    shape = found.shape
-    axes = found.axes
+    shape = output_type.shape
+    axes = output_type.axes
     if shape is None or -1 in shape:
-        better = _shape_from_values(op, given, attributes)
+        better = _shape_from_values(op, input_types, attributes)
         axes, shape = (axes, shape) if better is None else (better, better)
     value = None
     small = shape is not None and -1 not in shape and prod(shape) <= MAX_VALUES
     if small:
-        value = _value(op, given, attributes, found.elem)
+        value = _value(op, input_types, attributes, output_type.elem)
         if value is not None and value.shape != shape:
             value = None
-    return TensorType(found.elem, axes, value)
+    return TensorType(output_type.elem, axes, value)
 
 
 def _value(
-    op: str, given: Sequence[TensorType | None], attributes: Attributes, elem: int
+    op: str, input_types: Sequence[TensorType | None], attributes: Attributes, elem: int
 ) -> Array | None:
     from onnx import helper
 
@@ -164,21 +164,21 @@ def _value(
             if name in attributes:
                 return np.asarray(attributes[name], helper.tensor_dtype_to_np_dtype(elem))
         return None
-    values = [None if info is None else info.value for info in given]
-    if not given or any(i is not None and i.value is None for i in given):
+    values = [None if info is None else info.value for info in input_types]
+    if not input_types or any(i is not None and i.value is None for i in input_types):
         return None
     if op in _CASTS:
-        made = values[0]
-        if made is not None and np.isnan(made).any() if _is_float(made) else False:
-            return made
+        array = values[0]
+        if array is not None and np.isnan(array).any() if _is_float(array) else False:
+            return array
     else:
-        integer = given[0] is not None and given[0].elem not in (1, 10, 11, 16)
-        made = compute(op, values, {**attributes, "_integer": integer})
-    if made is None:
+        integer = input_types[0] is not None and input_types[0].elem not in (1, 10, 11, 16)
+        array = compute(op, values, {**attributes, "_integer": integer})
+    if array is None:
         return None
-    if _is_float(made) and np.isnan(made).any():
-        return made.astype(np.float64)
-    return _cast(made, helper.tensor_dtype_to_np_dtype(elem))
+    if _is_float(array) and np.isnan(array).any():
+        return array.astype(np.float64)
+    return _cast(array, helper.tensor_dtype_to_np_dtype(elem))
 
 
 def _is_float(value: Array | None) -> bool:
@@ -198,21 +198,26 @@ def _cast(value: Array, dtype: npt.DTypeLike) -> Array:
 
 def _shape_from_values(
     op: str,
-    given: Sequence[TensorType | None],
+    input_types: Sequence[TensorType | None],
     attributes: Attributes,
 ) -> Shape | None:
     """The shape, where an operator takes it from a tensor that is known in part only."""
-    values = [None if info is None else info.value for info in given]
-    first = given[0].shape if given and given[0] is not None else None
-    if op == "Reshape" and len(given) > 1 and values[1] is not None and given[0] is not None:
-        return _reshaped(given[0].shape, values[1], bool(attributes.get("allowzero")))
+    values = [None if info is None else info.value for info in input_types]
+    first = input_types[0].shape if input_types and input_types[0] is not None else None
+    if (
+        op == "Reshape"
+        and len(input_types) > 1
+        and values[1] is not None
+        and input_types[0] is not None
+    ):
+        return _reshaped(input_types[0].shape, values[1], bool(attributes.get("allowzero")))
     if op == "ConstantOfShape" and values and values[0] is not None:
         return _axes_of(values[0])
     if op == "Expand" and values[1] is not None and first is not None:
         return _broadcast(first, _axes_of(values[1]))
-    if op == "Resize" and len(given) > 3 and values[3] is not None:
+    if op == "Resize" and len(input_types) > 3 and values[3] is not None:
         return _axes_of(values[3])
-    if op == "Slice" and len(given) > 2 and first is not None:
+    if op == "Slice" and len(input_types) > 2 and first is not None:
         return _sliced(first, values)
     if op == "Tile" and first is not None and values[1] is not None:
         pairs = zip(first, _axes_of(values[1]), strict=False)
@@ -265,7 +270,7 @@ def _sliced(shape: Shape, values: Sequence[Array | None]) -> Shape:
     starts, ends = values[1], values[2]
     axes = values[3] if len(values) > 3 else None
     steps = values[4] if len(values) > 4 else None
-    made = list(shape)
+    lengths = list(shape)
     count = len(starts) if starts is not None else len(ends) if ends is not None else 0
     which = range(count) if axes is None else [int(a) for a in axes.reshape(-1)]
     if not count:
@@ -278,10 +283,10 @@ def _sliced(shape: Shape, values: Sequence[Array | None]) -> Shape:
         ]
         step = 1 if steps is None else int(steps.reshape(-1)[i])
         if length < 0 or None in numbers:
-            made[axis] = _free_slice(length, numbers, step)
+            lengths[axis] = _free_slice(length, numbers, step)
         else:
-            made[axis] = len(range(*slice(numbers[0], numbers[1], step).indices(length)))
-    return tuple(made)
+            lengths[axis] = len(range(*slice(numbers[0], numbers[1], step).indices(length)))
+    return tuple(lengths)
 
 
 def _free_slice(length: int, numbers: Sequence[int | None], step: int) -> int:

@@ -52,13 +52,13 @@ def small_constants(proto: ModelProto) -> dict[str, Array]:
     """Vectors and scalars of a model that are constant and may be shapes, by name."""
     from onnx import numpy_helper
 
-    found = {}
+    constants = {}
     for tensor in proto.graph.initializer:
         if len(tensor.dims) <= 1 and sum(tensor.dims) <= 64:
-            found[tensor.name] = numpy_helper.to_array(tensor)
+            constants[tensor.name] = numpy_helper.to_array(tensor)
     for node in proto.graph.node:
         if node.op_type == "Constant":
             for attribute in node.attribute:
                 if attribute.name == "value" and len(attribute.t.dims) <= 1:
-                    found[node.output[0]] = numpy_helper.to_array(attribute.t)
-    return found
+                    constants[node.output[0]] = numpy_helper.to_array(attribute.t)
+    return constants

@@ -38,8 +38,8 @@ def compute(op: str, inputs: Sequence[Value | None], attributes: Attributes) -> 
 def _axes(inputs: _Inputs, attributes: Attributes) -> tuple[int, ...] | None:
     if len(inputs) > 1 and inputs[1] is not None:
         return tuple(int(i) for i in inputs[1].reshape(-1))
-    found = attributes.get("axes")
-    return None if found is None else tuple(int(i) for i in found)
+    axes = attributes.get("axes")
+    return None if axes is None else tuple(int(i) for i in axes)
 
 
 def _binary(function: Callable[[Any, Any], npt.ArrayLike]) -> _Operation:

@@ -101,9 +101,9 @@ class _UffImporter(Importer):
         if name is None and len(known) == 1:
             name = known[0]
         if name not in known:
-            found = "the input is not named" if name is None else f"no input is called {name!r}"
+            problem = "the input is not named" if name is None else f"no input is called {name!r}"
             raise self.error(
-                found,
+                problem,
                 expected=f"one of {', '.join(map(repr, known)) or 'none: the graph has no input'}",
                 fix="uff-input-blob-name names it",
             )
@@ -149,11 +149,11 @@ class _UffImporter(Importer):
         names = list(dict.fromkeys(self.outputs or marked))
         if not names:
             raise self.error("the file marks no output", expected="output-blob-names")
-        found = [(name, self._find(name, None)) for name in names]
-        for _, node in found:
+        outputs = [(name, self._find(name, None)) for name in names]
+        for _, node in outputs:
             self._lower_all(node)
         self.graph.where = self.where
-        for name, node in found:
+        for name, node in outputs:
             blob = self.blobs[node.name]
             if blob.fixed or blob.shape[:1] == ():
                 raise self.error(f"the output {name!r} does not depend on the input")
@@ -210,20 +210,20 @@ class _UffImporter(Importer):
         layer = UffLowering(node, inputs, self.graph, self.turns)
         if "inputs_orders" in node.fields:
             inputs = [layer.canonical(i) for i in range(len(inputs))]
-        made: Sequence[tuple[Shape, npt.DTypeLike]] | None
+        outputs: Sequence[tuple[Shape, npt.DTypeLike]] | None
         if self.plugins.takes(node.name):
             weights = [b.array for b in inputs if b.array is not None]
             inputs = [b for b in inputs if b.array is None]
             specs = [(b.shape, b.dtype) for b in inputs]
-            made = self.plugins.make_by_factory(node.name, weights, node.fields, specs)
+            outputs = self.plugins.make_by_factory(node.name, weights, node.fields, specs)
         else:
             specs = [(b.shape, b.dtype) for b in inputs]
-            made = self.plugins.make(node.name, kind, node.fields, specs)
-        if made is None:
+            outputs = self.plugins.make(node.name, kind, node.fields, specs)
+        if outputs is None:
             return False
         assert self.image is not None
         blobs = plugin_nodes(
-            self.plugins, self.graph, kind, inputs, made, name=node.name, image=self.image
+            self.plugins, self.graph, kind, inputs, outputs, name=node.name, image=self.image
         )
         self.blobs[node.name] = blobs[0]
         self.more[node.name] = blobs[1:]

@@ -117,17 +117,17 @@ class UffLowering(LayerLowering):
 
     def array(self, index: int, what: str) -> Array:
         """The content of input `index`, which must be constant."""
-        found = self.inputs[index].array if index < len(self.inputs) else None
-        if found is None:
+        content = self.inputs[index].array if index < len(self.inputs) else None
+        if content is None:
             raise self.error(f"its {what} are computed", expected="a constant")
-        return found
+        return content
 
     def integers(self, index: int, what: str) -> list[int]:
         """The content of input `index` as a list of integers."""
-        found = self.array(index, what)
-        if found.dtype.kind != "i" or found.ndim > 1 or found.size > 64:
-            raise self.error(f"its {what} are {found.dtype} {found.shape}", expected="integers")
-        return [int(v) for v in found.reshape(-1)]
+        array = self.array(index, what)
+        if array.dtype.kind != "i" or array.ndim > 1 or array.size > 64:
+            raise self.error(f"its {what} are {array.dtype} {array.shape}", expected="integers")
+        return [int(v) for v in array.reshape(-1)]
 
     def elementwise(self, x: Blob, make: Callable[[Blob], Blob]) -> Blob:
         """Apply `make`, to which the order of axes is the same, to `x` or its unturned form."""

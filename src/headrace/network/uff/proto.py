@@ -122,33 +122,33 @@ def _entry(data: memoryview) -> tuple[str, Any]:
 
 def _content(data: memoryview) -> Any:
     """The value of a Data message; None if it is empty."""
-    found: Any = None
+    content: Any = None
     for key, wire, value in fields(data):
         if key == _S:
-            found = text(wire, value)
+            content = text(wire, value)
         elif key in (_D,):
-            found = number(wire, value)
+            content = number(wire, value)
         elif key in (_B, _I, _DTYPE):
             if wire != VARINT:
                 raise WireError("an integer has another kind")
-            found = bool(value) if key == _B else signed(value)
+            content = bool(value) if key == _B else signed(value)
         elif key in (_I_LIST, _B_LIST):
-            found = _integers(message(wire, value))
+            content = _integers(message(wire, value))
         elif key == _D_LIST:
-            found = [float(v) for _, w, part in fields(message(wire, value))
+            content = [float(v) for _, w, part in fields(message(wire, value))
                      for v in doubles(w, part)]  # fmt: skip
         elif key == _S_LIST:
-            found = [text(w, part) for _, w, part in fields(message(wire, value))]
+            content = [text(w, part) for _, w, part in fields(message(wire, value))]
         elif key == _BLOB:
-            found = message(wire, value)
+            content = message(wire, value)
         elif key == _REF:
-            found = _Ref(text(wire, value))
+            content = _Ref(text(wire, value))
         elif key == _ORDERS:
-            found = [_orders(message(wire, value))]
+            content = [_orders(message(wire, value))]
         elif key == _ORDERS_LIST:
             parts = fields(message(wire, value))
-            found = [_orders(message(w, part)) for _, w, part in parts]
-    return found
+            content = [_orders(message(w, part)) for _, w, part in parts]
+    return content
 
 
 def _integers(data: memoryview) -> list[int]:

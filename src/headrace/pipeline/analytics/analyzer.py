@@ -104,7 +104,7 @@ class Analytics:
         """Apply the rules to the metadata of the next frame of its source."""
         state = self._state(meta)
         rules, objects = state.rules, meta.objects
-        found = FrameAnalytics(
+        analytics = FrameAnalytics(
             {rule.name: 0 for rule in (*rules.regions, *rules.crowds)},
             {rule.name: False for rule in rules.crowds},
             {rule.name: 0 for rule in rules.lines},
@@ -119,25 +119,28 @@ class Analytics:
             else:
                 self._tracked = True
                 motion = state.motions.setdefault(track, Motion(meta.pts_ns))
-            place = motion.add(tuple(rect), meta.pts_ns)
-            one = self._one(rules, class_id, place, motion)
+            point = motion.add(tuple(rect), meta.pts_ns)
+            one = self._one(rules, class_id, point, motion)
             if one == _NOTHING:
                 continue
             objects.analytics[index] = one
-            for names, counts in ((one.regions, found.inside), (one.crossed, found.crossed)):
+            for names, counts in (
+                (one.regions, analytics.inside),
+                (one.crossed, analytics.crossed),
+            ):
                 for name in names:
                     counts[name] += 1
             for name in one.crowds:
-                found.inside[name] += 1
+                analytics.inside[name] += 1
         for crowd in rules.crowds:
             # like the original, an empty place is not crowded, whatever the threshold
-            found.crowded[crowd.name] = found.inside[crowd.name] >= max(1, crowd.threshold)
-        for name, number in found.crossed.items():
+            analytics.crowded[crowd.name] = analytics.inside[crowd.name] >= max(1, crowd.threshold)
+        for name, number in analytics.crossed.items():
             state.totals[name] += number
-        found.crossed_total = dict(state.totals)
-        found.classes = self._classes(state, Counter(class_ids), meta.pts_ns)
-        meta.analytics = found
-        meta.figures += figures_of(self.rules, rules, found)
+        analytics.crossed_total = dict(state.totals)
+        analytics.classes = self._classes(state, Counter(class_ids), meta.pts_ns)
+        meta.analytics = analytics
+        meta.figures += figures_of(self.rules, rules, analytics)
 
     def end_of_stream(self, source_id: int) -> None:
         """Forget a source; its totals begin at 0 if it comes again."""
@@ -161,7 +164,7 @@ class Analytics:
         return state
 
     def _one(
-        self, rules: SourceRules, class_id: int, place: Point, motion: Motion
+        self, rules: SourceRules, class_id: int, point: Point, motion: Motion
     ) -> ObjectAnalytics:
         directions: list[str] = []
         stopped = False
@@ -174,10 +177,10 @@ class Analytics:
             tuple(
                 r.name
                 for r in rules.regions
-                if r.applies(class_id) and is_inside(r.points, place) != r.inverse
+                if r.applies(class_id) and is_inside(r.points, point) != r.inverse
             ),
             tuple(
-                c.name for c in rules.crowds if c.applies(class_id) and is_inside(c.points, place)
+                c.name for c in rules.crowds if c.applies(class_id) and is_inside(c.points, point)
             ),
             tuple(
                 line.name for line in rules.lines if line.applies(class_id) and _hit(line, motion)

@@ -15,20 +15,20 @@ _GREEN: Rgba = (0.0, 1.0, 0.0, 1.0)
 _MARGIN = 5
 
 
-def figures_of(rules: AnalyticsRules, here: SourceRules, found: FrameAnalytics) -> list[Figure]:
+def figures_of(rules: AnalyticsRules, here: SourceRules, analytics: FrameAnalytics) -> list[Figure]:
     """Figures of one frame.
 
     Args:
         rules: say what is drawn.
         here: the rules of its source, in its pixels.
-        found: the counts.
+        analytics: the counts.
     """
     figures: list[Figure] = []
     if rules.drawn != "nothing":
         figures += shapes_of(here)
-        figures += _captions(here, found, rules.text_size, counts=rules.drawn == "counts")
+        figures += _captions(here, analytics, rules.text_size, counts=rules.drawn == "counts")
     if rules.draw_classes:
-        numbers = "".join(f" ClassId{class_id}={n}" for class_id, n in found.classes.items())
+        numbers = "".join(f" ClassId{class_id}={n}" for class_id, n in analytics.classes.items())
         figures.append(Caption(f"Count for{numbers}", _MARGIN, _MARGIN, _YELLOW, rules.text_size))
     return figures
 
@@ -47,23 +47,25 @@ def shapes_of(here: SourceRules) -> tuple[Stroke, ...]:
 
 
 def _captions(
-    here: SourceRules, found: FrameAnalytics, size: int, *, counts: bool
+    here: SourceRules, analytics: FrameAnalytics, size: int, *, counts: bool
 ) -> list[Caption]:
     captions = []
 
-    def add(text: str, place: Point, color: Rgba) -> None:
-        captions.append(Caption(text, *place, color, size))
+    def add(text: str, position: Point, color: Rgba) -> None:
+        captions.append(Caption(text, *position, color, size))
 
     for region in here.regions:
-        number = f"={found.inside[region.name]}" if counts else ""
+        number = f"={analytics.inside[region.name]}" if counts else ""
         add(f"{region.name}{number}", _corner(region.points), _YELLOW)
     for crowd in here.crowds:
-        state = f" OverCrowding={found.crowded[crowd.name]}, Count={found.inside[crowd.name]}"
+        state = (
+            f" OverCrowding={analytics.crowded[crowd.name]}, Count={analytics.inside[crowd.name]}"
+        )
         add(f"{crowd.name}{state if counts else ''}", _corner(crowd.points), _ORANGE)
     for heading in here.headings:
         add(heading.name, heading.start, _RED)
     for line in here.lines:
-        number = f"={found.crossed_total.get(line.name, 0)}" if counts else ""
+        number = f"={analytics.crossed_total.get(line.name, 0)}" if counts else ""
         add(f"{line.name}{number}", _end(line), _GREEN)
     return captions
 

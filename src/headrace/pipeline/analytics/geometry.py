@@ -18,31 +18,31 @@ from headrace.meta.figures import Point
 _ROUNDING = 3.4e-16
 
 
-def turn(start: Point, end: Point, place: Point) -> int:
+def turn(start: Point, end: Point, point: Point) -> int:
     """Side of the line from `start` to `end` on which a place lies: 1, -1, or 0 on the line.
 
     Seen on the image, 1 is right of the direction of travel.
     """
-    left = (end[0] - start[0]) * (place[1] - start[1])
-    right = (end[1] - start[1]) * (place[0] - start[0])
+    left = (end[0] - start[0]) * (point[1] - start[1])
+    right = (end[1] - start[1]) * (point[0] - start[0])
     value = left - right
     if abs(value) > _ROUNDING * (abs(left) + abs(right)):
         return 1 if value > 0 else -1
-    (x0, y0), (x1, y1), (x, y) = (tuple(map(Fraction, p)) for p in (start, end, place))
+    (x0, y0), (x1, y1), (x, y) = (tuple(map(Fraction, p)) for p in (start, end, point))
     exact = (x1 - x0) * (y - y0) - (y1 - y0) * (x - x0)
     return (exact > 0) - (exact < 0)
 
 
-def is_inside(corners: Sequence[Point], place: Point) -> bool:
+def is_inside(corners: Sequence[Point], point: Point) -> bool:
     """Whether a place lies in a polygon, by the even-odd rule.
 
     Edges on the left and upper side belong to it, those on the right and lower side do not.
     """
     inside = False
     for a, b in pairwise((*corners, corners[0])):
-        if (a[1] <= place[1]) != (b[1] <= place[1]):
+        if (a[1] <= point[1]) != (b[1] <= point[1]):
             upper, lower = (a, b) if a[1] < b[1] else (b, a)
-            inside ^= turn(upper, lower, place) <= 0
+            inside ^= turn(upper, lower, point) <= 0
     return inside
 
 
@@ -74,13 +74,13 @@ def cosine(a: Point, b: Point) -> float:
     return (a[0] * b[0] + a[1] * b[1]) / lengths if lengths else 0.0
 
 
-def distance(start: Point, end: Point, place: Point) -> float:
+def distance(start: Point, end: Point, point: Point) -> float:
     """Distance of a place from the line through two others, positive on its right; NaN for none."""
     length = math.hypot(end[0] - start[0], end[1] - start[1])
     if not length:
         return math.nan
-    cross = (end[0] - start[0]) * (place[1] - start[1]) - (end[1] - start[1]) * (
-        place[0] - start[0]
+    cross = (end[0] - start[0]) * (point[1] - start[1]) - (end[1] - start[1]) * (
+        point[0] - start[0]
     )
     return cross / length
 

@@ -113,8 +113,8 @@ class Motion:
             return False
         now = self._boxes[-1]
         way = (now.x - begin.x, now.y - begin.y)
-        wanted = (heading.end[0] - heading.start[0], heading.end[1] - heading.start[1])
-        return _length(begin, now) > _HEADING_STEP and cosine(way, wanted) >= _HEADING_COSINE
+        direction = (heading.end[0] - heading.start[0], heading.end[1] - heading.start[1])
+        return _length(begin, now) > _HEADING_STEP and cosine(way, direction) >= _HEADING_COSINE
 
     def passed(self, line: Line) -> bool:
         """Whether its way over the remembered frames passes a line, by the original's rules."""

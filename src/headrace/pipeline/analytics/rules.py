@@ -171,14 +171,14 @@ def _check(rule: _Rule, repeated: bool) -> None:
         ConfigError: it cannot.
     """
 
-    def refuse(found: str, expected: str) -> ConfigError:
+    def refuse(problem: str, expected: str) -> ConfigError:
         kind = type(rule).__name__.lower()
-        return ConfigError(found, where=f"{kind} {rule.name!r}", expected=expected)
+        return ConfigError(problem, where=f"{kind} {rule.name!r}", expected=expected)
 
     if repeated:
         raise refuse("the name is given twice", "a name for each rule of a kind")
-    places = [p for f in fields(rule) for p in _places(getattr(rule, f.name))]
-    if not all(math.isfinite(v) for place in places for v in place):
+    positions = [p for f in fields(rule) for p in _places(getattr(rule, f.name))]
+    if not all(math.isfinite(v) for position in positions for v in position):
         raise refuse("a coordinate is not finite", "pixels")
     if isinstance(rule, Region | Crowd) and len(rule.points) < 3:
         raise refuse(f"a polygon of {len(rule.points)} corner(s)", "3 corners or more")

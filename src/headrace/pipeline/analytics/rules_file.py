@@ -41,10 +41,10 @@ def _key(name: str, kind: Kind, **more: Any) -> Key:
     return Key(name=name, group="analytics", kind=kind, default=None, meaning="", **more)
 
 
-def _group(name: str, names: str, places: Key | None, *keys: Key, **unused: Reason) -> AppGroup:
-    number = r"-([0-9]+|all)" if places else ""
-    numbered = None if places is None else (re.compile(rf"{places.name}-(.+)"), places)
-    common = () if places is None else (_key("enable", Kind.INT_FLAG), _CLASSES)
+def _group(name: str, names: str, points: Key | None, *keys: Key, **unused: Reason) -> AppGroup:
+    number = r"-([0-9]+|all)" if points else ""
+    numbered = None if points is None else (re.compile(rf"{points.name}-(.+)"), points)
+    common = () if points is None else (_key("enable", Kind.INT_FLAG), _CLASSES)
     return AppGroup(
         name,
         re.compile(names + number),
@@ -137,8 +137,8 @@ class _Reader:
                 top = self.reader.read(kind, group)
                 if top is None:
                     document.remark(group.line, "nothing is counted: [property] has no enable=1")
-            elif (found := self.reader.read(kind, group)) is not None:
-                self._rules(kind, group, found)
+            elif (settings := self.reader.read(kind, group)) is not None:
+                self._rules(kind, group, settings)
         self.reader.tell_unused()
         off = top is None and "property" in document.groups
         size = None if off else self._size(top)
@@ -180,18 +180,18 @@ class _Reader:
             )
         return None
 
-    def _rules(self, kind: AppGroup, group: Group, found: FoundGroup) -> None:
+    def _rules(self, kind: AppGroup, group: Group, settings: FoundGroup) -> None:
         number = group.name.rpartition("-")[2]
         source = ALL_SOURCES if number == "all" else int(number)
         rules = self.sources.setdefault(source, {k.name: {} for k in _GROUPS[1:]})[kind.name]
         numbered = kind.numbered
         assert numbered is not None
-        classes = found.get("class-id", ())
-        for key, entry in found.entries.items():
+        classes = settings.get("class-id", ())
+        for key, entry in settings.entries.items():
             match = numbered[0].fullmatch(key)
             if match is None or key in kind.keys:
                 continue
-            numbers = tuple(map(float, found.values[key]))
+            numbers = tuple(map(float, settings.values[key]))
             if len(numbers) % 2:
                 written = self.document.written(entry)
                 self.document.refuse(
@@ -200,7 +200,7 @@ class _Reader:
                 continue
             pairs = tuple(zip(numbers[::2], numbers[1::2], strict=True))
             try:
-                rule = _MAKE[kind.name](match[1], classes, pairs, found)
+                rule = _MAKE[kind.name](match[1], classes, pairs, settings)
                 SourceRules(**{_FIELDS[kind.name]: (rule,)})
             except ConfigError as error:
                 self.document.refuse(
@@ -212,7 +212,9 @@ class _Reader:
                 rules[match[1]] = rule
 
 
-def _line(name: str, classes: tuple[int, ...], pairs: tuple[Point, ...], found: FoundGroup) -> Line:
+def _line(
+    name: str, classes: tuple[int, ...], pairs: tuple[Point, ...], settings: FoundGroup
+) -> Line:
     toward = (pairs[0], pairs[1]) if len(pairs) == 4 else None
     return Line(
         name=name,
@@ -220,20 +222,20 @@ def _line(name: str, classes: tuple[int, ...], pairs: tuple[Point, ...], found: 
         start=pairs[-2],
         end=pairs[-1],
         toward=toward,
-        extended=bool(found.get("extended")),
-        mode=CrossingMode(found.get("mode", "balanced")),
+        extended=bool(settings.get("extended")),
+        mode=CrossingMode(settings.get("mode", "balanced")),
     )
 
 
 _MAKE: dict[str, Callable[..., Any]] = {
-    "roi-filtering-stream-N": lambda name, classes, pairs, found: Region(
-        name=name, classes=classes, points=pairs, inverse=bool(found.get("inverse-roi"))
+    "roi-filtering-stream-N": lambda name, classes, pairs, group: Region(
+        name=name, classes=classes, points=pairs, inverse=bool(group.get("inverse-roi"))
     ),
-    "overcrowding-stream-N": lambda name, classes, pairs, found: Crowd(
-        name=name, classes=classes, points=pairs, threshold=found.get("object-threshold", 1)
+    "overcrowding-stream-N": lambda name, classes, pairs, group: Crowd(
+        name=name, classes=classes, points=pairs, threshold=group.get("object-threshold", 1)
     ),
     "line-crossing-stream-N": _line,
-    "direction-detection-stream-N": lambda name, classes, pairs, found: Heading(
+    "direction-detection-stream-N": lambda name, classes, pairs, group: Heading(
         name=name, classes=classes, start=pairs[0], end=pairs[1]
     ),
 }

@@ -46,11 +46,11 @@ class IouFollower:
         self._ids = ids
         self._tracks = _native.IouTracks(**asdict(settings))
 
-    def step(self, found: Found, elapsed: int) -> Ids:
+    def step(self, objects: Found, elapsed: int) -> Ids:
         """Tracks of the objects of a frame."""
-        unnamed = self._tracks.step(found, elapsed)
+        unnamed = self._tracks.step(objects, elapsed)
         first = int(self._ids.take(unnamed)[0]) if unnamed else 0
-        ids = np.empty(len(found), np.int64)
+        ids = np.empty(len(objects), np.int64)
         self._tracks.name(first, ids)
         return ids
 

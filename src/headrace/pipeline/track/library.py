@@ -86,13 +86,13 @@ class LibraryFollower:
         self._seen_ids = np.empty(0, np.int64)
         self._seen = np.empty((0, 9))
 
-    def step(self, found: Found, elapsed: int) -> Ids:
+    def step(self, objects: Found, elapsed: int) -> Ids:
         """Tracks of the objects of a frame."""
         self._time += elapsed
-        ids = np.zeros(len(found), np.int64)
-        for group in sorted(self._groups.keys() | set(found.groups.tolist())):
-            self._step_group(group, found, ids)
-        self._velocities = self._measured(ids, found.corners)
+        ids = np.zeros(len(objects), np.int64)
+        for group in sorted(self._groups.keys() | set(objects.groups.tolist())):
+            self._step_group(group, objects, ids)
+        self._velocities = self._measured(ids, objects.corners)
         return ids
 
     def velocities(self) -> Corners:
@@ -103,16 +103,16 @@ class LibraryFollower:
         """A frame in which nothing was looked for."""
         self._time += elapsed
 
-    def _step_group(self, number: int, found: Found, ids: npt.NDArray[np.int64]) -> None:
+    def _step_group(self, number: int, objects: Found, ids: npt.NDArray[np.int64]) -> None:
         import supervision as sv
 
         group = self._groups.get(number)
         if group is None:
             group = self._groups[number] = _Group(self._kind(**self._settings))
-        rows = np.flatnonzero(found.groups == number)
-        scores = found.scores[rows]
+        rows = np.flatnonzero(objects.groups == number)
+        scores = objects.scores[rows]
         detections = sv.Detections(
-            xyxy=found.corners[rows],
+            xyxy=objects.corners[rows],
             # an unknown confidence (group rectangles) must not look like a bad one
             confidence=np.where(scores < 0, np.float32(1), scores),
             class_id=np.zeros(len(rows), int),

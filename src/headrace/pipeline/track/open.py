@@ -83,12 +83,12 @@ def open_tracker(
     """
     name, values, notices, where = _parse(spec)
     values |= {key.replace("-", "_"): value for key, value in settings.items()}
-    for key, given in (
+    for key, argument in (
         ("operate_on_gie_id", operate_on_gie_id),
         ("operate_on_class_ids", operate_on_class_ids),
     ):
-        if given is not None:
-            values[key] = [given] if isinstance(given, int) else list(given)
+        if argument is not None:
+            values[key] = [argument] if isinstance(argument, int) else list(argument)
     values = check_settings(values, tracker_settings(name), tracker=name, where=where)
     common = {s.name: values.pop(s.name, s.default) for s in _COMMON}
     selection = Selection(

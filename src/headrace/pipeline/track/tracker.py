@@ -117,7 +117,7 @@ FloatArray = npt.NDArray[np.float32]
 class Follower(Protocol):
     """An algorithm at work on one source."""
 
-    def step(self, found: Found, elapsed: int) -> Ids:
+    def step(self, objects: Found, elapsed: int) -> Ids:
         """Tracks of the objects of a frame, `elapsed` frames after the last call.
 
         Returns:
@@ -151,10 +151,10 @@ class _Shown:
     velocities: Corners | None = None
 
     @classmethod
-    def of(cls, found: Found, ids: Ids, objects: Objects) -> _Shown:
+    def of(cls, tracked: Found, ids: Ids, objects: Objects) -> _Shown:
         angles, colors = objects.angles, objects.border_colors
         return cls(
-            found,
+            tracked,
             ids,
             objects.class_ids.copy(),
             objects.component_ids.copy(),
@@ -224,9 +224,9 @@ class ObjectTracker:
             source = self._sources[meta.source_id] = _Source(self._new_follower())
         elapsed = 1 if source.frame is None else max(1, meta.frame - source.frame)
         source.frame = meta.frame
-        found = self.selection(meta.objects)
-        if meta.inferred or len(found):
-            self._track(source, found, elapsed, meta.objects)
+        tracked = self.selection(meta.objects)
+        if meta.inferred or len(tracked):
+            self._track(source, tracked, elapsed, meta.objects)
         else:
             self._pass_over(source, elapsed, meta)
 
@@ -238,16 +238,16 @@ class ObjectTracker:
         """Forget everything."""
         self._sources.clear()
 
-    def _track(self, source: _Source, found: Found, elapsed: int, objects: Objects) -> None:
-        ids = source.follower.step(found, elapsed)
+    def _track(self, source: _Source, tracked: Found, elapsed: int, objects: Objects) -> None:
+        ids = source.follower.step(tracked, elapsed)
         # as the native call takes them, whatever a probe has put there; without one no copies
         objects.object_ids = np.ascontiguousarray(objects.object_ids, np.uint64)
         confidences = np.ascontiguousarray(_tracker_confidences(objects), np.float32)
         objects.tracker_confidences = confidences
-        found.write(ids, objects.object_ids, confidences)
+        tracked.write(ids, objects.object_ids, confidences)
         source.gap = source.gap_time = 0
         if self._fill_gaps:
-            source.shown = _Shown.of(found, ids, objects)
+            source.shown = _Shown.of(tracked, ids, objects)
 
     def _pass_over(self, source: _Source, elapsed: int, meta: FrameMeta) -> None:
         shown = source.shown

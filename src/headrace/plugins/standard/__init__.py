@@ -35,17 +35,17 @@ def standard_layers() -> tuple[type[StandardLayer], ...]:
 
     from headrace.plugins.standard.layer import StandardLayer
 
-    found: list[type[StandardLayer]] = []
+    layers: list[type[StandardLayer]] = []
     for family in _FAMILIES:
         for layer in vars(import_module(f"{__name__}.{family}")).values():
             if not (isinstance(layer, type) and issubclass(layer, StandardLayer)):
                 continue
             if "name" in vars(layer):
-                found.append(layer)
+                layers.append(layer)
                 for version, interface in vars(layer).get("later", ()):
                     more = {"version": version, "interface": interface, "__doc__": layer.__doc__}
-                    found.append(type(f"{layer.__name__}{version}", (layer,), more))
-    return tuple(found)
+                    layers.append(type(f"{layer.__name__}{version}", (layer,), more))
+    return tuple(layers)
 
 
 def register_standard(registry: PluginRegistry, namespace: str = "") -> None:

@@ -347,8 +347,8 @@ class _StandardCreator:
         self.plugin_namespace = ""
         self.field_names = _declared(kind)
 
-    def _plugin(self, given: Given, name: str) -> Any:
-        plugin = _CLASSES[self.kind.interface](self.kind(given, name))
+    def _plugin(self, values: Given, name: str) -> Any:
+        plugin = _CLASSES[self.kind.interface](self.kind(values, name))
         plugin.plugin_namespace = self.plugin_namespace
         return plugin
 
@@ -367,8 +367,8 @@ class _Creator(_StandardCreator, IPluginCreator):
         where = name or self.name
         try:
             saved = json.loads(bytes(serialized_plugin))
-            given = Given.unpack(self.kind.fields, saved["fields"], where)
-            plugin = self._plugin(given, where)
+            values = Given.unpack(self.kind.fields, saved["fields"], where)
+            plugin = self._plugin(values, where)
             if isinstance(plugin, _WithoutBatch):
                 plugin.restore(saved["tensors"])
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:

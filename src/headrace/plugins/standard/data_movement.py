@@ -274,10 +274,10 @@ class ScatterND(StandardLayer):
         depth = self.number(indices[-1], "the length of an index")
         if depth > len(data):
             raise self.error(f"indices of {depth} numbers, data of {len(data)} axes")
-        wanted = (*indices[:-1], *data[depth:])
-        if len(updates) != len(wanted):
-            raise self.error(f"updates have {len(updates)} axes", expected=f"{len(wanted)}")
-        for got, want in zip(updates, wanted, strict=True):
+        expected = (*indices[:-1], *data[depth:])
+        if len(updates) != len(expected):
+            raise self.error(f"updates have {len(updates)} axes", expected=f"{len(expected)}")
+        for got, want in zip(updates, expected, strict=True):
             self.agree(got, want, "an axis of updates, and that of data or indices")
         return [data]
 
@@ -341,9 +341,9 @@ class ScatterElements(StandardLayer):
         fits = all(n <= d for n, d in zip(np.delete(indices.shape, axis), others, strict=True))
         if not fits or ((index < 0) | (index >= size)).any():
             raise self.error(f"an index is outside of data, {data.shape}")
-        place = list(np.ogrid[tuple(slice(n) for n in indices.shape)])
-        place[axis] = index
-        where = tuple(place)
+        grid = list(np.ogrid[tuple(slice(n) for n in indices.shape)])
+        grid[axis] = index
+        where = tuple(grid)
         result = data.copy()
         if self.given.reduction == "none":
             result[where] = updates

@@ -30,19 +30,19 @@ class MultiscaleDeformableAttention(StandardLayer):
         batch, _, heads, depth = self.rank(inputs, 0, 4)
         levels, two = self.rank(inputs, 1, 2)
         starts = self.rank(inputs, 2, 1)
-        places, weights = self.rank(inputs, 3, 6), self.rank(inputs, 4, 5)
+        locations, weights = self.rank(inputs, 3, 6), self.rank(inputs, 4, 5)
         self.agree(two, 2, "numbers of a level's shape")
         self.agree(starts[0], levels, "starts, and levels")
-        self.agree(places[5], 2, "numbers of a place")
+        self.agree(locations[5], 2, "numbers of a place")
         for i, name in enumerate(("images", "queries", "heads", "levels", "points")):
-            self.agree(places[i], weights[i], f"{name} of places and of weights")
-        self.agree(places[0], batch, "images of places and of the value")
-        self.agree(places[2], heads, "heads of places and of the value")
-        self.agree(places[3], levels, "levels of places and of the value")
-        return [(batch, places[1], heads, depth)]
+            self.agree(locations[i], weights[i], f"{name} of places and of weights")
+        self.agree(locations[0], batch, "images of places and of the value")
+        self.agree(locations[2], heads, "heads of places and of the value")
+        self.agree(locations[3], levels, "levels of places and of the value")
+        return [(batch, locations[1], heads, depth)]
 
     def compute(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        value, shapes, starts, places, weights = inputs
+        value, shapes, starts, locations, weights = inputs
         sizes = shapes.astype(np.int64)
         ends = starts.astype(np.int64) + sizes.prod(axis=1)
         if (sizes < 0).any() or (starts < 0).any() or (ends > value.shape[1]).any():
@@ -51,8 +51,8 @@ class MultiscaleDeformableAttention(StandardLayer):
                 expected=f"parts of the {value.shape[1]} places of the value",
             )
         batch, _, heads, depth = value.shape
-        out = np.empty((batch, places.shape[1], heads, depth), np.float32)
-        floats = (np.ascontiguousarray(a, np.float32) for a in (value, places, weights))
+        out = np.empty((batch, locations.shape[1], heads, depth), np.float32)
+        floats = (np.ascontiguousarray(a, np.float32) for a in (value, locations, weights))
         dense, where, factors = floats
         _native.deformable_attention(
             dense,
@@ -115,21 +115,21 @@ class ModulatedDeformConv2d(StandardLayer):
         batch, channels = x.shape[:2]
         out_channels, per_group, kernel_y, kernel_x = weight.shape
         rows, columns = offset.shape[2:]
-        taps, places = kernel_y * kernel_x, rows * columns
+        taps, positions = kernel_y * kernel_x, rows * columns
         numbers = (
             kernel_y, kernel_x, rows, columns, *g.stride, *g.padding, *g.dilation,
             g.deformable_group,
         )  # fmt: skip
-        read = np.empty((channels * taps, places), np.float32)
+        read = np.empty((channels * taps, positions), np.float32)
         flat = weight.reshape(g.group, out_channels // g.group, per_group * taps)
         out = np.empty((batch, out_channels, rows, columns), np.float32)
         groups = g.deformable_group
         for b in range(batch):
             _native.deformed_columns(
-                x, b, numbers, offset[b].reshape(groups, taps * 2, places),
-                mask[b].reshape(groups, taps, places), read,
+                x, b, numbers, offset[b].reshape(groups, taps * 2, positions),
+                mask[b].reshape(groups, taps, positions), read,
             )  # fmt: skip
-            by_group = read.reshape(g.group, per_group * taps, places)
+            by_group = read.reshape(g.group, per_group * taps, positions)
             out[b] = np.matmul(flat, by_group).reshape(out_channels, rows, columns)
         if len(inputs) == 5:
             out += inputs[4].reshape(1, -1, 1, 1)

@@ -136,11 +136,11 @@ class EfficientNMSONNX(StandardLayer):
         )
         filled = ~kept.padding
         images = np.broadcast_to(np.arange(len(kept.count))[:, None], filled.shape)
-        found = np.stack([images[filled], kept.classes[filled], kept.rows[filled]], axis=1)
+        selected = np.stack([images[filled], kept.classes[filled], kept.rows[filled]], axis=1)
         rows = np.full((len(kept.count) * keep, 3), -1, np.int32)
-        if len(found):
-            rows[: len(found)] = found
-            rows[len(found) :] = found[-1]
+        if len(selected):
+            rows[: len(selected)] = selected
+            rows[len(selected) :] = selected[-1]
         return [rows]
 
 

@@ -82,8 +82,8 @@ class Normalize(StandardLayer):
 
     def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
         shape = self.rank(inputs, 0, 4)
-        wanted = 1 if self.given.channelShared else shape[1]
-        self.agree(len(self.given.weights), wanted, "weights, and the channels they scale")
+        channels = 1 if self.given.channelShared else shape[1]
+        self.agree(len(self.given.weights), channels, "weights, and the channels they scale")
         return [shape]
 
     @property
@@ -149,10 +149,10 @@ class InstanceNormalization(StandardLayer):
     def compute(self, inputs: Sequence[Array]) -> Sequence[Array]:
         (x,) = inputs
         g = self.given
-        places = tuple(range(2, x.ndim))
-        spread = (1, -1, *[1] * len(places))
-        centred = x - x.mean(places, keepdims=True)
-        variance = (centred * centred).mean(places, keepdims=True)
+        axes = tuple(range(2, x.ndim))
+        spread = (1, -1, *[1] * len(axes))
+        centred = x - x.mean(axes, keepdims=True)
+        variance = (centred * centred).mean(axes, keepdims=True)
         y = centred / np.sqrt(variance + np.float32(g.epsilon))
         y = y * np.array(g.scales, np.float32).reshape(spread)
         y = y + np.array(g.bias, np.float32).reshape(spread)
@@ -255,9 +255,9 @@ class YoloRegion(StandardLayer):
         if graph.opset < 13 or shape is None or None in shape[1:]:
             return False
         g = self.given
-        places = [d for d in shape[2:] if d is not None]
+        extents = [d for d in shape[2:] if d is not None]
         channels = g.coords + 1 + g.classes
-        split = graph.integers([0, g.num, channels, *places])
+        split = graph.integers([0, g.num, channels, *extents])
         blocks = graph.op("Reshape", graph.inputs[0], split)
 
         def part(start: int, stop: int) -> str:
@@ -271,6 +271,6 @@ class YoloRegion(StandardLayer):
             graph.op("Softmax", part(g.coords + 1, channels), axis=2),
         ]
         joined = graph.op("Concat", *parts, axis=2)
-        whole = graph.integers([0, g.num * channels, *places])
+        whole = graph.integers([0, g.num * channels, *extents])
         graph.op("Reshape", joined, whole, out=graph.outputs[0])
         return True

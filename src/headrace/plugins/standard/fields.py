@@ -100,9 +100,9 @@ class Field:
             if field.type != PluginFieldType.CHAR:
                 raise self._wrong_type(field, where)
             return self._checked(field.text(), where)
-        wanted = _FLOATS if self.kind in ("number", "numbers") else _INTEGERS
+        types = _FLOATS if self.kind in ("number", "numbers") else _INTEGERS
         data = field.data
-        if field.type not in wanted or data is None:
+        if field.type not in types or data is None:
             raise self._wrong_type(field, where)
         return self._checked(data.tolist(), where)
 
@@ -193,17 +193,20 @@ class Given:
         Raises:
             ModelError: a required field is missing, or one has a wrong type or value.
         """
-        found = {field.name: field for field in collection}
-        missing = [f.name for f in fields if f.required and f.name not in found]
+        by_name = {field.name: field for field in collection}
+        missing = [f.name for f in fields if f.required and f.name not in by_name]
         if missing:
             raise ModelError(
                 f"field {', '.join(map(repr, missing))} is missing",
                 where=where,
                 expected=", ".join(f"{f.name} ({f.describe()})" for f in fields if f.required),
-                fix=f"it has {', '.join(map(repr, found))}" if found else None,
+                fix=f"it has {', '.join(map(repr, by_name))}" if by_name else None,
             )
         return cls(
-            {f.name: f.take(found[f.name], where) if f.name in found else f.default for f in fields}
+            {
+                f.name: f.take(by_name[f.name], where) if f.name in by_name else f.default
+                for f in fields
+            }
         )
 
     def collection(self, fields: Sequence[Field]) -> PluginFieldCollection:

@@ -153,8 +153,8 @@ class StandardLayer(ABC):
     refused: ClassVar[Mapping[str, str]] = MappingProxyType({})
     native: ClassVar[bool] = False
 
-    def __init__(self, given: Given, where: str = "") -> None:
-        self.given = given
+    def __init__(self, values: Given, where: str = "") -> None:
+        self.given = values
         self.where = where
         self._known: dict[tuple[tuple[int, ...], ...], list[tuple[int, ...]]] = {}
         self.check()
@@ -188,10 +188,10 @@ class StandardLayer(ABC):
     def accepts(self, pos: int, types: Sequence[DataType | None], num_inputs: int) -> bool:
         """Whether tensor `pos` may be `types[pos]`, given those before it; inputs come first."""
         asked = types[pos]
-        place, integers = (pos, self.integer_inputs)
+        index, integers = (pos, self.integer_inputs)
         if pos >= num_inputs:
-            place, integers = (pos - num_inputs, self.integer_outputs)
-        if place in integers:
+            index, integers = (pos - num_inputs, self.integer_outputs)
+        if index in integers:
             return asked == DataType.INT32 or (pos < num_inputs and asked == DataType.INT64)
         first = next(
             (i for i in range(pos) if i >= num_inputs or i not in self.integer_inputs), None
@@ -212,17 +212,17 @@ class StandardLayer(ABC):
     # --- checks of shapes --------------------------------------------------------------------
 
     def error(
-        self, found: str, *, expected: str | None = None, fix: str | None = None
+        self, problem: str, *, expected: str | None = None, fix: str | None = None
     ) -> ModelError:
         """An error about this layer."""
-        return ModelError(found, where=self.where or self.name, expected=expected, fix=fix)
+        return ModelError(problem, where=self.where or self.name, expected=expected, fix=fix)
 
     def count(self, inputs: Sequence[object]) -> None:
         """Refuse a wrong number of inputs."""
         low, high = self.inputs
         if not low <= len(inputs) <= high:
-            wanted = f"{low}" if low == high else f"{low} to {high}"
-            raise self.error(f"{self.name} has {len(inputs)} inputs", expected=wanted)
+            expected = f"{low}" if low == high else f"{low} to {high}"
+            raise self.error(f"{self.name} has {len(inputs)} inputs", expected=expected)
 
     def rank(
         self, inputs: Sequence[Shape], index: int, *ranks: int, fix: str | None = None

@@ -76,7 +76,7 @@ class VoxelGenerator(StandardLayer):
         most = g.max_num_points_per_voxel
         batch = len(points)
         features = np.zeros((batch, g.max_voxels, most, g.voxel_feature_num), np.float32)
-        places = np.zeros((batch, g.max_voxels, 4), np.int32)
+        coordinates = np.zeros((batch, g.max_voxels, 4), np.int32)
         number_of = np.zeros(batch, np.int32)
         for b in range(batch):
             own = points[b, : max(int(counts[b]), 0)]
@@ -89,14 +89,14 @@ class VoxelGenerator(StandardLayer):
             own, pillar = own[order], pillar[order]
             ids, first, lengths = np.unique(pillar, return_index=True, return_counts=True)
             row = np.repeat(np.arange(len(ids)), lengths)  # pillar of each point
-            place = np.arange(len(own)) - first[row]
-            keep = (place < most) & (row < g.max_voxels)
-            own, row, place = own[keep], row[keep], place[keep]
+            slot = np.arange(len(own)) - first[row]
+            keep = (slot < most) & (row < g.max_voxels)
+            own, row, slot = own[keep], row[keep], slot[keep]
             count = min(len(ids), g.max_voxels)
             number_of[b] = count
             ids, lengths = ids[:count], np.minimum(lengths[:count], most)
             cells = np.stack([ids % columns, ids // columns], axis=1)
-            places[b, :count, 2:] = cells[:, ::-1]
+            coordinates[b, :count, 2:] = cells[:, ::-1]
             sums = np.zeros((count, 3), np.float32)
             np.add.at(sums, row, own[:, :3])
             means = sums / np.maximum(lengths, 1).astype(np.float32)[:, None]
@@ -105,8 +105,8 @@ class VoxelGenerator(StandardLayer):
             middle = size / np.float32(2) + middle * size + low
             parts = [own, own[:, :3] - means[row], own[:, :3] - middle[row]]
             joined = np.concatenate(parts, axis=1)
-            features[b, row, place] = joined[:, : g.voxel_feature_num]
-        return [features, places, number_of]
+            features[b, row, slot] = joined[:, : g.voxel_feature_num]
+        return [features, coordinates, number_of]
 
 
 class PillarScatter(StandardLayer):
@@ -120,21 +120,21 @@ class PillarScatter(StandardLayer):
 
     def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
         batch, count, channels = self.rank(inputs, 0, 3)
-        places = self.rank(inputs, 1, 3)
+        coordinates = self.rank(inputs, 1, 3)
         self.agree(channels, _CHANNELS, "features of a pillar, and those that the original knows")
-        self.agree(places[0], batch, "images of features and of places")
-        self.agree(places[1], count, "pillars and places")
-        self.agree(places[2], 4, "numbers of a place")
+        self.agree(coordinates[0], batch, "images of features and of places")
+        self.agree(coordinates[1], count, "pillars and places")
+        self.agree(coordinates[2], 4, "numbers of a place")
         self.agree(self.rank(inputs, 2, 1)[0], batch, "images of features and of counts")
         return [(batch, channels, *self.given.dense_shape)]
 
     def compute(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        features, places, counts = inputs
+        features, coordinates, counts = inputs
         height, width = self.given.dense_shape
         out = np.zeros((len(features), features.shape[2], height, width), np.float32)
         for b in range(len(features)):
             count = min(max(int(counts[b]), 0), features.shape[1])
-            y, x = places[b, :count, 2], places[b, :count, 3]
+            y, x = coordinates[b, :count, 2], coordinates[b, :count, 3]
             inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
             out[b][:, y[inside], x[inside]] = features[b, :count][inside].T
         return [out]

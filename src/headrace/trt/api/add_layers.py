@@ -454,15 +454,15 @@ class AddsLayers(LayerGraph):
 
     def add_plugin_v2(self, inputs: Sequence[ITensor], plugin: object) -> plugins.IPluginV2Layer:
         """A layer that a plugin of the version-2 line computes; the network keeps a clone."""
-        made = plugins.add_plugin(self, plugin, inputs, cls=plugins.IPluginV2Layer)
-        return cast("plugins.IPluginV2Layer", made)
+        layer = plugins.add_plugin(self, plugin, inputs, cls=plugins.IPluginV2Layer)
+        return cast("plugins.IPluginV2Layer", layer)
 
     def add_plugin_v3(
         self, inputs: Sequence[ITensor], shape_inputs: Sequence[ITensor], plugin: object
     ) -> plugins.IPluginV3Layer:
         """A layer that a plugin of version 3 computes; the network keeps a clone."""
-        made = plugins.add_plugin(self, plugin, inputs, shape_inputs, cls=plugins.IPluginV3Layer)
-        return cast("plugins.IPluginV3Layer", made)
+        layer = plugins.add_plugin(self, plugin, inputs, shape_inputs, cls=plugins.IPluginV3Layer)
+        return cast("plugins.IPluginV3Layer", layer)
 
     def add_plugin(
         self, tuple: _PluginCall, aot: bool | None = None

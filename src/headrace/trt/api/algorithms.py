@@ -151,8 +151,8 @@ def _range(tensor: ITensor, profile: ShapeRanges) -> tuple[Dims, ...]:
     axes = tuple(tensor.shape)
     if -1 not in axes:
         return (Dims(axes),) * 3
-    found = profile.shapes.get(tensor.name) if tensor.is_network_input else None
-    return () if found is None else tuple(Dims(shape) for shape in found)
+    shapes = profile.shapes.get(tensor.name) if tensor.is_network_input else None
+    return () if shapes is None else tuple(Dims(shape) for shape in shapes)
 
 
 def _ask(selector: IAlgorithmSelector, method: str, *arguments: object) -> Any:

@@ -122,9 +122,9 @@ def _profiles(
     network: INetworkDefinition, config: IBuilderConfig, max_batch: int
 ) -> list[ShapeRanges]:
     """The profiles, complete and checked against the network; at least one."""
-    given = list(config._profiles)
+    profiles = list(config._profiles)
     free = [t for t in network._inputs if t._info is not None and -1 in tuple(t.shape)]
-    if free and not given and not network._implicit:
+    if free and not profiles and not network._implicit:
         names = ", ".join(f"{t._name} {tuple(t.shape)}" for t in free)
         raise EngineError(
             f"axes of the inputs are free ({names}) and there is no optimisation profile",
@@ -134,20 +134,20 @@ def _profiles(
         )
     decided = set() if network._implicit else shape_tensors(network._needed())
     deciding = [t for t in network._inputs if t._uid in decided]
-    made = []
-    for number, profile in enumerate(given or [IOptimizationProfile()]):
+    ranges = []
+    for number, profile in enumerate(profiles or [IOptimizationProfile()]):
         shapes = {}
         for tensor in network._inputs:
             axes = tuple(tensor.shape)
-            found = profile._shapes.get(tensor._name)
-            if found is None:
+            limits = profile._shapes.get(tensor._name)
+            if limits is None:
                 if -1 in axes and not network._implicit:
                     raise EngineError(
                         f"profile {number} has no shapes of input {tensor._name!r} {axes}"
                     )
-                found = Range(axes, axes, axes)
-            _check(found, axes, tensor._name, number)
-            shapes[tensor._name] = (found.min, found.opt, found.max)
+                limits = Range(axes, axes, axes)
+            _check(limits, axes, tensor._name, number)
+            shapes[tensor._name] = (limits.min, limits.opt, limits.max)
         values = {n: (r.min, r.opt, r.max) for n, r in profile._values.items()}
         for tensor in deciding:
             count = int(np.prod(tensor.shape))
@@ -159,12 +159,12 @@ def _profiles(
                     expected=f"{max(count, 1)} of them: min, opt and max",
                     fix="set them in the profile: set_shape_input, in C++ setShapeValues",
                 )
-        made.append(ShapeRanges(shapes=shapes, values=values))
-    return made
+        ranges.append(ShapeRanges(shapes=shapes, values=values))
+    return ranges
 
 
-def _check(found: Range, axes: tuple[int, ...], name: str, number: int) -> None:
-    for which, shape in (("min", found.min), ("opt", found.opt), ("max", found.max)):
+def _check(limits: Range, axes: tuple[int, ...], name: str, number: int) -> None:
+    for which, shape in (("min", limits.min), ("opt", limits.opt), ("max", limits.max)):
         fits = len(shape) == len(axes) and all(
             want in (-1, have) for want, have in zip(axes, shape, strict=True)
         )

@@ -151,8 +151,8 @@ class Builder(Closable):
         self, network: INetworkDefinition, config: IBuilderConfig, stream_writer: IStreamWriter
     ) -> bool:
         """Hand the bytes to `stream_writer.write`; whether all went through."""
-        made = self.build_serialized_network(network, config)
-        return made is not None and int(stream_writer.write(bytes(made))) == len(made)
+        plan = self.build_serialized_network(network, config)
+        return plan is not None and int(stream_writer.write(bytes(plan))) == len(plan)
 
     def build_engine(
         self, network: INetworkDefinition, config: IBuilderConfig
@@ -169,12 +169,12 @@ class Builder(Closable):
     def build_cuda_engine(self, network: INetworkDefinition) -> ICudaEngine | None:
         """`build_engine` with the settings of the builder itself."""
         config = IBuilderConfig(self._logger)
-        wanted = {
+        flags = {
             "FP16": self.fp16_mode,
             "INT8": self.int8_mode,
             "STRICT_TYPES": self.strict_type_constraints,
         }
-        config._flags |= {flag for flag, wants in wanted.items() if wants}
+        config._flags |= {flag for flag, wants in flags.items() if wants}
         config.int8_calibrator = self.int8_calibrator
         return self._engine(self._plan(network, config))
 

@@ -134,10 +134,10 @@ def table_of(
     table = _table(bytes(cached), algorithm, logger) if cached else None
     if table is None:
         with progress.phase("Calibrating", "Building Engine", 1):
-            made = _from_batches(network, lowered, profiles, config, calibrator, method, logger)
+            scales = _from_batches(network, lowered, profiles, config, calibrator, method, logger)
             progress.step()
-        if made:
-            table = CalibrationTable.of(made, header)
+        if scales:
+            table = CalibrationTable.of(scales, header)
             _call(calibrator, "write_calibration_cache", memoryview(table.to_bytes()))
     if table is None:
         return CalibrationTable.of(ranges) if ranges else None
@@ -253,10 +253,10 @@ class _Activations:
     def add(self, feeds: dict[str, Array]) -> None:
         """See one batch."""
         types = {spec.name: spec.dtype for spec in self._session.inputs}
-        given = {name: np.asarray(a, types[name]) for name, a in feeds.items()}
-        made = self._session.run(given) | given
+        inputs = {name: np.asarray(a, types[name]) for name, a in feeds.items()}
+        activations = self._session.run(inputs) | inputs
         for name, histogram in self.histograms.items():
-            histogram.add(made[name])
+            histogram.add(activations[name])
 
     def close(self) -> None:
         """Release the runtime's memory."""

@@ -254,8 +254,8 @@ class IBuilderConfig(Flagged, Closable):
     @property
     def _device_problem(self) -> str | None:
         """A DLA that is asked for without allowing anything else."""
-        wanted = [self.default_device_type, *self._devices.values()]
-        dla = any(d.name == "DLA" for d in wanted)
+        devices = [self.default_device_type, *self._devices.values()]
+        dla = any(d.name == "DLA" for d in devices)
         if dla and "GPU_FALLBACK" not in self._flags:
             return "there is no DLA here; allow another device with BuilderFlag.GPU_FALLBACK"
         return None

@@ -193,10 +193,10 @@ class IExecutionContext(Closable):
         profile = self._engine._record.profiles[self._profile]
         lead = (self._engine._record.max_batch,) if self._engine._offset else ()
         shapes = {n: (*lead, *r[2]) for n, r in profile.shapes.items()}
-        found = self._engine._output_shapes(shapes).get(name)
-        if found is None or -1 in found:
+        shape = self._engine._output_shapes(shapes).get(name)
+        if shape is None or -1 in shape:
             return -1
-        return int(np.prod(found) * binding.dtype.itemsize)
+        return int(np.prod(shape) * binding.dtype.itemsize)
 
     def infer_shapes(self) -> list[str]:
         """Inputs without a shape or an address."""
@@ -249,8 +249,8 @@ class IExecutionContext(Closable):
                 return False
             start = 0
         names = [b.name for b in self._engine._bindings]
-        given = dict(zip(names, addresses[start : start + count], strict=True))
-        return self._execute(given, {}, stream)
+        by_name = dict(zip(names, addresses[start : start + count], strict=True))
+        return self._execute(by_name, {}, stream)
 
     def execute_async_v3(self, stream_handle: int) -> bool:
         """Run with the addresses that were set; done when the call returns."""
@@ -327,13 +327,13 @@ class IExecutionContext(Closable):
 
     def set_shape_input(self, binding: int, shape: Sequence[int]) -> bool:
         """Values of an input that decides shapes; False if the profile does not have them."""
-        found = self._engine._at(binding)
-        problem = self._values_problem(found.name, [int(v) for v in shape])
+        tensor = self._engine._at(binding)
+        problem = self._values_problem(tensor.name, [int(v) for v in shape])
         if problem:
             self._report(problem)
             return False
-        values = np.array(shape, found.graph)
-        self._values[found.name] = values
+        values = np.array(shape, tensor.graph)
+        self._values[tensor.name] = values
         return True
 
     def get_shape(self, binding: int) -> list[int]:
@@ -383,21 +383,21 @@ class IExecutionContext(Closable):
         shapes = {
             b.name: self._shapes.get(b.name, b.shape) for b in self._engine._bindings if b.is_input
         }
-        found = self._engine._output_shapes(shapes, self._host_values()).get(binding.name)
-        if found is None:
+        shape = self._engine._output_shapes(shapes, self._host_values()).get(binding.name)
+        if shape is None:
             return binding.shape
-        return tuple(known if d < 0 <= known else d for d, known in _aligned(found, binding.shape))
+        return tuple(known if d < 0 <= known else d for d, known in _aligned(shape, binding.shape))
 
     def _host_values(self) -> dict[str, Array]:
         """Values of inputs that decide shapes, as far as they are set."""
-        found = dict(self._values)
+        values = dict(self._values)
         for name in self._engine._by_name:
             address = self._addresses.get(name)
             shape = self._shapes.get(name)
             binding = self._engine._by_name[name]
             if address and shape is not None and self._engine.is_shape_inference_io(name):
-                found[name] = read_at(address, shape, binding.dtype).astype(binding.graph)
-        return found
+                values[name] = read_at(address, shape, binding.dtype).astype(binding.graph)
+        return values
 
     def _values_problem(self, name: str, values: Sequence[int]) -> str | None:
         """Why these values of an input cannot decide shapes."""
@@ -526,7 +526,7 @@ def _at(binding: Binding, address: int) -> Iterator[None]:
         ) from error
 
 
-def _aligned(found: Shape, declared: Shape) -> list[tuple[int, int]]:
-    if len(found) != len(declared):
-        return [(d, -1) for d in found]
-    return list(zip(found, declared, strict=True))
+def _aligned(actual: Shape, declared: Shape) -> list[tuple[int, int]]:
+    if len(actual) != len(declared):
+        return [(d, -1) for d in actual]
+    return list(zip(actual, declared, strict=True))

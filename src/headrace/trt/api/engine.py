@@ -214,20 +214,20 @@ class ICudaEngine(Closable):
 
     def get_tensor_mode(self, name: str) -> NumberedEnum:
         """INPUT, OUTPUT, or NONE if nothing is called so."""
-        found = self._find(name)
-        if found is None:
+        binding = self._find(name)
+        if binding is None:
             return TensorIOMode["NONE"]
-        return TensorIOMode["INPUT" if found.is_input else "OUTPUT"]
+        return TensorIOMode["INPUT" if binding.is_input else "OUTPUT"]
 
     def get_tensor_shape(self, name: str) -> Dims:
         """Extents; -1 for free axes."""
-        found = self._find(name)
-        return Dims(()) if found is None else Dims(found.shape[self._offset :])
+        binding = self._find(name)
+        return Dims(()) if binding is None else Dims(binding.shape[self._offset :])
 
     def get_tensor_dtype(self, name: str) -> DataType:
         """Element type."""
-        found = self._find(name)
-        return DataType.FLOAT if found is None else found.dtype
+        binding = self._find(name)
+        return DataType.FLOAT if binding is None else binding.dtype
 
     def get_tensor_location(self, name: str) -> NumberedEnum:
         """HOST for inputs that decide shapes."""
@@ -244,14 +244,14 @@ class ICudaEngine(Closable):
 
     def get_tensor_format_desc(self, name: str, profile_index: int = 0) -> str:
         """The format in words."""
-        found = self._find(name)
-        kind = "FLOAT" if found is None else found.dtype.name
+        binding = self._find(name)
+        kind = "FLOAT" if binding is None else binding.dtype.name
         return f"{linear(kind)} format (kLINEAR)"
 
     def get_tensor_bytes_per_component(self, name: str, profile_index: int = 0) -> int:
         """Bytes of an element."""
-        found = self._find(name)
-        return -1 if found is None else int(found.dtype.itemsize)
+        binding = self._find(name)
+        return -1 if binding is None else int(binding.dtype.itemsize)
 
     def get_tensor_components_per_element(self, name: str, profile_index: int = 0) -> int:
         """-1: the format is not vectorised."""
@@ -278,23 +278,23 @@ class ICudaEngine(Closable):
     def get_tensor_profile_shape(self, name: str, profile_index: int) -> list[Dims]:
         """[min, opt, max] of an input."""
         profile = self._profile(profile_index)
-        found = profile.shapes.get(name)
-        if found is not None:
-            return [Dims(s) for s in found]
+        limits = profile.shapes.get(name)
+        if limits is not None:
+            return [Dims(s) for s in limits]
         binding = self._find(name)
         if binding is None:
             return []
-        made = []
+        dims = []
         for which in range(3):  # of an output: from the inputs' shapes
             shapes = {n: (*((1,) * self._offset), *r[which]) for n, r in profile.shapes.items()}
             shape = self._output_shapes(shapes).get(name) or binding.shape
-            made.append(Dims(shape[self._offset :]))
-        return made
+            dims.append(Dims(shape[self._offset :]))
+        return dims
 
     def get_tensor_profile_values(self, profile_index: int, name: str) -> list[list[int]]:
         """[min, opt, max] of the values of an input that decides shapes."""
-        found = self._profile(profile_index).values.get(name)
-        return [] if found is None else [list(v) for v in found]
+        values = self._profile(profile_index).values.get(name)
+        return [] if values is None else [list(v) for v in values]
 
     def create_execution_context(
         self, strategy: NumberedEnum | None = None, runtime_config: IRuntimeConfig | None = None
@@ -377,13 +377,13 @@ class ICudaEngine(Closable):
 
     def get_profile_shape(self, profile_index: int, binding: int | str) -> list[Dims]:
         """[min, opt, max] of an input."""
-        found = self._record.profiles[profile_index].shapes.get(self._at(binding).name)
-        return [] if found is None else [Dims(s) for s in found]
+        shapes = self._record.profiles[profile_index].shapes.get(self._at(binding).name)
+        return [] if shapes is None else [Dims(s) for s in shapes]
 
     def get_profile_shape_input(self, profile_index: int, binding: int | str) -> list[list[int]]:
         """[min, opt, max] of the values of an input that decides shapes."""
-        found = self._record.profiles[profile_index].values.get(self._at(binding).name, ())
-        return [list(v) for v in found]
+        values = self._record.profiles[profile_index].values.get(self._at(binding).name, ())
+        return [list(v) for v in values]
 
     def is_execution_binding(self, binding: int) -> bool:
         """Every binding is."""
@@ -422,10 +422,10 @@ class ICudaEngine(Closable):
         return int(self._record.implicit)
 
     def _find(self, name: str) -> Binding | None:
-        found = self._by_name.get(name)
-        if found is None:
+        binding = self._by_name.get(name)
+        if binding is None:
             self._report(f"the engine has no input or output called {name!r}")
-        return found
+        return binding
 
     def _profile(self, index: int) -> ShapeRanges:
         if not 0 <= index < len(self._record.profiles):
@@ -536,5 +536,5 @@ def _plugin_types(
     except HeadraceError:
         return None
     kinds = [elem_of(DataType.of(d)) for d in spec.dtypes]
-    made = dict(zip(record.outputs, zip(kinds, shapes, strict=True), strict=True))
-    return [TensorType(*made[n]) if n in made else None for n in node.output]
+    types = dict(zip(record.outputs, zip(kinds, shapes, strict=True), strict=True))
+    return [TensorType(*types[n]) if n in types else None for n in node.output]

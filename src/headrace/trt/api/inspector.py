@@ -35,9 +35,9 @@ class EngineInspector(Strict):
         if not 0 <= layer_index < len(layers):
             self._engine._report(f"there is no layer {layer_index}", recorder=self._recorder)
             return ""
-        found = self._layer(layers[layer_index])
+        description = self._layer(layers[layer_index])
         if LayerInformationFormat(format).name == "JSON":
-            return json.dumps(found, indent=1)
+            return json.dumps(description, indent=1)
         return f"{self._line(layers[layer_index])}\n"
 
     def get_engine_information(self, format: NumberedEnum) -> str:
@@ -73,8 +73,8 @@ class EngineInspector(Strict):
         }
 
     def _tensor(self, name: str, shapes: dict[str, list[int]], layer: LayerRecord) -> Any:
-        found = self._engine._by_name.get(name)
-        kind = layer.precision if found is None else found.dtype.name
+        binding = self._engine._by_name.get(name)
+        kind = layer.precision if binding is None else binding.dtype.name
         return {"Name": name, "Dimensions": shapes.get(name, []), "Format/Datatype": linear(kind)}
 
     def _line(self, layer: LayerRecord) -> str:

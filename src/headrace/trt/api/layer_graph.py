@@ -190,7 +190,7 @@ class LayerGraph(Closable):
         self._refresh()
         needed = {layer._uid for layer in self._needed()}
         behind: set[str] = set()
-        found = []
+        faults = []
         for layer in self._ordered():
             follows = any(p._uid in behind for p in _producers(layer))
             if layer._error is not None or follows:
@@ -198,20 +198,20 @@ class LayerGraph(Closable):
             if layer._error is None or follows:
                 continue
             if layer._uid in needed or layer._kind == "ASSERTION":
-                found.append(_fault(layer))
-        return found
+                faults.append(_fault(layer))
+        return faults
 
     def _needed(self) -> list[ILayer]:
         """Layers that outputs depend on, in order."""
-        wanted: set[str] = set()
+        needed: set[str] = set()
         stack = [t._producer for t in self._outputs if t._producer is not None]
         while stack:
             layer = stack.pop()
-            if layer._uid in wanted:
+            if layer._uid in needed:
                 continue
-            wanted.add(layer._uid)
+            needed.add(layer._uid)
             stack.extend(_producers(layer, around=True))
-        return [layer for layer in self._ordered() if layer._uid in wanted]
+        return [layer for layer in self._ordered() if layer._uid in needed]
 
 
 def _fault(layer: ILayer) -> str:
@@ -231,14 +231,14 @@ def _producers(layer: ILayer, *, around: bool = False) -> list[ILayer]:
         around: True adds the inputs of the loop's other borders to those of its output.
     """
     inputs = layer._inputs[:1] if layer._kind == "RECURRENCE" else layer._inputs
-    found = [t._producer for t in inputs if t is not None and t._producer is not None]
+    producers = [t._producer for t in inputs if t is not None and t._producer is not None]
     if around and layer._kind == "LOOP_OUTPUT":
         loop = layer._params["_loop"]
         borders = [*loop._recurrences, *loop._iterators, *loop._limits]
-        found += borders
+        producers += borders
         for border in borders:
-            found += [t._producer for t in border._inputs if t is not None and t._producer]
-    return found
+            producers += [t._producer for t in border._inputs if t is not None and t._producer]
+    return producers
 
 
 def _signature(
@@ -277,22 +277,22 @@ def _keep_node(fragment: Fragment, layer: ILayer, initializers: Mapping[str, Arr
         roles = zip(("KERNEL", "BIAS"), node.input[1:], strict=False)
         fragment.roles = {role: name for role, name in roles if name in fragment.constants}
     try:
-        found = infer_node(node, fragment.infos, fragment.opset, fragment.domains)
+        types = infer_node(node, fragment.infos, fragment.opset, fragment.domains)
     finally:
         fragment.nodes.append(node)
-    for name, info in zip(node.output, found, strict=True):
+    for name, info in zip(node.output, types, strict=True):
         if name and info is not None:
             fragment.infos[name] = info
 
 
 def captured_weights(node: NodeProto, initializers: Collection[str]) -> list[str]:
     """Initialisers that graphs inside a node use."""
-    found = []
+    names = []
     for graph in bodies(node):
         for inner in graph.node:
-            found += [n for n in inner.input if n in initializers]
-            found += captured_weights(inner, initializers)
-    return list(dict.fromkeys(found))
+            names += [n for n in inner.input if n in initializers]
+            names += captured_weights(inner, initializers)
+    return list(dict.fromkeys(names))
 
 
 def _rename_inside(node: NodeProto, old: str, new: str) -> None:
@@ -303,14 +303,14 @@ def _rename_inside(node: NodeProto, old: str, new: str) -> None:
             _rename_inside(inner, old, new)
 
 
-def _bind_outputs(fragment: Fragment, layer: ILayer, made: list[str]) -> None:
+def _bind_outputs(fragment: Fragment, layer: ILayer, outputs: list[str]) -> None:
     """Rename the outputs of a lowering to those of the layer."""
-    if len(made) != len(layer._outputs):
-        raise LoweringError(f"{len(made)} outputs instead of {len(layer._outputs)}")
+    if len(outputs) != len(layer._outputs):
+        raise LoweringError(f"{len(outputs)} outputs instead of {len(layer._outputs)}")
     own = {name for node in fragment.nodes for name in node.output}
     own |= {*fragment.constants, *fragment.placeholders}
     renamed: dict[str, str] = {}
-    for name, tensor in zip(made, layer._outputs, strict=True):
+    for name, tensor in zip(outputs, layer._outputs, strict=True):
         dtype = layer._output_types.get(tensor._index)
         asked = None if dtype is None else _converting(fragment, name, dtype)
         if asked is not None:

@@ -38,9 +38,9 @@ def _add(
     before = len(network._outputs)
     if not OnnxParser(network, logger)._add(read):
         return None
-    made = {t._name: t for t in network._outputs[before:]}
+    outputs = {t._name: t for t in network._outputs[before:]}
     del network._outputs[before:]
-    return made
+    return outputs
 
 
 class _Factory:
@@ -56,12 +56,12 @@ class _Factory:
         return self._taken is not None
 
     def create(self, layer: str, weights: Sequence[Any], fields: Mapping[str, Any]) -> Any:
-        given = [Weights(w) for w in weights]
+        wrapped = [Weights(w) for w in weights]
         if not fields:
-            return self._taken.create_plugin(layer, given, self._namespace)
+            return self._taken.create_plugin(layer, wrapped, self._namespace)
         values = [field_of_value(name, value) for name, value in fields.items()]
         collection = PluginFieldCollection(v for v in values if v is not None)
-        return self._taken.create_plugin(layer, given, self._namespace, collection)
+        return self._taken.create_plugin(layer, wrapped, self._namespace, collection)
 
 
 def _plugins(*factories: object, namespace: str) -> Any:
@@ -202,10 +202,10 @@ class UffParser(Closable):
         except HeadraceError as error:
             report(network._logger, Severity.ERROR, str(error))
             return False
-        made = _add(network, read, network._logger)
-        if made is None:
+        outputs = _add(network, read, network._logger)
+        if outputs is None:
             return False
-        for tensor in made.values():
+        for tensor in outputs.values():
             network.mark_output(tensor)
         return True
 

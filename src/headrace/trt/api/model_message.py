@@ -62,16 +62,16 @@ class ModelMessage:
         """
         if self._proto is None:
             return fail(["load_initializer is called before load_model_proto"])
-        found = next((t for t in self._proto.graph.initializer if t.name == name), None)
-        if found is None:
+        tensor = next((t for t in self._proto.graph.initializer if t.name == name), None)
+        if tensor is None:
             return fail([f"the model has no initialiser {name!r}"])
-        kind = np.dtype(helper.tensor_dtype_to_np_dtype(found.data_type))
-        need = int(np.prod(found.dims)) * kind.itemsize
+        kind = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.data_type))
+        need = int(np.prod(tensor.dims)) * kind.itemsize
         if int(size) != need:
             return fail([f"{size} bytes for initialiser {name!r}, which has {need}"])
-        found.ClearField("external_data")
-        found.data_location = TensorProto.DEFAULT
-        found.raw_data = array_at(int(data), (need,), np.dtype(np.uint8)).tobytes()
+        tensor.ClearField("external_data")
+        tensor.data_location = TensorProto.DEFAULT
+        tensor.raw_data = array_at(int(data), (need,), np.dtype(np.uint8)).tobytes()
         return True
 
     def network(self) -> Network:

@@ -209,10 +209,10 @@ class INetworkDefinition(AddsLayers):
 
     def _watched(self) -> list[ITensor]:
         """Tensors that listeners may ask for, of layers that outputs need."""
-        made = [*self._inputs, *(t for layer in self._needed() for t in layer._outputs)]
+        tensors = [*self._inputs, *(t for layer in self._needed() for t in layer._outputs)]
         return [
             tensor
-            for tensor in made
+            for tensor in tensors
             if tensor._uid in self._debugged or (self._debugs_all and tensor._producer is not None)
         ]
 

@@ -221,14 +221,14 @@ def _lift(network: INetworkDefinition, node: NodeProto) -> bool:
 
 def _captured(node: NodeProto) -> list[str]:
     """Names that graphs inside a node take from around them."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for graph in bodies(node):
         inside = {i.name for i in graph.input} | {t.name for t in graph.initializer}
         inside |= {n for inner in graph.node for n in inner.output}
         taken = [n for inner in graph.node for n in (*inner.input, *_captured(inner)) if n]
         taken += [value.name for value in graph.output]
-        found |= dict.fromkeys(name for name in taken if name not in inside)
-    return list(found)
+        names |= dict.fromkeys(name for name in taken if name not in inside)
+    return list(names)
 
 
 def _described(kind: str, node: NodeProto, attributes: dict[str, Any]) -> dict[str, Any]:
@@ -241,7 +241,7 @@ def _described(kind: str, node: NodeProto, attributes: dict[str, Any]) -> dict[s
         )
         if attributes.get("ceil_mode"):
             mode = "EXPLICIT_ROUND_UP"
-        found = {
+        settings = {
             "padding_mode": PaddingMode[mode],
             "pre_padding": tuple(pads[: len(pads) // 2]),
             "post_padding": tuple(pads[len(pads) // 2 :]),
@@ -249,12 +249,12 @@ def _described(kind: str, node: NodeProto, attributes: dict[str, Any]) -> dict[s
             "window_size" if kind == "POOLING" else "kernel_size": shape,
         }
         if kind == "POOLING":
-            return found | {
+            return settings | {
                 "type": PoolingType["MAX" if node.op_type == "MaxPool" else "AVERAGE"],
                 "average_count_excludes_padding": not attributes.get("count_include_pad", 0),
                 "blend_factor": 0.0,
             }
-        return found | {
+        return settings | {
             "num_groups": int(attributes.get("group", 1)),
             "dilation": tuple(attributes.get("dilations", [1] * len(shape))),
             "num_output_maps": 0,

@@ -194,12 +194,12 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
             )
         checker = Checker(proto, network)
         live = read.plugins
-        found = [
+        checks = [
             checker.problem(i, node)
             for i, node in enumerate(proto.graph.node)
             if node.name not in live
         ]
-        problems = [problem for problem in found if problem is not None]
+        problems = [problem for problem in checks if problem is not None]
         for problem in problems:
             self._keep(problem)
         if problems:
@@ -212,9 +212,9 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
         tensors = self._inputs(proto)
         self._initializers(proto)
         for index, node in enumerate(proto.graph.node):
-            made = live.get(node.name)
-            creator = None if made is not None else checker.creator(node)
-            add_node(network, node, index, tensors, creator, self._logger, made)
+            plugin = live.get(node.name)
+            creator = None if plugin is not None else checker.creator(node)
+            add_node(network, node, index, tensors, creator, self._logger, plugin)
         for value in proto.graph.output:
             tensor = tensors.get(value.name)
             if tensor is None and value.name in network._initializers:

@@ -56,11 +56,11 @@ class IOptimizationProfile(Strict):
 
     def get_shape(self, input: str) -> list[Dims]:
         """[min, opt, max]; empty if it is not set."""
-        found = self._shapes.get(input)
-        if found is None:
+        limits = self._shapes.get(input)
+        if limits is None:
             report(self._logger, Severity.ERROR, f"the profile has no shapes of input {input!r}")
             return []
-        return [Dims(found.min), Dims(found.opt), Dims(found.max)]
+        return [Dims(limits.min), Dims(limits.opt), Dims(limits.max)]
 
     def set_shape_input(
         self, input: str, min: Sequence[int], opt: Sequence[int], max: Sequence[int]
@@ -71,8 +71,8 @@ class IOptimizationProfile(Strict):
 
     def get_shape_input(self, input: str) -> list[list[int]]:
         """[min, opt, max] of the values; empty if they are not set."""
-        found = self._values.get(input)
-        return [] if found is None else [list(found.min), list(found.opt), list(found.max)]
+        limits = self._values.get(input)
+        return [] if limits is None else [list(limits.min), list(limits.opt), list(limits.max)]
 
     @property
     def extra_memory_target(self) -> float:
@@ -93,9 +93,9 @@ class IOptimizationProfile(Strict):
 
     @property
     def _problem(self) -> str | None:
-        for name, found in (*self._shapes.items(), *self._values.items()):
-            if found.problem:
-                return f"profile of input {name!r}: {found.problem}"
+        for name, limits in (*self._shapes.items(), *self._values.items()):
+            if limits.problem:
+                return f"profile of input {name!r}: {limits.problem}"
         return None
 
     def __bool__(self) -> bool:

@@ -86,11 +86,11 @@ class Refitter(Closable):
         self, name: str, weights: WeightsLike, location: NumberedEnum | None = None
     ) -> bool:
         """New weights by name; False if nothing is called so, or of another size."""
-        found = self._names.get(name)
-        if found is None:
+        initializer = self._names.get(name)
+        if initializer is None:
             self._report(f"no weights are called {name!r}")
             return False
-        if not self._take(found, weights):
+        if not self._take(initializer, weights):
             return False
         self._locations[name] = TensorLocation["HOST"] if location is None else location
         return True
@@ -110,8 +110,8 @@ class Refitter(Closable):
 
     def get_weights_prototype(self, name: str) -> Weights | None:
         """Type and size of named weights."""
-        found = self._sizes.get(self._names.get(name, ""))
-        return None if found is None else Weights(np.zeros(found[0], found[1]))
+        prototype = self._sizes.get(self._names.get(name, ""))
+        return None if prototype is None else Weights(np.zeros(prototype[0], prototype[1]))
 
     def get_all(self) -> tuple[list[str], list[NumberedEnum]]:
         """Names of layers, and roles, of all weights."""
@@ -163,8 +163,8 @@ class Refitter(Closable):
         array = as_array(weights)
         size, dtype = self._sizes[name]
         if array is None or array.size != size:
-            given = 0 if array is None else array.size
-            self._report(f"{given} weights for {name!r}, which has {size}")
+            count = 0 if array is None else array.size
+            self._report(f"{count} weights for {name!r}, which has {size}")
             return False
         taken = np.array(array, dtype)
         if self._validates and taken.dtype.kind == "f" and not np.isfinite(taken).all():
@@ -246,12 +246,12 @@ def _weights_of(proto: ModelProto) -> dict[str, Array]:
     """Initialisers, and constants by the names of their outputs."""
     from onnx import numpy_helper
 
-    found = {t.name: numpy_helper.to_array(t) for t in proto.graph.initializer}
+    weights = {t.name: numpy_helper.to_array(t) for t in proto.graph.initializer}
     for node in proto.graph.node:
         for attribute in node.attribute:
             if node.op_type == "Constant" and attribute.name == "value":
-                found[node.output[0]] = numpy_helper.to_array(attribute.t)
-    return found
+                weights[node.output[0]] = numpy_helper.to_array(attribute.t)
+    return weights
 
 
 def _model(plan: Plan) -> ModelProto:
@@ -284,13 +284,13 @@ def weight_bytes(plan: Plan) -> int:
     return sum(int(size * np.dtype(dtype).itemsize) for size, dtype in _sizes(plan).values())
 
 
-def _with_weights(plan: Plan, given: dict[str, Array]) -> Plan:
+def _with_weights(plan: Plan, weights: dict[str, Array]) -> Plan:
     """The plan with other initialisers."""
     from onnx import numpy_helper
 
     proto = _model(plan)
     for tensor in proto.graph.initializer:
-        array = given.get(tensor.name)
+        array = weights.get(tensor.name)
         if array is not None:
             tensor.CopyFrom(numpy_helper.from_array(array.reshape(tuple(tensor.dims)), tensor.name))
     data = proto.SerializeToString(deterministic=True)

@@ -62,12 +62,12 @@ def creator(native: Any) -> Any:
     return known
 
 
-def register(registry: PluginRegistry, given: Any, namespace: str) -> bool:
+def register(registry: PluginRegistry, creator: Any, namespace: str) -> bool:
     """Add the creator that a library registers."""
-    if isinstance(given, _Cpp):
-        _loaded[given.native.address] = given.native.copy(keep=False)
-        look_at(given.native.image, given.library)
-    return registry.register_creator(given, namespace)
+    if isinstance(creator, _Cpp):
+        _loaded[creator.native.address] = creator.native.copy(keep=False)
+        look_at(creator.native.image, creator.library)
+    return registry.register_creator(creator, namespace)
 
 
 def deregister(registry: PluginRegistry, address: int) -> bool:
@@ -89,9 +89,9 @@ def restore(registry: PluginRegistry, library: Path) -> None:
     held = {id(c) for c in registry.all_creators}
     for native in list(_loaded.values()):
         if native.library == str(library):
-            made = creator(native.copy(keep=True))
-            if id(made) not in held:
-                registry.register_creator(made, "")
+            restored = creator(native.copy(keep=True))
+            if id(restored) not in held:
+                registry.register_creator(restored, "")
 
 
 def forget_all(registry: PluginRegistry) -> None:
@@ -101,11 +101,11 @@ def forget_all(registry: PluginRegistry) -> None:
     _loaded.clear()
 
 
-def find(found: object, caller: int) -> object:
+def find(creator: object, caller: int) -> object:
     """Unwrap a creator for C++ code at the address `caller`, if it is of the same library."""
-    if isinstance(found, _Cpp) and found.native.is_of(caller):
-        return found.native
-    return found
+    if isinstance(creator, _Cpp) and creator.native.is_of(caller):
+        return creator.native
+    return creator
 
 
 TYPE = "IPlugin"
@@ -113,11 +113,11 @@ TYPE = "IPlugin"
 GIVEN = "the factory of deserializeCudaEngine"
 
 
-def with_namespace(made: Any, namespace: str) -> Any:
+def with_namespace(plugin: Any, namespace: str) -> Any:
     """Set the namespace of a plugin without a type of its own: it is found again by that."""
-    if made is not None and getattr(made, "plugin_type", None) == TYPE:
-        made.plugin_namespace = namespace
-    return made
+    if plugin is not None and getattr(plugin, "plugin_type", None) == TYPE:
+        plugin.plugin_namespace = namespace
+    return plugin
 
 
 class LegacyCreator(IPluginCreator):
@@ -145,8 +145,8 @@ class LegacyCreator(IPluginCreator):
     def deserialize_plugin(self, name: str, serialized_plugin: bytes) -> Any:
         """Let the factory make the layer of that name from its bytes."""
         native = for_this_engine(self.plugin_namespace or GIVEN, self.factory)
-        made = native.deserialize(name, bytes(serialized_plugin))
-        return with_namespace(made, self.plugin_namespace)
+        plugin = native.deserialize(name, bytes(serialized_plugin))
+        return with_namespace(plugin, self.plugin_namespace)
 
 
 def register_given() -> None:

@@ -31,10 +31,10 @@ class Forwarding:
     def of(cls, native: Any) -> Self:
         """Wrap in a subclass with the name of the C++ class."""
         name = (native.class_name() or cls.__name__).partition("<")[0].rpartition("::")[2]
-        made = _classes.get((name, cls))
-        if made is None:
-            made = _classes[name, cls] = type(name, (cls,), {"__module__": cls.__module__})
-        wrapped: Self = made(native)
+        subclass = _classes.get((name, cls))
+        if subclass is None:
+            subclass = _classes[name, cls] = type(name, (cls,), {"__module__": cls.__module__})
+        wrapped: Self = subclass(native)
         return wrapped
 
     @property

@@ -127,11 +127,11 @@ def profile_set_values(
 
 
 def _set_one(
-    profile: IOptimizationProfile, key: str, which: int, given: Any, give: Callable[..., Any]
+    profile: IOptimizationProfile, key: str, which: int, numbers: Any, give: Callable[..., Any]
 ) -> bool:
     """Keep one of three; set all when the last is there."""
     shapes = _shapes(profile).setdefault(key, [None, None, None])
-    shapes[which] = tuple(given)
+    shapes[which] = tuple(numbers)
     if None not in shapes:
         give(*shapes)
     return True

@@ -94,14 +94,14 @@ def _register_exported(
         decisions.append(Finding("library-while-loaded", "warning", text, str(path)))
         return
     try:
-        found = _native.exported_creators(opened)
+        exported = _native.exported_creators(opened)
     except _native.CustomCodeError as error:
         text = f"{CREATORS}: it threw {error}"
         decisions.append(Finding("library-while-loaded", "warning", text, str(path)))
         return
-    for native in found:
-        made = creators.creator(native)
-        namespace = made.plugin_namespace
-        there = registry.find(made.name, made.plugin_version, namespace)
+    for native in exported:
+        creator = creators.creator(native)
+        namespace = creator.plugin_namespace
+        there = registry.find(creator.name, creator.plugin_version, namespace)
         if there is None or getattr(there, "library", None) != str(path):
-            registry.register_creator(made, namespace)
+            registry.register_creator(creator, namespace)

@@ -80,8 +80,8 @@ class _CppPlugin(Forwarding):
     def clone(self) -> object:
         return self._wrapped(self.native.clone())
 
-    def _wrapped(self, made: object) -> object:
-        return None if made is None else type(self)(made)
+    def _wrapped(self, native: object) -> object:
+        return None if native is None else type(self)(native)
 
 
 class _V2Plugin(_CppPlugin):

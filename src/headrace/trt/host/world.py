@@ -85,12 +85,12 @@ def calibrator(native: Any) -> Any:
             return int(native.batch_size())
 
         def get_batch(self, names: Sequence[str]) -> list[int] | None:
-            found = native.get_batch(list(names))
-            return None if found is None else list(found)
+            addresses = native.get_batch(list(names))
+            return None if addresses is None else list(addresses)
 
         def read_calibration_cache(self) -> bytes | None:
-            found = native.read_cache()
-            return None if found is None else bytes(found)
+            cache = native.read_cache()
+            return None if cache is None else bytes(cache)
 
         def write_calibration_cache(self, cache: Any) -> None:
             native.write_cache(bytes(cache))
@@ -142,9 +142,9 @@ class World:
             return _registry(target, method, arguments)
         if method == "__bytes__":
             return bytes(target)
-        made = _result(getattr(target, method)(*arguments))
+        answer = _result(getattr(target, method)(*arguments))
         # C++ casts it to the layer's own class by itself
-        return made._itself if method == "get_layer" and made is not None else made
+        return answer._itself if method == "get_layer" and answer is not None else answer
 
     def get(self, target: Any, name: str) -> Any:
         """Get an attribute of an object."""
@@ -201,8 +201,8 @@ def _registry(registry: PluginRegistry, method: str, arguments: list[Any]) -> An
     if method in ("get_plugin_creator", "get_creator"):
         name, version, namespace, caller = arguments
         known_plugins()
-        found = getattr(registry, method)(name, version, namespace or "")
-        if found is None:
+        creator = getattr(registry, method)(name, version, namespace or "")
+        if creator is None:
             report_failure(method, f"no creator called {name}, version {version}, is registered")
-        return creators.find(found, caller)
+        return creators.find(creator, caller)
     return getattr(registry, method)(*arguments)

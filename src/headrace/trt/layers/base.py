@@ -109,11 +109,11 @@ class ILayer(Strict):
         return self._seen
 
     @classmethod
-    def _started(cls, given: Mapping[str, object]) -> dict[str, object]:
+    def _started(cls, settings: Mapping[str, object]) -> dict[str, object]:
         """Give the settings of a new layer: the initial ones and those given, converted."""
-        made = {key: cls._settings[key].convert(value) for key, value in given.items()}
+        converted = {key: cls._settings[key].convert(value) for key, value in settings.items()}
         rest = {key: s.initial for key, s in cls._settings.items() if s.initial is not _NONE}
-        return rest | made
+        return rest | converted
 
     def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
         """Append the layer's nodes and give the names of its outputs.

@@ -81,31 +81,31 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
         if kind == "LAST_VALUE":
             return [f.placeholder("last", TensorType(first.elem, first.shape))]
         stacked = None if first.shape is None else (-1, *first.shape)
-        made = f.placeholder("stacked", TensorType(first.elem, stacked))
-        self._params["_stacked"] = made
+        stack = f.placeholder("stacked", TensorType(first.elem, stacked))
+        self._params["_stacked"] = stack
         if kind == "REVERSE":
             lowest = np.iinfo(np.int64).min
-            made = f.op("Slice", made, f.ints(-1), f.ints(lowest), f.ints(0), f.ints(-1))
+            stack = f.op("Slice", stack, f.ints(-1), f.ints(lowest), f.ints(0), f.ints(-1))
         if len(inputs) > 1 and inputs[1] is not None:
-            made = _of_length(f, made, inputs[1])
+            stack = _of_length(f, stack, inputs[1])
         if axis:
-            order = [*range(1, axis + 1), 0, *range(axis + 1, f.rank(made))]
-            return [f.transpose(made, order)]
-        return [f.op("Identity", made)]
+            order = [*range(1, axis + 1), 0, *range(axis + 1, f.rank(stack))]
+            return [f.transpose(stack, order)]
+        return [f.op("Identity", stack)]
 
 
 def _of_length(f: Fragment, stacked: str, length: str) -> str:
     """The values of a loop with the extent that the layer asks for: cut, or zeros behind them."""
-    wanted = f.reshape(f.cast(length, np.int64), [1])
-    kept = f.op("Slice", stacked, f.ints(0), wanted, f.ints(0))
-    missing = f.op("Sub", wanted, f.extent(kept, 0))
+    target = f.reshape(f.cast(length, np.int64), [1])
+    kept = f.op("Slice", stacked, f.ints(0), target, f.ints(0))
+    missing = f.op("Sub", target, f.extent(kept, 0))
     rest = [f.extent(kept, axis) for axis in range(1, f.rank(kept))]
     zeros = f.op("Expand", f.like(0, kept), f.op("Concat", missing, *rest, axis=0))
-    made = f.op("Concat", kept, zeros, axis=0)
-    known, info = f.known(length), f.infos[made]
+    padded = f.op("Concat", kept, zeros, axis=0)
+    known, info = f.known(length), f.infos[padded]
     if known is not None and info.shape is not None:
-        f.infos[made] = TensorType(info.elem, (int(known.reshape(-1)[0]), *info.shape[1:]))
-    return made
+        f.infos[padded] = TensorType(info.elem, (int(known.reshape(-1)[0]), *info.shape[1:]))
+    return padded
 
 
 class ILoop(Strict):

@@ -124,7 +124,7 @@ class IScaleLayer(ILayer):
         shape = f.shape(x)
         if mode == "CHANNEL" and not 0 <= axis < len(shape):
             raise LoweringError(f"channel axis {axis} of {len(shape)} axes")
-        made = x
+        scaled = x
         for role, op in (("SCALE", "Mul"), ("SHIFT", "Add"), ("POWER", "Pow")):
             array = self._weights.get(role)
             if array is None or array.size == 0:
@@ -139,8 +139,8 @@ class IScaleLayer(ILayer):
                 target = [1, *shape[1:]]
             if array.size != int(np.prod(target)):
                 raise LoweringError(f"{array.size} values of {role.lower()} for mode {mode}")
-            made = f.op(op, made, f.const(array.reshape(target).astype(f.dtype(x)), role=role))
-        return [made]
+            scaled = f.op(op, scaled, f.const(array.reshape(target).astype(f.dtype(x)), role=role))
+        return [scaled]
 
 
 class IParametricReLULayer(ILayer):

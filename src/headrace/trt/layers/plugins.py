@@ -96,7 +96,7 @@ def add_plugin(
     check_tensors(tensors)
     label = name or f"(Unnamed Layer* {len(network._layers)}) [{cls._words or cls.__name__[1:-5]}]"
     try:
-        made = add_layer(
+        driver = add_layer(
             plugin,
             layer=label,
             input_types=[t.dtype for t in inputs],
@@ -107,12 +107,12 @@ def add_plugin(
         network._report(str(error))
         return None
     layer = cls(
-        network, tensors, params={"_plugin": made, "_plain": len(inputs)},
-        outputs=made.num_outputs, name=name,
+        network, tensors, params={"_plugin": driver, "_plain": len(inputs)},
+        outputs=driver.num_outputs, name=name,
     )  # fmt: skip
-    made.layer = layer._name
+    driver.layer = layer._name
     network._append(layer)
-    weakref.finalize(network, made.close)
+    weakref.finalize(network, driver.close)
     return layer
 
 
@@ -135,18 +135,18 @@ def add_parsed(
         for notice in notices:
             network._report(str(notice), trt_severity(notice.level))
         more = (TensorRTPhase.BUILD,) if third else ()
-        made = call_creator(creator, "parse", name, "create_plugin", name, fields, *more)
+        plugin = call_creator(creator, "parse", name, "create_plugin", name, fields, *more)
     except HeadraceError as error:
         network._report(str(error))
         return None
     marked = next((a.ints for a in node.attribute if a.name == SHAPE_INPUTS), ())
-    places = {int(i) % len(tensors) for i in marked} if tensors else set()
-    plain = [t for i, t in enumerate(tensors) if i not in places]
-    shape_inputs = [t for i, t in enumerate(tensors) if i in places]
-    user = Instance(made, name, f"{creator.name} version {creator.plugin_version}")
+    indices = {int(i) % len(tensors) for i in marked} if tensors else set()
+    plain = [t for i, t in enumerate(tensors) if i not in indices]
+    shape_inputs = [t for i, t in enumerate(tensors) if i in indices]
+    user = Instance(plugin, name, f"{creator.name} version {creator.plugin_version}")
     try:
         layer = add_plugin(
-            network, made, plain, shape_inputs, name=name,
+            network, plugin, plain, shape_inputs, name=name,
             cls=IPluginV3Layer if third else IPluginV2Layer,
         )  # fmt: skip
     finally:

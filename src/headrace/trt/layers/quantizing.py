@@ -30,9 +30,9 @@ class IQuantizeLayer(_Scaling):
         scale, axis = _scale(f, self, inputs, f.dtype(x))
         shape = f.shape(scale)
         zero = f.const(np.zeros(shape if -1 not in shape else (), _BYTES[kind]))
-        given = [x, scale, _zero(f, inputs, np.dtype(_BYTES[kind])) or zero]
+        operands = [x, scale, _zero(f, inputs, np.dtype(_BYTES[kind])) or zero]
         return [
-            f.op("QuantizeLinear", *given, **({"axis": axis} if shape and f.opset >= 13 else {}))
+            f.op("QuantizeLinear", *operands, **({"axis": axis} if shape and f.opset >= 13 else {}))
         ]
 
 
@@ -48,8 +48,8 @@ class IDequantizeLayer(_Scaling):
         zero = _zero(f, inputs, f.dtype(x))
         zeros = [zero] if zero else []
         attributes = {"axis": axis} if f.shape(scale) and f.opset >= 13 else {}
-        made = f.op("DequantizeLinear", x, scale, *zeros, **attributes)
-        return [f.cast(made, kind.numpy)]
+        floats = f.op("DequantizeLinear", x, scale, *zeros, **attributes)
+        return [f.cast(floats, kind.numpy)]
 
 
 class IDynamicQuantizeLayer(ILayer):

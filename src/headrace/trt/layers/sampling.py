@@ -60,18 +60,18 @@ class ISliceLayer(ILayer):
         mode = self._params["mode"].name
         if mode in ("STRICT_BOUNDS", "DEFAULT"):
             return [_strict(f, x, starts, sizes, strides, axes)]
-        made, inside = x, None
+        sliced, inside = x, None
         for i, axis in enumerate(axes):
-            made, there = _beyond(f, made, axis, _item(f, starts, i), _item(f, sizes, i),
+            sliced, there = _beyond(f, sliced, axis, _item(f, starts, i), _item(f, sizes, i),
                                   _item(f, strides, i), mode)  # fmt: skip
             if mode == "FILL":
                 shaped = f.unsqueeze(there, [a for a in range(f.rank(x)) if a != axis])
                 inside = shaped if inside is None else f.op("And", inside, shaped)
         if inside is None:
-            return [made]
+            return [sliced]
         fill = inputs[4] if len(inputs) > 4 and inputs[4] is not None else None
         value = f.like(0, x) if fill is None else f.cast(fill, f.dtype(x))
-        return [f.op("Where", inside, made, value)]
+        return [f.op("Where", inside, sliced, value)]
 
 
 @versioned({"<10": "align_corners"})
@@ -141,13 +141,13 @@ class IResizeLayer(ILayer):
             scales = f.const(np.array([1.0] * f.offset + [float(s) for s in factors], np.float32))
         else:  # nothing is set yet: as large as it is
             scales = f.const(np.ones(f.rank(x), np.float32))
-        given = [x, None, scales] if sizes is None else [x, None, None, sizes]
+        operands = [x, None, scales] if sizes is None else [x, None, None, sizes]
         if f.opset < 13:  # optional inputs had to be there, empty
             empty = f.const(np.zeros(0, np.float32))
-            given = [x, empty, scales or empty, *([sizes] if sizes else [])]
+            operands = [x, empty, scales or empty, *([sizes] if sizes else [])]
         return [
             f.op(
-                "Resize", *given, mode=mode, coordinate_transformation_mode=coordinates,
+                "Resize", *operands, mode=mode, coordinate_transformation_mode=coordinates,
                 nearest_mode=_ROUNDINGS[p["nearest_rounding"].name] if mode == "nearest" else None,
                 exclude_outside=int(p["exclude_outside"]) if mode == "cubic" else None,
                 cubic_coeff_a=float(p["cubic_coeff"]) if mode == "cubic" else None,
@@ -184,8 +184,8 @@ class IGridSampleLayer(ILayer):
 
 
 def _numbers(f: Fragment, layer: ILayer, inputs: Inputs, index: int, name: str) -> str:
-    if len(inputs) > index and (given := inputs[index]) is not None:
-        return f.cast(given, np.int64)
+    if len(inputs) > index and (tensor := inputs[index]) is not None:
+        return f.cast(tensor, np.int64)
     return f.ints(*[int(d) for d in layer._params[name]])
 
 
@@ -208,10 +208,10 @@ def _strict(f: Fragment, x: str, starts: str, sizes: str, strides: str, axes: li
         stop = [b + s * t if t else b + 1 for b, s, t in zip(begin, size, step, strict=True)]
         ends = f.ints(*[_LOWEST if e < 0 else e for e in stop])
         if 0 in step:  # the same element again and again
-            made = f.op("Slice", x, starts, ends, f.ints(*axes), f.ints(*[t or 1 for t in step]))
+            sliced = f.op("Slice", x, starts, ends, f.ints(*axes), f.ints(*[t or 1 for t in step]))
             repeats = dict(zip(axes, zip(size, step, strict=True), strict=True))
             most = [repeats.get(a, (1, 1)) for a in range(f.rank(x))]
-            return f.op("Tile", made, f.ints(*[1 if t else s for s, t in most]))
+            return f.op("Tile", sliced, f.ints(*[1 if t else s for s, t in most]))
     else:
         end = f.op("Add", starts, f.op("Mul", sizes, strides))
         below = f.op("Less", end, f.const(np.int64(0)))
@@ -224,17 +224,17 @@ def _beyond(
 ) -> tuple[str, str]:
     """Elements of one axis at places that may lie outside it, and which lay inside."""
     zero, one = f.const(np.int64(0)), f.const(np.int64(1))
-    places = f.op("Add", start, f.op("Mul", f.op("Range", zero, size, one), stride))
+    indices = f.op("Add", start, f.op("Mul", f.op("Range", zero, size, one), stride))
     length = f.squeeze(f.extent(x, axis), [0])
     last = f.op("Sub", length, one)
-    clamped = f.op("Min", f.op("Max", places, zero), last)
-    inside = f.op("Equal", places, clamped)
+    clamped = f.op("Min", f.op("Max", indices, zero), last)
+    inside = f.op("Equal", indices, clamped)
     if mode == "WRAP":
-        chosen = f.op("Mod", places, length)
+        chosen = f.op("Mod", indices, length)
     elif mode == "REFLECT":
         # the ends are not repeated: a period is twice the last index
         period = f.op("Max", f.op("Mul", last, f.const(np.int64(2))), one)
-        turned = f.op("Mod", places, period)
+        turned = f.op("Mod", indices, period)
         chosen = f.op("Min", turned, f.op("Sub", period, turned))
         chosen = f.op("Min", chosen, last)
     else:

@@ -46,7 +46,7 @@ def _shared(f: Fragment, data: str, indices: str, axis: int, shared: int) -> str
 
     A leading axis of 1 serves for every b.
     """
-    rank, wanted = f.rank(data), f.rank(indices) - shared
+    rank, index_rank = f.rank(data), f.rank(indices) - shared
     others = [a for a in range(shared, rank) if a != axis]
     front = f.transpose(data, [*range(shared), axis, *others])
     left, right = f.shape(front)[:shared], f.shape(indices)[:shared]
@@ -54,12 +54,12 @@ def _shared(f: Fragment, data: str, indices: str, axis: int, shared: int) -> str
         lead = [f.op("Max", f.extent(front, i), f.extent(indices, i)) for i in range(shared)]
         front = _expanded(f, front, lead, shared)
         indices = _expanded(f, indices, lead, shared)
-    made = f.op("GatherND", front, f.unsqueeze(indices, [f.rank(indices)]), batch_dims=shared)
+    gathered = f.op("GatherND", front, f.unsqueeze(indices, [f.rank(indices)]), batch_dims=shared)
     # now: shared axes, the axes of the indices, the other axes of the data
     before = axis - shared
-    middle = list(range(shared, shared + wanted))
-    rest = list(range(shared + wanted, shared + wanted + len(others)))
-    return f.transpose(made, [*range(shared), *rest[:before], *middle, *rest[before:]])
+    middle = list(range(shared, shared + index_rank))
+    rest = list(range(shared + index_rank, shared + index_rank + len(others)))
+    return f.transpose(gathered, [*range(shared), *rest[:before], *middle, *rest[before:]])
 
 
 def _expanded(f: Fragment, name: str, lead: list[str], shared: int) -> str:
@@ -128,9 +128,9 @@ def _limited(f: Fragment, scores: str, limit: int) -> str:
         return scores
     flat = f.op("Reshape", scores, f.ints(0, -1))
     k = f.op("Min", f.extent(flat, 1), f.ints(limit))
-    values, places = f.ops("TopK", [flat, k], 2, axis=1)
+    values, indices = f.ops("TopK", [flat, k], 2, axis=1)
     lowest = f.op("Expand", f.const(np.float32(np.finfo(np.float32).min)), f.op("Shape", flat))
-    kept = f.op("ScatterElements", lowest, places, values, axis=1)
+    kept = f.op("ScatterElements", lowest, indices, values, axis=1)
     return f.op("Reshape", kept, f.op("Shape", scores))
 
 
@@ -142,9 +142,9 @@ def _per_class_boxes(
     classes, count = f.extent(scores, 1), f.extent(scores, 2)
     flat_boxes = f.op("Reshape", moved, f.op("Concat", f.ints(-1), count, f.ints(4), axis=0))
     flat_scores = f.op("Reshape", scores, f.op("Concat", f.ints(-1, 1), count, axis=0))
-    found = f.op("NonMaxSuppression", flat_boxes, flat_scores, *limits, center_point_box=centre)
-    image = f.op("Gather", found, f.ints(0), axis=1)
-    box = f.op("Gather", found, f.ints(2), axis=1)
+    selected = f.op("NonMaxSuppression", flat_boxes, flat_scores, *limits, center_point_box=centre)
+    image = f.op("Gather", selected, f.ints(0), axis=1)
+    box = f.op("Gather", selected, f.ints(2), axis=1)
     return f.op("Concat", f.op("Div", image, classes), f.op("Mod", image, classes), box, axis=1)
 
 
@@ -166,8 +166,8 @@ class INonZeroLayer(ILayer):
     indices_type = Param(DataType)
 
     def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
-        made = f.op("NonZero", required(inputs, 0))
-        return [f.cast(made, index_dtype(self))]
+        indices = f.op("NonZero", required(inputs, 0))
+        return [f.cast(indices, index_dtype(self))]
 
 
 class IOneHotLayer(ILayer):

@@ -37,24 +37,24 @@ class IShuffleLayer(ILayer):
     zero_is_placeholder = Param(bool, "0 copies instead of being empty.", initial=True)
 
     def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
-        made = required(inputs, 0)
+        shuffled = required(inputs, 0)
         if (first := self._params.get("first_transpose")) is not None:
-            made = f.transpose(made, _order(f, first, f.rank(made)))
+            shuffled = f.transpose(shuffled, _order(f, first, f.rank(shuffled)))
         allow_zero = None if self._params["zero_is_placeholder"] else 1
         if len(inputs) > 1 and inputs[1] is not None:
             target = f.cast(inputs[1], np.int64)
             if (known := f.known(inputs[1])) is not None:
-                _check_reshape(f, f.shape(made), known.reshape(-1).tolist(), bool(allow_zero))
+                _check_reshape(f, f.shape(shuffled), known.reshape(-1).tolist(), bool(allow_zero))
             if f.implicit:
                 target = f.op("Concat", f.ints(0), target, axis=0)
-            made = f.op("Reshape", made, target, allowzero=allow_zero)
+            shuffled = f.op("Reshape", shuffled, target, allowzero=allow_zero)
         elif (dims := self._params.get("reshape_dims")) is not None:
             axes = [0] * f.offset + [int(d) for d in dims]
-            _check_reshape(f, f.shape(made), axes[f.offset :], bool(allow_zero))
-            made = f.op("Reshape", made, f.ints(*axes), allowzero=allow_zero)
+            _check_reshape(f, f.shape(shuffled), axes[f.offset :], bool(allow_zero))
+            shuffled = f.op("Reshape", shuffled, f.ints(*axes), allowzero=allow_zero)
         if (second := self._params.get("second_transpose")) is not None:
-            made = f.transpose(made, _order(f, second, f.rank(made)))
-        return [made]
+            shuffled = f.transpose(shuffled, _order(f, second, f.rank(shuffled)))
+        return [shuffled]
 
 
 class IConcatenationLayer(ILayer):
@@ -113,8 +113,8 @@ class IShapeLayer(ILayer):
     _kind = "SHAPE"
 
     def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
-        made = f.op("Shape", required(inputs, 0))
-        return [f.cast(made, np.int32 if generation() < 10 else np.int64)]
+        extents = f.op("Shape", required(inputs, 0))
+        return [f.cast(extents, np.int32 if generation() < 10 else np.int64)]
 
 
 class ISqueezeLayer(ILayer):
@@ -203,7 +203,7 @@ class IFillLayer(ILayer):
         step = beta or f.const(np.asarray(1 if by is None else by, dtype))
         rank = f.shape(target)[0]
         start, step = f.cast(start, dtype), f.cast(step, dtype)
-        made = f.op("Expand", start, target)
+        filled = f.op("Expand", start, target)
         for axis in range(rank):
             if rank > 1 and f.rank(step) == 0:
                 raise LoweringError("beta must have one number for each axis")
@@ -215,32 +215,32 @@ class IFillLayer(ILayer):
             line = f.op("Mul", f.cast(steps, dtype), one)
             behind = rank - 1 - axis
             line = f.unsqueeze(line, list(range(1, behind + 1))) if behind else line
-            made = f.op("Add", made, line)
-        return [made]
+            filled = f.op("Add", filled, line)
+        return [filled]
 
 
-def _check_reshape(f: Fragment, have: Shape, wanted: list[int], keep_zero: bool) -> None:
+def _check_reshape(f: Fragment, have: Shape, axes: list[int], keep_zero: bool) -> None:
     """Refuse an impossible shape now, where all numbers are known.
 
     Raises:
         LoweringError: it has another number of elements.
     """
     have = have[f.offset :]
-    given = tuple(wanted)
+    shape = tuple(axes)
     if not keep_zero:
-        if any(d == 0 and i >= len(have) for i, d in enumerate(wanted)):
-            raise LoweringError(f"{given} keeps an axis that {have} does not have")
-        wanted = [have[i] if d == 0 else d for i, d in enumerate(wanted)]
-    if given.count(-1) > 1 or min(given, default=0) < -1:
-        raise LoweringError(f"{given} is no shape: one axis at most may be -1")
-    free = given.index(-1) if -1 in given else None
-    rest = [d for i, d in enumerate(wanted) if i != free]
+        if any(d == 0 and i >= len(have) for i, d in enumerate(axes)):
+            raise LoweringError(f"{shape} keeps an axis that {have} does not have")
+        axes = [have[i] if d == 0 else d for i, d in enumerate(axes)]
+    if shape.count(-1) > 1 or min(shape, default=0) < -1:
+        raise LoweringError(f"{shape} is no shape: one axis at most may be -1")
+    free = shape.index(-1) if -1 in shape else None
+    rest = [d for i, d in enumerate(axes) if i != free]
     if any(not isinstance(d, int) or d < 0 for d in (*have, *rest)):
         return  # known when it runs
     count, asked = math.prod(have), math.prod(rest)
     if count != asked if free is None else (count % asked if asked else True):
         raise LoweringError(
-            f"{count} elements of shape {tuple(have)} cannot be given the shape {given}"
+            f"{count} elements of shape {tuple(have)} cannot be given the shape {shape}"
         )
 
 
@@ -259,8 +259,8 @@ def _random(
     uniform = layer._params["operation"].name == "RANDOM_UNIFORM"
     first, second = layer._params["alpha"], layer._params["beta"]
     zeros = f.op("ConstantOfShape", target)
-    made = f.op("RandomUniformLike" if uniform else "RandomNormalLike", zeros, dtype=elem)
-    start = alpha or f.like(0.0 if first is None else first, made)
-    by = beta or f.like(1.0 if second is None else second, made)
+    noise = f.op("RandomUniformLike" if uniform else "RandomNormalLike", zeros, dtype=elem)
+    start = alpha or f.like(0.0 if first is None else first, noise)
+    by = beta or f.like(1.0 if second is None else second, noise)
     start, by = (f.cast_to_elem(name, elem) for name in (start, by))
-    return f.op("Add", start, f.op("Mul", made, f.op("Sub", by, start) if uniform else by))
+    return f.op("Add", start, f.op("Mul", noise, f.op("Sub", by, start) if uniform else by))

@@ -96,8 +96,8 @@ class ISoftMaxLayer(ILayer):
             return [f.op("Softmax", x, axis=axis)]
         # before opset 13 all axes from the given one on are normalised as one
         order = [i for i in range(rank) if i != axis] + [axis]
-        made = f.op("Softmax", f.transpose(x, order), axis=rank - 1)
-        return [f.transpose(made, [order.index(i) for i in range(rank)])]
+        softmax = f.op("Softmax", f.transpose(x, order), axis=rank - 1)
+        return [f.transpose(softmax, [order.index(i) for i in range(rank)])]
 
 
 class IRaggedSoftMaxLayer(ILayer):
@@ -112,11 +112,11 @@ class IRaggedSoftMaxLayer(ILayer):
         if last < 0:
             raise LoweringError("a soft-max of rows needs a tensor with an axis; this is a scalar")
         length = f.squeeze(f.extent(x, last), [0])
-        places = f.op("Range", f.const(np.int64(0)), length, f.const(np.int64(1)))
-        inside = f.op("Less", places, f.cast(bounds, np.int64))
+        indices = f.op("Range", f.const(np.int64(0)), length, f.const(np.int64(1)))
+        inside = f.op("Less", indices, f.cast(bounds, np.int64))
         lowest = f.like(np.finfo(np.float32).min, x)
-        made = f.op("Softmax", f.op("Where", inside, x, lowest), axis=last)
-        return [f.op("Where", inside, made, f.like(0, x))]
+        softmax = f.op("Softmax", f.op("Where", inside, x, lowest), axis=last)
+        return [f.op("Where", inside, softmax, f.like(0, x))]
 
 
 class ICumulativeLayer(ILayer):
@@ -163,9 +163,9 @@ class IMatrixMultiplyLayer(ILayer):
                 name = f.unsqueeze(name, [rank - 1 if side == 0 else rank])
                 drop.append(-2 if side == 0 else -1)
             sides.append(name)
-        made = f.op("MatMul", *sides)
-        rank = f.rank(made)
-        return [f.squeeze(made, sorted(rank + d for d in drop)) if drop else made]
+        product = f.op("MatMul", *sides)
+        rank = f.rank(product)
+        return [f.squeeze(product, sorted(rank + d for d in drop)) if drop else product]
 
 
 class IEinsumLayer(ILayer):
@@ -213,26 +213,26 @@ class INormalizationLayer(ILayer):
         if not axes:
             raise LoweringError("no axis is in the mask")
         shape = f.shape(x)
-        made = x
+        normalised = x
         if groups > 1:
             channels = shape[1]
             if channels < 0 or channels % groups:
                 raise LoweringError(f"{channels} channels in {groups} groups")
-            made = f.op(
+            normalised = f.op(
                 "Reshape", x,
                 f.op("Concat", f.extent(x, 0), f.ints(groups, channels // groups),
                      *[f.extent(x, i) for i in range(2, rank)], axis=0),
             )  # fmt: skip
             axes = sorted({2, *(a + 1 for a in axes if a >= 2)})
-        centred = f.op("Sub", made, f.reduce("ReduceMean", made, axes))
+        centred = f.op("Sub", normalised, f.reduce("ReduceMean", normalised, axes))
         variance = f.reduce("ReduceMean", f.op("Mul", centred, centred), axes)
         epsilon = f.like(float(self._params["epsilon"]), x)
-        made = f.op("Div", centred, f.op("Sqrt", f.op("Add", variance, epsilon)))
+        normalised = f.op("Div", centred, f.op("Sqrt", f.op("Add", variance, epsilon)))
         if groups > 1:
-            made = f.op("Reshape", made, f.extents(x))
+            normalised = f.op("Reshape", normalised, f.extents(x))
             if f.shape(scale)[1:2] == (groups,) and groups != shape[1]:
                 scale, bias = (_per_channel(f, n, groups, shape[1]) for n in (scale, bias))
-        return [f.op("Add", f.op("Mul", made, scale), bias)]
+        return [f.op("Add", f.op("Mul", normalised, scale), bias)]
 
 
 def _one_axis(f: Fragment, mask: int, rank: int, what: str) -> int:

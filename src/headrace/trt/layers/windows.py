@@ -244,10 +244,10 @@ class IFullyConnectedLayer(ILayer):
         bias = _bias(f, self, inputs, x, maps)
         lead = list(range(f.rank(x) - 3))
         flat = f.reshape(x, [*[0 for _ in lead], length])
-        made = f.op("MatMul", flat, f.transpose(kernel, [1, 0]))
+        product = f.op("MatMul", flat, f.transpose(kernel, [1, 0]))
         if bias:
-            made = f.op("Add", made, bias)
-        return [f.unsqueeze(made, [len(lead) + 1, len(lead) + 2])]
+            product = f.op("Add", product, bias)
+        return [f.unsqueeze(product, [len(lead) + 1, len(lead) + 2])]
 
 
 def _sizes(layer: ILayer) -> tuple[list[int], int, int]:

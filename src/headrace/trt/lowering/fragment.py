@@ -132,20 +132,20 @@ class Fragment:
         Raises:
             LoweringError: ONNX refuses the inputs.
         """
-        given = {k: v for k, v in attributes.items() if v is not None}
+        settings = {k: v for k, v in attributes.items() if v is not None}
         outputs = [self.fresh(op) for _ in range(count)]
-        node = helper.make_node(op, [i or "" for i in inputs], outputs, **given)
+        node = helper.make_node(op, [i or "" for i in inputs], outputs, **settings)
         self.append(node)
         return outputs
 
     def append(self, node: NodeProto) -> None:
         """Append a node as it is and infer the types of its outputs."""
         try:
-            found = infer_node(node, self.infos, self.opset, self.domains)
+            types = infer_node(node, self.infos, self.opset, self.domains)
         except InferenceError as error:
             raise LoweringError(str(error)) from error
         self.nodes.append(node)
-        for name, info in zip(node.output, found, strict=True):
+        for name, info in zip(node.output, types, strict=True):
             if name and info is not None:
                 self.infos[name] = info
 
@@ -155,10 +155,10 @@ class Fragment:
         Raises:
             LoweringError: its number of axes is not known.
         """
-        found = self.infos[name].shape if name in self.infos else None
-        if found is None:
+        shape = self.infos[name].shape if name in self.infos else None
+        if shape is None:
             raise LoweringError("the number of axes of an input is not known")
-        return found
+        return shape
 
     def rank(self, name: str) -> int:
         """Number of axes."""

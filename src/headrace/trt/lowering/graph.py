@@ -117,13 +117,13 @@ class _Lowering:
         hidden = [t for t in hidden if self._names.get(t._uid) in there]
         outputs += [self._output(t) for t in hidden]
         model = self._model(inputs, outputs)
-        made = Network(model)
+        lowered = Network(model)
         names = tuple(tensor._name for tensor in hidden)
-        made.plugins = self._plugins
+        lowered.plugins = self._plugins
         if self._plugins:  # they end with the definition, which lives as long as the graph
-            weakref.finalize(made, _forget, network)
-        made.implicit_batch = network._implicit
-        return LoweredNetwork(made, self._layer_nodes, self._weights, self._plugins, names)
+            weakref.finalize(lowered, _forget, network)
+        lowered.implicit_batch = network._implicit
+        return LoweredNetwork(lowered, self._layer_nodes, self._weights, self._plugins, names)
 
     def _items(self, items: Sequence[ILayer | LoopPlan]) -> None:
         for item in items:
@@ -151,8 +151,8 @@ class _Lowering:
             self._nodes.append(node)
         self._nodes += ends
 
-    def _claim(self, uid: str, wanted: str) -> str:
-        self._names[uid] = name = fresh(wanted or uid.lstrip("%"), self._taken)
+    def _claim(self, uid: str, preferred: str) -> str:
+        self._names[uid] = name = fresh(preferred or uid.lstrip("%"), self._taken)
         return name
 
     def _input(self, tensor: ITensor) -> ValueInfoProto:
@@ -200,17 +200,17 @@ class _Lowering:
         for name, array in fragment.constants.items():
             if name not in self._names:
                 role = roles.get(name)
-                wanted = self._network._weight_names.get((layer._uid, role or ""))
+                preferred = self._network._weight_names.get((layer._uid, role or ""))
                 if name.startswith("%w:"):
-                    wanted = name[3:]
-                self._claim(name, wanted or f"{layer._name}/{role or name.rpartition(':')[2]}")
+                    preferred = name[3:]
+                self._claim(name, preferred or f"{layer._name}/{role or name.rpartition(':')[2]}")
             self._constants[self._names[name]] = array
             if name in roles:
                 self._weights[layer._name, roles[name]] = self._names[name]
         for name in fragment.placeholders:
             if name not in self._names:
                 self._claim(name, f"{layer._name}/{name.rpartition(':')[2]}")
-        made = []
+        node_names = []
         for i, original in enumerate(fragment.nodes):
             node = onnx.NodeProto()
             node.CopyFrom(original)
@@ -224,11 +224,11 @@ class _Lowering:
             node.output[:] = [self._names.get(n, n) for n in original.output]
             _rename_captured(node, self._names)
             self._nodes.append(node)
-            made.append(node.name)
+            node_names.append(node.name)
         plugin = layer._params.get("_plugin")
         if plugin is not None:
-            self._plugins[made[-1]] = plugin
-        return made
+            self._plugins[node_names[-1]] = plugin
+        return node_names
 
     def _model(self, inputs: list[ValueInfoProto], outputs: list[ValueInfoProto]) -> ir.Model:
         network = self._network
@@ -255,9 +255,9 @@ class _Lowering:
         values = {v.name: v for v in model.graph.inputs}
         model.graph.inputs[:] = [v for v in model.graph.inputs if v.name not in constants]
         for name, array in constants.items():
-            made = values[name]
-            made.const_value = ir.tensor(array, name=name)
-            model.graph.register_initializer(made)
+            initializer = values[name]
+            initializer.const_value = ir.tensor(array, name=name)
+            model.graph.register_initializer(initializer)
         return model
 
 

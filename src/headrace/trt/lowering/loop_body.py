@@ -29,10 +29,10 @@ class LoopPlan:
 
     def layers(self) -> list[ILayer]:
         """All layers of it, those of loops inside too."""
-        found = list(self.outputs)
+        layers = list(self.outputs)
         for item in self.inside:
-            found += item.layers() if isinstance(item, LoopPlan) else [item]
-        return found
+            layers += item.layers() if isinstance(item, LoopPlan) else [item]
+        return layers
 
 
 _BORDERS = ("RECURRENCE", "ITERATOR", "TRIP_LIMIT")
@@ -87,19 +87,21 @@ def _enclosing(layers: Sequence[ILayer]) -> dict[str | int, set[int]]:
     while changed:
         changed = False
         for layer in layers:
-            found = set(within[layer._uid])
+            enclosing = set(within[layer._uid])
             for tensor in layer._inputs:
                 if tensor is not None and tensor._producer is not None:
-                    found |= within.get(tensor._producer._uid, set())
+                    enclosing |= within.get(tensor._producer._uid, set())
             own = layer._params.get("_loop")
             if own is not None:
-                around = within[id(own)] | (found - {id(own)})
+                around = within[id(own)] | (enclosing - {id(own)})
                 if around != within[id(own)]:
                     within[id(own)], changed = around, True
-                found |= around
-                found = found | {id(own)} if layer._kind in _BORDERS else found - {id(own)}
-            if found != within[layer._uid]:
-                within[layer._uid], changed = found, True
+                enclosing |= around
+                enclosing = (
+                    enclosing | {id(own)} if layer._kind in _BORDERS else enclosing - {id(own)}
+                )
+            if enclosing != within[layer._uid]:
+                within[layer._uid], changed = enclosing, True
     for key, loop in loops.items():
         if any(key in within[other] for other in within[key]):
             raise ModelError(f"loop {loop._name!r} is inside a loop that is inside it")
@@ -108,7 +110,7 @@ def _enclosing(layers: Sequence[ILayer]) -> dict[str | int, set[int]]:
 
 def _sorted(order: list[ILayer | LoopPlan]) -> list[ILayer | LoopPlan]:
     """Each item behind those of the same body that it takes from."""
-    made: list[ILayer | LoopPlan] = []
+    ordered: list[ILayer | LoopPlan] = []
     done: set[str] = set()
     owners = [{layer._uid for layer in _layers(item)} for item in order]
     here = set().union(*owners)
@@ -123,13 +125,13 @@ def _sorted(order: list[ILayer | LoopPlan]) -> list[ILayer | LoopPlan]:
                 if tensor is not None and tensor._producer is not None
             } - own
             if needs & here <= done:
-                made.append(item)
+                ordered.append(item)
                 done |= own
                 waiting.remove(entry)
                 break
         else:
             raise ModelError("layers depend on each other in a circle")
-    return made
+    return ordered
 
 
 def _layers(item: ILayer | LoopPlan) -> list[ILayer]:
@@ -223,8 +225,8 @@ def loop_nodes(
                 raise ModelError(
                     f"{layer._name}: a last value is that of a recurrence", where=where
                 )
-            made = final[source._uid]
-            after.append(helper.make_node("Identity", [made], [layer._outputs[0]._uid]))
+            last_value = final[source._uid]
+            after.append(helper.make_node("Identity", [last_value], [layer._outputs[0]._uid]))
             continue
         scanned, stacked = fresh("scan"), layer._params["_stacked"]
         body.append(helper.make_node("Identity", [source._uid], [scanned]))

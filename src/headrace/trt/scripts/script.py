@@ -96,11 +96,11 @@ def _module(name: str) -> ModuleType:
     target, _, table = ALIASES[name].partition(":")
     if target and not table:
         return importlib.import_module(target)
-    made = ModuleType(name)
-    made.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=True)
+    module = ModuleType(name)
+    module.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=True)
     names = vars(importlib.import_module(target))[table] if table else {}
-    vars(made).update(names, __path__=[])
-    return made
+    vars(module).update(names, __path__=[])
+    return module
 
 
 def install() -> None:
@@ -151,15 +151,15 @@ def _file_of_module(name: str) -> str:
     """The file that `python -m name` runs."""
     problem = "there is no such module"
     try:
-        found = importlib.util.find_spec(name)
-        if found is not None and found.submodule_search_locations is not None:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
             problem = "it is a package without __main__.py"
-            found = importlib.util.find_spec(f"{name}.__main__")
+            spec = importlib.util.find_spec(f"{name}.__main__")
     except (ImportError, ValueError):
-        found = None
-    if found is None or found.origin is None:
+        spec = None
+    if spec is None or spec.origin is None:
         raise HeadraceError(problem, where=name)
-    return found.origin
+    return spec.origin
 
 
 def _tell(error: Exception, script: str) -> None:

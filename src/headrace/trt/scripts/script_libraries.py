@@ -27,17 +27,17 @@ _CUDA = re.compile(r"libcudart\.so(\.\d+)*")
 _TENSORRT = re.compile(r"libnv(infer(_plugin|_lean|_dispatch)?|onnxparser)\.so(\.\d+)*")
 
 
-def load_libraries(given: Iterable[str]) -> None:
+def load_libraries(options: Iterable[str]) -> None:
     """Load files of plugins now, and twins when the script loads the libraries they replace.
 
     Args:
-        given: `FILE`, or `LIBRARY.so=FILE` for a twin.
+        options: `FILE`, or `LIBRARY.so=FILE` for a twin.
 
     Raises:
         HeadraceError: there is no such file.
         CustomLibraryError: it fails.
     """
-    for text in given:
+    for text in options:
         library, mark, file = text.rpartition("=")
         path = Path(file).absolute()
         if not path.is_file():

@@ -104,13 +104,13 @@ def make_enum(name: str, members: str) -> Any:
 
 
 def _numbers(members: str) -> dict[str, int]:
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     number = -1
     for member, own, span in _MEMBER.findall(members):
         number = int(own or number + 1)
         if Span.of(span).has(current().number):
-            found[member] = number
-    return found
+            numbers[member] = number
+    return numbers
 
 
 def enum_class(name: str) -> type[NumberedEnum]:

@@ -106,8 +106,8 @@ class ITensor(Strict):
         if self._declared is not None:
             return self._declared
         info = self._known()
-        found = None if info is None else datatype_of_elem(info.elem)
-        return DataType.FLOAT if found is None else found
+        kind = None if info is None else datatype_of_elem(info.elem)
+        return DataType.FLOAT if kind is None else kind
 
     @dtype.setter
     def dtype(self, value: DataType) -> None:
@@ -204,32 +204,32 @@ def shape_tensors(layers: Iterable[ILayer]) -> set[str]:
     waiting: list[ITensor] = []
     for layer in layers:
         waiting += _deciding(layer)
-    found: set[str] = set()
+    uids: set[str] = set()
     while waiting:
         tensor = waiting.pop()
         info = tensor._info
         small = info is not None and info.shape is not None and len(info.shape) <= 1
-        if tensor._uid in found or info is None or not small or info.elem not in _INTEGERS:
+        if tensor._uid in uids or info is None or not small or info.elem not in _INTEGERS:
             continue
-        found.add(tensor._uid)
+        uids.add(tensor._uid)
         maker = tensor._producer
         if maker is not None and not _takes_extents(maker):
             waiting += [t for t in maker._inputs if t is not None]
-    return found
+    return uids
 
 
 def _deciding(layer: ILayer) -> list[ITensor]:
     if layer._node is not None:
-        places = _NODES.get(layer._node.op_type, ())
-        slots = [layer._slots[i] for i in places if i < len(layer._slots)]
+        indices = _NODES.get(layer._node.op_type, ())
+        slots = [layer._slots[i] for i in indices if i < len(layer._slots)]
         chosen = [layer._inputs[what] for kind, what in slots if kind == "tensor"]
     elif "_plain" in layer._params:  # a plugin: its shape inputs come last
         chosen = list(layer._inputs[int(layer._params["_plain"]) :])
     elif layer._kind == "TRIP_LIMIT" and layer._params["kind"].name == "WHILE":
         chosen = []
     else:
-        places = _LAYERS.get(layer._kind, ())
-        chosen = [layer._inputs[i] for i in places if i < len(layer._inputs)]
+        indices = _LAYERS.get(layer._kind, ())
+        chosen = [layer._inputs[i] for i in indices if i < len(layer._inputs)]
     return [tensor for tensor in chosen if tensor is not None]
 
 

@@ -65,10 +65,10 @@ def volume(iterable: Iterable[int]) -> int:
 
 def strides(axes: tuple[int, ...]) -> Dims:
     """Steps between elements along each axis of a row-major tensor, in elements."""
-    made = [1] * len(axes)
+    steps = [1] * len(axes)
     for i in range(len(axes) - 2, -1, -1):
-        made[i] = -1 if made[i + 1] < 0 or axes[i + 1] < 0 else made[i + 1] * axes[i + 1]
-    return Dims(made)
+        steps[i] = -1 if steps[i + 1] < 0 or axes[i + 1] < 0 else steps[i + 1] * axes[i + 1]
+    return Dims(steps)
 
 
 def shutdown_protobuf_library() -> None:

@@ -76,7 +76,7 @@ def load_coco(path: Path, images: Sequence[Path] = ()) -> Dataset:
     ids = [a.id for a in file.annotations if a.id is not None]
     _refuse_twice(ids, "annotations have the id", where)
     categories = sorted(file.categories, key=lambda c: c.id)
-    places = {c.id: place for place, c in enumerate(categories)}
+    indices = {c.id: index for index, c in enumerate(categories)}
     by_image: dict[int, list[_Annotation]] = {i.id: [] for i in file.images}
     sizes = {i.id: (i.width, i.height) for i in file.images}
     strays, ignored = [], 0
@@ -85,7 +85,7 @@ def load_coco(path: Path, images: Sequence[Path] = ()) -> Dataset:
         if annotation.image_id not in by_image:
             strays.append(f"{name} (image {annotation.image_id})")
             continue
-        _check(annotation, name, places, sizes[annotation.image_id], where)
+        _check(annotation, name, indices, sizes[annotation.image_id], where)
         ignored += bool(annotation.ignore and not annotation.iscrowd)
         by_image[annotation.image_id].append(annotation)
     notices = []
@@ -108,7 +108,7 @@ def load_coco(path: Path, images: Sequence[Path] = ()) -> Dataset:
         "boxes",
         tuple(c.name or str(c.id) for c in categories),
         tuple(
-            _image(i, None if video else files[i.id], by_image[i.id], places)
+            _image(i, None if video else files[i.id], by_image[i.id], indices)
             for i in listed
             if video or files[i.id] is not None
         ),
@@ -138,9 +138,9 @@ def _decoded(data: bytes, where: str) -> _File:
 
 def _convert(rows: object, kind: type[msgspec.Struct], key: str, where: str) -> None:
     if not isinstance(rows, list):
-        found = "are missing" if rows is None else f"are {type(rows).__name__}"
+        problem = "are missing" if rows is None else f"are {type(rows).__name__}"
         raise MediaError(
-            f"the truth is not COCO's JSON: its {key} {found}", where=where, expected=_EXPECTED
+            f"the truth is not COCO's JSON: its {key} {problem}", where=where, expected=_EXPECTED
         )
     for number, row in enumerate(rows):
         try:
@@ -165,7 +165,7 @@ def _refuse_twice(values: Sequence[object], text: str, where: str) -> None:
 def _check(
     annotation: _Annotation,
     name: str,
-    places: dict[int, int],
+    indices: dict[int, int],
     size: tuple[int | None, int | None],
     where: str,
 ) -> None:
@@ -176,11 +176,11 @@ def _check(
             where=where,
             expected="left, top, width and height in pixels",
         )
-    if annotation.category_id not in places:
+    if annotation.category_id not in indices:
         raise MediaError(
             f"{name} has category_id {annotation.category_id}, which the truth does not list",
             where=where,
-            expected=f"one of {', '.join(map(str, list(places)[:20]))}",
+            expected=f"one of {', '.join(map(str, list(indices)[:20]))}",
         )
     if annotation.segmentation and not _is_mask(annotation.segmentation, size):
         raise MediaError(
@@ -217,19 +217,19 @@ def _is_mask(value: Any, size: tuple[int | None, int | None]) -> bool:
 
 
 def _image(
-    image: _Image, path: Path | None, found: list[_Annotation], places: dict[int, int]
+    image: _Image, path: Path | None, objects: list[_Annotation], indices: dict[int, int]
 ) -> LabelledImage:
     size = None
     if image.width and image.height and min(image.width, image.height) > 0:
         size = (image.width, image.height)
     masks = None
-    if size and found and all(a.segmentation for a in found):
-        masks = [a.segmentation for a in found]
+    if size and objects and all(a.segmentation for a in objects):
+        masks = [a.segmentation for a in objects]
     truth = box_truth(
-        [a.bbox for a in found],
-        [places[a.category_id] for a in found],
-        crowd=[bool(a.iscrowd) for a in found],
-        areas=[a.bbox[2] * a.bbox[3] if a.area is None else a.area for a in found],
+        [a.bbox for a in objects],
+        [indices[a.category_id] for a in objects],
+        crowd=[bool(a.iscrowd) for a in objects],
+        areas=[a.bbox[2] * a.bbox[3] if a.area is None else a.area for a in objects],
         masks=masks,
     )
     return LabelledImage(image.file_name, truth, path, size)

@@ -105,10 +105,10 @@ class ImageFolders:
         Raises:
             MediaError: it is another image's already.
         """
-        for wanted in dict.fromkeys((*names, *(Path(name).name for name in names))):
+        for candidate in dict.fromkeys((*names, *(Path(name).name for name in names))):
             for folder in self.folders:
-                file = folder / wanted
-                if wanted and file.is_file():
+                file = folder / candidate
+                if candidate and file.is_file():
                     other = self._found.setdefault(file, names[0])
                     if other != names[0]:
                         raise MediaError(

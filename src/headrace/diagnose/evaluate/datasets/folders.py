@@ -101,8 +101,8 @@ def read_mask(path: Path, classes: int) -> npt.NDArray[np.uint8]:
 
 
 def _images(folder: Path) -> list[Path]:
-    found = [p for p in _listed(folder) if p.suffix.lower() in IMAGE_SUFFIXES and p.is_file()]
-    return sorted(found, key=natural_key)
+    paths = [p for p in _listed(folder) if p.suffix.lower() in IMAGE_SUFFIXES and p.is_file()]
+    return sorted(paths, key=natural_key)
 
 
 def _listed(folder: Path) -> list[Path]:

@@ -44,25 +44,25 @@ def load_dataset(
         MediaError: the data set is not as it must be; the message has the file and the line or id.
         ConfigError: the file of names cannot be read.
     """
-    place = Path(path)
+    location = Path(path)
     folders = [Path(p) for p in ([images] if isinstance(images, str | PathLike) else images)]
     if format is not None and format not in FORMATS:
         raise MediaError(
             f"{quoted(format)} is no format of a data set",
             expected=f"one of {', '.join(FORMATS)}",
         )
-    if not place.exists():
-        raise MediaError("there is no such data set", where=str(place))
-    chosen = format or _format(place, bool(folders))
+    if not location.exists():
+        raise MediaError("there is no such data set", where=str(location))
+    chosen = format or _format(location, bool(folders))
     if chosen == "coco":
-        return load_coco(place, folders)
+        return load_coco(location, folders)
     if chosen == "yolo":
-        return load_yolo(place, split)
+        return load_yolo(location, split)
     if chosen == "voc":
-        return load_voc(place, folders, split)
+        return load_voc(location, folders, split)
     if chosen == "folders":
-        return load_class_folders(place)
-    return load_masks(place, folders, load_labels(fspath(names)).detector if names else ())
+        return load_class_folders(location)
+    return load_masks(location, folders, load_labels(fspath(names)).detector if names else ())
 
 
 def _format(path: Path, images: bool) -> DatasetFormat:

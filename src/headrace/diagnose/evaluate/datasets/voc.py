@@ -52,13 +52,13 @@ def load_voc(path: Path, images: Sequence[Path] = (), split: str | None = None) 
         name = (root.findtext("filename") or "").strip()
         # `filename` is often that of another machine, or a copied one: the XML file's comes first
         same = [f"{file.stem}{suffix}" for suffix in sorted(IMAGE_SUFFIXES)]
-        found = finder.find(*same, *([name] if name else ()))
-        if found is not None:
-            read.append((found, file, root))
+        image = finder.find(*same, *([name] if name else ()))
+        if image is not None:
+            read.append((image, file, root))
     notices = finder.notices(len(files))
     classes = sorted({_name(o, file) for _, file, root in read for o in root.findall("object")})
-    places = {name: i for i, name in enumerate(classes)}
-    labelled = tuple(_image(found, file, root, places) for found, file, root in read)
+    indices = {name: i for i, name in enumerate(classes)}
+    labelled = tuple(_image(image, file, root, indices) for image, file, root in read)
     return Dataset(where, "boxes", tuple(classes), labelled, notices=tuple(notices))
 
 
@@ -122,7 +122,7 @@ def _name(item: Element, file: Path) -> str:
     return name
 
 
-def _image(image: Path, file: Path, root: Element, places: dict[str, int]) -> LabelledImage:
+def _image(image: Path, file: Path, root: Element, indices: dict[str, int]) -> LabelledImage:
     boxes, ids, difficult = [], [], []
     for item in root.findall("object"):
         name = _name(item, file)
@@ -138,7 +138,7 @@ def _image(image: Path, file: Path, root: Element, places: dict[str, int]) -> La
                 expected="xmin <= xmax and ymin <= ymax, in pixels",
             )
         boxes.append([left - 1, top - 1, right - left + 1, bottom - top + 1])
-        ids.append(places[name])
+        ids.append(indices[name])
         difficult.append((item.findtext("difficult") or "0").strip() == "1")
     size = _size(root) or image_size(image)
     return LabelledImage(str(image), box_truth(boxes, ids, difficult=difficult), image, size)

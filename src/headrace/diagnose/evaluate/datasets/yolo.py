@@ -46,9 +46,9 @@ def load_yolo(path: Path, split: str | None = None) -> Dataset:
     data = _yaml(path)
     names = _names(data, where)
     root = _root(data, path)
-    given = data.get(key)
-    entries: list[Any] = given if isinstance(given, list) else [given]
-    if not given or not all(isinstance(e, str) for e in entries):
+    value = data.get(key)
+    entries: list[Any] = value if isinstance(value, list) else [value]
+    if not value or not all(isinstance(e, str) for e in entries):
         there = [k for k in ("train", "val", "test") if data.get(k)]
         raise MediaError(
             f"there is no {quoted(key)} in it",
@@ -83,16 +83,16 @@ def _yaml(path: Path) -> dict[str, Any]:
     text = read_bytes(path, "the data set")
     try:
         root = only_document(text) if len(text) <= _MOST_YAML else None
-        found = plain_value(root) if isinstance(root, MapNode) else None
+        mapping = plain_value(root) if isinstance(root, MapNode) else None
     except MalformedError as error:
         raise MediaError(str(error), where=f"{path}:{error.line}") from error
-    if found is None:
+    if mapping is None:
         raise MediaError(
             "is no description of a data set",
             where=str(path),
             expected=f"path, val and {_NAMES}, without aliases",
         )
-    return dict(found)
+    return dict(mapping)
 
 
 def _names(data: dict[str, object], where: str) -> tuple[str, ...]:
@@ -112,29 +112,29 @@ def _names(data: dict[str, object], where: str) -> tuple[str, ...]:
 
 def _root(data: dict[str, object], path: Path) -> Path:
     """The folder that the splits are relative to: `path`, itself relative to the YAML's folder."""
-    given = data.get("path")
-    folder = path.parent / given if isinstance(given, str) else path.parent
+    base = data.get("path")
+    folder = path.parent / base if isinstance(base, str) else path.parent
     return folder if folder.is_dir() else path.parent
 
 
 def _images(root: Path, entry: str, where: str) -> Iterator[Path]:
-    place = root / entry
-    if place.is_dir():
-        files = [p for p in place.rglob("*") if p.suffix.lower() in IMAGE_SUFFIXES]
+    path = root / entry
+    if path.is_dir():
+        files = [p for p in path.rglob("*") if p.suffix.lower() in IMAGE_SUFFIXES]
         yield from sorted(files, key=lambda p: (str(p.parent), natural_key(p)))
-    elif place.suffix == ".txt" and place.is_file():
-        lines = read_bytes(place, "the list of images").decode(errors="replace").splitlines()
+    elif path.suffix == ".txt" and path.is_file():
+        lines = read_bytes(path, "the list of images").decode(errors="replace").splitlines()
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
-            file = next((p for p in (place.parent / line.strip(), root / line.strip())
+            file = next((p for p in (path.parent / line.strip(), root / line.strip())
                          if p.is_file()), None)  # fmt: skip
             if file is None:
-                raise MediaError(f"there is no image {quoted(line)}", where=f"{place}:{number}")
+                raise MediaError(f"there is no image {quoted(line)}", where=f"{path}:{number}")
             yield file
     else:
         raise MediaError(
-            f"there is no {quoted(str(place))}",
+            f"there is no {quoted(str(path))}",
             where=where,
             expected="a folder of images, or a text file that lists them",
             fix="path and the splits are relative to the folder of the YAML",
@@ -143,9 +143,9 @@ def _images(root: Path, entry: str, where: str) -> Iterator[Path]:
 
 def _labels_of(image: Path) -> Path:
     parts = list(image.parts)
-    places = [i for i, part in enumerate(parts[:-1]) if part == "images"]
-    if places:
-        parts[places[-1]] = "labels"
+    indices = [i for i, part in enumerate(parts[:-1]) if part == "images"]
+    if indices:
+        parts[indices[-1]] = "labels"
     return Path(*parts).with_suffix(".txt")
 
 

@@ -93,8 +93,8 @@ def _model(checked: CheckedConfig, target: Target) -> Iterator[Finding]:
 def _engine_name(checked: CheckedConfig, target: Target) -> Iterator[Finding]:
     """A missing engine under a name that the original does not save. Source: config facts 5.2."""
     cfg, engine = checked.cfg, checked.cfg.model_engine_file
-    made = checked.dry.maker is not None or model_kind(cfg) not in ("onnx", "caffe", "uff")
-    if made or engine is None or engine.exists():
+    custom_model = checked.dry.maker is not None or model_kind(cfg) not in ("onnx", "caffe", "uff")
+    if custom_model or engine is None or engine.exists():
         return
     model = next(iter(model_paths(cfg).values())).resolve()
     mode = cfg.network_mode
@@ -157,10 +157,10 @@ def _boxes(checked: CheckedConfig, target: Target) -> Iterator[Finding]:
     path = checked.cfg.custom_lib_path
     assert path is not None
     try:
-        found = static_evidence(ElfFile.read(path))
+        evidence = static_evidence(ElfFile.read(path))
     except (ElfError, OSError):
         return  # its own finding
-    size = found.layout
+    size = evidence.layout
     if size is not None and size != target.box_bytes:
         text = f"the library was compiled for boxes of {size} bytes, {target.shown} has "
         text += f"{target.box_bytes}: compile it with its headers"

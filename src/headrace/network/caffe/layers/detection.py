@@ -126,16 +126,16 @@ def _detection_output(ctx: CaffeLowering) -> list[Blob]:
         )
     shared = fields.flag("share_location", True)
     sets = 1 if shared else classes
-    for blob, wanted, name in (
+    for blob, length, name in (
         (location, count * sets * 4, "locations"),
         (confidence, count * classes, "confidences"),
     ):
-        if size(blob.shape) != -wanted or blob.shape[0] != BATCH:
+        if size(blob.shape) != -length or blob.shape[0] != BATCH:
             raise ctx.error(
                 f"{abs(size(blob.shape))} {name}",
-                expected=f"{wanted} for each image: {count} boxes, {classes} classes",
+                expected=f"{length} for each image: {count} boxes, {classes} classes",
             )
-    found = ctx.graph.nodes(
+    outputs = ctx.graph.nodes(
         "NMSDynamic_TRT",
         [location, confidence, ctx.graph.reshape(prior, (1, 2, count * 4, 1))],
         [((BATCH, 1, keep, 7), "float32"), ((BATCH, 1, 1, 1), "float32")],
@@ -156,7 +156,7 @@ def _detection_output(ctx: CaffeLowering) -> list[Blob]:
         isBatchAgnostic=1,
     )
     nms.refuse_unread()
-    return found[: len(ctx.layer.tops)]
+    return outputs[: len(ctx.layer.tops)]
 
 
 def _rproi(ctx: CaffeLowering) -> list[Blob]:

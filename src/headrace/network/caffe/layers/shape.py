@@ -147,10 +147,10 @@ def _crop(ctx: CaffeLowering) -> list[Blob]:
         if ctx.x.shape[i] == target[i] and offset == 0:
             continue
         length = ctx.fixed_length(ctx.x.shape, i, "cuts")
-        wanted = ctx.fixed_length(target, i, "cuts to")
-        if not 0 <= offset <= length - wanted:
-            raise ctx.error(f"offset {offset} and length {wanted} of an axis of {length}")
-        y = ctx.graph.slice(y, i, offset, offset + wanted)
+        target_length = ctx.fixed_length(target, i, "cuts to")
+        if not 0 <= offset <= length - target_length:
+            raise ctx.error(f"offset {offset} and length {target_length} of an axis of {length}")
+        y = ctx.graph.slice(y, i, offset, offset + target_length)
     return [y]
 
 

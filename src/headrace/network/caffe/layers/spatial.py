@@ -281,10 +281,10 @@ def _resize(ctx: CaffeLowering, x: Blob, sides: list[int], **how: str) -> Blob:
     return ctx.graph.node("Resize", inputs, (*x.shape[:2], *sides), **how)
 
 
-def _reaching(length: int, wanted: int, scale: float) -> float:
-    """A float32 scale with floor(length * scale) equal to `wanted`, in either precision."""
+def _reaching(length: int, target: int, scale: float) -> float:
+    """A float32 scale with floor(length * scale) equal to `target`, in either precision."""
     value = np.float32(scale)
-    while int(length * float(value)) < wanted or int(np.float32(length) * value) < wanted:
+    while int(length * float(value)) < target or int(np.float32(length) * value) < target:
         value = np.nextafter(value, np.float32(np.inf))
     return float(value)
 

@@ -145,8 +145,8 @@ def _arg(operator: str) -> Lower:
         axis = ctx.axis(ctx.field("axis", int, 0))
         ctx.fixed_length(ctx.x.shape, axis)
         shape = (*ctx.x.shape[:axis], *ctx.x.shape[axis + 1 :])
-        found = ctx.op(operator, [ctx.x], shape, dtype=np.int64, axis=axis, keepdims=0)
-        return ctx.op("Cast", [found], shape, to=1)
+        indices = ctx.op(operator, [ctx.x], shape, dtype=np.int64, axis=axis, keepdims=0)
+        return ctx.op("Cast", [indices], shape, to=1)
 
     return lower
 

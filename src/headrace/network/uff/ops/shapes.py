@@ -38,27 +38,27 @@ def _shape(ctx: UffLowering) -> Blob:
 def _reshape(ctx: UffLowering) -> Blob:
     """-1 stands for the batch where that is first, and for the rest elsewhere."""
     ctx.count(2)
-    wanted = ctx.integers(1, "lengths")
-    if any(d < -1 or d == 0 for d in wanted) or not wanted:
-        raise ctx.error(f"lengths {wanted}", expected="-1 or more, not 0")
-    return ctx.graph.reshape(ctx.x, _target(ctx, wanted))
+    lengths = ctx.integers(1, "lengths")
+    if any(d < -1 or d == 0 for d in lengths) or not lengths:
+        raise ctx.error(f"lengths {lengths}", expected="-1 or more, not 0")
+    return ctx.graph.reshape(ctx.x, _target(ctx, lengths))
 
 
-def _target(ctx: UffLowering, wanted: list[int]) -> Shape:
+def _target(ctx: UffLowering, lengths: list[int]) -> Shape:
     total = size(ctx.x.shape)
     if total > 0:  # no batch in it
-        known = -prod(wanted) if -1 in wanted else prod(wanted)
-        if wanted.count(-1) <= 1 and total % known == 0:
-            return tuple(total // known if d == -1 else d for d in wanted)
+        known = -prod(lengths) if -1 in lengths else prod(lengths)
+        if lengths.count(-1) <= 1 and total % known == 0:
+            return tuple(total // known if d == -1 else d for d in lengths)
     else:
         # a first length may be -1 or the batch that the graph was exported with
-        rest = wanted[1:]
+        rest = lengths[1:]
         first = prod(d for d in rest if d != -1)
         if rest.count(-1) == 1 and -total % first == 0:
             return (BATCH, *(-total // first if d == -1 else d for d in rest))
         if rest.count(-1) == 0 and total % first == 0:
             return (total // first, *rest)
-    words = " x ".join("?" if d == -1 else str(d) for d in wanted)
+    words = " x ".join("?" if d == -1 else str(d) for d in lengths)
     raise ctx.error(f"{shape_text(ctx.x.shape)} cannot become {words}")
 
 

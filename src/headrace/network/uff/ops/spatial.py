@@ -92,10 +92,10 @@ def _conv_transpose(ctx: UffLowering) -> Blob:
     same = ctx.field("implicit_padding", str, "") == "same"
     full = [(n - 1) * s + k for n, s, k in zip(x.shape[2:], stride, kernel, strict=True)]
     sides = [n * s for n, s in zip(x.shape[2:], stride, strict=True)] if same else list(full)
-    wanted = ctx.inputs[2].array if len(ctx.inputs) == 3 else None
-    if wanted is not None and wanted.size == x.rank:
+    out_shape = ctx.inputs[2].array if len(ctx.inputs) == 3 else None
+    if out_shape is not None and out_shape.size == x.rank:
         order = np.argsort(ctx.order(0, ctx.x))
-        sides = [int(wanted.reshape(-1)[order[i]]) for i in range(2, x.rank)]
+        sides = [int(out_shape.reshape(-1)[order[i]]) for i in range(2, x.rank)]
     explicit = ctx.ints("padding", count, 0)
     if any(explicit):
         sides = [n - 2 * p for n, p in zip(full, explicit, strict=True)]

@@ -81,8 +81,8 @@ def sample_regions(
 
 def adaptive_counts(extents: Array, size: tuple[int, int], *, least: int) -> Array:
     """Samples of a bin of regions with `extents` (R, 2): a sample per place of the map."""
-    wanted = np.ceil(np.nan_to_num(extents / np.array(size, np.float32), posinf=MAX_SAMPLES))
-    return wanted.clip(least, MAX_SAMPLES).astype(np.int32)
+    counts = np.ceil(np.nan_to_num(extents / np.array(size, np.float32), posinf=MAX_SAMPLES))
+    return counts.clip(least, MAX_SAMPLES).astype(np.int32)
 
 
 def crop_and_resize(
@@ -125,11 +125,11 @@ def max_pool_regions(
     limit = np.float32(2**24)
     corners = np.nan_to_num(rois * np.float32(scale)).clip(-limit, limit)
     # C's round of positive numbers
-    places = np.floor(corners + np.float32(0.5)).astype(np.int64)[:, [1, 0, 3, 2]]
+    bounds = np.floor(corners + np.float32(0.5)).astype(np.int64)[:, [1, 0, 3, 2]]
     _native.roi_max_pool(
         np.ascontiguousarray(features, np.float32),
         np.ascontiguousarray(images, np.int32),
-        np.ascontiguousarray(places),
+        np.ascontiguousarray(bounds),
         out,
     )
     return out

@@ -166,9 +166,9 @@ def _result_name(error: Any) -> tuple[Any, ...]:
     return _DONE, CUresult(int(error)).name.encode()
 
 
-def _result(made: tuple[Any, ...]) -> tuple[Any, ...]:
+def _result(values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Give a result of the runtime with the driver's error."""
-    return (_DONE if int(made[0]) == 0 else CUresult.CUDA_ERROR_INVALID_VALUE, *made[1:])
+    return (_DONE if int(values[0]) == 0 else CUresult.CUDA_ERROR_INVALID_VALUE, *values[1:])
 
 
 def _copied(target: object, source: object, size: int) -> tuple[object, ...]:

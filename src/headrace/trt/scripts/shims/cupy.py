@@ -38,8 +38,8 @@ class ndarray(np.ndarray[Any, Any]):
         size = int(np.prod(axes)) * np.dtype(dtype).itemsize
         if size > memptr.size:
             raise ValueError(f"an array of {size} bytes in {memptr.size} bytes of memory")
-        made = array_at(memptr.ptr, axes, dtype, writable=may_write(memptr.ptr))
-        return made.view(cls)
+        array = array_at(memptr.ptr, axes, dtype, writable=may_write(memptr.ptr))
+        return array.view(cls)
 
     def get(self, *arguments: object, **options: object) -> object:
         return np.array(self)

@@ -94,8 +94,8 @@ class GPUArray(NDArrayOperatorsMixin):
         """View the same memory with another shape."""
         if not self._array.flags.c_contiguous:
             raise LogicError("a part with gaps cannot be viewed with another shape: copy it first")
-        made = self._array.reshape(*shape)
-        return GPUArray(made.shape, self.dtype, gpudata=self.gpudata)
+        view = self._array.reshape(*shape)
+        return GPUArray(view.shape, self.dtype, gpudata=self.gpudata)
 
     def ravel(self) -> GPUArray:
         """View the same memory as one axis."""
@@ -113,8 +113,8 @@ class GPUArray(NDArrayOperatorsMixin):
         if out:
             options["out"] = tuple(o._array if isinstance(o, GPUArray) else o for o in out)
         plain = [i._array if isinstance(i, GPUArray) else i for i in inputs]
-        made = getattr(ufunc, method)(*plain, **options)
-        return out[0] if out else to_gpu(made)
+        values = getattr(ufunc, method)(*plain, **options)
+        return out[0] if out else to_gpu(values)
 
     def __getitem__(self, index: object) -> GPUArray:
         """View a part of the memory; by a list or a mask, copy it."""
@@ -123,9 +123,9 @@ class GPUArray(NDArrayOperatorsMixin):
         part = self._array[(*index, *rest)]
         if not np.may_share_memory(part, self._array):
             return to_gpu(part)
-        made = GPUArray(part.shape, part.dtype, gpudata=_Part(self.gpudata, part.ctypes.data))
-        made._view = part
-        return made
+        view = GPUArray(part.shape, part.dtype, gpudata=_Part(self.gpudata, part.ctypes.data))
+        view._view = part
+        return view
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self._array[index] = value.get() if isinstance(value, GPUArray) else value
@@ -153,9 +153,9 @@ class _Part:
 def to_gpu(ary: object, allocator: object = None) -> GPUArray:
     """Make an array with the values of another."""
     values = np.asarray(ary)
-    made = GPUArray(values.shape, values.dtype, allocator)
-    made.set(values)
-    return made
+    array = GPUArray(values.shape, values.dtype, allocator)
+    array.set(values)
+    return array
 
 
 def to_gpu_async(ary: object, allocator: object = None, stream: object = None) -> GPUArray:
@@ -197,8 +197,8 @@ def _computing(function: Any) -> Any:
 
     def compute(*arrays: Any, dtype: npt.DTypeLike | None = None, **options: Any) -> GPUArray:
         plain = [a._array if isinstance(a, GPUArray) else a for a in arrays]
-        made = np.asarray(function(*plain))
-        return to_gpu(made if dtype is None else made.astype(dtype))
+        values = np.asarray(function(*plain))
+        return to_gpu(values if dtype is None else values.astype(dtype))
 
     compute.__doc__ = f"As `numpy.{function.__name__}`, of arrays here."
     return compute

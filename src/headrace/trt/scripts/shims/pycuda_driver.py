@@ -176,9 +176,9 @@ def from_device(
     pointer: SupportsInt, shape: ShapeLike, dtype: npt.DTypeLike, order: str = "C"
 ) -> Array:
     """An array with the bytes at an address."""
-    made = np.empty(shape, dtype)
-    memcpy_dtoh(made, pointer)
-    return made
+    array = np.empty(shape, dtype)
+    memcpy_dtoh(array, pointer)
+    return array
 
 
 def memcpy_htod(dest: SupportsInt, src: npt.ArrayLike) -> None:
