@@ -29,15 +29,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from headrace.plugins.expressions import DimsExprs, IExprBuilder
+from headrace.plugins.expressions import DimsExprs, IExprBuilder, SymbolicShapes
 from headrace.plugins.field_data import PluginFieldCollection
 from headrace.plugins.types import (
     APILanguage,
     DataType,
     Dims,
-    DynamicPluginTensorDesc,
+    DynamicTensorDescs,
     PluginCapabilityType,
-    PluginTensorDesc,
+    TensorDescs,
     TensorFormat,
     TensorRTPhase,
 )
@@ -183,9 +183,7 @@ class IPluginV2IOExt(IPluginV2Ext):
 
     GENERATION = 2
 
-    def supports_format_combination(
-        self, pos: int, in_out: Sequence[PluginTensorDesc], num_inputs: int
-    ) -> bool:
+    def supports_format_combination(self, pos: int, in_out: TensorDescs, num_inputs: int) -> bool:
         """Whether tensor `pos` may have the type and format of `in_out[pos]`, given those before.
 
         Args:
@@ -196,7 +194,7 @@ class IPluginV2IOExt(IPluginV2Ext):
         raise missing(self, "supports_format_combination")
 
     def configure_plugin(  # type: ignore[override]
-        self, inputs: Sequence[PluginTensorDesc], outputs: Sequence[PluginTensorDesc]
+        self, inputs: TensorDescs, outputs: TensorDescs
     ) -> None:
         """Take the chosen types, formats, and shapes without the batch."""
 
@@ -208,7 +206,7 @@ class IPluginV2DynamicExt(_Plugin, _Attachable):
     FORMAT_COMBINATION_LIMIT = 100
 
     def get_output_dimensions(
-        self, output_index: int, inputs: Sequence[DimsExprs], expr_builder: IExprBuilder
+        self, output_index: int, inputs: SymbolicShapes, expr_builder: IExprBuilder
     ) -> DimsExprs:
         """Shape of output `output_index`, batch included, in terms of the inputs' axes."""
         raise missing(self, "get_output_dimensions")
@@ -217,29 +215,21 @@ class IPluginV2DynamicExt(_Plugin, _Attachable):
         """Type of output `index`; every floating or INT8 input is presented as FLOAT."""
         return input_types[0] if input_types else DataType.FLOAT
 
-    def supports_format_combination(
-        self, pos: int, in_out: Sequence[PluginTensorDesc], num_inputs: int
-    ) -> bool:
+    def supports_format_combination(self, pos: int, in_out: TensorDescs, num_inputs: int) -> bool:
         """As `IPluginV2IOExt.supports_format_combination`."""
         raise missing(self, "supports_format_combination")
 
-    def configure_plugin(
-        self,
-        inputs: Sequence[DynamicPluginTensorDesc],
-        outputs: Sequence[DynamicPluginTensorDesc],
-    ) -> None:
+    def configure_plugin(self, inputs: DynamicTensorDescs, outputs: DynamicTensorDescs) -> None:
         """While building, once per profile (free axes are -1); while running, with real shapes."""
 
-    def get_workspace_size(
-        self, inputs: Sequence[PluginTensorDesc], outputs: Sequence[PluginTensorDesc]
-    ) -> int:
+    def get_workspace_size(self, inputs: TensorDescs, outputs: TensorDescs) -> int:
         """Bytes of scratch memory for these shapes."""
         return 0
 
     def enqueue(
         self,
-        input_desc: Sequence[PluginTensorDesc],
-        output_desc: Sequence[PluginTensorDesc],
+        input_desc: TensorDescs,
+        output_desc: TensorDescs,
         inputs: Sequence[int],
         outputs: Sequence[int],
         workspace: int,
@@ -335,32 +325,21 @@ class IPluginV3OneBuild(IPluginCapability):
         raise missing(self, "get_output_data_types")
 
     def get_output_shapes(
-        self,
-        inputs: Sequence[DimsExprs],
-        shape_inputs: Sequence[DimsExprs],
-        expr_builder: IExprBuilder,
-    ) -> Sequence[DimsExprs]:
+        self, inputs: SymbolicShapes, shape_inputs: SymbolicShapes, expr_builder: IExprBuilder
+    ) -> SymbolicShapes:
         """Shapes of all outputs; of a shape input the "axes" are the values in it."""
         raise missing(self, "get_output_shapes")
 
     def supports_format_combination(
-        self, pos: int, in_out: Sequence[DynamicPluginTensorDesc], num_inputs: int
+        self, pos: int, in_out: DynamicTensorDescs, num_inputs: int
     ) -> bool:
         """Whether tensor `pos` may have the type of `in_out[pos].desc`, given those before it."""
         raise missing(self, "supports_format_combination")
 
-    def configure_plugin(
-        self,
-        inp: Sequence[DynamicPluginTensorDesc],
-        out: Sequence[DynamicPluginTensorDesc],
-    ) -> None:
+    def configure_plugin(self, inp: DynamicTensorDescs, out: DynamicTensorDescs) -> None:
         """Take the chosen types and shapes; only while building."""
 
-    def get_workspace_size(
-        self,
-        inp: Sequence[DynamicPluginTensorDesc],
-        out: Sequence[DynamicPluginTensorDesc],
-    ) -> int:
+    def get_workspace_size(self, inp: DynamicTensorDescs, out: DynamicTensorDescs) -> int:
         """Bytes of scratch memory for the greatest shapes."""
         return 0
 
@@ -388,16 +367,14 @@ class IPluginV3OneRuntime(IPluginCapability):
         """Compute this way from now on."""
         return 0
 
-    def on_shape_change(
-        self, inp: Sequence[PluginTensorDesc], out: Sequence[PluginTensorDesc]
-    ) -> object:
+    def on_shape_change(self, inp: TensorDescs, out: TensorDescs) -> object:
         """Shapes of the following `enqueue` calls; before the first one, and after each change."""
         return 0
 
     def enqueue(
         self,
-        input_desc: Sequence[PluginTensorDesc],
-        output_desc: Sequence[PluginTensorDesc],
+        input_desc: TensorDescs,
+        output_desc: TensorDescs,
         inputs: Sequence[int],
         outputs: Sequence[int],
         workspace: int,

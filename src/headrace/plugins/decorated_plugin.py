@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from headrace.plugins.base import (
     IPluginV3OneRuntime,
 )
 from headrace.plugins.decorator_tensors import SizeTensorDesc, Tensor, TensorDesc
-from headrace.plugins.expressions import DimsExprs, IExprBuilder, SizeTensor
+from headrace.plugins.expressions import IExprBuilder, SizeTensor, SymbolicShapes
 from headrace.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
 from headrace.plugins.types import DataType, TensorFormat
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _NAMES = {"FP32": "FLOAT", "FP16": "HALF"}
 GUESSED_RANK = 4
+Offer: TypeAlias = tuple[tuple[DataType, ...], tuple[int, ...]]
+"""Types of all tensors, and the tactics that compute them."""
 
 
 class DecoratedPlugin(IPluginV3, IPluginV3OneCore, IPluginV3OneBuildV2, IPluginV3OneRuntime):
@@ -39,7 +41,7 @@ class DecoratedPlugin(IPluginV3, IPluginV3OneCore, IPluginV3OneBuildV2, IPluginV
         self.plugin_namespace = definition.namespace
         self.num_outputs = definition.signature.outputs
         self.tactic = 0
-        self._combinations: list[tuple[tuple[DataType, ...], tuple[int, ...]]] | None = None
+        self._combinations: list[Offer] | None = None
         self._declared: list[DataType] = []
         self._aliases: list[int] = [-1] * self.num_outputs
 
@@ -68,11 +70,8 @@ class DecoratedPlugin(IPluginV3, IPluginV3OneCore, IPluginV3OneBuildV2, IPluginV
         return self._declared
 
     def get_output_shapes(
-        self,
-        inputs: Sequence[DimsExprs],
-        shape_inputs: Sequence[DimsExprs],
-        expr_builder: IExprBuilder,
-    ) -> Sequence[DimsExprs]:
+        self, inputs: SymbolicShapes, shape_inputs: SymbolicShapes, expr_builder: IExprBuilder
+    ) -> SymbolicShapes:
         """See `IPluginV3OneBuild`."""
         outputs = self._describe([TensorDesc(list(i), DataType.FLOAT) for i in inputs])
         for index, output in enumerate(outputs):
@@ -95,9 +94,7 @@ class DecoratedPlugin(IPluginV3, IPluginV3OneCore, IPluginV3OneBuildV2, IPluginV
             return False
         return any(list(types[: pos + 1]) == asked for types, _ in self._offers(in_out, num_inputs))
 
-    def _offers(
-        self, in_out: Sequence[Any], count: int
-    ) -> list[tuple[tuple[DataType, ...], tuple[int, ...]]]:
+    def _offers(self, in_out: Sequence[Any], count: int) -> list[Offer]:
         if self.definition.tune is None:
             first = [in_out[i].desc.type for i in range(len(in_out))]
             inputs = tuple(t if t is not None else DataType.FLOAT for t in first[:count])
@@ -225,7 +222,7 @@ def value_of(field: PluginField, kind: Any) -> Any:
     return field.data.astype(kind)
 
 
-def _expanded(combination: Any, tensors: int) -> list[tuple[tuple[DataType, ...], tuple[int, ...]]]:
+def _expanded(combination: Any, tensors: int) -> list[Offer]:
     """All choices of types of one `AutoTuneCombination`."""
     text = combination.io_types or ", ".join(["FP32"] * tensors)
     parts = [p.strip() for p in text.split(",")]

@@ -9,11 +9,11 @@ Source: tensorrt-plugins spec 1 (explicit batch), 2.1 to 2.4, 3, 4.1.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from headrace._core.errors import PluginError
-from headrace._core.text import quoted
 from headrace._core.types import Array, DType
 from headrace.network.tensor_spec import TensorSpec
 from headrace.plugins import checks
@@ -54,18 +54,8 @@ from headrace.plugins.types import (
 )
 
 LINEAR = TensorFormat.LINEAR
-
-
-def read_names(layer: LayerPlugin, user: Instance) -> None:
-    """Type, version and namespace of a plugin, checked."""
-    text = checks.as_text
-    layer.type = text(user, "plugin_type", user.get("parse", "plugin_type"))
-    copy = layer.instance
-    layer.version = text(copy, "plugin_version", getattr(copy.plugin, "plugin_version", None))
-    layer.namespace = text(
-        copy, "plugin_namespace", getattr(copy.plugin, "plugin_namespace", None), empty=True
-    )
-    copy.name = quoted(f"{layer.type} version {layer.version}", limit=None)
+Tensors: TypeAlias = tuple[list[DynamicPluginTensorDesc], list[DynamicPluginTensorDesc]]
+"""Inputs and outputs of a plugin."""
 
 
 def told_types(
@@ -133,7 +123,8 @@ class BatchedLayer(LayerPlugin):
         layer._implicit = implicit_batch
         with Rollback() as rollback:
             rollback.add(layer.instance)
-            read_names(layer, user)
+            kind = user.get("parse", "plugin_type")
+            layer.take_names(user, "plugin_type", kind, layer.instance.plugin)
             layer.output_types(input_types)
             rollback.keep()
         return layer
@@ -153,9 +144,9 @@ class BatchedLayer(LayerPlugin):
     def _shapes(self, instance: Instance, inputs: Sequence[Shape], phase: Phase) -> list[DimsExprs]:
         items = [self._item(instance, i, dims) for i, dims in enumerate(inputs)]
         make = IExprBuilder()
-        batch = inputs[0][0] if inputs and inputs[0] else -1
-        if not inputs:
-            batch = 1  # what depends on nothing is the same for every image
+        batch = 1  # what depends on nothing is the same for every image
+        if inputs:
+            batch = inputs[0][0] if inputs[0] else -1
         leading = make.constant(batch) if batch >= 0 else Axis(0, 0)
         shapes = []
         for index in range(self.num_outputs):
@@ -193,7 +184,7 @@ class BatchedLayer(LayerPlugin):
             for ranges in profiles:
                 engine = rollback.add(self.instance.clone("build"))
                 shapes = self._shapes(engine, [t.dims for t in inputs], "build")
-                items = [_dims(t.dims) for t in inputs]
+                items = [Dims(t.dims[1:]) for t in inputs]
                 results = [Dims(e.get_constant_value() for e in s[1:]) for s in shapes]
                 most = max((s[0] for s in ranges.max), default=1)
                 types = self._configure(engine, inputs, outputs, items, results, most)
@@ -264,10 +255,8 @@ class BatchedContext(ContextPlugin):
     def _enqueue(
         self, now: Prepared, inputs: list[int], outputs: list[int], workspace: int
     ) -> None:
-        instance = self.instances[now.profile]
-        batch = _batch(now)
-        arguments = batch, inputs, outputs, workspace, self.stream
-        checks.status_of(instance, "run", "execute_async", *arguments)
+        arguments = _batch(now), inputs, outputs, workspace, self.stream
+        checks.status_of(self.instances[now.profile], "run", "execute_async", *arguments)
 
 
 def _generation(plugin: object) -> Generation:
@@ -279,10 +268,6 @@ def _generation(plugin: object) -> Generation:
 def _batch(now: Prepared) -> int:
     shapes = now.key[0]
     return int(shapes[0][0]) if shapes else 1
-
-
-def _dims(dims: Shape) -> Dims:
-    return Dims(dims[1:])
 
 
 def _common_type(engine: Instance, inputs: Sequence[TensorSpec]) -> DataType:
@@ -335,7 +320,8 @@ class DynamicLayer(LayerPlugin):
         layer = cls(user.clone("parse"), count, num_inputs)
         with Rollback() as rollback:
             rollback.add(layer.instance)
-            read_names(layer, user)
+            kind = user.get("parse", "plugin_type")
+            layer.take_names(user, "plugin_type", kind, layer.instance.plugin)
             rollback.keep()
         return layer
 
@@ -413,7 +399,7 @@ def described(
     ranges: Ranges,
     shapes: Sequence[DimsExprs],
     types: Sequence[DataType | None],
-) -> tuple[list[DynamicPluginTensorDesc], list[DynamicPluginTensorDesc]]:
+) -> Tensors:
     """Descriptors of inputs and outputs for one profile; free axes are -1."""
     kinds = list(types[: len(inputs)]) if len(types) > len(shapes) else [None] * len(inputs)
     ins = []
@@ -454,12 +440,7 @@ def _shapes(
     return shapes
 
 
-def _workspace(
-    instance: Instance,
-    tensors: tuple[list[DynamicPluginTensorDesc], list[DynamicPluginTensorDesc]],
-    which: str,
-    phase: Phase,
-) -> int:
+def _workspace(instance: Instance, tensors: Tensors, which: str, phase: Phase) -> int:
     ins, outs = (
         [PluginTensorDesc(getattr(d, which), d.desc.type, d.desc.format) for d in part]
         for part in tensors

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headrace._core.text import quoted
 from headrace._core.types import Array, DType
 from headrace.network.tensor_spec import TensorSpec
 from headrace.plugins import checks
@@ -21,7 +20,7 @@ from headrace.plugins.base import IPluginResourceContext, IPluginV3
 from headrace.plugins.calls import Instance, Rollback, wrong
 from headrace.plugins.context import ContextPlugin, Prepared
 from headrace.plugins.device import stage_for
-from headrace.plugins.driver_v2 import described
+from headrace.plugins.driver_v2 import Tensors, described
 from headrace.plugins.expressions import DimsExprs, IExprBuilder, checked_leaves, symbols, values
 from headrace.plugins.field_data import PluginFieldCollection
 from headrace.plugins.layer import (
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
 
 CORE, BUILD, RUNTIME = PluginCapabilityType
 TIMING_RUNS = 3
-Tensors = tuple[list[DynamicPluginTensorDesc], list[DynamicPluginTensorDesc]]
 _timings: dict[tuple[object, ...], int] = {}
 """Timing cache: (type, version, timing_cache_id, types, shapes, tactics) -> fastest tactic."""
 
@@ -93,20 +91,10 @@ class V3Layer(LayerPlugin):
         layer.num_shape_inputs = num_shape_inputs
         with Rollback() as rollback:
             rollback.add(layer.instance)
-            layer._read_names(user)
+            name = user.read("parse", CORE, "plugin_name")
+            layer.take_names(user, "plugin_name", name, layer.instance.face("parse", CORE))
             rollback.keep()
         return layer
-
-    def _read_names(self, user: Instance) -> None:
-        self.type = checks.as_text(user, "plugin_name", user.read("parse", CORE, "plugin_name"))
-        core = self.instance.face("parse", CORE)
-        self.version = checks.as_text(
-            self.instance, "plugin_version", getattr(core, "plugin_version", None)
-        )
-        self.namespace = checks.as_text(
-            self.instance, "plugin_namespace", getattr(core, "plugin_namespace", None), empty=True
-        )
-        self.instance.name = quoted(f"{self.type} version {self.version}", limit=None)
 
     def output_types(self, input_types: Sequence[DataType]) -> tuple[DataType, ...]:
         self.instance.read("parse", BUILD, "num_outputs")

@@ -225,6 +225,10 @@ class DimsExprs(Sequence[IDimensionExpr]):
         return f"DimsExprs({', '.join(map(repr, self._axes))})"
 
 
+SymbolicShapes: TypeAlias = Sequence[DimsExprs]
+"""Shapes of a plugin's inputs or outputs."""
+
+
 def _expression(value: object) -> IDimensionExpr:
     if not isinstance(value, IDimensionExpr):
         raise TypeError(f"{value!r} is not an IDimensionExpr; expr_builder.constant() makes one")

@@ -119,38 +119,20 @@ class PluginFieldType(NumberedEnum):
         return _OF.get(np.dtype(dtype), cls.UNKNOWN)
 
 
+FLOATS = (PluginFieldType.FLOAT32, PluginFieldType.FLOAT16, PluginFieldType.FLOAT64)
+INTEGERS = (
+    PluginFieldType.INT8, PluginFieldType.INT16, PluginFieldType.INT32, PluginFieldType.INT64,
+)  # fmt: skip
+_OF = {np.dtype(kind.name.lower()): kind for kind in (*FLOATS, *INTEGERS)}
 _READ_AS: dict[PluginFieldType, DType] = {
-    PluginFieldType.FLOAT16: np.dtype(np.float16),
-    PluginFieldType.FLOAT32: np.dtype(np.float32),
-    PluginFieldType.FLOAT64: np.dtype(np.float64),
-    PluginFieldType.INT8: np.dtype(np.int8),
-    PluginFieldType.INT16: np.dtype(np.int16),
-    PluginFieldType.INT32: np.dtype(np.int32),
-    PluginFieldType.CHAR: np.dtype(np.int8),
-    PluginFieldType.UNKNOWN: np.dtype(np.int8),
-    PluginFieldType.BF16: np.dtype(np.uint16),
-    PluginFieldType.INT64: np.dtype(np.int64),
-}
-_OF = {
-    np.dtype(np.float16): PluginFieldType.FLOAT16,
-    np.dtype(np.float32): PluginFieldType.FLOAT32,
-    np.dtype(np.float64): PluginFieldType.FLOAT64,
-    np.dtype(np.int8): PluginFieldType.INT8,
-    np.dtype(np.int16): PluginFieldType.INT16,
-    np.dtype(np.int32): PluginFieldType.INT32,
-    np.dtype(np.int64): PluginFieldType.INT64,
-}
+    **{kind: dtype for dtype, kind in _OF.items()}, PluginFieldType.BF16: np.dtype(np.uint16),
+}  # fmt: skip
 
 
-_OPAQUE = frozenset(
-    {
-        PluginFieldType.UNKNOWN,
-        PluginFieldType.DIMS,
-        PluginFieldType.FP8,
-        PluginFieldType.INT4,
-        PluginFieldType.FP4,
-    }
-)
+_OPAQUE = (
+    PluginFieldType.UNKNOWN, PluginFieldType.DIMS, PluginFieldType.FP8, PluginFieldType.INT4,
+    PluginFieldType.FP4,
+)  # fmt: skip
 """Types whose values are bytes to everyone but the plugin."""
 
 

@@ -12,7 +12,13 @@ import numpy as np
 
 from headrace._core.errors import ModelError
 from headrace._core.findings import Finding
-from headrace.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
+from headrace.plugins.field_data import (
+    FLOATS,
+    INTEGERS,
+    PluginField,
+    PluginFieldCollection,
+    PluginFieldType,
+)
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -26,8 +32,6 @@ NODE_ATTRIBUTES = frozenset(
 
 FieldType = PluginFieldType
 _INT32 = np.iinfo(np.int32)
-_FLOATS = (FieldType.FLOAT32, FieldType.FLOAT16, FieldType.FLOAT64)
-_INTEGERS = (FieldType.INT8, FieldType.INT16, FieldType.INT32, FieldType.INT64)
 
 
 def fields_of(
@@ -179,7 +183,7 @@ def integer_limits(kind: PluginFieldType) -> tuple[int, int] | None:
     """
     if kind in (FieldType.UNKNOWN, FieldType.CHAR, FieldType.DIMS):
         kind = FieldType.INT32
-    if kind not in _INTEGERS:
+    if kind not in INTEGERS:
         return None
     limits = np.iinfo(kind.numpy)
     return int(limits.min), int(limits.max)
@@ -210,7 +214,7 @@ def field_of_value(
     if array.dtype.kind not in "iuf":
         return None
     wide = declared == FieldType.INT64 and array.dtype.kind in "iu"
-    if declared in _FLOATS or wide:
+    if declared in FLOATS or wide:
         return PluginField(name, array.astype(declared.numpy), declared)
     kind = FieldType.FLOAT32 if array.dtype.kind == "f" else FieldType.INT32
     return PluginField(name, array.astype(kind.numpy), kind)

@@ -18,7 +18,7 @@ from headrace._core.text import quoted
 from headrace._core.types import DType
 from headrace.network.tensor_spec import TensorSpec
 from headrace.plugins.calls import Instance, Rollback
-from headrace.plugins.checks import status_of
+from headrace.plugins.checks import as_text, status_of
 from headrace.plugins.expressions import DimsExprs, SizeTensor
 from headrace.plugins.field_data import PluginFieldCollection
 from headrace.plugins.trace import Phase
@@ -146,6 +146,22 @@ class LayerPlugin(ABC):
         self.type = ""
         self.version = ""
         self.namespace = ""
+
+    def take_names(self, user: Instance, attribute: str, name: object, rest: object) -> None:
+        """Keep type, version and namespace, checked.
+
+        Args:
+            user: the plugin that was handed in.
+            attribute: of the plugin, with its type.
+            name: the value of that attribute.
+            rest: the part of the copy that has the version and the namespace.
+        """
+        copy = self.instance
+        version, namespace = (getattr(rest, f"plugin_{n}", None) for n in ("version", "namespace"))
+        self.type = as_text(user, attribute, name)
+        self.version = as_text(copy, "plugin_version", version)
+        self.namespace = as_text(copy, "plugin_namespace", namespace, empty=True)
+        copy.name = quoted(f"{self.type} version {self.version}", limit=None)
 
     @property
     def layer(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from operator import index
-from typing import Any, overload
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 
@@ -404,3 +404,9 @@ class DynamicPluginTensorDesc:
 
     def __repr__(self) -> str:
         return f"DynamicPluginTensorDesc({self.desc!r}, min={self.min!r}, max={self.max!r})"
+
+
+TensorDescs: TypeAlias = Sequence[PluginTensorDesc]
+"""The inputs of a plugin, its outputs, or both."""
+DynamicTensorDescs: TypeAlias = Sequence[DynamicPluginTensorDesc]
+"""The same with the shapes of a profile."""

@@ -7,7 +7,7 @@ configured, so what they save holds shapes and types beside the fields.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import ModelError
@@ -24,7 +24,7 @@ from headrace.plugins.base import (
     IPluginV3OneRuntime,
 )
 from headrace.plugins.calls import none_in_scripts
-from headrace.plugins.expressions import DimsExprs, IExprBuilder
+from headrace.plugins.expressions import DimsExprs, IExprBuilder, SymbolicShapes
 from headrace.plugins.field_data import PluginField, PluginFieldCollection
 from headrace.plugins.memory import array_at
 from headrace.plugins.standard.fields import Given
@@ -38,8 +38,9 @@ from headrace.plugins.standard.layer import (
 from headrace.plugins.types import (
     DataType,
     Dims,
-    DynamicPluginTensorDesc,
+    DynamicTensorDescs,
     PluginTensorDesc,
+    TensorDescs,
     TensorFormat,
     TensorRTPhase,
 )
@@ -95,7 +96,7 @@ class StandardPlugin:
         graph = _decomposition(node, network_opset)
         return graph.nodes if self.layer.decompose(graph) else None
 
-    def _formats(self, pos: int, tensors: Sequence[PluginTensorDesc], num_inputs: int) -> bool:
+    def _formats(self, pos: int, tensors: TensorDescs, num_inputs: int) -> bool:
         return tensors[pos].format == TensorFormat.LINEAR and self.layer.accepts(
             pos, [t.type for t in tensors[: pos + 1]], num_inputs
         )
@@ -178,11 +179,16 @@ class _WithoutBatch(StandardPlugin):
 
     def restore(self, saved: Any) -> None:
         """Take the shapes and types of `serialize`."""
-        sides = [
-            tuple((tuple(int(d) for d in shape), DataType(dtype)) for shape, dtype in side)
-            for side in saved
-        ]
-        self.tensors = (sides[0], sides[1])
+        ins, outs, *_ = saved
+        self._configured(ins, outs)
+
+    def _configured(self, *sides: Iterable[tuple[Iterable[int], DataType]]) -> None:
+        """Keep shapes without the batch and types, of the inputs and of the outputs."""
+        ins, outs = (
+            tuple((tuple(map(int, shape)), DataType(dtype)) for shape, dtype in side)
+            for side in sides
+        )
+        self.tensors = (ins, outs)
 
 
 class _V2(_WithoutBatch, IPluginV2):
@@ -194,10 +200,8 @@ class _V2(_WithoutBatch, IPluginV2):
         format: TensorFormat,
         max_batch_size: int,
     ) -> None:
-        ins, outs = (
-            tuple((tuple(s), dtype) for s in side) for side in (input_shapes, output_shapes)
-        )
-        self.tensors = (ins, outs)
+        ins, outs = ([(s, dtype) for s in side] for side in (input_shapes, output_shapes))
+        self._configured(ins, outs)
 
 
 class _V2Ext(_WithoutBatch, IPluginV2Ext):
@@ -212,40 +216,35 @@ class _V2Ext(_WithoutBatch, IPluginV2Ext):
         format: TensorFormat,
         max_batch_size: int,
     ) -> None:
-        ins, outs = (
-            tuple((tuple(s), DataType(t)) for s, t in zip(shapes, types, strict=True))
-            for shapes, types in ((input_shapes, input_types), (output_shapes, output_types))
+        self._configured(
+            zip(input_shapes, input_types, strict=True),
+            zip(output_shapes, output_types, strict=True),
         )
-        self.tensors = (ins, outs)
 
 
 class _IOExt(_WithoutBatch, IPluginV2IOExt):
-    def supports_format_combination(
-        self, pos: int, in_out: Sequence[PluginTensorDesc], num_inputs: int
-    ) -> bool:
+    def supports_format_combination(self, pos: int, in_out: TensorDescs, num_inputs: int) -> bool:
         return self._formats(pos, in_out, num_inputs)
 
     def configure_plugin(  # type: ignore[override]
-        self, inputs: Sequence[PluginTensorDesc], outputs: Sequence[PluginTensorDesc]
+        self, inputs: TensorDescs, outputs: TensorDescs
     ) -> None:
-        ins, outs = (
-            tuple((tuple(d.dims), DataType(_type(d))) for d in side) for side in (inputs, outputs)
-        )
-        self.tensors = (ins, outs)
+        ins, outs = ([(d.dims, _type(d)) for d in side] for side in (inputs, outputs))
+        self._configured(ins, outs)
 
 
 class _Whole(StandardPlugin):
     """Dyn and V3: shapes with the batch, symbolic while the network is described."""
 
-    def _shapes(self, inputs: Sequence[DimsExprs]) -> list[DimsExprs]:
+    def _shapes(self, inputs: SymbolicShapes) -> list[DimsExprs]:
         self.layer.count(inputs)
         shapes: list[Shape] = [extents(shape) for shape in inputs]
         return [expressions(shape) for shape in self.layer.shapes(shapes)]
 
     def enqueue(
         self,
-        input_desc: Sequence[PluginTensorDesc],
-        output_desc: Sequence[PluginTensorDesc],
+        input_desc: TensorDescs,
+        output_desc: TensorDescs,
         inputs: Sequence[int],
         outputs: Sequence[int],
         workspace: int,
@@ -271,16 +270,14 @@ def _type(desc: PluginTensorDesc) -> DataType:
 
 class _Dynamic(_Whole, IPluginV2DynamicExt):
     def get_output_dimensions(
-        self, output_index: int, inputs: Sequence[DimsExprs], expr_builder: IExprBuilder
+        self, output_index: int, inputs: SymbolicShapes, expr_builder: IExprBuilder
     ) -> DimsExprs:
         return self._shapes(inputs)[output_index]
 
     def get_output_datatype(self, index: int, input_types: Sequence[DataType]) -> DataType:
         return self.layer.output_type(index, input_types)
 
-    def supports_format_combination(
-        self, pos: int, in_out: Sequence[PluginTensorDesc], num_inputs: int
-    ) -> bool:
+    def supports_format_combination(self, pos: int, in_out: TensorDescs, num_inputs: int) -> bool:
         return self._formats(pos, in_out, num_inputs)
 
     def serialize(self) -> bytes:
@@ -294,15 +291,12 @@ class _V3(_Whole, IPluginV3, IPluginV3OneCore, IPluginV3OneBuild, IPluginV3OneRu
         return [self.layer.output_type(i, input_types) for i in range(self.num_outputs)]
 
     def get_output_shapes(
-        self,
-        inputs: Sequence[DimsExprs],
-        shape_inputs: Sequence[DimsExprs],
-        expr_builder: IExprBuilder,
-    ) -> Sequence[DimsExprs]:
+        self, inputs: SymbolicShapes, shape_inputs: SymbolicShapes, expr_builder: IExprBuilder
+    ) -> SymbolicShapes:
         return self._shapes(inputs)
 
     def supports_format_combination(
-        self, pos: int, in_out: Sequence[DynamicPluginTensorDesc], num_inputs: int
+        self, pos: int, in_out: DynamicTensorDescs, num_inputs: int
     ) -> bool:
         return self._formats(pos, [d.desc for d in in_out], num_inputs)
 

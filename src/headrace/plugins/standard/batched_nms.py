@@ -10,11 +10,11 @@ import numpy as np
 from headrace._core.types import Array
 from headrace.plugins.standard.fields import integer, integers, number
 from headrace.plugins.standard.layer import (
-    Extent,
     Interface,
     ScalarCount,
     Shape,
     StandardLayer,
+    product,
 )
 from headrace.plugins.standard.maths.boxes import CODES, decode
 from headrace.plugins.standard.maths.nms import Kept, PlusOne, batched_nms
@@ -45,16 +45,13 @@ class BatchedNMSDynamic(StandardLayer):
         integer("caffeSemantics", 1),
     )
     inputs = (2, 2)
+    outputs = 4
     integer_outputs = frozenset((0,))
 
     def check(self) -> None:
         g = self.given
         if g.keepTopK > g.topK:
             raise self.error(f"keepTopK is {g.keepTopK}, topK {g.topK}", expected="keepTopK ≤ topK")
-
-    @property
-    def outputs(self) -> int:
-        return 4
 
     def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
         boxes = self.rank(
@@ -133,6 +130,7 @@ class NMSDynamic(StandardLayer):
         integer("isBatchAgnostic", 1),
     )
     inputs = (3, 3)
+    outputs = 2
     half = False  # it has no room for the bits of the count
 
     def check(self) -> None:
@@ -141,10 +139,6 @@ class NMSDynamic(StandardLayer):
                 f"inputOrder is {self.given.inputOrder}",
                 expected="the places of locations, confidences and priors: 0, 1 and 2 once each",
             )
-
-    @property
-    def outputs(self) -> int:
-        return 2
 
     def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
         g = self.given
@@ -165,13 +159,13 @@ class NMSDynamic(StandardLayer):
             )
         if priors[0] == 0 and batch != 0:
             raise self.error("there are no priors", expected="those of one image at least")
-        count = _product(priors[2:]) // 4
-        self.agree(_product(priors[2:]), count * 4, "numbers of the priors, and 4 of each")
+        count = product(priors[2:]) // 4
+        self.agree(product(priors[2:]), count * 4, "numbers of the priors, and 4 of each")
         self.countable(count, g.numClasses)
         sets = 1 if g.shareLocation else g.numClasses
-        self.agree(_product(locations[1:]), count * 4 * sets, "locations, and those of the priors")
+        self.agree(product(locations[1:]), count * 4 * sets, "locations, and those of the priors")
         self.agree(
-            _product(scores[1:]), count * g.numClasses, "confidences, and those of the priors"
+            product(scores[1:]), count * g.numClasses, "confidences, and those of the priors"
         )
         return [(batch, 1, g.keepTopK, 7), (batch, 1, 1, 1)]
 
@@ -206,13 +200,6 @@ class NMSDynamic(StandardLayer):
             clip=True,
         )
         return [_rows(kept), kept.count.view(np.float32).reshape(images, 1, 1, 1)]
-
-
-def _product(axes: Shape) -> Extent:
-    total: Extent = 1
-    for axis in axes:
-        total = axis * total
-    return total
 
 
 def _rows(kept: Kept) -> Array:

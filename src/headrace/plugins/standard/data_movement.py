@@ -223,10 +223,7 @@ class Split(StandardLayer):
     def check(self) -> None:
         if not self.given.output_lengths:
             raise self.error("output_lengths is empty", expected="a length for each output")
-
-    @property
-    def outputs(self) -> int:
-        return len(self.given.output_lengths)
+        self.outputs = len(self.given.output_lengths)
 
     def _axis(self, rank: int) -> int:
         axis = self.given.axis

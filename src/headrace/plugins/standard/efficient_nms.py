@@ -63,11 +63,8 @@ class EfficientNMS(StandardLayer):
         integer("class_agnostic", 0, one_of=(0, 1)),
     )
     inputs = (2, 3)
+    outputs = 4
     integer_outputs = frozenset((0, 3))
-
-    @property
-    def outputs(self) -> int:
-        return 4
 
     def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
         batch, count, _ = _boxes_and_scores(self, inputs)
@@ -159,11 +156,8 @@ class EfficientNMSExplicit(StandardLayer):
         integer("clip_boxes"),
     )
     inputs = (2, 2)
+    outputs = 4
     integer_outputs = frozenset((0, 3))
-
-    @property
-    def outputs(self) -> int:
-        return 4
 
     def _keep(self, classes: Extent) -> Extent:
         g = self.given

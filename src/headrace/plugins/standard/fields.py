@@ -15,7 +15,13 @@ from typing import Any, Literal
 import numpy as np
 
 from headrace._core.errors import ModelError
-from headrace.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
+from headrace.plugins.field_data import (
+    FLOATS,
+    INTEGERS,
+    PluginField,
+    PluginFieldCollection,
+    PluginFieldType,
+)
 
 Kind = Literal["number", "integer", "numbers", "integers", "text"]
 
@@ -28,13 +34,6 @@ _TYPES: dict[str, PluginFieldType] = {
     "integer": PluginFieldType.INT32,
     "integers": PluginFieldType.INT32,
     "text": PluginFieldType.CHAR,
-}
-_FLOATS = {PluginFieldType.FLOAT16, PluginFieldType.FLOAT32, PluginFieldType.FLOAT64}
-_INTEGERS = {
-    PluginFieldType.INT8,
-    PluginFieldType.INT16,
-    PluginFieldType.INT32,
-    PluginFieldType.INT64,
 }
 
 
@@ -100,7 +99,7 @@ class Field:
             if field.type != PluginFieldType.CHAR:
                 raise self._wrong_type(field, where)
             return self._checked(field.text(), where)
-        types = _FLOATS if self.kind in ("number", "numbers") else _INTEGERS
+        types = FLOATS if self.kind in ("number", "numbers") else INTEGERS
         data = field.data
         if field.type not in types or data is None:
             raise self._wrong_type(field, where)

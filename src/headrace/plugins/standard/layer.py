@@ -102,6 +102,14 @@ Extent = int | SymbolicExtent
 Shape = tuple[Extent, ...]
 
 
+def product(axes: Iterable[Extent]) -> Extent:
+    """All axes multiplied; 1 for none."""
+    total: Extent = 1
+    for axis in axes:
+        total = axis * total
+    return total
+
+
 def smaller(a: Extent, b: Extent) -> Extent:
     """The smaller of two extents."""
     if isinstance(a, int) and isinstance(b, int):
@@ -131,6 +139,7 @@ class StandardLayer(ABC):
         inputs: least and greatest number of inputs.
         integer_inputs, integer_outputs: places of tensors of INT32 (inputs may be INT64 too);
             the others are FLOAT or HALF, all the same.
+        outputs: number of outputs; where fields decide it, `check` sets it.
         any_type: tensors that are not integers may be of any type, all the same.
         half: whether floats may be HALF.
         refused: fields of the original that are an error here, and why.
@@ -152,6 +161,7 @@ class StandardLayer(ABC):
     half: ClassVar[bool] = True
     refused: ClassVar[Mapping[str, str]] = MappingProxyType({})
     native: ClassVar[bool] = False
+    outputs: int = 1
 
     def __init__(self, values: Given, where: str = "") -> None:
         self.given = values
@@ -161,11 +171,6 @@ class StandardLayer(ABC):
 
     def check(self) -> None:  # noqa: B027  (most have nothing to add)
         """Look at the fields together."""
-
-    @property
-    def outputs(self) -> int:
-        """Number of outputs."""
-        return 1
 
     @abstractmethod
     def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:

@@ -34,6 +34,7 @@ class VoxelGenerator(StandardLayer):
         floats("voxel_size", length=3, above=0),
     )
     inputs = (2, 2)
+    outputs = 3
     integer_inputs = frozenset((1,))
     integer_outputs = frozenset((1, 2))
     half = False
@@ -44,10 +45,6 @@ class VoxelGenerator(StandardLayer):
         if any(a >= b for a, b in zip(low, high, strict=True)):
             raise self.error(f"point_cloud_range is {g.point_cloud_range}",
                              expected="x0, y0, z0 below x1, y1, z1")  # fmt: skip
-
-    @property
-    def outputs(self) -> int:
-        return 3
 
     def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
         g = self.given
@@ -155,6 +152,7 @@ class DecodeBbox3D(StandardLayer):
         number("score_thresh"),
     )
     inputs = (3, 3)
+    outputs = 2
     integer_outputs = frozenset((1,))
     half = False
 
@@ -166,10 +164,6 @@ class DecodeBbox3D(StandardLayer):
                 f"{len(g.anchors)} numbers of anchors, {len(g.anchor_bottom_height)} heights",
                 expected="4 numbers of each anchor, a height for every two",
             )
-
-    @property
-    def outputs(self) -> int:
-        return 2
 
     @property
     def _anchors(self) -> Array:

@@ -128,6 +128,7 @@ class GridAnchorRect(StandardLayer):
         if len(g.aspectRatios) < 3:
             raise self.error(f"{len(g.aspectRatios)} aspectRatios", expected="3 or more")
         self._maps()
+        self.outputs = int(g.numLayers)
 
     def _maps(self) -> list[tuple[int, int]]:
         """Height and width of each feature map."""
@@ -136,10 +137,6 @@ class GridAnchorRect(StandardLayer):
             raise self.error(f"{len(shapes)} featureMapShapes", expected=f"{2 * layers}: the "
                              f"height and width of each of numLayers = {layers}")  # fmt: skip
         return list(zip(shapes[::2], shapes[1::2], strict=True))
-
-    @property
-    def outputs(self) -> int:
-        return int(self.given.numLayers)
 
     def _shapes_of(self, layer: int) -> list[tuple[float, float]]:
         """Aspect ratio and scale of the boxes of a cell."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from headrace._core.types import Array
 from headrace.plugins.standard.fields import Field, floats, integer, integers, number
-from headrace.plugins.standard.layer import Extent, Interface, Shape, StandardLayer
+from headrace.plugins.standard.layer import Interface, Shape, StandardLayer, product
 from headrace.plugins.standard.maths.boxes import (
     centred_anchors,
     decode_pixels,
@@ -36,6 +36,21 @@ def _best(
     order = descending(scores, top)
     kept = greedy_nms(boxes[order], iou_threshold=threshold, keep=keep, plus_one=plus_one)
     return order[kept]
+
+
+def _corners(deltas: Array, size: Array, centre_x: Array, centre_y: Array) -> Array:
+    """(A * H * W, 4): the corners of anchors that are moved and stretched.
+
+    Args:
+        deltas: (A * 4, H, W): shifts and logarithms of stretches.
+        size: (2, A, 1, 1): width and height of each anchor.
+        centre_x, centre_y: of the columns and of the rows.
+    """
+    dx, dy, dw, dh = deltas.reshape(size.shape[1], 4, *deltas.shape[1:]).transpose(1, 0, 2, 3)
+    x = centre_x[None, None, :] + dx * size[0]
+    y = centre_y[None, :, None] + dy * size[1]
+    w, h = np.exp(dw) * size[0] / 2, np.exp(dh) * size[1] / 2
+    return np.stack([x - w, y - h, x + w, y + h], axis=-1).reshape(-1, 4)
 
 
 class ProposalDynamic(StandardLayer):
@@ -90,11 +105,7 @@ class ProposalDynamic(StandardLayer):
         limits = np.array([g.input_width - 1, g.input_height - 1] * 2, np.float32)
         out = np.zeros((batch, g.post_nms_top_n, 4), np.float32)
         for b in range(batch):
-            tx, ty, tw, th = deltas[b].reshape(count, 4, height, width).transpose(1, 0, 2, 3)
-            x = centre_x[None, None, :] + tx * size[0]
-            y = centre_y[None, :, None] + ty * size[1]
-            w, h = np.exp(tw) * size[0] / 2, np.exp(th) * size[1] / 2
-            boxes = np.stack([x - w, y - h, x + w, y + h], axis=-1).reshape(-1, 4)
+            boxes = _corners(deltas[b], size, centre_x, centre_y)
             boxes = np.clip(boxes, 0, limits).astype(np.float32)
             own = scores[b].ravel().astype(np.float32)
             extents = boxes[:, 2:] - boxes[:, :2]
@@ -140,6 +151,7 @@ class RPROI(StandardLayer):
         floats("anchorsScales", above=0),
     )
     inputs = (4, 4)
+    outputs = 2
 
     def check(self) -> None:
         g = self.given
@@ -149,10 +161,6 @@ class RPROI(StandardLayer):
         ):
             if len(values) != count:
                 raise self.error(f"{len(values)} {what}", expected=f"{count}, as its count says")
-
-    @property
-    def outputs(self) -> int:
-        return 2
 
     def _anchors(self) -> Array:
         """(A, 2): width and height, scales change first."""
@@ -178,10 +186,7 @@ class RPROI(StandardLayer):
             raise self.error(f"input 3 of {self.name} is a scalar", expected="[batch, 1, 1, 3]")
         for shape in (features, info):
             self.agree(shape[0], scores[0], "images of the inputs")
-        total: Extent = 1
-        for axis in info[1:]:
-            total = axis * total
-        self.agree(total, 3, "numbers about an image (height, width, scale)")
+        self.agree(product(info[1:]), 3, "numbers about an image (height, width, scale)")
         batch, keep = scores[0], g.nmsMaxOut
         return [(batch, 1, keep, 4), (batch, keep, features[1], g.poolingH, g.poolingW)]
 
@@ -199,11 +204,7 @@ class RPROI(StandardLayer):
         rois = np.zeros((batch, 1, g.nmsMaxOut, 4), np.float32)
         for b in range(batch):
             image_h, image_w, scale = info[b].ravel()[:3]
-            dx, dy, dw, dh = deltas[b].reshape(count, 4, height, width).transpose(1, 0, 2, 3)
-            x = centre_x[None, None, :] + dx * size[0]
-            y = centre_y[None, :, None] + dy * size[1]
-            w, h = np.exp(dw) * size[0] / 2, np.exp(dh) * size[1] / 2
-            boxes = np.stack([x - w, y - h, x + w, y + h], axis=-1).reshape(-1, 4)
+            boxes = _corners(deltas[b], size, centre_x, centre_y)
             last = np.array([image_w, image_h] * 2, np.float32) - np.float32(1)
             boxes = np.minimum(np.maximum(boxes, 0), last).astype(np.float32)
             extents = boxes[:, 2:] - boxes[:, :2] + np.float32(1)
@@ -365,10 +366,7 @@ class _Detections(StandardLayer):
                                  expected="batch, regions, classes")  # fmt: skip
             self.agree(shape[0], batch, f"images of regions and of {what}")
             self.agree(shape[1], count, f"regions, and rows of {what}")
-            total: Extent = 1
-            for axis in shape[2:]:
-                total = axis * total
-            self.agree(total, numbers, f"{what} of a region")
+            self.agree(product(shape[2:]), numbers, f"{what} of a region")
         return [(batch, self.given.keep_topk, 6)]
 
     @abstractmethod

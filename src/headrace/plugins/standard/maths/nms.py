@@ -63,6 +63,11 @@ class Kept:
         )
 
     @property
+    def arrays(self) -> tuple[Array, ...]:
+        """All arrays, in the order in which native code fills them."""
+        return self.count, self.boxes, self.scores, self.classes, self.rows
+
+    @property
     def padding(self) -> npt.NDArray[np.bool_]:
         """(B, K), true for the rows that nothing fills."""
         unfilled: npt.NDArray[np.bool_] = np.arange(self.scores.shape[1]) >= self.count[
@@ -119,11 +124,7 @@ def efficient_nms(
         centres,
         agnostic,
         clip,
-        kept.count,
-        kept.boxes,
-        kept.scores,
-        kept.classes,
-        kept.rows,
+        *kept.arrays,
     )
     return kept
 
@@ -165,11 +166,7 @@ def batched_nms(
         top,
         int(plus_one),
         clip,
-        kept.count,
-        kept.boxes,
-        kept.scores,
-        kept.classes,
-        kept.rows,
+        *kept.arrays,
     )
     return kept
 
