@@ -110,8 +110,7 @@ class BuiltinClassifier:
         classes = data.shape[1] if data.ndim > 1 else 1
         if not data.size:
             return Winners(index, [-1] * items, [0.0] * items, [None], [""] * items, False)
-        table = to_float32(data.reshape(items, -1)[:, :classes])
-        values, best = _largest(table)
+        values, best = _largest(to_float32(data.reshape(items, -1)[:, :classes]))
         wins = best > self._limit
         complete = bool(wins.all())
         names = self._names_of(index, classes)

@@ -534,8 +534,7 @@ class Inferencer:
         return self._turns.choose(batch, self.interval, self.config.stabilize_buffer_count)
 
     def _begin_objects(self, pending: Pending, selector: Selector) -> None:
-        size = pending.model.config.batch_size
-        for items in object_runs(pending.batch, selector, size):
+        for items in object_runs(pending.batch, selector, pending.model.config.batch_size):
             if pending.model.asynchronous is not None:
                 # what is known now, before these are inferred again
                 for _, meta, selection in items.cached:

@@ -249,8 +249,7 @@ class Model:
         feeds = dict(arrays)
         for name, constant in self.extra_inputs.items():
             if name not in feeds:
-                batched = name in self.session.batched_inputs
-                feeds[name] = constant[:rows] if batched else constant
+                feeds[name] = constant[:rows] if name in self.session.batched_inputs else constant
         return feeds
 
     def facts(self) -> list[tuple[str, object]]:

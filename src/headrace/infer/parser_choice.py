@@ -239,8 +239,7 @@ def _from_function(cfg: ModelConfig, kind: _Kind | None, function: Callable[...,
     name = getattr(cfg, kind.field)
     if name and cfg.origin(kind.field).option != "parser":
         text = f"{kind.key}={name} is not called: the program's parser {library.name} is"
-        where = str(cfg.origin(kind.field))
-        notices.append(Finding("parser-of-program", "info", text, where))
+        notices.append(Finding("parser-of-program", "info", text, str(cfg.origin(kind.field))))
     parser = getattr(library, kind.finder)(library.name)
     return Choice(parser, f"{library.name} of the program", notices=notices)
 

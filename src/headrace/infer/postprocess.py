@@ -215,8 +215,7 @@ class DetectorPostprocessor(Postprocessor):
                 self._look(parsed, ends[k], ends[k + 1], outputs, i)
             self._judge_classes(parsed)
         t1 = perf_counter()
-        trace = step is not None
-        clustered = self.clusterer(parsed, starts, trace=trace, tally=tally.clustered)
+        clustered = self.clusterer(parsed, starts, trace=step is not None, tally=tally.clustered)
         kept, kept_ends = clustered.detections, clustered.starts.tolist()
         for k, (first, end) in enumerate(pairwise(ends)):
             if first < end and kept_ends[k] == kept_ends[k + 1]:
@@ -579,9 +578,8 @@ class ClassifierPostprocessor(Postprocessor):
     def _add_full_frame(self, result: ClassifierMeta, meta: FrameMeta) -> None:
         """A primary classifier's result is a new object as large as the frame."""
         objects = meta.objects
-        rect = np.array([[0, 0, meta.width, meta.height]], np.float32)
         detections = Detections.unchecked(
-            rect,
+            np.array([[0, 0, meta.width, meta.height]], np.float32),
             np.zeros(1, np.float32),
             np.full(1, FULL_FRAME_CLASS, np.int32),
             space=Space.FRAME,

@@ -233,8 +233,7 @@ class Preprocessor:
             )
         mean = None
         if cfg.mean_file is not None:
-            origin = where("mean-file")
-            mean = load_mean(cfg.mean_file, width, height, channels, where=origin)
+            mean = load_mean(cfg.mean_file, width, height, channels, where=where("mean-file"))
         return cls(
             width,
             height,

@@ -73,8 +73,7 @@ class Record:
         """Warn that a model has no parser, and that its outputs are not attached."""
         text = "network-type=100 without output-tensor-meta=1: nobody reads the outputs, nothing is"
         text += " found; set output-tensor-meta=1 to attach them, or the network-type whose parser"
-        where = str(cfg.origin("network_type"))
-        self.warn("outputs-unread", f"{text} reads them", where)
+        self.warn("outputs-unread", f"{text} reads them", str(cfg.origin("network_type")))
 
     def find(self, finding: Finding) -> None:
         """Keep the first finding of a code of the plausibility watch."""

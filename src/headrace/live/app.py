@@ -90,8 +90,7 @@ class _Served:
     async def page(self, request: Request) -> Response:
         """The page and its parts."""
         name, kind = _PAGE[request.url.path.lstrip("/")]
-        data = files("headrace.live").joinpath("page", name).read_bytes()
-        return Response(data, media_type=kind)
+        return Response(files("headrace.live").joinpath("page", name).read_bytes(), media_type=kind)
 
     async def state(self, request: Request) -> Response:
         """Sources, models, counts and notices."""

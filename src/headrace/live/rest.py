@@ -360,8 +360,7 @@ def _operation(
     if body is not None:
         operation["requestBody"] = {"content": {"application/json": {"schema": dict(body)}}}
     if parameter:
-        schema = {"type": "integer"}
         operation["parameters"] = [
-            {"name": parameter, "in": "path", "required": True, "schema": schema}
+            {"name": parameter, "in": "path", "required": True, "schema": {"type": "integer"}}
         ]
     return operation

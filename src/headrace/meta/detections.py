@@ -59,8 +59,7 @@ def _require_numbers(array: Array, dtype: type[np.generic]) -> None:
     limits = np.iinfo(np.int32)
     low, high = array.min(), array.max()
     if not (low >= limits.min and high <= limits.max):  # also NaN
-        odd = high if low >= limits.min else low
-        raise ValueError(f"{odd} is not a 32-bit integer")
+        raise ValueError(f"{high if low >= limits.min else low} is not a 32-bit integer")
 
 
 def _shape_text(shape: tuple[int | None, ...]) -> str:

@@ -120,16 +120,14 @@ def rle_encode(
         raise ValueError(f"a {w}x{h} mask at {left},{top} is not within {width}x{height}")
     padded = np.zeros((w, h + 2), np.int8)
     padded[:, 1:-1] = mask.T
-    change = np.diff(padded, axis=1)
-    columns, rows = np.nonzero(change)  # start and end of each run in turn
+    columns, rows = np.nonzero(np.diff(padded, axis=1))  # start and end of each run in turn
     edges = (columns + left) * height + rows + top
     if h == height and len(edges):
         # A run may go on in the next column.
         broken = edges[1:-1:2] != edges[2::2]
         edges = edges[np.concatenate(([True], np.repeat(broken, 2), [True]))]
     total = width * height
-    bounds = np.concatenate(([0], edges, [total]))
-    counts = np.diff(bounds)
+    counts = np.diff(np.concatenate(([0], edges, [total])))
     if len(edges) and edges[-1] == total:
         counts = counts[:-1]
     return _pack(counts)

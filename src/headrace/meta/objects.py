@@ -341,9 +341,8 @@ class Objects:
         names = self.labels
         by_object, texts = self.classifiers, self.texts
         components = self.component_ids[indices].tolist()
-        class_ids = self.class_ids[indices].tolist()
         for index, meta, component, class_id in zip(
-            indices, metas, components, class_ids, strict=True
+            indices, metas, components, self.class_ids[indices].tolist(), strict=True
         ):
             if meta is None:
                 continue

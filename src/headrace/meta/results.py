@@ -107,8 +107,7 @@ class TensorOutput:
 
     def address(self, name: str) -> int:
         """Host address of this item's data: the batch's plus items before it. Source: spec C.4."""
-        data = self.layers[name].data
-        return int(data.__array_interface__["data"][0])
+        return int(self.layers[name].data.__array_interface__["data"][0])
 
     def __getitem__(self, name: str) -> Array:
         """The array of an output layer.

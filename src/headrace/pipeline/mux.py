@@ -308,8 +308,7 @@ class Muxer:
                 feed.room.notify()
             if len(picks) < len(self._turns):
                 taken = set(picks)
-                waiting = [f for f in self._turns if f not in taken]
-                self._turns = waiting + picks
+                self._turns = [f for f in self._turns if f not in taken] + picks
             self._drop_ended()
         batch.frames += frames
         batch.metas += map(frame_meta, frames)

@@ -55,8 +55,7 @@ def open_routes(
                     fix="one output for all: a name without {source} and {id}",
                 )
             for source in sources if only is None else [sources[only]]:
-                expanded = expand_sink_path(text, source, sources)
-                add(expanded, source.source_id, source.fps)
+                add(expand_sink_path(text, source, sources), source.source_id, source.fps)
         else:
             add(text, only, fps if only is None else sources[only].fps)
     return routes

@@ -225,9 +225,8 @@ def user_call(function: Callable[[Any], None], argument: Any, what: str) -> None
     try:
         function(argument)
     except Exception as error:
-        reason = error_text(error)
         raise HeadraceError(
-            f"{what} {_name(function)} failed: {reason}", where=_where(function, error)
+            f"{what} {_name(function)} failed: {error_text(error)}", where=_where(function, error)
         ) from error
 
 

@@ -81,8 +81,7 @@ def _bare_in_order(stages: Sequence[object]) -> list[Any]:
         cfg = config_of(item)
         if cfg is None:
             continue
-        classifies = cfg.network_type is NetworkType.CLASSIFIER
-        if finds and classifies and _is_bare(item, "process_mode"):
+        if finds and cfg.network_type is NetworkType.CLASSIFIER and _is_bare(item, "process_mode"):
             text = "a classifier behind a detector: it works on the objects found (process-mode=2)"
             notice = Finding("classifier-of-objects", "info", text, str(cfg.path))
             mode = {"process_mode": ProcessMode.SECONDARY}
@@ -163,5 +162,4 @@ def _unknown_classes(cfg: ModelConfig, makers: Mapping[int, int]) -> list[Findin
     ids = ";".join(map(str, class_ids))
     text = f"operate-on-class-ids={ids}: the models before it have classes 0 to {max(counts) - 1}:"
     text += " nothing is inferred"
-    where = str(cfg.origin("operate_on_class_ids"))
-    return [Finding("class-ids-beyond", "warning", text, where)]
+    return [Finding("class-ids-beyond", "warning", text, str(cfg.origin("operate_on_class_ids")))]

@@ -111,8 +111,7 @@ def run_tool(program: str, arguments: Sequence[str]) -> NoReturn:
 
 
 def _has_loader() -> bool:
-    folders = Path("/usr/lib").glob("*/gstreamer-1.0/libgstpython.so")
-    return any(True for _ in folders)
+    return any(True for _ in Path("/usr/lib").glob("*/gstreamer-1.0/libgstpython.so"))
 
 
 def _loader_folder() -> Path:

@@ -160,8 +160,7 @@ class NvElement:
     def _post(
         self, make: Callable[[Gst.Element, GLib.Error, str], Gst.Message], text: str, detail: str
     ) -> None:
-        code = int(Gst.StreamError.FAILED)
-        error = GLib.Error.new_literal(Gst.StreamError.quark(), text, code)
+        error = GLib.Error.new_literal(Gst.StreamError.quark(), text, int(Gst.StreamError.FAILED))
         element: Gst.Element = self
         element.post_message(make(element, error, detail))
 

@@ -207,8 +207,7 @@ class NvInfer(InPlace):
         images = [image_of(batch, frame) for frame in frames]
         pairs = zip(frames, images, strict=True)
         meta_pairs = [to_frame_meta(frame, image) for frame, image in pairs]
-        metas = [meta for meta, _ in meta_pairs]
-        work = Batch(images, metas, [self._buffers] * len(frames))
+        work = Batch(images, [meta for meta, _ in meta_pairs], [self._buffers] * len(frames))
         self._buffers += 1
         regions = []
         if self._inferencer.config.input_tensor_from_meta:

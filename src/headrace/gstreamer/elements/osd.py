@@ -260,10 +260,9 @@ def _arrow(canvas: Canvas, arrow: NvOSD_ArrowParams) -> None:
 
 
 def _circle(canvas: Canvas, circle: NvOSD_CircleParams) -> None:
-    angles = np.linspace(0, 2 * math.pi, 65)
     points = [
         (circle.xc + circle.radius * math.cos(a), circle.yc + circle.radius * math.sin(a))
-        for a in angles.tolist()
+        for a in np.linspace(0, 2 * math.pi, 65).tolist()
     ]
     if circle.has_bg_color:
         _strokes(canvas, [points], 1, circle.bg_color, fill=True)

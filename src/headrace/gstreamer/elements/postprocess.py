@@ -43,8 +43,7 @@ class NvDsPostProcess(InPlace):
         """Read the config and load the parser."""
         try:
             file = self.file_of("postprocesslib-config-file", "parser and thresholds")
-            config = outputs_config(file, self.values["postprocesslib-name"])
-            self._parser = RawOutputParser(config)
+            self._parser = RawOutputParser(outputs_config(file, self.values["postprocesslib-name"]))
         except Exception as error:  # PyGObject would print it and go on
             self.post_error(error)
             return False
@@ -99,8 +98,7 @@ class NvDsPostProcess(InPlace):
         for user in items(batch, "batch_user_meta_list"):
             if user.base_meta.meta_type != NvDsMetaType.NVDS_PREPROCESS_BATCH_META:
                 continue
-            regions = user.user_meta_data.roi_vector
-            for region in regions:
+            for region in user.user_meta_data.roi_vector:
                 roi = region_to_roi(region, frames, meta_pairs)
                 for output in self._outputs(items(region, "roi_user_meta_list")):
                     parser.parse_region(meta_pairs[roi.frame_index][0], roi, output)

@@ -160,11 +160,10 @@ def prepared_tensors(
             continue
         data: GstNvDsPreProcessBatchMeta = user.user_meta_data
         values = data.tensor_meta
-        rois = [region_to_roi(region, frames, meta_pairs) for region in data.roi_vector]
         tensor = InputTensor(
             values.tensor_name,
             values.raw_tensor_buffer.values,
-            rois,
+            [region_to_roi(region, frames, meta_pairs) for region in data.roi_vector],
             data.target_unique_ids,
             meta_id=values.meta_id,
             maintain_aspect_ratio=bool(values.maintain_aspect_ratio),

@@ -74,8 +74,7 @@ class RawOutputCallback:
                 index, name, int(layer.buffer), is_input,
             )  # fmt: skip
             kept.append((layer, name))
-        count = len(raw.metas)
-        self._call(self.buffer or None, size, table, len(layers), count, self._user_data)
+        self._call(self.buffer or None, size, table, len(layers), len(raw.metas), self._user_data)
 
 
 def _layers(arrays: Arrays, is_input: bool) -> list[tuple[NvDsInferLayerInfo, bool]]:

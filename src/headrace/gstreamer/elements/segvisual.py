@@ -52,8 +52,7 @@ class NvSegVisual(Remaking):
         if over:
             image = scaled(image_of(batch, frame), width, height)
         else:
-            black = np.zeros((height, width, 3), np.uint8)
-            image = Frame.from_array(black, PixelFormat.RGB)
+            image = Frame.from_array(np.zeros((height, width, 3), np.uint8), PixelFormat.RGB)
         canvas = canvas_for(image)
         opacity = self.values["alpha"] if over else 1.0
         for user in items(frame, "frame_user_meta_list"):

@@ -142,8 +142,7 @@ class NvUriSrcBin(PartsBin):
             element.set_property("drop-frame-interval", keep)
 
     def _found(self, decode: Gst.Element, source: Gst.Element) -> None:
-        caps = source.get_current_caps() or source.query_caps(None)
-        if not is_nvmm(caps):
+        if not is_nvmm(source.get_current_caps() or source.query_caps(None)):
             convert = self.part("nvvideoconvert")
             tag = self.part("capsfilter", caps=Gst.Caps.from_string(NVMM))
             convert.link(tag)

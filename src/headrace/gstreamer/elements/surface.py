@@ -129,8 +129,7 @@ def packed(frame: Frame, format: str, width: int = 0, height: int = 0) -> npt.ND
     channels = {"RGBA": 4, "BGRx": 4, "RGB": 3, "BGR": 3}[format]
     plane = image.planes[0]
     rows = np.frombuffer(plane, np.uint8).reshape(image.height, plane.line_size)
-    pixels = rows[:, : channels * image.width].reshape(image.height, image.width, channels)
-    return pixels.copy()
+    return rows[:, : channels * image.width].reshape(image.height, image.width, channels).copy()
 
 
 def scaled(frame: Frame, width: int, height: int) -> Frame:

@@ -126,8 +126,7 @@ class NvTracker(InPlace):
             nvds_add_obj_meta_to_frame(frame, obj, None)
 
     def _place(self, obj: NvDsObjectMeta, rect: list[float], text: str | None) -> None:
-        box = obj.tracker_bbox_info.org_bbox_coords
-        for target in (box, obj.rect_params):
+        for target in (obj.tracker_bbox_info.org_bbox_coords, obj.rect_params):
             target.left, target.top, target.width, target.height = rect
         if self.values["display-tracking-id"]:
             text = f"{text or ''} {obj.object_id}".strip()

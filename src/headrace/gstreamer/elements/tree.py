@@ -86,9 +86,8 @@ def to_frame_meta(frame: NvDsFrameMeta, image: Frame) -> tuple[FrameMeta, list[N
             continue
         part = objects[start:end]
         rects = [o.rect_params for o in part]
-        boxes = np.array([(r.left, r.top, r.width, r.height) for r in rects], np.float32)
         detections = Detections.unchecked(
-            boxes,
+            np.array([(r.left, r.top, r.width, r.height) for r in rects], np.float32),
             np.array([o.confidence for o in part], np.float32),
             np.array([o.class_id for o in part], np.int32),
             space=Space.FRAME,
@@ -122,8 +121,7 @@ def add_results(
         nvds_add_obj_meta_to_frame(frame, known[index], known[parent] if parent >= 0 else None)
     for index, results in objects.classifiers.items():
         for result in results:
-            classifier = classifier_meta(batch, result)
-            nvds_add_classifier_meta_to_object(known[index], classifier)
+            nvds_add_classifier_meta_to_object(known[index], classifier_meta(batch, result))
         known[index].text_params.display_text = objects.display_text(index)
     add_outputs(batch, frame, meta, known)
 

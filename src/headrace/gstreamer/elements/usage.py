@@ -173,8 +173,7 @@ class Usage:
         for name in sorted(element.assigned):
             row = element.PROPERTIES[name]
             note = row.text if row.text == NO_EFFECT or row.text.startswith("accepted") else ""
-            value = str(element.values[name])
-            self.settings.append((named.get_name(), name, value, note))
+            self.settings.append((named.get_name(), name, str(element.values[name]), note))
 
     def _draw(self, pipeline: Gst.Pipeline) -> None:
         if pipeline in self._seen:

@@ -52,8 +52,7 @@ class TensorPreparer:
         self.rules = rules
         self._function = None if rules.library is None else _load(rules)
         plain = self._function is not None
-        gray = rules.color_format.name == "GRAY"
-        channels = 1 if gray else 3
+        channels = 1 if rules.color_format.name == "GRAY" else 3
         mean = None
         if rules.mean_file is not None and not plain:
             mean = load_mean(rules.mean_file, rules.width, rules.height, channels)
@@ -200,8 +199,7 @@ class TensorPreparer:
         if self._function is None:
             return _cast(data, dtype)
         try:
-            returned = self._function(data.astype(np.uint8), dict(self.rules.user_config))
-            values = np.asarray(returned)
+            values = np.asarray(self._function(data.astype(np.uint8), dict(self.rules.user_config)))
         except Exception as error:  # of the user's code
             raise CustomLibraryError(
                 f"{self.rules.function} raised {error_text(error)}", where=str(self.rules.library)

@@ -290,8 +290,7 @@ class Pipeline:
     def _watch(self, on_message: OnMessage | None) -> None:
         self._on_message = on_message or self._on_message
         if self._thread is None:
-            name = self._pipeline.get_name()
-            self._thread = Thread(target=self._follow, name=name, daemon=True)
+            self._thread = Thread(target=self._follow, name=self._pipeline.get_name(), daemon=True)
             self._thread.start()
 
     def _follow(self) -> None:

@@ -19,10 +19,9 @@ class TensorOutputUserMetadata(MetaView):
 
     def get_layers(self) -> dict[str, Tensor]:
         """Return the outputs by name, without the axis of the batch; views in main memory."""
-        layers = map(self.meta.output_layers_info, range(self.meta.num_output_layers))
         return {
             one.layerName: Tensor(one.buffer.values.reshape(one.dims.d[: one.dims.numDims]))
-            for one in layers
+            for one in map(self.meta.output_layers_info, range(self.meta.num_output_layers))
         }
 
 

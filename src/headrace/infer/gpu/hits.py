@@ -109,10 +109,9 @@ class _Lane:
             self._known[:] = thresholds
             stream.upload(self._known.ctypes.data, self._known.nbytes, self._thresholds.pointer)
         stream.upload(self._zeros.ctypes.data, _HEADER_BYTES, base)
-        half = tables.dtype == np.float16
         record = _Tables(
             tables.pointer, self._thresholds.pointer, base, base + _HEADER_BYTES, *tables.strides,
-            count, width - first, first, len(thresholds), half,
+            count, width - first, first, len(thresholds), tables.dtype == np.float16,
             np.fmin.reduce(thresholds),
         )  # fmt: skip
         kernel.launch(stream, (-(-count // _BLOCK), items, 1), (_BLOCK, 1, 1), (record,))

@@ -40,8 +40,7 @@ def path_beside_foreign(model: Path, batch: int, precision: str) -> Path:
 
 def keyed(usual: Path, content: Sequence[str]) -> Path:
     """Name the file beside `usual` for an engine of this content."""
-    text = json.dumps(list(content)).encode()
-    key = sha256_of(text)[:8]
+    key = sha256_of(json.dumps(list(content)).encode())[:8]
     return usual.with_name(f"{_KEYED.sub('', usual.stem)}_{key}{usual.suffix}")
 
 

@@ -194,8 +194,7 @@ def serving_plan(
     Raises:
         ConfigError, EngineError: as `load_or_build` before it looks for one.
     """
-    requirement = PlanRequirement.of(cfg, source, ConfigPrecision(cfg))
-    return EngineSearch(cfg, requirement, notices).find()
+    return EngineSearch(cfg, PlanRequirement.of(cfg, source, ConfigPrecision(cfg)), notices).find()
 
 
 def _not_used(path: Path, reason: Mismatch) -> Finding:

@@ -103,8 +103,7 @@ class PluginArgs(LoadArgs):
     def write(self, folder: Path) -> dict[str, Any]:
         """See `LoadArgs`."""
         assert self.record is not None
-        record = self.record.to_dict()
-        more = {"record": record, "place": self.place, "inputs": self.inputs}
+        more = {"record": self.record.to_dict(), "place": self.place, "inputs": self.inputs}
         return LoadArgs.write(self, folder) | more
 
 
@@ -122,8 +121,7 @@ def _plugin_args(entries: dict[str, object], sizes: Sequence[int], folder: Path)
     arrays = len(sizes) - len(record.blobs)
     if arrays < (inputs or 0) or (inputs is None and arrays):
         raise ValueError(f"its plugin has {len(sizes)} arrays")
-    location = plain_text(entries["place"])
-    return PluginArgs(config, record=record, place=location, inputs=inputs)
+    return PluginArgs(config, record=record, place=plain_text(entries["place"]), inputs=inputs)
 
 
 def _network_args(entries: dict[str, Any], sizes: Sequence[int], folder: Path) -> NetworkArgs:

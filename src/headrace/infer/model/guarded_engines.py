@@ -179,8 +179,7 @@ class GuardedEngines:
             records = tuple(PluginRecord.from_json(r) for r in answer["records"])
             named = dict(zip(map(str, answer["blobs"]), blobs, strict=True))
             notices = notices_from(answer["notices"])
-            registry = get_plugin_registry()
-            layers = PluginLayers(graph, records, named, notices, registry, where)
+            layers = PluginLayers(graph, records, named, notices, get_plugin_registry(), where)
             for record, layer in zip(records, answer["built"], strict=False):
                 layers.built.append(GuardedLayer(self, record, named, where, int(layer)))
         except (KeyError, TypeError, ValueError, ProtocolError) as error:

@@ -32,11 +32,10 @@ def open_engines(worker: Keeping, payload: dict[str, object], arrays: Arrays) ->
     """Load a library of networks and plugins; answer with the creators that it registers."""
     from headrace.plugins.base import IPluginCreatorV3One
 
-    registered = _open(worker, payload)
     return {
         "creators": [
             [c.name, c.plugin_version, c.plugin_namespace, isinstance(c, IPluginCreatorV3One)]
-            for c in registered
+            for c in _open(worker, payload)
         ],
         "notices": notices_json(worker.kept[0].decisions),
     }, []

@@ -57,12 +57,11 @@ class GuardedLayer(EnginePlugin):
         with host.process.lock:
             if not self._number or not host.is_current(self._generation):
                 payload = {"record": self._record.to_json().decode(), "where": self._place}
-                data = [_bytes(b) for b in self._blobs.values()]
                 answer, _ = host.ask(
                     "load_layer",
                     payload,
                     self.where,
-                    data,
+                    [_bytes(b) for b in self._blobs.values()],
                     plugin=True,
                     starting=not self._number,
                     call=self.call,

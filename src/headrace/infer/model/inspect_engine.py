@@ -85,9 +85,8 @@ def _of_python(cfg: ModelConfig, path: Path, known_name: str | None) -> EngineFu
     if function is None:
         return None
     kind = FIXED.get(function, "engine creator")
-    signature = engine_signature(function)
     return EngineFunction(
-        path, function, known_name is not None, kind, signature, "as all in Python"
+        path, function, known_name is not None, kind, engine_signature(function), "as all in Python"
     )
 
 

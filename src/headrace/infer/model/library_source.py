@@ -146,8 +146,7 @@ def _note_not_callable(cfg: ModelConfig, function: str, notices: list[Finding]) 
             fix=f"compile the library's sources for headrace: headrace compile … -o {path.name}",
         )
     text = f"{function} of {path.name} builds engines for TensorRT; headrace reads the {kind} model"
-    where = cfg.where("engine_create_func_name")
-    notices.append(Finding("builder-unused", "info", text, where))
+    notices.append(Finding("builder-unused", "info", text, cfg.where("engine_create_func_name")))
 
 
 _SIGNATURES = {

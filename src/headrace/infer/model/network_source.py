@@ -51,8 +51,7 @@ def network_source(
     for key in unused_model_keys(cfg) if kind else ():
         level: Literal["warning", "info"] = "warning" if key == "tlt-encoded-model" else "info"
         text = f"{key} is not used: the model is {_NAMES[kind]}" if kind else ""
-        where = cfg.where(key.replace("-", "_"))
-        notices.append(Finding("model-unused", level, text, where))
+        notices.append(Finding("model-unused", level, text, cfg.where(key.replace("-", "_"))))
     return model_source(cfg, factories), factories
 
 

@@ -92,8 +92,7 @@ class _Planning:
         self._load_python_plugins()
         if self.cfg.enable_dla:
             text = "enable-dla: there is no DLA here, the CPU computes"
-            where = self.cfg.where("enable_dla")
-            self.notices.append(Finding("dla", "warning", text, where))
+            self.notices.append(Finding("dla", "warning", text, self.cfg.where("enable_dla")))
         source, factories = network_source(self.cfg, self.notices)
         requirement = PlanRequirement.of(self.cfg, source, precisions, self.choice, factories)
         search = EngineSearch(self.cfg, requirement, self.notices)

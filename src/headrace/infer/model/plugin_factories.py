@@ -143,8 +143,7 @@ class CppFactories:
         return native
 
     def _given(self, kind: str) -> Any:
-        name = _get(kind)
-        where = f"{self._path}: {name}"
+        where = f"{self._path}: {_get(kind)}"
         with collected_errors() as errors, _call_of_code(where):
             succeeded, number, factory = _native.get_plugin_factory(self._native, kind)
         if not succeeded:

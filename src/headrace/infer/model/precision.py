@@ -183,8 +183,7 @@ def _output_types(cfg: ModelConfig) -> tuple[dict[str, str], list[Finding]]:
     if not packed:
         return by_output, []
     text = f"output-io-formats: outputs are linear (chw) here, not packed: {', '.join(packed)}"
-    where = cfg.where("output_io_formats")
-    return by_output, [Finding("output-formats", "info", text, where)]
+    return by_output, [Finding("output-formats", "info", text, cfg.where("output_io_formats"))]
 
 
 def _items(cfg: ModelConfig, key: str, **choices: Sequence[str]) -> Iterator[list[str]]:

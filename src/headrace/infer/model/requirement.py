@@ -137,8 +137,7 @@ class PlanRequirement:
     ) -> PlanRequirement:
         """Take the requirement of a config; see the attributes."""
         dims = complete_infer_dims(cfg.infer_dims)
-        order = axis_order(cfg)
-        return cls(source, cfg.batch_size, precisions, dims, order, choice, factories)
+        return cls(source, cfg.batch_size, precisions, dims, axis_order(cfg), choice, factories)
 
     @property
     def decision(self) -> PrecisionDecision:

@@ -111,8 +111,7 @@ def _peaks(heat: FloatArray, tops: npt.NDArray[np.bool_]) -> Peaks:
 
     column = x + 0.5 + shift(logarithm(0, -1), logarithm(0, 1))
     row = y + 0.5 + shift(logarithm(-1, 0), logarithm(1, 0))
-    points = np.stack([column / width, row / height], axis=1)
-    return Peaks(points.astype(np.float32), scores)
+    return Peaks(np.stack([column / width, row / height], axis=1).astype(np.float32), scores)
 
 
 def _joints(

@@ -125,11 +125,10 @@ def table_hits(
         _, row, column = tables.strides
         if tables.itemsize not in (row, column) or min(tables.strides) < 0:
             tables = np.ascontiguousarray(tables)
-        limits = np.ascontiguousarray(thresholds, np.float32)
         hit_count = _native.table_hits(
             tables,
             4 + objectness,
-            limits,
+            np.ascontiguousarray(thresholds, np.float32),
             planes,
             rows,
             class_ids,
@@ -273,8 +272,7 @@ def column_thresholds(params: DetectionParams, class_ids: Array) -> FloatArray:
 
 def sigmoid(x: Array) -> FloatArray:
     """1 / (1 + exp(-x)) in float32."""
-    result = 1 / (1 + np.exp(-x.astype(np.float32, copy=False)))
-    return np.asarray(result, np.float32)
+    return np.asarray(1 / (1 + np.exp(-x.astype(np.float32, copy=False))), np.float32)
 
 
 def suppressed(detections: Detections, iou: float) -> Array:

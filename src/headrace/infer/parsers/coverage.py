@@ -61,8 +61,7 @@ def _decode_grid(
     coverage = coverage[: len(thresholds)]
     # Not `>=`: a NaN score is kept, as the comparison of the original keeps it.
     k, j, i = np.nonzero(~(coverage < thresholds[:, None, None]))
-    planes = boxes.reshape(-1, 4, *boxes.shape[1:])
-    o1, o2, o3, o4 = planes[k, :, j, i].T
+    o1, o2, o3, o4 = boxes.reshape(-1, 4, *boxes.shape[1:])[k, :, j, i].T
     cx = (i * strides[0] + 0.5).astype(np.float32) / _NORM
     cy = (j * strides[1] + 0.5).astype(np.float32) / _NORM
     x1, x2 = (o1 - cx) * -_NORM, (o3 + cx) * _NORM

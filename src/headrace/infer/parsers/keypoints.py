@@ -183,8 +183,7 @@ def _heat_maps(arrays: Arrays, network: NetworkInfo, params: DetectionParams) ->
     """
     maps = arrays[0]
     count, height, width = maps.shape
-    peaks = maps.reshape(count, -1).argmax(axis=1)
-    y, x = np.divmod(peaks, width)
+    y, x = np.divmod(maps.reshape(count, -1).argmax(axis=1), width)
     every = np.arange(count)
     scores = maps[every, y, x]
     padded = np.pad(maps, ((0, 0), (1, 1), (1, 1)), mode="edge")
@@ -197,8 +196,7 @@ def _heat_maps(arrays: Arrays, network: NetworkInfo, params: DetectionParams) ->
     if not score >= first_threshold(params):
         return Detections.empty()
     whole = np.array([[0, 0, network.width, network.height]], np.float32)
-    ids = np.zeros(1, np.int32)
-    return Detections(whole, score.reshape(1), ids, keypoints=points[None])
+    return Detections(whole, score.reshape(1), np.zeros(1, np.int32), keypoints=points[None])
 
 
 def _wide(dims: Dims, network: NetworkInfo | None) -> bool:

@@ -95,7 +95,6 @@ def _parse(raw: bytes, where: str) -> Labels:
         warn(number, skipped, code="labels-empty-line")
     numbers = [int(match[1]) if (match := _NUMBERED.match(line)) else -1 for line in used]
     if len(used) > 2 and numbers in (list(range(len(used))), list(range(1, len(used) + 1))):
-        first = quoted(used[0])
-        numbered = f"labels begin with their number, which is part of the name: '{first}'"
+        numbered = f"labels begin with their number, which is part of the name: '{quoted(used[0])}'"
         warn(1, numbered, code="labels-numbered")
     return Labels(tuple(tuple(line.split(";")) for line in lines if line), tuple(notices))

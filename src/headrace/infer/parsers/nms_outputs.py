@@ -117,8 +117,7 @@ def _nms_rows_whole_pixels(
     arrays: Arrays, network: NetworkInfo, params: DetectionParams
 ) -> Detections:
     """The same rows; corners are cut to whole pixels and both edges count (+1)."""
-    n = _count(arrays[1], len(arrays[0]))
-    rows = arrays[0][:n]
+    rows = arrays[0][: _count(arrays[1], len(arrays[0]))]
     class_ids = class_numbers(rows[:, 1])
     keep = rows[:, 2] >= column_thresholds(params, class_ids)
     rows, class_ids = rows[keep], class_ids[keep]

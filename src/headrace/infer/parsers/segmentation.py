@@ -185,8 +185,7 @@ def _box_mask(prototypes: FloatArray, weights: FloatArray, box: FloatArray) -> F
     _, height, width = prototypes.shape
     x, from_x, to_x = _samples(float(box[0]), float(box[2]), width)
     y, from_y, to_y = _samples(float(box[1]), float(box[3]), height)
-    part = prototypes[:, from_y:to_y, from_x:to_x]
-    logits = np.tensordot(weights, part, axes=1)
+    logits = np.tensordot(weights, prototypes[:, from_y:to_y, from_x:to_x], axes=1)
     return sigmoid(y @ logits @ x.T)
 
 
@@ -297,8 +296,7 @@ def _first_values(arrays: Arrays, network: NetworkInfo, params: SegmentationPara
             f"{len(values)} class numbers for {network.width}x{network.height} pixels",
             expected="one for each pixel of the network input",
         )
-    whole = values[:pixels].reshape(network.height, network.width)
-    return Segmentation(_classes(whole, params))
+    return Segmentation(_classes(values[:pixels].reshape(network.height, network.width), params))
 
 
 def _largest_resized(

@@ -44,8 +44,7 @@ def _unit_centres(
 
 def _best_logit(logits: FloatArray) -> tuple[Array, Array, FloatArray]:
     """Query, class and sigmoid of the best logit of each query."""
-    anything = np.full(logits.shape[1], -np.inf, np.float32)
-    query, class_ids, best = best_class(logits, anything)
+    query, class_ids, best = best_class(logits, np.full(logits.shape[1], -np.inf, np.float32))
     return query, class_ids, sigmoid(best)
 
 

@@ -169,8 +169,7 @@ class PlanarCanvas(Canvas):
 
     def blend(self, overlay: Overlay) -> None:
         """Blend an overlay at its place."""
-        colors = [to_yuv(color, self._color) for color in overlay.colors]
-        values = np.array(colors, np.uint16)
+        values = np.array([to_yuv(color, self._color) for color in overlay.colors], np.uint16)
         for i, plane in enumerate(self._planes):
             k = int(i > 0)
             x, xs = _every(overlay.left, overlay.xs, k)

@@ -40,8 +40,7 @@ def class_color(class_id: int) -> Rgb:
         return _FIRST[class_id]
     hue = (0.11 + class_id * _GOLDEN) % 1.0
     saturation = (0.9, 0.65, 0.75)[class_id % 3]
-    value = (1.0, 0.95, 0.8)[class_id // 3 % 3]
-    r, g, b = colorsys.hsv_to_rgb(hue, saturation, value)
+    r, g, b = colorsys.hsv_to_rgb(hue, saturation, (1.0, 0.95, 0.8)[class_id // 3 % 3])
     return round(255 * r), round(255 * g), round(255 * b)
 
 

@@ -46,8 +46,7 @@ def _stroke_overlay(stroke: Stroke, width: int, size: tuple[int, int]) -> Overla
     points = stroke.points + (stroke.points[:1] if stroke.closed else ())
     strokes: Strokes = [points]
     if stroke.arrow and len(points) > 1:
-        head = arrow_strokes(points[-2], points[-1], width, (False, True))[1:]
-        strokes = [points, *head]
+        strokes = [points, *arrow_strokes(points[-2], points[-1], width, (False, True))[1:]]
     red, green, blue, alpha = byte_color(stroke.color)
     return strokes_overlay(strokes, width, (red, green, blue), alpha, size)
 

@@ -179,8 +179,7 @@ class Legend:
 
     def add(self, segmentation: SegmentationMeta, overlay: Overlay) -> None:
         """Count the pixels of each class of `overlay`, but not of background."""
-        areas = overlay.class_areas().tolist()
-        for class_id, area in enumerate(areas[1:]):
+        for class_id, area in enumerate(overlay.class_areas().tolist()[1:]):
             if not area or is_background(segmentation, class_id):
                 continue
             key = (segmentation.component_id, class_id)
@@ -339,9 +338,8 @@ class Painter(Looks):
             rect = tuple(meta.objects.rects[index].tolist())
             shown += [(segmentation, rect) for segmentation in several]
         for segmentation, (left, top, width, height) in shown:
-            bounds = (left, top, width, height)
             overlay = class_map_overlay(
-                segmentation, bounds, canvas.width, canvas.height, self.opacity
+                segmentation, (left, top, width, height), canvas.width, canvas.height, self.opacity
             )
             if overlay is not None:
                 canvas.blend(overlay)

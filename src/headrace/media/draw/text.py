@@ -111,8 +111,7 @@ def captions(names: Mapping[int, str], longest: int) -> dict[int, str]:
     paths = {number: [p for p in name.split("/") if p] or [""] for number, name in names.items()}
     shown = {number: path[-1] or f"source {number}" for number, path in paths.items()}
     for depth in range(2, 1 + max(map(len, paths.values()), default=0)):
-        same = _repeated(shown)
-        for number in same:
+        for number in _repeated(shown):
             shown[number] = "/".join(paths[number][-depth:])
     shown = {number: cut(text, longest) for number, text in shown.items()}
     for number in _repeated(shown):

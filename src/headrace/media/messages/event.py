@@ -99,8 +99,7 @@ class EventFilter:
     def _objects(self, meta: FrameMeta) -> list[EventObject]:
         objects, chosen = meta.objects, []
         for i in range(len(objects)):
-            label = objects.label(i)
-            if self.classes and label not in self.classes:
+            if self.classes and objects.label(i) not in self.classes:
                 continue
             analytics = objects.analytics.get(i)
             if self.every == "crossing" and not (analytics and analytics.crossed):

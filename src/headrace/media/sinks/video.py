@@ -60,10 +60,9 @@ class VideoSink(Sink):
 
     def _start(self, frame: Frame) -> FrameEncoder:
         self._container = self._open()
-        options = {"crf": str(self._crf), "preset": self._preset}
         return FrameEncoder(
             self._container, frame, rate=self._rate, name=str(self.path), notice=self._notice,
-            options=options, threads=self._threads,
+            options={"crf": str(self._crf), "preset": self._preset}, threads=self._threads,
         )  # fmt: skip
 
     def _open(self) -> Any:

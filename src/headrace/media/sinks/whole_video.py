@@ -36,8 +36,7 @@ def whole_matroska(file: BinaryIO) -> tuple[int, int]:
         Source: RFC 8794 (EBML), RFC 9559 (Matroska).
     """
     end = frames = 0
-    length = _length(file)
-    for name, start, stop in _elements(file, 0, length):
+    for name, start, stop in _elements(file, 0, _length(file)):
         if name != _SEGMENT:
             continue
         for inner, first, last in _elements(file, start, stop):

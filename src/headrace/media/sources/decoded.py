@@ -359,11 +359,10 @@ class DecodedSource(Source):
             if self._packet_ring is not None:
                 self._packet_ring.offset_ns = timeline.offset_ns
             if timeline.missing:
-                fps = 1e9 / timeline.step_ns
                 self._notice(
                     "times-replaced",
                     "info",
-                    f"frames without a time stamp are timed at {fps:g} fps",
+                    f"frames without a time stamp are timed at {1e9 / timeline.step_ns:g} fps",
                 )
             if timeline.shifted:
                 self._notice(

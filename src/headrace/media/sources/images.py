@@ -70,9 +70,8 @@ def image_size(path: Path) -> tuple[int, int] | None:
 
 def _rgb(image: Any) -> Plane:
     if image.mode.startswith("I;16") or image.mode == "I":
-        wide = np.asarray(image.convert("I"))
         # Mode I also holds what 16-bit files decode to; larger values do not occur in images.
-        gray = (np.clip(wide, 0, 65535) >> 8).astype(np.uint8)
+        gray = (np.clip(np.asarray(image.convert("I")), 0, 65535) >> 8).astype(np.uint8)
         return np.repeat(gray[:, :, None], 3, axis=2)
     if image.mode == "F":
         values = np.nan_to_num(np.asarray(image))

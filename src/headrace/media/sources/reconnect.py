@@ -103,8 +103,7 @@ class Losses:
             notice = Finding(code, "warning", f"{self._what}, {outcome}", self._where)
             self._at = self._put(self._at, notice)
         else:
-            more = self._count - MAX_TOLD
-            text = f"and lost {more} more times, away {self._away_s:.1f} s in all"
+            text = f"and lost {self._count - MAX_TOLD} more times, away {self._away_s:.1f} s in all"
             self._summary_at = self._put(
                 self._summary_at, Finding("connection-lost", "warning", text, self._where)
             )

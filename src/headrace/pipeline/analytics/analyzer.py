@@ -119,8 +119,7 @@ class Analytics:
             else:
                 self._tracked = True
                 motion = state.motions.setdefault(track, Motion(meta.pts_ns))
-            point = motion.add(tuple(rect), meta.pts_ns)
-            one = self._one(rules, class_id, point, motion)
+            one = self._one(rules, class_id, motion.add(tuple(rect), meta.pts_ns), motion)
             if one == _NOTHING:
                 continue
             objects.analytics[index] = one

@@ -111,8 +111,7 @@ def load_rules(path: str | Path) -> AnalyticsRules:
     """
     path = Path(path)
     document = read_document(read_bytes(path), path)
-    reader = _Reader(document)
-    rules = None if document.problems else reader.run()
+    rules = None if document.problems else _Reader(document).run()
     report(path, document.problems)
     if rules is None:
         raise ConfigError("the file holds no groups", where=str(path), expected="[property]")
