@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from headrace.gstreamer.elements.bindings import Gst
-from headrace.gstreamer.elements.element import NVMM, InPlace, pad
+from headrace.gstreamer.elements.element import NVMM, InPlace, reported, through
 from headrace.gstreamer.elements.properties import COMMON, Property
 from headrace.gstreamer.elements.tree import frames_of, image_of, to_frame_meta
 from headrace.gstreamer.pyds.analytics import (
@@ -39,21 +39,18 @@ class NvDsAnalytics(InPlace):
     """Applies the rules of a file to the objects of each frame."""
 
     __gtype_name__ = "GstNvDsAnalytics"
-    __gstmetadata__ = ("NvDsAnalytics plugin", "Filter/Metadata", "Counts at places", "Headrace")
-    __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
+    ABOUT = ("NvDsAnalytics plugin", "Filter/Metadata", "Counts at places")
+    __gsttemplates__ = through(NVMM)
     PROPERTIES = PROPERTIES
 
     def __init__(self) -> None:
         super().__init__()
         self._analytics: Analytics | None = None
 
+    @reported(False)
     def do_start(self) -> bool:
         """Read the rules."""
-        try:
-            self._analytics = Analytics.from_file(self.file_of("config-file", "the rules"))
-        except Exception as error:  # PyGObject would print it and go on
-            self.post_error(error)
-            return False
+        self._analytics = Analytics.from_file(self.file_of("config-file", "the rules"))
         for notice in self._analytics.notices:
             self.post_warning(str(notice))
         return True

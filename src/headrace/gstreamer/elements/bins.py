@@ -6,9 +6,9 @@ import os
 from itertools import pairwise
 
 from headrace.gstreamer.elements.bindings import Bin, Gst
-from headrace.gstreamer.elements.element import NVMM, SYSTEM, NvElement, pad, weakly
+from headrace.gstreamer.elements.element import NVMM, SYSTEM, NvElement, pad, through, weakly
 from headrace.gstreamer.elements.osd import PROPERTIES as OSD_PROPERTIES
-from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Choices, Property
+from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Choices, Property, choice
 
 _DECODERS = {
     "video/x-h264": "avdec_h264",
@@ -21,6 +21,15 @@ _DECODERS = {
 }
 DECODER_MEMORY = ("memtype_device", "memtype_pinned", "memtype_unified")
 SKIPPED = ("decode_all", "decode_non_ref", "decode_key")
+_ALLOCATION = (
+    "CaptureBufferDynamicAllocationModes",
+    "cap_buf_dyn_alloc_disabled", "fw_cap_buf_dyn_alloc_enabled",
+    "rw_cap_buf_dyn_alloc_enabled", "fw_rw_cap_buf_dyn_alloc_enabled",
+)  # fmt: skip
+_PRESETS = (
+    "GstV4L2VideoEncHwPreset",
+    "DisablePreset", "UltraFastPreset", "FastPreset", "MediumPreset", "SlowPreset",
+)  # fmt: skip
 _STREAMS = (
     "video/x-h264, stream-format=(string)byte-stream, alignment=(string)au",
     "video/x-h264, stream-format=(string)avc, alignment=(string)au",
@@ -58,35 +67,17 @@ class NvV4l2Decoder(PartsBin):
     """Decodes H.264, H.265, JPEG, VP8, VP9, AV1 and MPEG-4 with FFmpeg's decoders."""
 
     __gtype_name__ = "Gstnvv4l2decoder"
-    __gstmetadata__ = (
-        "NVIDIA v4l2 video decoder", "Codec/Decoder/Video", "Decodes on the CPU", "Headrace"
-    )  # fmt: skip
+    ABOUT = ("NVIDIA v4l2 video decoder", "Codec/Decoder/Video", "Decodes on the CPU")
     __gsttemplates__ = (pad("sink", "sink", "always", *_STREAMS), pad("src", "src", "always", NVMM))
     PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
         "num-extra-surfaces": Property("uint", 0, "accepted", 0, 24),
-        "cudadec-memtype": Property(
-            "enum",
-            0,
-            "accepted",
-            choices=Choices.of("CudaDecMemType", *DECODER_MEMORY),
-        ),
+        "cudadec-memtype": choice(0, "accepted", "CudaDecMemType", *DECODER_MEMORY),
         "drop-frame-interval": Property("uint", 0, "keep every Nth frame; 0: all", 0, 30),
-        "skip-frames": Property("enum", 0, NO_EFFECT, choices=Choices.of("SkipFrame", *SKIPPED)),
+        "skip-frames": choice(0, NO_EFFECT, "SkipFrame", *SKIPPED),
         "enable-max-performance": Property("bool", False, "accepted"),
         "low-latency-mode": Property("bool", False, "accepted"),
         "mjpeg": Property("bool", False, "accepted"),
-        "capture-buffer-dynamic-allocation": Property(
-            "enum",
-            0,
-            "accepted",
-            choices=Choices.of(
-                "CaptureBufferDynamicAllocationModes",
-                "cap_buf_dyn_alloc_disabled",
-                "fw_cap_buf_dyn_alloc_enabled",
-                "rw_cap_buf_dyn_alloc_enabled",
-                "fw_rw_cap_buf_dyn_alloc_enabled",
-            ),
-        ),
+        "capture-buffer-dynamic-allocation": choice(0, "accepted", *_ALLOCATION),
         "bufapi-version": Property("bool", False, "accepted"),
     }
 
@@ -139,10 +130,18 @@ class NvV4l2Decoder(PartsBin):
 
 
 class _Encoder(PartsBin):
-    """Encodes images with a stock encoder."""
+    """Encodes images with a stock encoder.
 
-    def build(self, encoder: str, parser: str, kbits: str, **values: object) -> None:
-        """Make the chain; `kbits` names the encoder's property of the bit rate."""
+    Attributes:
+        PARTS: the encoder and the parser behind it.
+    """
+
+    PARTS: tuple[str, str]
+
+    def __init__(self) -> None:
+        super().__init__()
+        encoder, parser = self.PARTS
+        values = {"tune": "zerolatency", "speed_preset": "ultrafast", "key_int_max": 30}
         convert = self.part("nvvideoconvert")
         system = self.part("capsfilter", caps=Gst.Caps.from_string("video/x-raw, format=I420"))
         self._encoder = self.part(encoder, **values)
@@ -150,44 +149,26 @@ class _Encoder(PartsBin):
         convert.link(system)
         system.link(self._encoder)
         self._encoder.link(parse)
-        self._kbits = kbits
         self.ghost("sink", convert.get_static_pad("sink"))
         self.ghost("src", parse.get_static_pad("src"))
         self.setup()
-        self._encoder.set_property(kbits, self.values["bitrate"] // 1000)
+        self._encoder.set_property("bitrate", self.values["bitrate"] // 1000)
 
     def changed(self, name: str) -> None:
         """Pass on the properties that the stock encoder has too."""
         if name == "bitrate":
-            self._encoder.set_property(self._kbits, max(1, self.values[name] // 1000))
+            self._encoder.set_property(name, max(1, self.values[name] // 1000))
         elif name == "iframeinterval":
             self._encoder.set_property("key-int-max", self.values[name])
 
 
 _ENCODER = {"gpu-id": COMMON["gpu-id"]} | {
     "bitrate": Property("uint", 4_000_000, "bits per second"),
-    "preset-level": Property(
-        "enum",
-        1,
-        "accepted",
-        choices=Choices.of(
-            "GstV4L2VideoEncHwPreset",
-            "DisablePreset",
-            "UltraFastPreset",
-            "FastPreset",
-            "MediumPreset",
-            "SlowPreset",
-        ),
-    ),
+    "preset-level": choice(1, "accepted", *_PRESETS),
     "iframeinterval": Property("uint", 30, "frames from one key frame to the next"),
     "idrinterval": Property("uint", 256, "accepted"),
-    "control-rate": Property(
-        "enum",
-        1,
-        "accepted",
-        choices=Choices.of(
-            "GstV4l2VideoEncRateControlType", "variable_bitrate", "constant_bitrate"
-        ),
+    "control-rate": choice(
+        1, "accepted", "GstV4l2VideoEncRateControlType", "variable_bitrate", "constant_bitrate"
     ),
     "insert-sps-pps": Property("bool", False, "accepted; they always are"),
     "insert-vui": Property("bool", False, "accepted"),
@@ -200,62 +181,44 @@ _ENCODER = {"gpu-id": COMMON["gpu-id"]} | {
 }
 
 
+_H264_PROFILES = Choices(
+    "GstV4l2VideoEncProfileType", ((0, "Baseline"), (2, "Main"), (4, "High"), (7, "High444"))
+)
+
+
 class NvV4l2H264Enc(_Encoder):
     """Encodes H.264 with x264."""
 
     __gtype_name__ = "Gstnvv4l2h264enc"
-    __gstmetadata__ = ("H.264 encoder", "Codec/Encoder/Video", "Encodes on the CPU", "Headrace")
+    ABOUT = ("H.264 encoder", "Codec/Encoder/Video", "Encodes on the CPU")
     __gsttemplates__ = (
         pad("sink", "sink", "always", NVMM, SYSTEM),
         pad("src", "src", "always", "video/x-h264, stream-format=(string)byte-stream"),
     )
-    PROPERTIES = _ENCODER | {
-        "profile": Property(
-            "enum",
-            0,
-            "accepted",
-            choices=Choices(
-                "GstV4l2VideoEncProfileType",
-                ((0, "Baseline"), (2, "Main"), (4, "High"), (7, "High444")),
-            ),
-        ),
-    }
-
-    def __init__(self) -> None:
-        super().__init__()
-        values = {"tune": "zerolatency", "speed_preset": "ultrafast", "key_int_max": 30}
-        self.build("x264enc", "h264parse", "bitrate", **values)
+    PROPERTIES = _ENCODER | {"profile": Property("enum", 0, "accepted", choices=_H264_PROFILES)}
+    PARTS = ("x264enc", "h264parse")
 
 
 class NvV4l2H265Enc(_Encoder):
     """Encodes H.265 with x265."""
 
     __gtype_name__ = "Gstnvv4l2h265enc"
-    __gstmetadata__ = ("H.265 encoder", "Codec/Encoder/Video", "Encodes on the CPU", "Headrace")
+    ABOUT = ("H.265 encoder", "Codec/Encoder/Video", "Encodes on the CPU")
     __gsttemplates__ = (
         pad("sink", "sink", "always", NVMM, SYSTEM),
         pad("src", "src", "always", "video/x-h265, stream-format=(string)byte-stream"),
     )
     PROPERTIES = _ENCODER | {
-        "profile": Property(
-            "enum",
-            0,
-            "accepted",
-            choices=Choices.of("GstV4L2VideoEncProfileType", "Main", "Main10"),
-        ),
+        "profile": choice(0, "accepted", "GstV4L2VideoEncProfileType", "Main", "Main10")
     }
-
-    def __init__(self) -> None:
-        super().__init__()
-        values = {"tune": "zerolatency", "speed_preset": "ultrafast", "key_int_max": 30}
-        self.build("x265enc", "h265parse", "bitrate", **values)
+    PARTS = ("x265enc", "h265parse")
 
 
 class NvJpegDec(NvV4l2Decoder):
     """Decodes JPEG."""
 
     __gtype_name__ = "Gstnvjpegdec"
-    __gstmetadata__ = ("JPEG decoder", "Codec/Decoder/Image", "Decodes on the CPU", "Headrace")
+    ABOUT = ("JPEG decoder", "Codec/Decoder/Image", "Decodes on the CPU")
     __gsttemplates__ = (
         pad("sink", "sink", "always", "image/jpeg"),
         pad("src", "src", "always", NVMM),
@@ -266,7 +229,7 @@ class NvJpegEnc(PartsBin):
     """Encodes JPEG."""
 
     __gtype_name__ = "Gstnvjpegenc"
-    __gstmetadata__ = ("JPEG encoder", "Codec/Encoder/Image", "Encodes on the CPU", "Headrace")
+    ABOUT = ("JPEG encoder", "Codec/Encoder/Image", "Encodes on the CPU")
     __gsttemplates__ = (
         pad("sink", "sink", "always", NVMM, SYSTEM), pad("src", "src", "always", "image/jpeg")
     )  # fmt: skip
@@ -306,11 +269,10 @@ class _Display(PartsBin):
         "window-height": Property("uint", 0, "accepted"),
     }
 
-    def build(self) -> None:
-        """Make the chain that the environment asks for."""
+    def __init__(self) -> None:
+        super().__init__()
         wish = os.environ.get(DISPLAY, "")
         screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-        self._sinks: list[Gst.Element] = []
         if wish.endswith(".mp4"):
             first = self.part("nvvideoconvert")
             chain = [
@@ -342,32 +304,24 @@ class NvEglGlesSink(_Display):
     """The display of machines with a graphics card."""
 
     __gtype_name__ = "GstEglGlesSink"
-    __gstmetadata__ = ("Display", "Sink/Video", "Shows images, or counts them", "Headrace")
+    ABOUT = ("Display", "Sink/Video", "Shows images, or counts them")
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM, SYSTEM),)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.build()
 
 
 class Nv3dSink(_Display):
     """The display of embedded machines."""
 
     __gtype_name__ = "GstNv3dSink"
-    __gstmetadata__ = ("Display", "Sink/Video", "Shows images, or counts them", "Headrace")
+    ABOUT = ("Display", "Sink/Video", "Shows images, or counts them")
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM, SYSTEM),)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.build()
 
 
 class NvOsdBin(PartsBin):
     """Draws objects and figures, on images of any format."""
 
     __gtype_name__ = "GstNvOsdBin"
-    __gstmetadata__ = ("NvOsd Bin", "Filter/Editor/Video", "Draws objects and figures", "Headrace")
-    __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
+    ABOUT = ("NvOsd Bin", "Filter/Editor/Video", "Draws objects and figures")
+    __gsttemplates__ = through(NVMM)
     PROPERTIES = OSD_PROPERTIES
 
     def __init__(self) -> None:

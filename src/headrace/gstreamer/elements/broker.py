@@ -44,7 +44,7 @@ class NvMsgBroker(NvElement, BaseSink):
     """Spools payloads and sends them; a broker that is away stalls nothing."""
 
     __gtype_name__ = "GstNvMsgBroker"
-    __gstmetadata__ = ("Message Broker", "Sink/Metadata", "Sends payloads to a broker", "Headrace")
+    ABOUT = ("Message Broker", "Sink/Metadata", "Sends payloads to a broker")
     __gsttemplates__ = (pad("sink", "sink", "always", "ANY"),)
     PROPERTIES = PROPERTIES
 
@@ -53,7 +53,9 @@ class NvMsgBroker(NvElement, BaseSink):
         self._sender: Sender | None = None
         self.setup()
 
-    def _start(self) -> bool:
+    @guarded(False)
+    def do_start(self) -> bool:
+        """Connect to the broker."""
         if not self.values["proto-lib"]:
             raise MediaError("proto-lib is not set", expected="such as libnvds_mqtt_proto.so")
         scheme = adaptor_protocol(self.values["proto-lib"])
@@ -68,9 +70,9 @@ class NvMsgBroker(NvElement, BaseSink):
         self._sender = Sender(_spool(name), broker, mark=False)
         return True
 
-    do_start = guarded(_start, False)
-
-    def _stop(self) -> bool:
+    @guarded(False)
+    def do_stop(self) -> bool:
+        """Send the waiting messages; a warning counts those that stay."""
         sender, self._sender = self._sender, None
         if sender is not None:
             left = sender.close()
@@ -81,9 +83,9 @@ class NvMsgBroker(NvElement, BaseSink):
                 )
         return True
 
-    do_stop = guarded(_stop, False)
-
-    def _process(self, buffer: Gst.Buffer) -> Gst.FlowReturn:
+    @guarded(Gst.FlowReturn.ERROR)
+    def do_render(self, buffer: Gst.Buffer) -> Gst.FlowReturn:
+        """Hand the payloads of a buffer to the sender."""
         batch = bridge().get(hash(buffer))
         if batch is None or self._sender is None:
             return Gst.FlowReturn.OK
@@ -97,5 +99,3 @@ class NvMsgBroker(NvElement, BaseSink):
             if self.values["comp-id"] in (0, payload.componentId):
                 self._sender.put(ctypes.string_at(payload.payload, payload.payloadSize))
         return Gst.FlowReturn.OK
-
-    do_render = guarded(_process, Gst.FlowReturn.ERROR)

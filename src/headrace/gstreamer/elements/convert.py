@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.gstreamer.elements.bindings import BaseTransform, Gst
-from headrace.gstreamer.elements.element import FORMATS, NVMM, SYSTEM, NvElement, guarded, pad
+from headrace.gstreamer.elements.element import (
+    FORMATS,
+    NVMM,
+    SYSTEM,
+    NvElement,
+    guarded,
+    reported,
+    through,
+)
 from headrace.gstreamer.elements.geometry import (
     QUARTERS,
     WHOLE,
@@ -15,7 +23,7 @@ from headrace.gstreamer.elements.geometry import (
     read_box,
     turned,
 )
-from headrace.gstreamer.elements.properties import COMMON, Choices, Property
+from headrace.gstreamer.elements.properties import COMMON, Choices, Property, choice
 from headrace.gstreamer.elements.streammux import DUMMY_BYTES
 from headrace.gstreamer.elements.surface import (
     CapsReader,
@@ -38,19 +46,18 @@ _FEATURE = "memory:NVMM"
 UNTAGGED = "bt601"
 """Colours of a video that names none; GStreamer: BT.709 from 720 lines on. Source: spec A.3."""
 
-_FLIPS = Choices.of(
+_FLIPS = (
     "GstNvDsVideoFlipMethod", "none", "counterclockwise", "rotate-180", "clockwise",
     "horizontal-flip", "upper-right-diagonal", "vertical-flip", "upper-left-diagonal",
 )  # fmt: skip
 PROPERTIES = COMMON | {
     "src-crop": Property("str", "0:0:0:0", "area to take: left:top:width:height"),
     "dest-crop": Property("str", "0:0:0:0", "where to put it: left:top:width:height; else black"),
-    "flip-method": Property(
-        "enum",
+    "flip-method": choice(
         0,
         "1: a quarter turn against the clock, 2: half a turn, 3: with the clock, 4: left for right,"
         " 5: over the diagonal from the upper right, 6: top for bottom, 7: from the upper left",
-        choices=_FLIPS,
+        *_FLIPS,
     ),
     "copy-hw": Property(
         "enum", 1, "accepted", choices=Choices("GstNvCopyHWType", ((1, "GPU"), (2, "VIC")))
@@ -109,10 +116,8 @@ class NvmmTag(NvElement, BaseTransform):
     """Puts the label on caps, or takes it off; buffers never reach Python."""
 
     __gtype_name__ = "GstHeadraceNvmmTag"
-    __gstmetadata__ = ("NVMM label", "Generic", "Labels images as NVMM memory", "Headrace")
-    __gsttemplates__ = (
-        pad("sink", "sink", "always", NVMM, SYSTEM), pad("src", "src", "always", NVMM, SYSTEM)
-    )  # fmt: skip
+    ABOUT = ("NVMM label", "Generic", "Labels images as NVMM memory")
+    __gsttemplates__ = through(NVMM, SYSTEM)
     PROPERTIES = {
         "to-nvmm": Property("bool", True, "put the label on; else take it off"),
         "untagged": Property("bool", False, "the stream names no colours: GStreamer's guess goes"),
@@ -138,10 +143,8 @@ class NvVideoConvert(NvElement, BaseTransform):
     """Converts between NVMM and system memory, formats and sizes; a batch gives its first frame."""
 
     __gtype_name__ = "GstNvVideoConvert"
-    __gstmetadata__ = ("Video converter", "Filter/Converter/Video", "Converts images", "Headrace")
-    __gsttemplates__ = (
-        pad("sink", "sink", "always", NVMM, SYSTEM), pad("src", "src", "always", NVMM, SYSTEM)
-    )  # fmt: skip
+    ABOUT = ("Video converter", "Filter/Converter/Video", "Converts images")
+    __gsttemplates__ = through(NVMM, SYSTEM)
     PROPERTIES = PROPERTIES
 
     def __init__(self) -> None:
@@ -196,16 +199,13 @@ class NvVideoConvert(NvElement, BaseTransform):
         new_caps.append_structure_full(structure, other.get_features(0).copy())
         return new_caps.fixate()
 
+    @reported(False)
     def do_set_caps(self, incaps: Gst.Caps, outcaps: Gst.Caps) -> bool:
         """Prepare the conversion."""
-        try:
-            self._reader = CapsReader(incaps)
-            self._format = outcaps.get_structure(0).get_string("format")
-            self._to_nvmm = is_nvmm(outcaps)
-            self._info = video_info(outcaps)
-        except Exception as error:  # PyGObject would print it and go on
-            self.post_error(error)
-            return False
+        self._reader = CapsReader(incaps)
+        self._format = outcaps.get_structure(0).get_string("format")
+        self._to_nvmm = is_nvmm(outcaps)
+        self._info = video_info(outcaps)
         return True
 
     def _shaped(self, surface: Surface) -> Surface:
@@ -223,7 +223,9 @@ class NvVideoConvert(NvElement, BaseTransform):
         frame = turned(frame if source == WHOLE else cropped(frame, source), flip)
         return Surface(scaled(frame, *size) if target == WHOLE else placed(frame, target, *size))
 
-    def _output(self, buffer: Gst.Buffer) -> tuple[Gst.FlowReturn, Gst.Buffer]:
+    @guarded((Gst.FlowReturn.ERROR, None))
+    def do_prepare_output_buffer(self, buffer: Gst.Buffer) -> tuple[Gst.FlowReturn, Gst.Buffer]:
+        """Convert a buffer into one that is made for it."""
         if self.is_passthrough():
             return Gst.FlowReturn.OK, buffer
         batch = bridge().get(hash(buffer))
@@ -250,8 +252,6 @@ class NvVideoConvert(NvElement, BaseTransform):
             bridge().attach(hash(outbuf), batch)
         return outbuf
 
-    do_prepare_output_buffer = guarded(_output, (Gst.FlowReturn.ERROR, None))
-
     def do_transform(self, buffer: Gst.Buffer, outbuf: Gst.Buffer) -> Gst.FlowReturn:
         """Do nothing: the output was made whole."""
         return Gst.FlowReturn.OK
@@ -261,7 +261,5 @@ class NvVidConv(NvVideoConvert):
     """The converter of embedded machines, under its own name."""
 
     __gtype_name__ = "Gstnvvconv"
-    __gstmetadata__ = ("Converter", "Filter/Converter/Video", "Converts images", "Headrace")
-    __gsttemplates__ = (
-        pad("sink", "sink", "always", NVMM, SYSTEM), pad("src", "src", "always", NVMM, SYSTEM)
-    )  # fmt: skip
+    ABOUT = ("Converter", "Filter/Converter/Video", "Converts images")
+    __gsttemplates__ = through(NVMM, SYSTEM)

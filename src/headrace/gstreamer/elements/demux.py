@@ -17,7 +17,7 @@ class NvStreamDemux(NvElement, Element):
     """Pushes the frames of source N through the pad `src_N`."""
 
     __gtype_name__ = "GstNvStreamDemux"
-    __gstmetadata__ = ("Stream demultiplexer", "Generic", "Takes batches apart", "Headrace")
+    ABOUT = ("Stream demultiplexer", "Generic", "Takes batches apart")
     __gsttemplates__ = (
         pad("sink", "sink", "always", NVMM), pad("src_%u", "src", "request", NVMM)
     )  # fmt: skip

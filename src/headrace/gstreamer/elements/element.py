@@ -6,7 +6,7 @@ import ctypes
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from weakref import WeakMethod
@@ -18,6 +18,7 @@ from headrace.gstreamer.elements.surface import RAW_FORMATS
 from headrace.gstreamer.pyds.bridge import bridge, function
 
 if TYPE_CHECKING:
+    from headrace._core.findings import Finding
     from headrace.gstreamer.pyds.meta import NvDsBatchMeta
 
 
@@ -48,6 +49,11 @@ def pad(name: str, direction: str, presence: str, *caps: str) -> Gst.Pad | None:
     )
 
 
+def through(*caps: str) -> tuple[Gst.PadTemplate, Gst.PadTemplate]:
+    """Make the templates of one input and one output that take the same caps."""
+    return pad("sink", "sink", "always", *caps), pad("src", "src", "always", *caps)
+
+
 @cache
 def _floating() -> tuple[Callable[..., object], Callable[..., object]]:
     library = ctypes.CDLL("libgobject-2.0.so.0")
@@ -60,15 +66,20 @@ class NvElement:
 
     Attributes:
         PROPERTIES: those of the element.
+        ABOUT: its name, kind and purpose, as gst-inspect-1.0 shows them.
         values: of the properties.
         assigned: names of the properties that the application set.
+        posted: texts of the warnings that `post_warnings` put on the bus.
     """
 
     PROPERTIES: Mapping[str, Property] = {}
+    ABOUT: tuple[str, str, str]
 
     def __init_subclass__(cls) -> None:
-        """Declare the properties of a class that has its own, before GObject registers it."""
+        """Declare the properties and the description of a class before GObject registers it."""
         super().__init_subclass__()
+        if "ABOUT" in vars(cls):
+            cls.__gstmetadata__ = (*cls.ABOUT, "Headrace")  # type: ignore[attr-defined]
         if "PROPERTIES" in vars(cls):
             cls.__gproperties__ = gproperties(cls.PROPERTIES)  # type: ignore[attr-defined]
 
@@ -76,6 +87,7 @@ class NvElement:
         """Complete the construction; each element calls it last in its own."""
         self.values = {name: row.default for name, row in self.PROPERTIES.items()}
         self.assigned: set[str] = set()
+        self.posted: set[str] = set()
         if VERSION < (3, 50):  # else the first reference of C is lost
             ref, force = _floating()
             ref(hash(self))
@@ -156,6 +168,14 @@ class NvElement:
     def post_warning(self, text: str, detail: str = "") -> None:
         """Put a warning on the bus."""
         self._post(Gst.Message.new_warning, text, detail)
+
+    def post_warnings(self, notices: Iterable[Finding]) -> None:
+        """Put the warnings among notices on the bus, each once."""
+        for notice in notices:
+            text = str(notice)
+            if notice.level == "warning" and text not in self.posted:
+                self.posted.add(text)
+                self.post_warning(text)
 
     def _post(
         self, make: Callable[[Gst.Element, GLib.Error, str], Gst.Message], text: str, detail: str
@@ -240,18 +260,25 @@ def timed(method: Callable[..., R]) -> Callable[..., R]:
     return call
 
 
-def guarded(method: Callable[..., R], failed: R) -> Callable[..., R]:
+def reported(failed: R) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Wrap a virtual function: an exception becomes a message and the value `failed`."""
-    measured = timed(method)
 
-    def call(self: NvElement, *arguments: object) -> R:
-        try:
-            return measured(self, *arguments)
-        except Exception as error:  # PyGObject would print it and go on
-            self.post_error(error)
-            return failed
+    def wrap(method: Callable[..., R]) -> Callable[..., R]:
+        def call(self: NvElement, *arguments: object) -> R:
+            try:
+                return method(self, *arguments)
+            except Exception as error:  # PyGObject would print it and go on
+                self.post_error(error)
+                return failed
 
-    return call
+        return call
+
+    return wrap
+
+
+def guarded(failed: R) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Wrap a virtual function as `reported` does; its CPU time counts, too."""
+    return lambda method: reported(failed)(timed(method))
 
 
 class InPlace(NvElement, BaseTransform):
@@ -267,7 +294,7 @@ class InPlace(NvElement, BaseTransform):
         """Work on a buffer; returns its flow."""
         raise NotImplementedError
 
-    def _process(self, buffer: Gst.Buffer) -> Gst.FlowReturn:
+    @guarded(Gst.FlowReturn.ERROR)
+    def do_transform_ip(self, buffer: Gst.Buffer) -> Gst.FlowReturn:
+        """Work on a buffer of the stream."""
         return self.process(buffer)
-
-    do_transform_ip = guarded(_process, Gst.FlowReturn.ERROR)

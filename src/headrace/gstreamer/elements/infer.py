@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 from headrace._core.errors import ConfigError, HeadraceError
 from headrace.config import ModelConfig
 from headrace.gstreamer.elements.bindings import BaseTransform, GObject, Gst
-from headrace.gstreamer.elements.element import NVMM, InPlace, pad, timed, weakly
+from headrace.gstreamer.elements.element import NVMM, InPlace, reported, through, timed, weakly
 from headrace.gstreamer.elements.in_flight import InFlight
 from headrace.gstreamer.elements.preprocess import add_region_results, prepared_tensors
 from headrace.gstreamer.elements.properties import INT_MAX, Choices, Property
 from headrace.gstreamer.elements.raw_output import RawOutputCallback, address_of
-from headrace.gstreamer.elements.tree import add_results, frames_of, image_of, to_frame_meta
+from headrace.gstreamer.elements.tree import add_results, to_metas
 from headrace.infer.batch import Batch
 from headrace.infer.inferencer import Inferencer
 from headrace.infer.update import ModelUpdater
@@ -80,8 +80,8 @@ class NvInfer(InPlace):
     """Runs a model on frames or objects and adds its results to their metadata."""
 
     __gtype_name__ = "GstNvInfer"
-    __gstmetadata__ = ("NvInfer plugin", "NvInfer Plugin", "Runs a model on batches", "Headrace")
-    __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
+    ABOUT = ("NvInfer plugin", "NvInfer Plugin", "Runs a model on batches")
+    __gsttemplates__ = through(NVMM)
     PROPERTIES = PROPERTIES
     # status (0: success) and path, after the start and after each update of the model
     __gsignals__: ClassVar = {"model-updated": (GObject.SignalFlags.RUN_LAST, None, (int, str))}
@@ -94,7 +94,6 @@ class NvInfer(InPlace):
         self._updater: ModelUpdater | None = None
         self._in_flight: InFlight[Any] | None = None
         self._buffers = self._completed = 0
-        self._noticed: set[str] = set()
         self._raw_output: RawOutputCallback | None = None
 
     def changed(self, name: str) -> None:
@@ -142,24 +141,21 @@ class NvInfer(InPlace):
         """Read the file that `config-file-path` names."""
         return ModelConfig.load(path)
 
+    @reported(False)
     def do_start(self) -> bool:
         """Load the model and build its engine."""
-        try:
-            self._inferencer = Inferencer.from_config(
-                self._loaded().with_overrides(**self.asked()),
-                streams=None,
-                clip_to_roi=self.values["clip-object-outside-roi"],
-            )
-            if function := address_of(self.values["raw-output-generated-callback"]):
-                data = address_of(self.values["raw-output-generated-userdata"])
-                self._raw_output = RawOutputCallback(function, data)
-                self._inferencer.on_raw_output = self._raw_output
-            most = max(2, self._inferencer.streams + 1)
-            src = self.get_static_pad("src")
-            self._in_flight = InFlight(src, self._complete, self.post_error, most)
-        except Exception as error:  # PyGObject would print it and go on
-            self.post_error(error)
-            return False
+        self._inferencer = Inferencer.from_config(
+            self._loaded().with_overrides(**self.asked()),
+            streams=None,
+            clip_to_roi=self.values["clip-object-outside-roi"],
+        )
+        if function := address_of(self.values["raw-output-generated-callback"]):
+            data = address_of(self.values["raw-output-generated-userdata"])
+            self._raw_output = RawOutputCallback(function, data)
+            self._inferencer.on_raw_output = self._raw_output
+        most = max(2, self._inferencer.streams + 1)
+        src = self.get_static_pad("src")
+        self._in_flight = InFlight(src, self._complete, self.post_error, most)
         self.emit("model-updated", 0, self.values["config-file-path"])
         return True
 
@@ -203,10 +199,7 @@ class NvInfer(InPlace):
         flow = self._in_flight.room()
         if flow != Gst.FlowReturn.OK:
             return flow
-        frames = frames_of(batch)
-        images = [image_of(batch, frame) for frame in frames]
-        pairs = zip(frames, images, strict=True)
-        meta_pairs = [to_frame_meta(frame, image) for frame, image in pairs]
+        frames, images, meta_pairs = to_metas(batch)
         work = Batch(images, [meta for meta, _ in meta_pairs], [self._buffers] * len(frames))
         self._buffers += 1
         regions = []
@@ -250,16 +243,12 @@ class NvInfer(InPlace):
     def _report(self) -> None:
         """Put warnings of the model on the bus, each once."""
         assert self._inferencer is not None
-        for notice in self._inferencer.notices:
-            text = str(notice)
-            if notice.level == "warning" and text not in self._noticed:
-                self._noticed.add(text)
-                self.post_warning(text)
+        self.post_warnings(self._inferencer.notices)
 
 
 class NvInferBin(NvInfer):
     """`nvinfer` under the name of the bin that has a queue before it in the original."""
 
     __gtype_name__ = "GstNvInferBin"
-    __gstmetadata__ = ("NvInfer Bin", "NvInfer Plugin", "Runs a model on batches", "Headrace")
-    __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
+    ABOUT = ("NvInfer Bin", "NvInfer Plugin", "Runs a model on batches")
+    __gsttemplates__ = through(NVMM)

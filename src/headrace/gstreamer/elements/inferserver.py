@@ -11,7 +11,7 @@ from headrace._core.errors import ConfigError
 from headrace._core.proto_text import read_proto_text
 from headrace.config import ClassAttrs, ModelConfig
 from headrace.config.reading import read_bytes
-from headrace.gstreamer.elements.element import NVMM, pad
+from headrace.gstreamer.elements.element import NVMM, through
 from headrace.gstreamer.elements.infer import PROPERTIES as OF_NVINFER
 from headrace.gstreamer.elements.infer import NvInfer
 from headrace.gstreamer.elements.properties import Property
@@ -43,13 +43,8 @@ class NvInferServer(NvInfer):
     """Runs a model of a Triton repository in this process; no server is asked."""
 
     __gtype_name__ = "GstNvInferServer"
-    __gstmetadata__ = (
-        "NvInferServer plugin",
-        "NvInferServer",
-        "Runs a model on batches",
-        "Headrace",
-    )
-    __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
+    ABOUT = ("NvInferServer plugin", "NvInferServer", "Runs a model on batches")
+    __gsttemplates__ = through(NVMM)
     PROPERTIES = PROPERTIES
 
     def read_config(self, path: Path) -> ModelConfig:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from headrace.gstreamer.elements.bindings import Gst
-from headrace.gstreamer.elements.element import NVMM, InPlace, pad
+from headrace.gstreamer.elements.element import NVMM, InPlace, through
 from headrace.gstreamer.elements.properties import Property
 from headrace.gstreamer.elements.tree import frames_of
 from headrace.gstreamer.pyds.bridge import bridge
@@ -66,8 +66,8 @@ class NvDsLogger(InPlace):
     """Prints the frames a second of each source, of the last seconds and of all."""
 
     __gtype_name__ = "GstNvDsLogger"
-    __gstmetadata__ = ("NvDsLogger plugin", "Generic", "Prints rates of sources", "Headrace")
-    __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
+    ABOUT = ("NvDsLogger plugin", "Generic", "Prints rates of sources")
+    __gsttemplates__ = through(NVMM)
     PROPERTIES = PROPERTIES
 
     def do_start(self) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from headrace.gstreamer.elements.bindings import Gst
-from headrace.gstreamer.elements.element import InPlace, guarded, pad
+from headrace.gstreamer.elements.element import InPlace, guarded, through
 from headrace.gstreamer.elements.properties import NO_EFFECT, Choices, Property
 from headrace.gstreamer.elements.tree import frames_of, image_of
 from headrace.gstreamer.pyds.bridge import bridge
@@ -66,13 +66,8 @@ class NvMsgConv(InPlace):
     """Attaches payloads to batches."""
 
     __gtype_name__ = "GstNvMsgConv"
-    __gstmetadata__ = (
-        "Message Converter",
-        "Filter/Metadata",
-        "Makes payloads of events",
-        "Headrace",
-    )
-    __gsttemplates__ = (pad("sink", "sink", "always", "ANY"), pad("src", "src", "always", "ANY"))
+    ABOUT = ("Message Converter", "Filter/Metadata", "Makes payloads of events")
+    __gsttemplates__ = through("ANY")
     PROPERTIES = PROPERTIES
 
     def __init__(self) -> None:
@@ -81,7 +76,9 @@ class NvMsgConv(InPlace):
         self._schema = _SCHEMAS[0]
         self._made = 0
 
-    def _start(self) -> bool:
+    @guarded(False)
+    def do_start(self) -> bool:
+        """Read the config."""
         number = self.values["payload-type"]
         if number >= len(_SCHEMAS):
             raise ValueError(f"payload-type={number} is not 0 (full) or 1 (minimal)")
@@ -89,8 +86,6 @@ class NvMsgConv(InPlace):
         path = self.values["config"]
         self._config = read_converter_config(Path(path)) if path else {}
         return True
-
-    do_start = guarded(_start, False)
 
     def process(self, buffer: Gst.Buffer) -> Gst.FlowReturn:
         """Attach the payloads of a batch."""

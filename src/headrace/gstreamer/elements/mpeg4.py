@@ -41,7 +41,7 @@ class AvEncMpeg4(PartsBin):
     """GStreamer's MPEG-4 encoder, with the times of the images that went in."""
 
     __gtype_name__ = "GstHeadraceAvEncMpeg4"
-    __gstmetadata__ = ("MPEG-4 encoder", "Codec/Encoder/Video", "Encodes MPEG-4", "Headrace")
+    ABOUT = ("MPEG-4 encoder", "Codec/Encoder/Video", "Encodes MPEG-4")
     __gsttemplates__ = (
         pad("sink", "sink", "always", "video/x-raw, format=(string)I420"),
         pad("src", "src", "always", "video/mpeg, mpegversion=(int)4, systemstream=(boolean)false"),

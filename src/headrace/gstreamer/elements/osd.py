@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from headrace._core.errors import ConfigError
 from headrace.gstreamer.elements.bindings import Gst
-from headrace.gstreamer.elements.element import NVMM, InPlace, pad
+from headrace.gstreamer.elements.element import NVMM, InPlace, through
 from headrace.gstreamer.elements.geometry import Box, blurred
-from headrace.gstreamer.elements.properties import COMMON, Choices, Property
+from headrace.gstreamer.elements.properties import COMMON, Property, choice
 from headrace.gstreamer.elements.tree import frames_of, image_of
 from headrace.gstreamer.pyds.bridge import bridge
 from headrace.gstreamer.pyds.meta import NvDsFrameMeta, items
@@ -47,9 +47,10 @@ _MASK_OPACITY = 0.45
 _BLUR_MASKS = 2  # blur-bbox
 _CLOCK = "%a %b %d %H:%M:%S %Y"
 
-_MODES = Choices.of("GstNvDsOsdMode", "MODE_CPU", "MODE_GPU", "MODE_NONE")
 PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "qos")} | {
-    "process-mode": Property("enum", 1, "accepted; drawn by the CPU", choices=_MODES),
+    "process-mode": choice(
+        1, "accepted; drawn by the CPU", "GstNvDsOsdMode", "MODE_CPU", "MODE_GPU", "MODE_NONE"
+    ),
     "display-text": Property("bool", True, "draw texts"),
     "display-bbox": Property("bool", True, "draw rectangles of objects"),
     "display-mask": Property("bool", False, "draw masks of objects"),
@@ -71,8 +72,8 @@ class NvDsOsd(InPlace):
     """Draws the metadata of a batch on its images."""
 
     __gtype_name__ = "GstNvDsOsd"
-    __gstmetadata__ = ("NvDsOsd plugin", "Filter/Video", "Draws metadata on images", "Headrace")
-    __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
+    ABOUT = ("NvDsOsd plugin", "Filter/Video", "Draws metadata on images")
+    __gsttemplates__ = through(NVMM)
     PROPERTIES = PROPERTIES
 
     def process(self, buffer: Gst.Buffer) -> Gst.FlowReturn:

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from headrace.gstreamer.elements.bindings import Gst
-from headrace.gstreamer.elements.element import NVMM, InPlace, pad
-from headrace.gstreamer.elements.preprocess import Made, add_region_results, region_to_roi
+from headrace.gstreamer.elements.element import NVMM, InPlace, reported, through
+from headrace.gstreamer.elements.preprocess import add_region_results, region_to_roi
 from headrace.gstreamer.elements.properties import COMMON, Property
-from headrace.gstreamer.elements.tree import add_results, frames_of, image_of, to_frame_meta
+from headrace.gstreamer.elements.tree import Made, add_results, to_metas
 from headrace.gstreamer.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, NvDsMetaType, items
 from headrace.infer.raw_outputs import RawOutputParser, outputs_config
 from headrace.meta import TensorOutput
@@ -29,25 +29,21 @@ class NvDsPostProcess(InPlace):
     """Parses raw outputs by the config of a file and adds objects, classes and class maps."""
 
     __gtype_name__ = "GstNvDsPostProcess"
-    __gstmetadata__ = ("NvDsPostProcess", "Video/Filter", "Parses raw outputs", "Headrace")
-    __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
+    ABOUT = ("NvDsPostProcess", "Video/Filter", "Parses raw outputs")
+    __gsttemplates__ = through(NVMM)
     PROPERTIES = PROPERTIES
 
     def __init__(self) -> None:
         super().__init__()
         self._parser: RawOutputParser | None = None
-        self._noticed: set[str] = set()
         self._parsed = 0
 
+    @reported(False)
     def do_start(self) -> bool:
         """Read the config and load the parser."""
-        try:
-            file = self.file_of("postprocesslib-config-file", "parser and thresholds")
-            self._parser = RawOutputParser(outputs_config(file, self.values["postprocesslib-name"]))
-        except Exception as error:  # PyGObject would print it and go on
-            self.post_error(error)
-            return False
-        self._report(self._parser)
+        file = self.file_of("postprocesslib-config-file", "parser and thresholds")
+        self._parser = RawOutputParser(outputs_config(file, self.values["postprocesslib-name"]))
+        self.post_warnings(self._parser.notices)
         return True
 
     def do_stop(self) -> bool:
@@ -59,7 +55,7 @@ class NvDsPostProcess(InPlace):
                     f"no raw outputs of model {number} came: it needs output-tensor-meta=1 and"
                     f" gie-unique-id={number}"
                 )
-            self._report(self._parser)
+            self.post_warnings(self._parser.notices)
             self._parser.close()
             self._parser = None
         return True
@@ -68,10 +64,7 @@ class NvDsPostProcess(InPlace):
         """Parse the raw outputs of a batch."""
         batch, parser = self.batch_of(buffer), self._parser
         assert parser is not None
-        frames = frames_of(batch)
-        images = [image_of(batch, frame) for frame in frames]
-        pairs = zip(frames, images, strict=True)
-        meta_pairs = [to_frame_meta(frame, image) for frame, image in pairs]
+        frames, images, meta_pairs = to_metas(batch)
         for frame, image, (meta, objects) in zip(frames, images, meta_pairs, strict=True):
             known = len(objects)
             for output in self._outputs(items(frame, "frame_user_meta_list")):
@@ -83,8 +76,8 @@ class NvDsPostProcess(InPlace):
         with batch.meta_mutex:
             for frame, (meta, before) in zip(frames, meta_pairs, strict=True):
                 add_results(batch, frame, meta, before)
-        if not self._noticed:
-            self._report(parser)
+        if not self.posted:
+            self.post_warnings(parser.notices)
         return Gst.FlowReturn.OK
 
     def _parse_regions(
@@ -117,11 +110,3 @@ class NvDsPostProcess(InPlace):
         ]
         self._parsed += len(outputs)
         return outputs
-
-    def _report(self, parser: RawOutputParser) -> None:
-        """Put warnings on the bus, each once."""
-        for notice in parser.notices:
-            text = str(notice)
-            if notice.level == "warning" and text not in self._noticed:
-                self._noticed.add(text)
-                self.post_warning(text)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from headrace._core.errors import HeadraceError
 from headrace.gstreamer.elements.bindings import Gst
-from headrace.gstreamer.elements.element import NVMM, InPlace, pad
+from headrace.gstreamer.elements.element import NVMM, InPlace, reported, through
 from headrace.gstreamer.elements.outputs import output_meta
 from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Property
-from headrace.gstreamer.elements.tree import classifier_meta, frames_of, image_of, to_frame_meta
+from headrace.gstreamer.elements.tree import Made, classifier_meta, to_metas
 from headrace.gstreamer.preparation import TensorPreparer, load_preparation
 from headrace.gstreamer.pyds.functions import (
     nvds_acquire_display_meta_from_pool,
@@ -22,7 +22,6 @@ from headrace.gstreamer.pyds.meta import (
     NvDsBatchMeta,
     NvDsFrameMeta,
     NvDsMetaType,
-    NvDsObjectMeta,
     NvDsUserMeta,
     items,
 )
@@ -33,7 +32,7 @@ from headrace.gstreamer.pyds.preprocess import (
     NvDsRoiMeta,
 )
 from headrace.media.frame import Frame
-from headrace.meta import FrameMeta, InputTensor, Roi, SegmentationMeta, TensorOutput
+from headrace.meta import InputTensor, Roi, SegmentationMeta, TensorOutput
 
 if TYPE_CHECKING:
     from headrace.gstreamer.pyds.struct import Struct
@@ -48,32 +47,26 @@ PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "qos")} | {
     "target-unique-ids": Property("str", "", NO_EFFECT),
     "config-file": Property("str", "", "regions, size and normalisation"),
 }
-# A frame's metadata as stages use it, with its objects in the tree by their index there.
-Made = tuple[FrameMeta, list[NvDsObjectMeta]]
 
 
 class NvDsPreProcess(InPlace):
     """Prepares tensors by the rules of a file and attaches them to the batch."""
 
     __gtype_name__ = "GstNvDsPreProcess"
-    __gstmetadata__ = ("gst-nvdspreprocess plugin", "Video/Filter", "Prepares tensors", "Headrace")
-    __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
+    ABOUT = ("gst-nvdspreprocess plugin", "Video/Filter", "Prepares tensors")
+    __gsttemplates__ = through(NVMM)
     PROPERTIES = PROPERTIES
 
     def __init__(self) -> None:
         super().__init__()
         self._preparer: TensorPreparer | None = None
 
+    @reported(False)
     def do_start(self) -> bool:
         """Read the rules."""
-        try:
-            self._preparer = TensorPreparer(
-                load_preparation(self.file_of("config-file", "the regions"))
-            )
-        except Exception as error:  # PyGObject would print it and go on
-            self.post_error(error)
-            return False
-        for notice in self._preparer.rules.notices:
+        rules = load_preparation(self.file_of("config-file", "the regions"))
+        self._preparer = TensorPreparer(rules)
+        for notice in rules.notices:
             if notice.level == "warning":
                 self.post_warning(str(notice))
         return True
@@ -88,10 +81,7 @@ class NvDsPreProcess(InPlace):
         if self._preparer is None or not self.values["enable"]:
             return Gst.FlowReturn.OK
         batch = self.batch_of(buffer)
-        frames = frames_of(batch)
-        images = [image_of(batch, frame) for frame in frames]
-        pairs = zip(frames, images, strict=True)
-        meta_pairs = [to_frame_meta(frame, image) for frame, image in pairs]
+        frames, images, meta_pairs = to_metas(batch)
         tensors = self._preparer(images, [meta for meta, _ in meta_pairs])
         with batch.meta_mutex:
             for tensor in tensors:

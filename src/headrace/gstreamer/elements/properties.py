@@ -26,11 +26,6 @@ class Choices(NamedTuple):
     type_name: str
     nicks: tuple[tuple[int, str], ...]
 
-    @classmethod
-    def of(cls, type_name: str, *nicks: str) -> Choices:
-        """Number nicks from 0."""
-        return cls(type_name, tuple(enumerate(nicks)))
-
 
 class Property(NamedTuple):
     """A property of an element.
@@ -52,6 +47,11 @@ class Property(NamedTuple):
     choices: Choices | None = None
 
 
+def choice(default: int, text: str, type_name: str, *nicks: str) -> Property:
+    """Make a property of an enumeration with nicks numbered from 0."""
+    return Property("enum", default, text, choices=Choices(type_name, tuple(enumerate(nicks))))
+
+
 _LIMITS: dict[str, tuple[float, float]] = {
     "int": (-INT_MAX - 1, INT_MAX),
     "int64": (-(1 << 63), (1 << 63) - 1),
@@ -64,23 +64,20 @@ _TYPES = {
     "uint64": GObject.TYPE_UINT64, "str": str, "float": float, "pointer": GObject.TYPE_POINTER,
 }  # fmt: skip
 
-_HARDWARE = Choices.of("GstNvComputeHWType", "Default", "GPU", "VIC")
-_MEMORY = Choices.of(
+_MEMORY = (
     "GstNvBufMemoryType", "nvbuf-mem-default", "nvbuf-mem-cuda-pinned", "nvbuf-mem-cuda-device",
     "nvbuf-mem-cuda-unified", "nvbuf-mem-surface-array",
 )  # fmt: skip
-INTERPOLATION = Choices.of(
+INTERPOLATION = (
     "GstNvInterpolationMethod",
     "Nearest", "Bilinear", "Algo-1", "Algo-2", "Algo-3", "Algo-4", "Default",
 )  # fmt: skip
 SCALING = "accepted; images are scaled bilinearly"
 COMMON = {
     "gpu-id": Property("uint", 0, "accepted; there is no GPU here"),
-    "nvbuf-memory-type": Property(
-        "enum", 0, "accepted; images lie in main memory", choices=_MEMORY
-    ),
-    "compute-hw": Property("enum", 0, "accepted", choices=_HARDWARE),
-    "interpolation-method": Property("enum", 6, SCALING, choices=INTERPOLATION),
+    "nvbuf-memory-type": choice(0, "accepted; images lie in main memory", *_MEMORY),
+    "compute-hw": choice(0, "accepted", "GstNvComputeHWType", "Default", "GPU", "VIC"),
+    "interpolation-method": choice(6, SCALING, *INTERPOLATION),
     "qos": Property("bool", False, "accepted"),
 }
 

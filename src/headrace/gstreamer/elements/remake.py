@@ -39,14 +39,14 @@ class Remaking(NvElement, BaseTransform):
         new_caps = relabelled(caps, True, ("width", "height", *self.FRAMES), sizes)
         return new_caps if filter_caps is None else filter_caps.intersect(new_caps)
 
-    def _output(self, buffer: Gst.Buffer) -> tuple[Gst.FlowReturn, Gst.Buffer]:
+    @guarded((Gst.FlowReturn.ERROR, None))
+    def do_prepare_output_buffer(self, buffer: Gst.Buffer) -> tuple[Gst.FlowReturn, Gst.Buffer]:
+        """Give out the remade batch in a buffer of its own."""
         batch = self.batch_of(buffer)
         outbuf = Gst.Buffer.new_allocate(None, DUMMY_BYTES, None)
         outbuf.pts, outbuf.duration = buffer.pts, buffer.duration
         bridge().attach(hash(outbuf), self.remade(batch))
         return Gst.FlowReturn.OK, outbuf
-
-    do_prepare_output_buffer = guarded(_output, (Gst.FlowReturn.ERROR, None))
 
     def do_transform(self, buffer: Gst.Buffer, outbuf: Gst.Buffer) -> Gst.FlowReturn:
         """Do nothing: the output was made whole."""

@@ -8,7 +8,7 @@ from threading import Thread
 from headrace._core.errors import MediaError
 from headrace.gstreamer.elements.bindings import GLib, Gst
 from headrace.gstreamer.elements.bins import PartsBin
-from headrace.gstreamer.elements.element import NVMM, SYSTEM, pad
+from headrace.gstreamer.elements.element import NVMM, SYSTEM, pad, reported
 from headrace.gstreamer.elements.properties import COMMON, Property
 
 _LAST_PORT = 65535
@@ -19,7 +19,7 @@ class NvRtspOutSinkBin(PartsBin):
     """Serves H.264 at `rtsp://address:rtsp-port/rtsp-mount-point`, to any number of clients."""
 
     __gtype_name__ = "GstNvRtspOutSinkBin"
-    __gstmetadata__ = ("NvRtspOut Bin", "Sink/Video", "Serves images over RTSP", "Headrace")
+    ABOUT = ("NvRtspOut Bin", "Sink/Video", "Serves images over RTSP")
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM, SYSTEM),)
     PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
         "rtsp-port": Property("uint", 8554, "of the server"),
@@ -51,14 +51,11 @@ class NvRtspOutSinkBin(PartsBin):
         elif name == "sync":
             self._sink.set_property(name, self.values[name])
 
+    @reported(Gst.StateChangeReturn.FAILURE)
     def do_change_state(self, change: Gst.StateChange) -> Gst.StateChangeReturn:
         """Start the server before the first image, and stop it after the last."""
         if change == Gst.StateChange.NULL_TO_READY:
-            try:
-                self._serve()
-            except Exception as error:  # PyGObject would print it and go on
-                self.post_error(error)
-                return Gst.StateChangeReturn.FAILURE
+            self._serve()
         done = Gst.Bin.do_change_state(self, change)
         if change == Gst.StateChange.READY_TO_NULL and self._loop is not None:
             self._loop.quit()

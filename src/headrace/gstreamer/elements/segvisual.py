@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from headrace.gstreamer.elements.element import NVMM, pad
+from headrace.gstreamer.elements.element import NVMM, through
 from headrace.gstreamer.elements.properties import COMMON, Property
 from headrace.gstreamer.elements.remake import Remaking
 from headrace.gstreamer.elements.surface import Surface, scaled
@@ -34,8 +34,8 @@ class NvSegVisual(Remaking):
     """Gives each frame's class map in colours; frames without one are black."""
 
     __gtype_name__ = "GstNvSegVisual"
-    __gstmetadata__ = ("NvSegVisual plugin", "Filter/Video", "Draws class maps", "Headrace")
-    __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
+    ABOUT = ("NvSegVisual plugin", "Filter/Video", "Draws class maps")
+    __gsttemplates__ = through(NVMM)
     PROPERTIES = PROPERTIES
 
     def remade(self, batch: NvDsBatchMeta) -> NvDsBatchMeta:

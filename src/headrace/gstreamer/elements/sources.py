@@ -9,8 +9,8 @@ from headrace.config.paths import safe_uri
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.bins import DECODER_MEMORY, SKIPPED, PartsBin
 from headrace.gstreamer.elements.convert import is_nvmm
-from headrace.gstreamer.elements.element import NVMM, pad, weakly
-from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Choices, Property
+from headrace.gstreamer.elements.element import NVMM, pad, reported, weakly
+from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Choices, Property, choice
 from headrace.gstreamer.elements.reconnect import Patience, Reconnector
 from headrace.gstreamer.elements.streammux import PROPERTIES as MUX_PROPERTIES
 
@@ -18,15 +18,8 @@ _OF_RTSP = {"latency": "latency", "udp-buffer-size": "udp-buffer-size"}
 _OF_RTSP |= {"select-rtp-protocol": "protocols"}
 _OF_RTSP |= {"drop-on-latency": "drop-on-latency", "buffer-mode": "buffer-mode"}
 
-_MEMORY = Choices.of("GstNvUriSrcBinCudaDecMemType", *DECODER_MEMORY)
-_SKIPPED = Choices.of("SkipFrames", *SKIPPED)
-_MODES = Choices.of("GstNvMultiUriSrcBinModeType2", "video-only", "audio-only")
-_RECORDING = Choices.of(
-    "SmartRecordType", "smart-rec-disable", "smart-rec-cloud", "smart-rec-multi"
-)
-_RECORDED = Choices.of(
-    "SmartRecordMode", "smart-rec-mode-av", "smart-rec-mode-video", "smart-rec-mode-audio"
-)
+_RECORDED = ("SmartRecordMode", "smart-rec-mode-av", "smart-rec-mode-video", "smart-rec-mode-audio")
+_MODES = ("GstNvMultiUriSrcBinModeType2", "video-only", "audio-only")
 _PROTOCOLS = Choices(
     "RtpProtocol",
     (
@@ -38,16 +31,11 @@ _FLAGS = {10: 0x10, 20: 0x20}  # numbers of the original -> flags of rtspsrc
 URI_PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
     "uri": Property("str", None, "address of the video or the camera"),
     "source-id": Property("int", -1, "accepted", -1),
-    "type": Property(
-        "enum",
-        0,
-        "accepted; the address tells it",
-        choices=Choices.of("GstNvSourceType", "auto", "uri", "rtsp"),
-    ),
+    "type": choice(0, "accepted; the address tells it", "GstNvSourceType", "auto", "uri", "rtsp"),
     "num-extra-surfaces": Property("uint", 1, "accepted"),
-    "cudadec-memtype": Property("enum", 0, "accepted", choices=_MEMORY),
+    "cudadec-memtype": choice(0, "accepted", "GstNvUriSrcBinCudaDecMemType", *DECODER_MEMORY),
     "drop-frame-interval": Property("uint", 0, "keep every Nth frame; 0: all", 0, 30),
-    "dec-skip-frames": Property("enum", 0, NO_EFFECT, choices=_SKIPPED),
+    "dec-skip-frames": choice(0, NO_EFFECT, "SkipFrames", *SKIPPED),
     "file-loop": Property("bool", False, "start again at the end of the video"),
     "disable-audio": Property("bool", True, "accepted; sound is never decoded"),
     "disable-passthrough": Property("bool", False, "accepted"),
@@ -66,34 +54,25 @@ URI_PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
     "rtsp-reconnect-attempts": Property(
         "int", -1, "attempts that may fail one after the other; -1: any number"
     ),
-    "buffer-mode": Property(
-        "enum",
-        3,
-        "of RTSP",
-        choices=Choices.of("BufferMode", "unknown", "slave", "buffer", "auto", "synced"),
+    "buffer-mode": choice(
+        3, "of RTSP", "BufferMode", "unknown", "slave", "buffer", "auto", "synced"
     ),
-    "smart-record": Property("enum", 0, NO_EFFECT, choices=_RECORDING),
+    "smart-record": choice(
+        0, NO_EFFECT, "SmartRecordType", "smart-rec-disable", "smart-rec-cloud", "smart-rec-multi"
+    ),
     "smart-rec-dir-path": Property("str", None, NO_EFFECT),
     "smart-rec-file-prefix": Property("str", "Smart_Record", NO_EFFECT),
     "smart-rec-cache": Property("uint", 20, NO_EFFECT),
     "smart-rec-video-cache": Property("uint", 20, NO_EFFECT),
-    "smart-rec-container": Property(
-        "enum",
-        0,
-        NO_EFFECT,
-        choices=Choices.of("SmartRecordContainerType", "smart-rec-mp4", "smart-rec-mkv"),
+    "smart-rec-container": choice(
+        0, NO_EFFECT, "SmartRecordContainerType", "smart-rec-mp4", "smart-rec-mkv"
     ),
-    "smart-rec-mode": Property("enum", 0, NO_EFFECT, choices=_RECORDED),
+    "smart-rec-mode": choice(0, NO_EFFECT, *_RECORDED),
     "smart-rec-default-duration": Property("uint", 20, NO_EFFECT),
     "extract-sei-type5-data": Property("bool", False, NO_EFFECT),
     "sei-uuid": Property("str", None, NO_EFFECT),
     "low-latency-mode": Property("bool", False, "accepted"),
-    "leaky": Property(
-        "enum",
-        0,
-        NO_EFFECT,
-        choices=Choices.of("Leaky", "no-leak", "upstream-leak", "downstream-leak"),
-    ),
+    "leaky": choice(0, NO_EFFECT, "Leaky", "no-leak", "upstream-leak", "downstream-leak"),
     "max-size-buffers": Property("uint", 200, "accepted"),
 }
 
@@ -102,7 +81,7 @@ class NvUriSrcBin(PartsBin):
     """Opens and decodes the images of an address; the pad comes when they are known."""
 
     __gtype_name__ = "GstNvUriSrcBin"
-    __gstmetadata__ = ("NvUriSrc Bin", "Source/Video", "Decodes an address", "Headrace")
+    ABOUT = ("NvUriSrc Bin", "Source/Video", "Decodes an address")
     __gsttemplates__ = (pad("vsrc_%u", "src", "sometimes", NVMM),)
     PROPERTIES = URI_PROPERTIES
 
@@ -259,7 +238,7 @@ class NvMultiUriSrcBin(PartsBin):
     """Opens several addresses and batches their frames; sources do not change while it runs."""
 
     __gtype_name__ = "GstNvMultiUriSrcBin"
-    __gstmetadata__ = ("NvMultiUriSrc Bin", "Source/Video", "Batches several addresses", "Headrace")
+    ABOUT = ("NvMultiUriSrc Bin", "Source/Video", "Batches several addresses")
     __gsttemplates__ = (pad("src", "src", "always", NVMM),)
     PROPERTIES = (URI_PROPERTIES | _OF_MUX) | {
         "uri-list": Property("str", "", "addresses, with commas between"),
@@ -268,7 +247,7 @@ class NvMultiUriSrcBin(PartsBin):
         "max-batch-size": Property("uint", 30, "most frames of a batch; 0: the addresses"),
         "port": Property("str", "9000", "accepted; no server for commands is started"),
         "ip-address": Property("str", "localhost", "accepted"),
-        "mode": Property("enum", 0, "accepted; sound is never decoded", choices=_MODES),
+        "mode": choice(0, "accepted; sound is never decoded", *_MODES),
     }
 
     def __init__(self) -> None:
@@ -283,14 +262,11 @@ class NvMultiUriSrcBin(PartsBin):
         if name in _OF_MUX and _OF_MUX[name].text != NO_EFFECT:
             self._mux.set_property(name, self.values[name])
 
+    @reported(Gst.StateChangeReturn.FAILURE)
     def do_change_state(self, change: Gst.StateChange) -> Gst.StateChangeReturn:
         """Make the sources before the first start."""
         if change == Gst.StateChange.NULL_TO_READY and not self._sources:
-            try:
-                self._open()
-            except Exception as error:  # PyGObject would print it and go on
-                self.post_error(error)
-                return Gst.StateChangeReturn.FAILURE
+            self._open()
         return Gst.Bin.do_change_state(self, change)
 
     def _open(self) -> None:

@@ -18,6 +18,7 @@ from headrace.gstreamer.elements.properties import (
     SCALING,
     UINT_MAX,
     Property,
+    choice,
 )
 from headrace.gstreamer.elements.surface import CapsReader, Surface, scaled
 from headrace.gstreamer.pyds.bridge import bridge
@@ -48,7 +49,7 @@ PROPERTIES = COMMON | {
     "frame-num-reset-on-stream-reset": Property("bool", False, NO_EFFECT),
     "frame-duration": Property("uint64", (1 << 64) - 1, NO_EFFECT),
     "config-file-path": Property("str", None, "accepted"),
-    "interpolation-method": Property("enum", 1, SCALING, choices=INTERPOLATION),
+    "interpolation-method": choice(1, SCALING, *INTERPOLATION),
 }  # fmt: skip
 UNKNOWN_RATE = (30, 1)  # frames of a stream that names no rate, such as images in a row
 
@@ -84,9 +85,7 @@ class NvStreamMux(NvElement, Element):
     """Collects a frame of each source, and pushes them from a thread of its own."""
 
     __gtype_name__ = "GstNvStreamMux"
-    __gstmetadata__ = (
-        "Stream multiplexer", "Generic", "Batches frames of several sources", "Headrace"
-    )  # fmt: skip
+    ABOUT = ("Stream multiplexer", "Generic", "Batches frames of several sources")
     __gsttemplates__ = (
         pad("sink_%u", "sink", "request", NVMM, SYSTEM),
         pad("src", "src", "always", NVMM),

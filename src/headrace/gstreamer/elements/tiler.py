@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headrace._core.errors import MediaError
 from headrace.gstreamer import pyds
-from headrace.gstreamer.elements.element import NVMM, pad
+from headrace.gstreamer.elements.element import NVMM, through
 from headrace.gstreamer.elements.geometry import black, paste
 from headrace.gstreamer.elements.properties import COMMON, Property
 from headrace.gstreamer.elements.remake import Remaking
@@ -41,8 +41,8 @@ class NvMultiStreamTiler(Remaking):
     """Puts the image of source k into column k mod columns, row k div columns."""
 
     __gtype_name__ = "GstNvMultiStreamTiler"
-    __gstmetadata__ = ("Tiler", "Filter/Video", "Tiles the images of a batch", "Headrace")
-    __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
+    ABOUT = ("Tiler", "Filter/Video", "Tiles the images of a batch")
+    __gsttemplates__ = through(NVMM)
     PROPERTIES = PROPERTIES
     FRAMES = ("batch-size",)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from headrace.gstreamer.elements.bindings import Gst
-from headrace.gstreamer.elements.element import NVMM, InPlace, pad
+from headrace.gstreamer.elements.element import NVMM, InPlace, through
 from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Property
 from headrace.gstreamer.elements.tree import frames_of, image_of, style_text, to_frame_meta
 from headrace.gstreamer.pyds.functions import (
@@ -46,8 +46,8 @@ class NvTracker(InPlace):
     """Gives objects their numbers, and predicts them where no model ran."""
 
     __gtype_name__ = "GstNvTracker"
-    __gstmetadata__ = ("NvTracker plugin", "NvTracker", "Tracks objects", "Headrace")
-    __gsttemplates__ = (pad("sink", "sink", "always", NVMM), pad("src", "src", "always", NVMM))
+    ABOUT = ("NvTracker plugin", "NvTracker", "Tracks objects")
+    __gsttemplates__ = through(NVMM)
     PROPERTIES = PROPERTIES
 
     def __init__(self) -> None:

@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from headrace.gstreamer.pyds.osd import NvOSD_RectParams, NvOSD_TextParams
 
 
+# A frame's metadata as stages use it, with its objects in the tree by their index there.
+Made = tuple[FrameMeta, list[NvDsObjectMeta]]
+
+
 def frames_of(batch: NvDsBatchMeta) -> list[NvDsFrameMeta]:
     """List the frames of a batch."""
     return list(items(batch, "frame_meta_list"))
@@ -64,7 +68,14 @@ def with_surfaces(batch: NvDsBatchMeta, surfaces: list[Surface]) -> NvDsBatchMet
     return new_batch
 
 
-def to_frame_meta(frame: NvDsFrameMeta, image: Frame) -> tuple[FrameMeta, list[NvDsObjectMeta]]:
+def to_metas(batch: NvDsBatchMeta) -> tuple[list[NvDsFrameMeta], list[Frame], list[Made]]:
+    """Return the frames of a batch, their images and their metadata for stages."""
+    frames = frames_of(batch)
+    images = [image_of(batch, frame) for frame in frames]
+    return frames, images, list(map(to_frame_meta, frames, images))
+
+
+def to_frame_meta(frame: NvDsFrameMeta, image: Frame) -> Made:
     """Make metadata for a stage of the objects of a frame, in their order.
 
     Returns:
