@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from headrace._core.errors import ConfigError
 from headrace._core.files import os_reason, write_atomically
@@ -82,14 +83,14 @@ def fixes_for(findings: Iterable[LintFinding]) -> list[FileFix]:
     by_file: dict[Path, list[LintFinding]] = {}
     for finding in findings:
         path = finding.place.path or finding.config
-        if finding.code in _FIXERS and path is not None and path.is_file():
+        if finding.code in FIXABLE and path is not None and path.is_file():
             by_file.setdefault(path, []).append(finding)
     fixes = []
     for path, file_findings in by_file.items():
         before = path.read_bytes()
         lines, edits, mended = _lines(before), dict[int, Sequence[str]](), dict[LintFinding, str]()
         for finding in sorted(file_findings, key=lambda f: f.place.line is None):
-            edit = _FIXERS[finding.code](finding, lines)
+            edit = _edit(finding, lines)
             # a key that is added may be the one that another edit gives its right name
             adds = any(lines[i] in new for i, new in edit.items()) if edit else False
             if edit and not edits.keys() & edit.keys() and not (adds and edits):
@@ -100,6 +101,15 @@ def fixes_for(findings: Iterable[LintFinding]) -> list[FileFix]:
             data = "\n".join(after).encode("utf-8", "surrogateescape")
             fixes.append(FileFix(path, before, data, mended))
     return fixes
+
+
+def _edit(finding: LintFinding, lines: Lines) -> Edits | None:
+    """Make the edit that mends a finding; None where none is certain."""
+    if finding.code in _FIXERS:
+        return _FIXERS[finding.code](finding, lines)
+    index = (finding.place.line or 0) - 1
+    match = _LINE.fullmatch(lines[index].removesuffix("\r")) if 0 <= index < len(lines) else None
+    return match and _ENTRY_FIXERS[finding.code](_Entry(finding, lines, index, match))
 
 
 def _in_words(edit: Edits, lines: Lines) -> str:
@@ -119,13 +129,6 @@ def _lines(data: bytes) -> Lines:
 # --- lines of a config ----------------------------------------------------------------------------
 
 
-def _at(finding: LintFinding, lines: Lines) -> tuple[int, re.Match[str]] | None:
-    """Index and parts of the `key=value` that a finding is about."""
-    index = (finding.place.line or 0) - 1
-    match = _LINE.fullmatch(lines[index].removesuffix("\r")) if 0 <= index < len(lines) else None
-    return None if match is None else (index, match)
-
-
 def _ending(line: str) -> str:
     return "\r" if line.endswith("\r") else ""
 
@@ -139,37 +142,49 @@ def _group_of(lines: Lines, index: int) -> str:
     return ""
 
 
-def _with_value(finding: LintFinding, lines: Lines, value: str | None) -> Edits | None:
-    """Put another value into the line of a finding."""
-    entry = _at(finding, lines)
-    if entry is None or value is None:
-        return None
-    index, match = entry
-    return {index: [match["head"] + value + _ending(lines[index])]}
+class _Entry(NamedTuple):
+    """The `key=value` that a finding is about: index of its line, and its parts."""
+
+    finding: LintFinding
+    lines: Lines
+    index: int
+    match: re.Match[str]
+
+    @property
+    def key(self) -> Key | None:
+        """The key of a config, if it is one."""
+        name = self.match["key"]
+        return PROPERTY_KEYS.get(name) or CLASS_KEYS.get(name)
+
+    @property
+    def value(self) -> str:
+        """The text behind the sign."""
+        return self.match["value"]
+
+    def written(self, *texts: str) -> Edits:
+        """Put other lines into the place of this one."""
+        return {self.index: [text + _ending(self.lines[self.index]) for text in texts]}
+
+    def with_value(self, value: str) -> Edits:
+        """Put another value into the line."""
+        return self.written(self.match["head"] + value)
 
 
-def _set_key(finding: LintFinding, lines: Lines, key: str, value: str) -> Edits | None:
+def _set_key(lines: Lines, key: str, value: str) -> Edits | None:
     """Set a key of [property]: in the line that counts, or in a new one below the group's."""
     header, last = None, None
     for index, line in enumerate(lines):
         bare = line.removesuffix("\r")
         match, group = _LINE.fullmatch(bare), _GROUP.fullmatch(bare)
         if match and match["key"] == key and _group_of(lines, index) == "property":
-            last = index, [match["head"] + value + _ending(line)]
+            last = {index: [match["head"] + value + _ending(line)]}
         if group and (group[1] or group[2]) == "property":
             header = index
-    if last is not None:
-        return dict([last])
-    if header is None:
-        return None
+    if last is not None or header is None:
+        return last
     yaml = not lines[header].lstrip().startswith("[")
     new = f"  {key}: {value}" if yaml else f"{key}={value}"
     return {header: [lines[header], new + _ending(lines[header])]}
-
-
-def _remove(finding: LintFinding, lines: Lines) -> Edits | None:
-    entry = _at(finding, lines)
-    return None if entry is None else {entry[0]: []}
 
 
 def _rename(finding: LintFinding, lines: Lines) -> Edits | None:
@@ -189,10 +204,10 @@ def _rename(finding: LintFinding, lines: Lines) -> Edits | None:
     return {index: [line.replace(old, new, 1)]}
 
 
-def _function(finding: LintFinding, lines: Lines) -> Edits | None:
-    meant = finding.data.get("meant", ())
-    certain = len(meant) == 1 and _alike(finding.place.marked, meant[0])
-    return _with_value(finding, lines, meant[0] if certain else None)
+def _function(entry: _Entry) -> Edits | None:
+    meant = entry.finding.data.get("meant", ())
+    certain = len(meant) == 1 and _alike(entry.finding.place.marked, meant[0])
+    return entry.with_value(meant[0]) if certain else None
 
 
 def _alike(one: str, other: str) -> bool:
@@ -201,103 +216,80 @@ def _alike(one: str, other: str) -> bool:
     return difflib.SequenceMatcher(None, first, second).ratio() >= _SLIP
 
 
-def _earlier(finding: LintFinding, lines: Lines) -> Edits | None:
+def _earlier(entry: _Entry) -> Edits | None:
     """Remove the line before of the same key and group, which does not count."""
-    entry = _at(finding, lines)
-    if entry is None:
-        return None
-    index, match = entry
-    group = _group_of(lines, index)
-    for before in range(index - 1, -1, -1):
+    lines, group = entry.lines, _group_of(entry.lines, entry.index)
+    for before in range(entry.index - 1, -1, -1):
         other = _LINE.fullmatch(lines[before])
-        if other and other["key"] == match["key"] and _group_of(lines, before) == group:
+        if other and other["key"] == entry.match["key"] and _group_of(lines, before) == group:
             return {before: []}
     return None
 
 
-def _overruled(finding: LintFinding, lines: Lines) -> Edits | None:
-    return _remove(finding, lines) if finding.data.get("remove") else None
+def _overruled(entry: _Entry) -> Edits | None:
+    return entry.written() if entry.finding.data.get("remove") else None
 
 
-def _deprecated(finding: LintFinding, lines: Lines) -> Edits | None:
-    entry = _at(finding, lines)
-    if entry is None:
-        return None
-    index, match = entry
-    key, value, sign = match["key"], match["value"].strip(), match["sign"]
-    new: list[str] = []
+def _deprecated(entry: _Entry) -> Edits | None:
+    key, value, on = entry.match["key"], entry.value.strip(), entry.value.strip() in ("1", "true")
     if key == "threshold":
-        new = [f"pre-cluster-threshold{sign}{value}"]
-    elif key == "is-classifier":
-        new = [f"network-type={int(value in ('1', 'true'))}"]
-    elif key == "enable-dbscan":
-        new = ["cluster-mode=1"] if value in ("1", "true") else []
-    elif key in ("input-dims", "uff-input-dims"):
+        return entry.written(f"pre-cluster-threshold{entry.match['sign']}{value}")
+    if key == "is-classifier":
+        return entry.written(f"network-type={int(on)}")
+    if key == "enable-dbscan":
+        return entry.written("cluster-mode=1") if on else entry.written()
+    if key in ("input-dims", "uff-input-dims"):
         *dims, order = value.removesuffix(";").split(";")
-        new = [f"infer-dims={';'.join(dims)}", f"uff-input-order={order}"]
-    else:
-        return None
-    return {index: [text + _ending(lines[index]) for text in new]}
+        return entry.written(f"infer-dims={';'.join(dims)}", f"uff-input-order={order}")
+    return None
 
 
 # --- values ---------------------------------------------------------------------------------------
 
 
-def _unquoted(finding: LintFinding, lines: Lines) -> Edits | None:
-    entry = _at(finding, lines)
-    return entry and _with_value(finding, lines, entry[1]["value"].strip()[1:-1])
+def _unquoted(entry: _Entry) -> Edits | None:
+    return entry.with_value(entry.value.strip()[1:-1])
 
 
-def _stripped(finding: LintFinding, lines: Lines) -> Edits | None:
-    entry = _at(finding, lines)
-    return entry and _with_value(finding, lines, entry[1]["value"].rstrip())
+def _stripped(entry: _Entry) -> Edits | None:
+    return entry.with_value(entry.value.rstrip())
 
 
-def _comment_above(finding: LintFinding, lines: Lines) -> Edits | None:
-    entry = _at(finding, lines)
-    comment = _COMMENT.search(entry[1]["value"]) if entry else None
-    if entry is None or comment is None:
+def _comment_above(entry: _Entry) -> Edits | None:
+    comment = _COMMENT.search(entry.value)
+    if comment is None:
         return None
-    index, match = entry
-    ending = _ending(lines[index])
-    value = match["value"][: comment.start()]
-    return {index: [f"# {comment[2].rstrip()}{ending}", match["head"] + value + ending]}
+    value = entry.value[: comment.start()]
+    return entry.written(f"# {comment[2].rstrip()}", entry.match["head"] + value)
 
 
-def _key_at(match: re.Match[str]) -> Key | None:
-    return PROPERTY_KEYS.get(match["key"]) or CLASS_KEYS.get(match["key"])
-
-
-def _decimal(finding: LintFinding, lines: Lines) -> Edits | None:
+def _decimal(entry: _Entry) -> Edits | None:
     """Write a decimal comma as a point, and a list with commas with semicolons."""
-    entry = _at(finding, lines)
-    key = _key_at(entry[1]) if entry else None
-    if entry is None or key is None:
+    key, value = entry.key, entry.value.strip()
+    if key is None:
         return None
-    value = entry[1]["value"].strip()
     if key.kind is Kind.FLOAT and re.fullmatch(r"[0-9]+,[0-9]+", value):
-        return _with_value(finding, lines, value.replace(",", "."))
+        return entry.with_value(value.replace(",", "."))
     number = r"\s*-?[0-9.]+\s*"
     many = key.kind in (Kind.FLOATS, Kind.INTS)
     if many and re.fullmatch(rf"{number}(,{number})+", value):
-        return _with_value(finding, lines, re.sub(r"\s*,\s*", ";", value))
+        return entry.with_value(re.sub(r"\s*,\s*", ";", value))
     return None
 
 
-def _word(finding: LintFinding, lines: Lines) -> Edits | None:
+def _word(entry: _Entry) -> Edits | None:
     """Write the number that a word stands for."""
-    entry = _at(finding, lines)
-    key = _key_at(entry[1]) if entry else None
-    if entry is None or key is None or key.enum is None:
+    if entry.key is None or entry.key.enum is None:
         return None
-    word = entry[1]["value"].strip().strip("\"'").upper()
-    fits = [m for m in key.enum if word in (m.name, m.label.upper())]
-    return _with_value(finding, lines, str(int(fits[0]))) if len(fits) == 1 else None
+    word = entry.value.strip().strip("\"'").upper()
+    fits = [m for m in entry.key.enum if word in (m.name, m.label.upper())]
+    return entry.with_value(str(int(fits[0]))) if len(fits) == 1 else None
 
 
-def _write(finding: LintFinding, lines: Lines) -> Edits | None:
+def _write(entry: _Entry) -> Edits | None:
     """Put the value that is meant into the line."""
-    return _with_value(finding, lines, finding.data.get("write"))
+    value = entry.finding.data.get("write")
+    return None if value is None else entry.with_value(value)
 
 
 def _set(finding: LintFinding, lines: Lines) -> Edits | None:
@@ -306,7 +298,7 @@ def _set(finding: LintFinding, lines: Lines) -> Edits | None:
     if without and any(line.startswith(without) for line in lines):
         return None
     for key, value in finding.data.get("set", {}).items():
-        return _set_key(finding, lines, key, str(value))
+        return _set_key(lines, key, str(value))
     return None
 
 
@@ -329,17 +321,6 @@ def _label_stripped(finding: LintFinding, lines: Lines) -> Edits | None:
 _FIXERS: Mapping[str, Fixer] = {
     "unknown-key": _rename,
     "unknown-group": _rename,
-    "function-missing": _function,
-    "duplicate-key": _earlier,
-    "key-overruled": _overruled,
-    "deprecated-key": _deprecated,
-    "value-quoted": _unquoted,
-    "value-blank": _stripped,
-    "value-comment": _comment_above,
-    "value-type": _decimal,
-    "value-choice": _word,
-    "threshold-above-all": _write,
-    "offsets-in-unit": _write,
     "class-count": _set,
     "input-range": _set,
     "input-colors": _set,
@@ -351,6 +332,18 @@ _FIXERS: Mapping[str, Fixer] = {
     "labels-carriage-return": _without_returns,
     "labels-blank": _label_stripped,
 }
-
-FIXABLE = frozenset(_FIXERS)
+_ENTRY_FIXERS: Mapping[str, Callable[[_Entry], Edits | None]] = {
+    "function-missing": _function,
+    "duplicate-key": _earlier,
+    "key-overruled": _overruled,
+    "deprecated-key": _deprecated,
+    "value-quoted": _unquoted,
+    "value-blank": _stripped,
+    "value-comment": _comment_above,
+    "value-type": _decimal,
+    "value-choice": _word,
+    "threshold-above-all": _write,
+    "offsets-in-unit": _write,
+}
+FIXABLE = frozenset((*_FIXERS, *_ENTRY_FIXERS))
 """Rules that know edits; whether one is certain shows with each finding."""
