@@ -30,14 +30,14 @@ def note_once(notices: list[Finding], notice: Finding) -> None:
         notices.append(notice)
 
 
-def refuse_warnings(notices: Iterable[Finding]) -> None:
-    """Raise for the warnings among `notices` (`--strict`).
+def refuse_warnings(notices: Iterable[Finding], *, strict: bool = True) -> None:
+    """Raise for the warnings among `notices`, unless `strict` is False (`--strict`).
 
     Raises:
         StrictError: naming every warning, if there is one.
     """
     warnings = [str(n) for n in notices if n.level == "warning"]
-    if warnings:
+    if strict and warnings:
         raise StrictError(
             f"--strict refuses {len(warnings)} warning(s)",
             fix=[*warnings, "mend them, or run without --strict"],

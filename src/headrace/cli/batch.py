@@ -16,11 +16,10 @@ from headrace.cli.inputs import parted
 from headrace.cli.options import run_options
 from headrace.cli.output import (
     FiniteRange,
-    console,
-    plain_table,
     print_error,
     print_json,
     print_notices,
+    print_table,
     printable,
 )
 from headrace.cli.progress import RunProgress
@@ -152,8 +151,7 @@ def batch(
     def ready(notices: Sequence[Any], placement: Any) -> None:
         from headrace._core.notices import refuse_warnings
 
-        if strict:
-            refuse_warnings(list(notices))
+        refuse_warnings(list(notices), strict=strict)
         print_notices(notices, quiet=quiet)
         shown.update(notices)
         if not quiet:
@@ -282,10 +280,9 @@ def _print_estimate(estimate: BatchEstimate) -> None:
                f"{e.core_hours_per_million_frames:.3g} per million frames")  # fmt: skip
     click.echo(f"memory: {e.memory_bytes / 1e6:.0f} MB; read: {e.read_bytes / 1e6:.1f} MB; "
                f"written: {e.written_bytes / 1e6:.1f} MB")  # fmt: skip
-    table = plain_table(("machines", "time"), right=("machines", "time"))
-    for nodes, seconds in e.nodes:
-        table.add_row(str(nodes), duration_text(seconds))
-    console().print(table)
+    heads = ("machines", "time")
+    rows = [(str(nodes), duration_text(seconds)) for nodes, seconds in e.nodes]
+    print_table(heads, rows, right=heads)
 
 
 def _verify(out: Path | str) -> int:

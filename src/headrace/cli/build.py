@@ -111,8 +111,7 @@ def build(
     if export_onnx is not None and (builds or run.device != "auto"):
         raise click.UsageError("--export-onnx builds no engine: it goes with --precision alone")
     cfg = load_config(config, [*settings, *run.keys()])
-    if strict:
-        refuse_warnings(cfg.notices)
+    refuse_warnings(cfg.notices, strict=strict)
     if export_onnx is not None:
         _export(cfg, export_onnx, precision, strict=strict, as_json=as_json)
         return
@@ -142,8 +141,7 @@ def build(
             device=None if named else where.kind,
         )
     notices = [*where.notices, *cfg.notices, *plan.decisions]
-    if strict:
-        refuse_warnings(plan.decisions)
+    refuse_warnings(plan.decisions, strict=strict)
     if as_json:
         print_json(
             {
@@ -168,8 +166,7 @@ def _export(
     chosen, decisions = export_precision(cfg, precision)
     done = export_model(cfg, chosen)
     notices = [*cfg.notices, *decisions, *done.notices]
-    if strict:
-        refuse_warnings(notices)
+    refuse_warnings(notices, strict=strict)
     write_onnx(cfg, done, path)
     if as_json:
         print_json(

@@ -150,8 +150,7 @@ def calibrate(
         raise click.UsageError("--truth, --max-loss and --backend belong to --sensitivity")
     header = table_header(tensorrt)
     cfg = load_config(config, [*settings, *run.keys()])
-    if strict:
-        refuse_warnings(cfg.notices)
+    refuse_warnings(cfg.notices, strict=strict)
     path = cache or calibration_path(cfg)
     with RunProgress(enabled=not quiet and not as_json) as progress:
         done = Calibrating(
@@ -174,8 +173,7 @@ def calibrate(
         ).run()
     notices = [*cfg.notices, *done.notices]
     print_notices(notices, quiet=quiet or as_json)
-    if strict:
-        refuse_warnings(done.notices)
+    refuse_warnings(done.notices, strict=strict)
     if as_json:
         print_json(_as_json(done, path, notices))
         return

@@ -11,10 +11,9 @@ import click
 from headrace.cli.options import run_options
 from headrace.cli.output import (
     FiniteRange,
-    console,
-    plain_table,
     print_json,
     print_notices,
+    print_table,
     printable,
 )
 from headrace.cli.progress import RunProgress
@@ -135,8 +134,7 @@ def compare(
             **run.arguments(compare_models),
             on_frame=lambda done, total: progress.at(done, total, "comparing"),
         )
-    if strict:
-        refuse_warnings(result.notices)
+    refuse_warnings(result.notices, strict=strict)
     if output is not None:
         result.write_html(output)
     print_notices(result.notices)
@@ -164,7 +162,9 @@ def _print(result: Comparison) -> None:
             click.echo(f"\n{title}, in {result.looked_up} frames: {text}")
     if result.layers is not None:
         _print_layers(result)
-    _print_times(result)
+    heads = ["ms per frame", "A", "B", "B / A"]
+    click.echo()
+    print_table(heads, [time.row for time in result.times], right=heads[1:])
 
 
 def _boxes(result: Comparison) -> str:
@@ -190,17 +190,14 @@ def _print_stages(result: Comparison) -> None:
     from headrace.diagnose.compare.comparison import changes_text
     from headrace.diagnose.compare.stage_drift import signal
 
-    table = plain_table(
-        ["stage", "state", "signal", "lost", "new", "moved", "settings that differ"],
-        right=("signal", "lost", "new", "moved"),
-    )
+    heads = ["stage", "state", "signal", "lost", "new", "moved", "settings that differ"]
+    rows = []
     for stage in result.stages:
-        table.add_row(
-            stage.name, result.state_of(stage), signal(stage.decibels),
-            *_effect_cells(result, stage), printable(changes_text(stage.keys)),
-        )  # fmt: skip
+        state, drift = result.state_of(stage), signal(stage.decibels)
+        effect, keys = _effect_cells(result, stage), changes_text(stage.keys)
+        rows.append([stage.name, state, drift, *effect, keys])
     click.echo()
-    console().print(table)
+    print_table(heads, rows, right=heads[2:6])
 
 
 def _effect_cells(result: Comparison, stage: StageDrift) -> list[str]:
@@ -216,18 +213,15 @@ def _print_layers(result: Comparison) -> None:
     if result.layers.missing:
         click.echo(printable(f"\nno layers: {result.layers.missing}"))
         return
-    table = plain_table(
-        ["tensor", "node", "operator", "in B", "signal", "largest"], right=("signal", "largest")
-    )
-    for tensor in _telling(result.layers.tensors, result.layers.first, result.layers.worst):
-        table.add_row(
-            *map(printable, (tensor.name, tensor.node, tensor.operator)), tensor.precision,
-            f"{tensor.decibels:.1f} dB", f"{tensor.largest:.3g}",
-        )  # fmt: skip
+    heads = ["tensor", "node", "operator", "in B", "signal", "largest"]
+    rows = [
+        [t.name, t.node, t.operator, t.precision, f"{t.decibels:.1f} dB", f"{t.largest:.3g}"]
+        for t in _telling(result.layers.tensors, result.layers.first, result.layers.worst)
+    ]
     how = "by name" if result.layers.by_name else "by place and shape"
     click.echo(f"\nlayers on the same input, {len(result.layers.tensors)} tensors paired {how};")
     click.echo("the first that departs, those that lose most, and the worst:")
-    console().print(table)
+    print_table(heads, rows, right=heads[4:])
 
 
 def _telling(
@@ -236,11 +230,3 @@ def _telling(
     """The first and the worst tensor, and between them those that lose most."""
     most = sorted(tensors, key=lambda t: -t.loss)[: _SHOWN_LAYERS - 2]
     return [t for t in tensors if t is first or t is worst or (t in most and t.loss > 0)]
-
-
-def _print_times(result: Comparison) -> None:
-    table = plain_table(["ms per frame", "A", "B", "B / A"], right=("A", "B", "B / A"))
-    for time in result.times:
-        table.add_row(*time.row)
-    click.echo()
-    console().print(table)

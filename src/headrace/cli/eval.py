@@ -11,11 +11,10 @@ import click
 from headrace.cli.options import run_options
 from headrace.cli.output import (
     FiniteRange,
-    console,
-    plain_table,
     print_error,
     print_json,
     print_notices,
+    print_table,
     printable,
     stdout_is_for_results,
 )
@@ -119,8 +118,7 @@ def eval(
     dataset = _dataset(options, images, split, names)
     overrides = distributed(settings, [path.name for path in configs])
     loaded = [ModelConfig.load(p, o) for p, o in zip(configs, overrides, strict=True)]
-    if strict:
-        refuse_warnings([*dataset.notices, *(n for cfg in loaded for n in cfg.notices)])
+    refuse_warnings([*dataset.notices, *(n for cfg in loaded for n in cfg.notices)], strict=strict)
     with stdout_is_for_results(), RunProgress(enabled=not quiet, unit="images") as progress:
         report = evaluate(
             loaded,
@@ -135,8 +133,7 @@ def eval(
         if output is not None:
             report.write_html(output)
     print_notices(report.notices, quiet=quiet or as_json)
-    if strict:
-        refuse_warnings(report.notices)
+    refuse_warnings(report.notices, strict=strict)
     if as_json:
         print_json(report.to_dict())
     else:
@@ -184,22 +181,15 @@ def _print(report: EvaluationReport) -> None:
     from headrace.diagnose.evaluate import DetectionScores
     from headrace.diagnose.evaluate.figures import class_rows
 
-    out = console()
     names = [r.name for r in report.results]
-    table = plain_table(["", *names], right=names)
-    for row in report.rows():
-        table.add_row(*map(printable, row))
-    out.print(table, markup=False)
+    print_table(["", *names], report.rows(), right=names)
     click.echo()
     first = report.results[0].scores
     if len(report.results) == 1 and isinstance(first, DetectionScores):
         _print_detection(first)
     else:
         heads, rows = class_rows(report.results)
-        table = plain_table(heads, right=heads[1:])
-        for row in rows[:_SHOWN_CLASSES]:
-            table.add_row(*map(printable, row))
-        out.print(table, markup=False)
+        print_table(heads, rows[:_SHOWN_CLASSES], right=heads[1:])
         _print_rest(len(rows))
     for result in report.results:
         for text in result.scores.confusion.mistakes(3):
@@ -209,28 +199,20 @@ def _print(report: EvaluationReport) -> None:
 def _print_detection(scores: DetectionScores) -> None:
     heads = ["class", "objects", "AP50-95", "AP50", "threshold", "precision", "recall", "F1"]
     heads += ["best threshold", "best F1"]
-    table = plain_table(heads, right=heads[1:])
+    rows = []
     for one in scores.seen[:_SHOWN_CLASSES]:
         at, best = one.at_config, one.best
-        shares = (at.precision, at.recall, at.f1)
-        table.add_row(
-            printable(one.name),
-            f"{one.objects:,}",
-            _number(one.ap),
-            _number(one.ap50),
-            _number(at.threshold, 3),
-            *map(_number, shares),
-            _number(best.threshold if best else None),
-            _number(best.f1 if best else None),
-        )
-    console().print(table, markup=False)
+        figures = [one.ap, one.ap50, at.threshold, at.precision, at.recall, at.f1]
+        figures += [best.threshold, best.f1] if best else [None, None]
+        rows.append([one.name, f"{one.objects:,}", *map(_number, figures)])
+    print_table(heads, rows, right=heads[1:])
     _print_rest(len(scores.seen))
     if unseen := len(scores.classes) - len(scores.seen):
         click.echo(f"{unseen} classes neither occur nor are found")
 
 
-def _number(value: float | None, digits: int = 3) -> str:
-    return "—" if value is None or value != value else f"{value:.{digits}f}"
+def _number(value: float | None) -> str:
+    return "—" if value is None or value != value else f"{value:.3f}"
 
 
 def _print_rest(count: int) -> None:

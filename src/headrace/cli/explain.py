@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from headrace.cli.inputs import spec_of
 from headrace.cli.options import run_options
 from headrace.cli.output import (
     FiniteRange,
@@ -16,11 +14,10 @@ from headrace.cli.output import (
     print_notices,
     printable,
 )
-from headrace.cli.progress import RunProgress
+from headrace.cli.running import opened_for_frames
 
 if TYPE_CHECKING:
     from headrace.config.overrides import GivenKey
-    from headrace.diagnose.explain import Explanation
     from headrace.infer.run_options import RunOptions
 
 EPILOG = """\b
@@ -88,7 +85,14 @@ def explain(
     A candidate is a box of the model, also one below the threshold. For each that became no
     object, the step, the figures and the key to change are named.
     """
-    explanation = _explained(inputs, frame, at, box, floor, settings, run, quiet=as_json)
+    from headrace.diagnose.explain import explain_frame, place_of
+
+    region = place_of(at, box)
+    with opened_for_frames(inputs, settings, run, "explaining", quiet=as_json) as opened:
+        source = opened.pipeline.sources[0]
+        explanation = explain_frame(
+            opened.inferencers, source, frame, at=region, floor=floor, notices=opened.notices
+        )
     print_notices(explanation.notices)
     if out is not None:
         explanation.write_html(out)
@@ -99,42 +103,3 @@ def explain(
     if out is not None:
         click.echo(printable(f"wrote {out}"))
     return 0
-
-
-def _explained(
-    inputs: tuple[str, ...],
-    frame: int,
-    at: tuple[float, float] | None,
-    box: tuple[float, float, float, float] | None,
-    floor: float,
-    settings: list[GivenKey],
-    run: RunOptions,
-    *,
-    quiet: bool,
-) -> Explanation:
-    from headrace.custom.in_process import crashes_are_noted
-    from headrace.diagnose.explain import explain_frame, place_of
-    from headrace.pipeline.assembly import Assembling
-    from headrace.pipeline.one_frame import for_one_frame
-
-    region = place_of(at, box)
-    spec, models, notices = for_one_frame(spec_of(inputs).with_models_overridden(settings))
-    with RunProgress(enabled=not quiet) as progress, crashes_are_noted():
-        assembly = Assembling(
-            spec=spec,
-            options=replace(run, streams=1),
-            stages=models,
-            on_stage=progress.stage,
-        ).assemble()
-        try:
-            progress.stage("explaining")
-            return explain_frame(
-                assembly.inferencers,
-                assembly.pipeline.sources[0],
-                frame,
-                at=region,
-                floor=floor,
-                notices=[*assembly.notices, *notices],
-            )
-        finally:
-            assembly.close()

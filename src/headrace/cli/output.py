@@ -18,7 +18,6 @@ from headrace._core.findings import Finding
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 
 class FiniteRange(click.FloatRange):
@@ -68,14 +67,18 @@ def print_error(text: str, head: str = "error: ") -> None:
     click.echo(printable(text), err=True)
 
 
-def plain_table(heads: Iterable[str], *, right: Collection[str] = ()) -> Table:
-    """Make a table without lines; columns of the heads in `right` are numbers."""
+def print_table(
+    heads: Iterable[str], rows: Iterable[Iterable[str]], *, right: Collection[str] = ()
+) -> None:
+    """Print a table without lines; columns of the heads in `right` are numbers."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for head in heads:
         table.add_column(head, justify="right" if head in right else "left")
-    return table
+    for row in rows:
+        table.add_row(*map(printable, row))
+    console().print(table, markup=False)
 
 
 @contextmanager

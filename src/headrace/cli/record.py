@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from headrace.cli.inputs import spec_of
 from headrace.cli.options import run_options
 from headrace.cli.output import print_notices, printable
-from headrace.cli.progress import RunProgress
+from headrace.cli.running import opened_for_frames
 
 if TYPE_CHECKING:
     from headrace.config.overrides import GivenKey
@@ -68,27 +66,13 @@ def record(
     headrace replay decodes them again without the model; tests of your parser read them with the
     fixture headrace_recording. The file is in the safetensors format.
     """
-    from headrace.custom.in_process import crashes_are_noted
     from headrace.diagnose.recordings import record_frames
-    from headrace.pipeline.assembly import Assembling
-    from headrace.pipeline.one_frame import for_one_frame
 
-    spec, models, notices = for_one_frame(spec_of(inputs).with_models_overridden(settings))
-    with RunProgress(enabled=True) as progress, crashes_are_noted():
-        assembly = Assembling(
-            spec=spec,
-            options=replace(run, streams=1),
-            stages=models,
-            on_stage=progress.stage,
-        ).assemble()
-        try:
-            progress.stage("recording")
-            done = record_frames(
-                assembly.inferencers, assembly.pipeline.sources[0], out,
-                limit=limit, frames=frames, notices=[*assembly.notices, *notices],
-            )  # fmt: skip
-        finally:
-            assembly.close()
+    with opened_for_frames(inputs, settings, run, "recording", quiet=False) as opened:
+        source, notices = opened.pipeline.sources[0], opened.notices
+        done = record_frames(
+            opened.inferencers, source, out, limit=limit, frames=frames, notices=notices
+        )
     print_notices(done.notices)
     size = out.stat().st_size / 1e6
     counts = f"{done.frames} frames, {done.items} runs of a model, {done.objects} objects"

@@ -206,8 +206,7 @@ def execute(
 
     def tell(notices: list[Finding]) -> None:
         """Print the notices that concern this run; `print_report` prints the routine ones later."""
-        if strict:
-            refuse_warnings(notices)
+        refuse_warnings(notices, strict=strict)
         show([n for n in notices if log is not None or not is_routine(n)], quiet=quiet)
 
     def ready(notices: list[Finding]) -> None:

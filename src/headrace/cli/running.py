@@ -1,16 +1,25 @@
-"""Ctrl-C, and notices that can wait: runs in one process and in several share these."""
+"""Parts that several commands share: Ctrl-C, notices that can wait, models for single frames."""
 
 from __future__ import annotations
 
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
 from headrace._core.findings import Finding
+from headrace.cli.inputs import spec_of
+from headrace.cli.progress import RunProgress
+
+if TYPE_CHECKING:
+    from headrace.config.overrides import GivenKey
+    from headrace.infer.run_options import RunOptions
+    from headrace.pipeline.assembly import Assembly
 
 _LEAVE_S = 1.0  # how long the second Ctrl-C waits for threads that are in calls
 
@@ -28,6 +37,35 @@ def is_routine(notice: Finding) -> bool:
 def say_aside(text: str) -> None:
     """Print a line on standard error."""
     click.echo(text, err=True)
+
+
+@contextmanager
+def opened_for_frames(
+    inputs: Sequence[str], settings: Sequence[GivenKey], run: RunOptions, stage: str, *, quiet: bool
+) -> Iterator[Assembly]:
+    """Open the models and the first source of a command line, without tracker and outputs.
+
+    Args:
+        inputs, settings, run: of the command line.
+        stage: the work that begins then, as the progress shows it.
+        quiet: True shows no progress.
+    """
+    from headrace.custom.in_process import crashes_are_noted
+    from headrace.pipeline.assembly import Assembling
+    from headrace.pipeline.one_frame import for_one_frame
+
+    spec, models, notices = for_one_frame(spec_of(inputs).with_models_overridden(settings))
+    with RunProgress(enabled=not quiet) as progress, crashes_are_noted():
+        options = replace(run, streams=1)
+        assembly = Assembling(
+            spec=spec, options=options, stages=models, on_stage=progress.stage
+        ).assemble()
+        try:
+            progress.stage(stage)
+            assembly.notices += notices
+            yield assembly
+        finally:
+            assembly.close()
 
 
 @contextmanager

@@ -14,9 +14,8 @@ from headrace._core.errors import ConfigError, HeadraceError, ModelError
 from headrace.cli.inputs import is_engine, is_model, load_config, refuse_options
 from headrace.cli.options import run_options
 from headrace.cli.output import (
-    console,
-    plain_table,
     print_json,
+    print_table,
     printable,
 )
 from headrace.cli.tables import counted_layers, layers_of_network, print_layers
@@ -288,19 +287,18 @@ def _print_tactics(tactics: Sequence[dict[str, Any]], tuning: dict[str, Any]) ->
     sign = -1 if by == "items_per_s" else 1
     rows = sorted(tactics, key=lambda t: (not t["chosen"], t[by] is None, sign * (t[by] or 0)))
     heads = ("", "tactic", "outcome", "items/s", "ms a run", "difference", "load s", "note")
-    table = plain_table(heads, right=heads[3:7])
+    table = []
     for row in rows:
         numbers = (row["items_per_s"], row["latency_ms"], row["error"], row["load_s"])
-        table.add_row(
-            "*" if row["chosen"] else "", row["tactic"], row["outcome"],
-            *("" if n is None else f"{n:.4g}" for n in numbers), printable(row["note"]),
-        )  # fmt: skip
+        texts = ("" if n is None else f"{n:.4g}" for n in numbers)
+        chosen = "*" if row["chosen"] else ""
+        table.append((chosen, row["tactic"], row["outcome"], *texts, row["note"]))
     where = f"{tuning['machine']}, {tuning['cores']} cores"
     click.echo(printable(
         f"tuned for {tuning['objective']}, batch {tuning['items']}, on {where}, in "
         f"{tuning['spent_s']:.1f} s" + (" (timing cache)" if tuning["cached"] else "")
     ))  # fmt: skip
-    console().print(table)
+    print_table(heads, table, right=heads[3:7])
 
 
 def _plain(value: object) -> Any:

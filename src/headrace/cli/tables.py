@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from headrace.cli.output import console, plain_table, printable
+from headrace.cli.output import print_table
 
 if TYPE_CHECKING:
     from headrace.network import Network
@@ -32,12 +32,9 @@ def counted_layers(rows: Sequence[dict[str, object]], *, shown: bool) -> str:
 def print_layers(rows: Sequence[dict[str, Any]]) -> None:
     """A table of layers, as `headrace.engine.layers` gives them."""
     heads = ("layer", "operator", "precision", "shape", "parameters")
-    table = plain_table(heads, right=("parameters",))
+    table = []
     for row in rows:
-        shape = row["shape"]
-        text = "" if shape is None else "x".join("?" if d is None else str(d) for d in shape)
-        table.add_row(
-            printable(row["name"]), printable(row["operator"]), row["precision"], printable(text),
-            str(row["parameters"] or ""),
-        )  # fmt: skip
-    console().print(table, markup=False)
+        dims = ("?" if d is None else str(d) for d in row["shape"] or ())
+        names = (row["name"], row["operator"], row["precision"])
+        table.append((*names, "x".join(dims), str(row["parameters"] or "")))
+    print_table(heads, table, right=("parameters",))

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from headrace._core.errors import ConfigError
 from headrace._core.files import os_reason, write_atomically
@@ -142,7 +141,8 @@ def _group_of(lines: Lines, index: int) -> str:
     return ""
 
 
-class _Entry(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Entry:
     """The `key=value` that a finding is about: index of its line, and its parts."""
 
     finding: LintFinding
