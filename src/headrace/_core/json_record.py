@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any, Self, TypeVar
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 import msgspec
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 _R = TypeVar("_R")
 
@@ -19,6 +23,12 @@ def finite(value: float | None, digits: int | None = None) -> float | None:
     if value is None or not math.isfinite(value):
         return None
     return float(value) if digits is None else round(value, digits)
+
+
+def finite_row(one: DataclassInstance, digits: int) -> dict[str, Any]:
+    """Return the fields of a dataclass as JSON holds them, numbers as `finite` gives them."""
+    values = asdict(one)
+    return {n: finite(v, digits) if isinstance(v, float) else v for n, v in values.items()}
 
 
 class RecordError(ValueError):

@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     from headrace.batches.executor import Executor
 
 
+_COUNTS = ("done", "failed", "before", "failed_before", "inputs", "frames", "objects", "retried")
+
+
 @dataclass(slots=True)
 class BatchReport:
     """The outcome of a batch.
@@ -81,14 +84,7 @@ class BatchReport:
         return {
             "folder": str(self.path),
             "run": self.run,
-            "done": p.done,
-            "failed": p.failed,
-            "before": p.before,
-            "failed_before": p.failed_before,
-            "inputs": p.inputs,
-            "frames": p.frames,
-            "objects": p.objects,
-            "retried": p.retried,
+            **{name: getattr(p, name) for name in _COUNTS},
             "seconds": round(p.seconds, 3),
             "fps": round(p.frames / p.seconds, 2) if p.seconds else 0.0,
             "workers": self.placement.workers,

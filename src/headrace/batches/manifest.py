@@ -83,19 +83,8 @@ def unit_records(folder: Path) -> Iterator[UnitRecord]:
 
 def _row(record: UnitRecord) -> dict[str, Any]:
     table = record.files.get("parquet")
-    return {
-        "input": record.input,
-        "unit": record.unit,
-        "outcome": record.outcome,
+    return record.to_dict() | {
         "first_frame": record.first,
-        "frames": record.frames,
-        "objects": record.objects,
-        "seconds": record.seconds,
-        "attempts": record.attempts,
-        "size_bytes": record.size_bytes,
-        "sha256": record.sha256,
-        "error": record.error,
-        "warnings": list(record.warnings),
         "file": None if table is None else table.path,
         "file_sha256": None if table is None else table.sha256,
         "finished_ms": round(record.finished_s * 1000),

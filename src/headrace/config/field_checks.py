@@ -68,22 +68,14 @@ def _check_attrs(group: str, attrs: ClassAttrs) -> None:
             raise ValueError(f"{group}: {key.name}={value} is not {trouble}")
 
 
-_SECTION_OF = {
-    "SourceSpec": "sources",
-    "ModelSpec": "models",
-    "TrackerSpec": "tracker",
-    "TilerSpec": "tiler",
-    "OsdSpec": "osd",
-    "SinkSpec": "sinks",
-}
 TRACKER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _SETTING = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _COLOR_KEY = SECTIONS["osd"].keys["text-color"]
 
 
-def check_spec_field(spec: str, field: str, value: Any) -> Any:
+def check_spec_field(section: str, field: str, value: Any) -> Any:
     """A field's value as it is kept: paths absolute."""
-    key = spec_key(spec, field)
+    key = spec_key(section, field)
     if key is None or value is None:
         return value
     name = key.name
@@ -98,7 +90,7 @@ def check_spec_field(spec: str, field: str, value: Any) -> Any:
         trouble = next(filter(None, map(color_trouble, value, value.values())), None)
     elif name == "settings":
         trouble = next(filter(None, map(setting_trouble, value, value.values())), None)
-    elif spec == "TrackerSpec" and name == "name":
+    elif section == "tracker" and name == "name":
         trouble = None if TRACKER_NAME.fullmatch(value) else "the name of a tracker"
     else:
         texts = value if isinstance(value, tuple) else (value,)
@@ -133,8 +125,7 @@ def setting_trouble(name: str, value: str) -> str | None:
     return uri_trouble(value)
 
 
-def spec_key(spec: str, field: str) -> Key | None:
-    """Look up the key of a pipeline file that sets a field of a spec's type."""
-    section = _SECTION_OF.get(spec)
+def spec_key(section: str, field: str) -> Key | None:
+    """Look up the key of a pipeline file that sets a field; `section` is empty at its top."""
     keys = SECTIONS[section].keys if section else TOP_KEYS
     return next((key for key in keys.values() if key.field == field), None)

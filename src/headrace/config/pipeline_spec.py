@@ -43,14 +43,16 @@ if TYPE_CHECKING:
 class _Spec(Frozen):
     """The base of the parts; equal when the values are."""
 
+    _section = ""  # of a file; empty for the file itself
+
     @classmethod
     def _key(cls, field: str) -> Key | None:
-        key = spec_key(cls.__name__, field)
+        key = spec_key(cls._section, field)
         return None if key is not None and key.kind is Kind.STRINGS else key
 
     @classmethod
     def _check_field(cls, field: str, value: Any) -> Any:
-        return check_spec_field(cls.__name__, field, value)
+        return check_spec_field(cls._section, field, value)
 
     @classmethod
     def read(cls, values: Mapping[str, object], origins: Mapping[str, Origin]) -> Self:
@@ -98,6 +100,7 @@ class SourceSpec(_Spec):
     the text to show. None means that the source decides.
     """
 
+    _section = "sources"
     uri: str
     name: str | None = None
     repeat: int = 1
@@ -140,6 +143,7 @@ class ModelSpec(_Spec):
     class number, -1 for all classes.
     """
 
+    _section = "models"
     config: Path
     gie_unique_id: int | None = None
     process_mode: ProcessMode | None = None
@@ -202,6 +206,7 @@ class TrackerSpec(_Spec):
     by name. None for the models or classes to work on means all.
     """
 
+    _section = "tracker"
     name: str | None = None
     config: Path | None = None
     settings: Mapping[str, str] = MappingProxyType({})
@@ -233,6 +238,7 @@ class TrackerSpec(_Spec):
 class TilerSpec(_Spec):
     """All sources in one image of `width` x `height` pixels; None rows or columns are chosen."""
 
+    _section = "tiler"
     rows: int | None = None
     columns: int | None = None
     width: int = 1280
@@ -242,6 +248,7 @@ class TilerSpec(_Spec):
 class OsdSpec(_Spec):
     """The drawing. Colours are r, g, b, a in 0..1; None is the painter's choice."""
 
+    _section = "osd"
     show: bool = True
     show_boxes: bool = True
     show_text: bool = True
@@ -262,6 +269,7 @@ class SinkSpec(_Spec):
     `uri` stands in the place of `path` where messages go.
     """
 
+    _section = "sinks"
     kind: str | None = None
     path: Path | None = None
     uri: str | None = None
@@ -419,12 +427,8 @@ class PipelineSpec(_Spec):
 
 
 _TYPES: Values = {
-    "sources": SourceSpec,
-    "models": ModelSpec,
-    "tracker": TrackerSpec,
-    "tiler": TilerSpec,
-    "osd": OsdSpec,
-    "sinks": SinkSpec,
+    spec._section: spec
+    for spec in (SourceSpec, ModelSpec, TrackerSpec, TilerSpec, OsdSpec, SinkSpec)
 }
 
 

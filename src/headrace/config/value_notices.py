@@ -14,6 +14,7 @@ from headrace._core.findings import Finding
 from headrace._core.text import quoted
 from headrace.config.document import Document, Entry
 from headrace.config.enums import ClusterMode, ColorFormat, NetworkMode, NetworkType, ProcessMode
+from headrace.config.field_checks import KEY_OF_FIELD
 from headrace.config.key import Key
 from headrace.config.keys import PROPERTY_KEYS
 from headrace.config.model_files import library_makes_networks, model_kind
@@ -99,7 +100,6 @@ def _remark_on_number(document: Document, entry: Entry, key: Key) -> None:
             )
 
 
-_BY_FIELD = {key.field: key for key in PROPERTY_KEYS.values() if key.field}
 _FUNCTIONS = {
     "parse_bbox_func_name": NetworkType.DETECTOR,
     "parse_bbox_instance_mask_func_name": NetworkType.INSTANCE_SEGMENTATION,
@@ -148,7 +148,7 @@ def _notice(cfg: ModelFields, remark: Remark) -> Finding:
 
 def _given(cfg: ModelFields, name: str) -> bool:
     """Whether a file or program chose the value, and not the default."""
-    return bool(getattr(cfg, name) != _BY_FIELD[name].default)
+    return bool(getattr(cfg, name) != KEY_OF_FIELD[name].default)
 
 
 def _written(cfg: ModelFields, name: str) -> bool:
@@ -156,20 +156,20 @@ def _written(cfg: ModelFields, name: str) -> bool:
 
 
 def _names(fields: list[str]) -> str:
-    return ", ".join(_BY_FIELD[name].name for name in fields)
+    return ", ".join(KEY_OF_FIELD[name].name for name in fields)
 
 
 def _idle(cfg: ModelFields, reported: set[str]) -> Iterator[Remark]:
     """Keys that were read, that differ from their default, and that nothing acts on yet."""
     idle = [
         name
-        for name, key in _BY_FIELD.items()
+        for name, key in KEY_OF_FIELD.items()
         if name not in reported and _given(cfg, name) and not _acts(cfg, name) and not key.reason
     ]
     if idle:
         lines = {name: cfg.origin(name).line for name in idle}
         listing = ", ".join(
-            _BY_FIELD[name].name + (f" (line {line})" if line else "")
+            KEY_OF_FIELD[name].name + (f" (line {line})" if line else "")
             for name, line in lines.items()
         )
         verb, them = ("is", "it") if len(idle) == 1 else ("are", "them")
@@ -179,13 +179,13 @@ def _idle(cfg: ModelFields, reported: set[str]) -> Iterator[Remark]:
 
 def _inapplicable(cfg: ModelFields, reported: set[str]) -> Iterator[Remark]:
     """Keys that have nothing to act on here, and why."""
-    for name, key in _BY_FIELD.items():
+    for name, key in KEY_OF_FIELD.items():
         if key.reason and name not in reported and _given(cfg, name):
             yield _info(f"{key.name} has no effect: {key.reason}", name, code="key-without-effect")
 
 
 def _acts(cfg: ModelFields, name: str) -> bool:
-    key = _BY_FIELD[name]
+    key = KEY_OF_FIELD[name]
     return key.acts and (not key.acts_for or getattr(cfg, name) in key.acts_for)
 
 
@@ -214,7 +214,7 @@ def _functions(cfg: ModelFields) -> Iterator[Remark]:
     for name, network_type in _FUNCTIONS.items():
         function = getattr(cfg, name)
         if function and cfg.network_type is not network_type:
-            key = _BY_FIELD[name].name
+            key = KEY_OF_FIELD[name].name
             message = f"{key}={function} is not used: it is for network-type {network_type}"
             yield _warn(message, name, code="function-of-other-type")
 
@@ -291,12 +291,12 @@ def _tensors(cfg: ModelFields) -> Iterator[Remark]:
         yield _warn(message, *fields, code="unused-with-own-tensors")
     if not cfg.auto_inc_mem and cfg.output_tensor_meta:  # X17
         message = (
-            f"auto-inc-mem has no effect: {_BY_FIELD['auto_inc_mem'].reason} (the original can "
+            f"auto-inc-mem has no effect: {KEY_OF_FIELD['auto_inc_mem'].reason} (the original can "
             "stall with auto-inc-mem=0 and output-tensor-meta=1)"
         )
         yield _info(message, "auto_inc_mem", code="key-without-effect")
     if cfg.disable_output_host_copy:  # X18
-        reason = _BY_FIELD["disable_output_host_copy"].reason
+        reason = KEY_OF_FIELD["disable_output_host_copy"].reason
         message = (
             f"disable-output-host-copy has no effect: {reason} (in the original a parser has to "
             "read GPU memory)"

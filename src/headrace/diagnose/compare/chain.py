@@ -217,12 +217,8 @@ class Chain:
         meta, transform = frame_meta(self.frame), self.scaled(mix.input)[1]
         call = partial(attacher, boxes, transform, meta)
         objects = self._times.timed(ChainStage.ATTACH, mix.attach, call).detections
-        return Scored(
-            np.asarray(objects.boxes, np.float64).reshape(-1, 4),
-            np.asarray(objects.class_ids, np.int64),
-            np.asarray(objects.scores, np.float64),
-            angles=objects.angles,
-        )
+        ids, scores = objects.class_ids, objects.scores
+        return Scored.of(objects.boxes, ids, scores, angles=objects.angles)
 
     def _classify(self, post: ClassifierPostprocessor, mix: Mix) -> Scored:
         transform = self.scaled(mix.input)[1]
@@ -234,10 +230,10 @@ class Chain:
             self.refused.setdefault(mix.parser, str(steps[0].error))
         classification = steps[0].classified
         attributes = () if classification is None else classification.labels
-        return Scored(
-            np.array([(2 * a.attribute, 0, 1, 1) for a in attributes], np.float64).reshape(-1, 4),
-            np.array([a.attribute * _VALUES + a.value for a in attributes], np.int64),
-            np.array([a.confidence for a in attributes], np.float64),
+        return Scored.of(
+            [(2 * a.attribute, 0, 1, 1) for a in attributes],
+            [a.attribute * _VALUES + a.value for a in attributes],
+            [a.confidence for a in attributes],
         )
 
 

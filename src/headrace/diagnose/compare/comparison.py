@@ -235,15 +235,11 @@ def _db(value: float) -> str:
 
 
 def _effect(drift: Drift, unit: str) -> str:
-    parts = []
-    if drift.only_a:
-        parts.append(f"{drift.only_a} of {drift.boxes_a} {unit} lost")
-    if drift.only_b:
-        parts.append(f"{drift.only_b} new")
-    if drift.class_changed:
-        parts.append(f"{drift.class_changed} of another class")
-    if drift.label_changed:
-        parts.append(f"{drift.label_changed} of another label")
+    counts = (
+        (drift.only_a, f"of {drift.boxes_a} {unit} lost"), (drift.only_b, "new"),
+        (drift.class_changed, "of another class"), (drift.label_changed, "of another label"),
+    )  # fmt: skip
+    parts = [f"{count} {text}" for count, text in counts if count]
     scores, ious = drift.score_changes, drift.ious
     if len(scores):
         middle = float(np.median(scores))

@@ -327,12 +327,8 @@ def _worst_pair(a: Arrays, b: Arrays) -> tuple[float, float]:
 
 
 def _plain(detections: Detections) -> Scored:
-    return Scored(
-        np.asarray(detections.boxes, np.float64),
-        np.asarray(detections.class_ids, np.int64),
-        np.asarray(detections.scores, np.float64),
-        angles=None if detections.angles is None else np.degrees(detections.angles),
-    )
+    angles = None if detections.angles is None else np.degrees(detections.angles)
+    return Scored.of(detections.boxes, detections.class_ids, detections.scores, angles=angles)
 
 
 def _fates(candidates: Candidates | None, objects: Scored, rows: Any) -> Counter[str]:

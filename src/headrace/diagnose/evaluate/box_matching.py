@@ -72,6 +72,20 @@ class Scored:
     masks: tuple[str, ...] | None = None
     angles: npt.NDArray[np.floating] | None = None
 
+    @classmethod
+    def of(
+        cls,
+        boxes: npt.ArrayLike,
+        class_ids: npt.ArrayLike,
+        scores: npt.ArrayLike,
+        masks: tuple[str, ...] | None = None,
+        angles: npt.NDArray[np.floating] | None = None,
+    ) -> Scored:
+        """Take objects in other types: of a model, or in lists."""
+        rects = np.asarray(boxes, np.float64).reshape(-1, 4)
+        ids = np.asarray(class_ids, np.int64)
+        return cls(rects, ids, np.asarray(scores, np.float64), masks, angles)
+
     def select(self, kept: Ints | Bools) -> Scored:
         """Those of the given places, in that order."""
         masks = self.masks

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace._core.findings import Finding
-from headrace._core.json_record import finite
+from headrace._core.json_record import finite_row
 from headrace._core.text import quoted
 from headrace.diagnose.evaluate.box_matching import Ints
 from headrace.diagnose.evaluate.class_map import ClassMap, plain
-from headrace.diagnose.evaluate.confusion import Confusion, confusion_of
+from headrace.diagnose.evaluate.confusion import Confusion, confusion_of, mean_of
 from headrace.diagnose.evaluate.datasets.dataset import Dataset
 from headrace.diagnose.evaluate.running import EvaluationOptions, EvaluationRun, run_over
 
@@ -86,11 +86,10 @@ class ClassificationScores:
     @property
     def headline(self) -> dict[str, float]:
         """The figures to compare by, in their order."""
-        known = [c.accuracy for c in self.classes if not math.isnan(c.accuracy)]
         return {
             "top-1": self.top1,
             "top-5": self.top5,
-            "mean of classes": float(np.mean(known)) if known else math.nan,
+            "mean of classes": mean_of(c.accuracy for c in self.classes),
             "answered": self.answered,
             "right of answered": self.right_of_answered,
         }
@@ -99,15 +98,7 @@ class ClassificationScores:
         """The same as JSON has it."""
         return {
             "threshold": self.threshold,
-            "classes": [
-                {
-                    "name": c.name,
-                    "images": c.images,
-                    "accuracy": finite(c.accuracy, 6),
-                    "precision": finite(c.precision, 6),
-                }
-                for c in self.classes
-            ],
+            "classes": [finite_row(c, 6) for c in self.classes],
             "confusion": self.confusion.to_dict(),
         }
 

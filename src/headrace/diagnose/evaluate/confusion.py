@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +71,12 @@ class Confusion:
 def _shares(part: Any, whole: Any) -> Array:
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.where(np.asarray(whole) > 0, np.divide(part, whole), np.nan))
+
+
+def mean_of(values: Iterable[float]) -> float:
+    """Mean of the known shares; NaN if none is known."""
+    known = [value for value in values if not math.isnan(value)]
+    return float(np.mean(known)) if known else math.nan
 
 
 def confusion_of(names: Sequence[str], true: Sequence[int], predicted: Sequence[int]) -> Confusion:

@@ -176,15 +176,8 @@ class _BoxCollector:
         self.seen += len(scores)
         self.lowest = min(self.lowest, float(scores.min(initial=1.0)))
         self.turned |= objects.angles is not None and bool(objects.angles.any())
-        masks = None
-        if self._masks:
-            masks = tuple(_run_lengths(meta, i) for i in kept.tolist())
-        self.found[index] = Scored(
-            np.asarray(objects.rects[kept], np.float64).reshape(-1, 4),
-            theirs[kept],
-            np.asarray(scores[kept], np.float64),
-            masks,
-        )
+        masks = tuple(_run_lengths(meta, i) for i in kept.tolist()) if self._masks else None
+        self.found[index] = Scored.of(objects.rects[kept], theirs[kept], scores[kept], masks)
         self.sure[index] = scores[kept] >= self._bounds[ids[kept]]
 
 

@@ -12,7 +12,7 @@ from headrace._core.errors import ConfigError, HeadraceError
 from headrace.config import ModelConfig
 from headrace.config.enums import NetworkType
 from headrace.config.profile import with_profile
-from headrace.diagnose.evaluate.class_map import ClassMap, match_classes
+from headrace.diagnose.evaluate.class_map import match_classes
 from headrace.diagnose.evaluate.classification import best_attribute, evaluate_classifier
 from headrace.diagnose.evaluate.datasets import Dataset, load_dataset
 from headrace.diagnose.evaluate.detection import evaluate_detector
@@ -157,12 +157,15 @@ def _evaluated(
         attribute, more = best_attribute(records, dataset, str(cfg.path))
         notices += more
         labels = list(records[attribute]) if records else []
-        classes = _classes(cfg, labels, dataset, class_map, len(labels))
-        scores, run = evaluate_classifier(cfg, dataset, attribute, labels, classes, options)
+        count = len(labels)
     else:
         labels = [fields[0] for fields in records]
         count = cfg.num_detected_classes
-        classes = _classes(cfg, labels, dataset, class_map, count)
+    where = str(cfg.labelfile_path or cfg.path)
+    classes = match_classes(labels, dataset.classes, count=count, chosen=class_map, where=where)
+    if dataset.kind == "classes":
+        scores, run = evaluate_classifier(cfg, dataset, attribute, labels, classes, options)
+    else:
         names = dataset.classes or tuple(
             labels[i] if i < len(labels) else f"class {i}" for i in range(count)
         )
@@ -182,20 +185,4 @@ def _evaluated(
         run.fps,
         replace(classes, notices=()),
         tuple(dict.fromkeys(all_notices)),
-    )
-
-
-def _classes(
-    cfg: ModelConfig,
-    labels: Sequence[str],
-    dataset: Dataset,
-    chosen: Mapping[str, str] | None,
-    count: int,
-) -> ClassMap:
-    return match_classes(
-        labels,
-        dataset.classes,
-        count=count,
-        chosen=chosen,
-        where=str(cfg.labelfile_path or cfg.path),
     )

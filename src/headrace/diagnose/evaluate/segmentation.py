@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace._core.errors import MediaError
-from headrace._core.json_record import finite
+from headrace._core.json_record import finite_row
 from headrace.diagnose.evaluate.box_matching import Ints
 from headrace.diagnose.evaluate.class_map import ClassMap
-from headrace.diagnose.evaluate.confusion import NOTHING, Confusion
+from headrace.diagnose.evaluate.confusion import NOTHING, Confusion, mean_of
 from headrace.diagnose.evaluate.datasets.dataset import Dataset
 from headrace.diagnose.evaluate.datasets.folders import IGNORED, read_mask
 from headrace.diagnose.evaluate.running import EvaluationOptions, EvaluationRun, run_over
@@ -76,31 +75,21 @@ class SegmentationScores:
     @property
     def miou(self) -> float:
         """Mean over classes of the intersection over union."""
-        known = [c.iou for c in self.classes if not math.isnan(c.iou)]
-        return float(np.mean(known)) if known else math.nan
+        return mean_of(c.iou for c in self.classes)
 
     @property
     def headline(self) -> dict[str, float]:
         """The figures to compare by, in their order."""
-        known = [c.accuracy for c in self.classes if not math.isnan(c.accuracy)]
         return {
             "mIoU": self.miou,
             "pixel accuracy": self.confusion.right,
-            "mean of classes": float(np.mean(known)) if known else math.nan,
+            "mean of classes": mean_of(c.accuracy for c in self.classes),
         }
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON has it."""
         return {
-            "classes": [
-                {
-                    "name": c.name,
-                    "pixels": c.pixels,
-                    "iou": finite(c.iou, 6),
-                    "accuracy": finite(c.accuracy, 6),
-                }
-                for c in self.classes
-            ],
+            "classes": [finite_row(c, 6) for c in self.classes],
             "confusion": self.confusion.to_dict(),
         }
 

@@ -76,9 +76,5 @@ def scored(
 
 def _scored_frame(inferencer: Inferencer, frame: Frame) -> Scored:
     objects = inferencer.process([frame])[0].objects
-    return Scored(
-        np.asarray(objects.rects, np.float64).reshape(-1, 4),
-        np.asarray(objects.class_ids, np.int64),
-        np.asarray(objects.confidences, np.float64),
-        angles=objects.angles,
-    )
+    ids, scores = objects.class_ids, objects.confidences
+    return Scored.of(objects.rects, ids, scores, angles=objects.angles)

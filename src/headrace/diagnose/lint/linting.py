@@ -14,7 +14,7 @@ from headrace.config.overrides import GivenKey, distributed
 from headrace.diagnose.lint.catalogue import Severity
 from headrace.diagnose.lint.checks.model import model_checks, weight_checks
 from headrace.diagnose.lint.checks.target import target_checks
-from headrace.diagnose.lint.checks.together import model_order, pipeline_checks
+from headrace.diagnose.lint.checks.together import pipeline_checks
 from headrace.diagnose.lint.checks.values import value_checks
 from headrace.diagnose.lint.dry_run import DryRun, dry_run
 from headrace.diagnose.lint.findings import LintFinding, forget_lines, of_error, of_notices, tidy
@@ -23,6 +23,7 @@ from headrace.diagnose.lint.targets import Target
 from headrace.engine.backends import DEFAULT_BACKEND
 from headrace.network import network_from_onnx
 from headrace.pipeline.analytics import load_rules
+from headrace.pipeline.stage_order import numbered
 from headrace.plugins.lookup import unknown_error
 from headrace.plugins.registry import known_plugins
 
@@ -98,7 +99,7 @@ class Linter:
                 single.append(path)
         configs = list(self._configs(single))
         if together:
-            self._add(model_order(configs, None), paths[0])
+            self._add(numbered(configs, None)[1], paths[0])
         self.report.findings = tidy(self._found)
         return self.report
 

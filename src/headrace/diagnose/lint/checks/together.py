@@ -18,17 +18,12 @@ if TYPE_CHECKING:
     from headrace.config.pipeline_spec import PipelineSpec
 
 
-def model_order(configs: Sequence[ModelConfig], where: str | None) -> Iterator[Finding]:
-    """Check models that run one behind the other, in this order."""
-    yield from numbered(configs, where)[1]
-
-
 def pipeline_checks(
     spec: PipelineSpec, configs: Sequence[ModelConfig], problems: list[HeadraceError]
 ) -> Iterator[Finding]:
     """Check a pipeline file; refusals join `problems`."""
     yield from spec.notices
-    yield from model_order(configs, str(spec.path))
+    yield from numbered(configs, str(spec.path))[1]
     yield from _tracking(spec, configs)
     for source in spec.opened_sources:
         path = Path(source.uri)
