@@ -177,8 +177,7 @@ class ElfFile:
             return None
         names = data[start : start + length]
         for name_at, _, _, _, offset, bytes_ in headers:
-            end = names.find(b"\0", name_at)
-            if names[name_at:end] == name.encode():
+            if names[name_at : names.find(b"\0", name_at)] == name.encode():
                 return data[offset : offset + bytes_]
         return None
 

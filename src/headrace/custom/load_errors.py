@@ -53,8 +53,7 @@ def check_header(path: Path, *, any_machine: bool = False) -> ElfFile:
         raise CustomLibraryError(
             problem, where=str(path), expected="an ELF shared library (.so)", fix=fix or _COMPILE
         ) from error
-    host = platform.machine()
-    host_code = HOST_MACHINES.get(host)
+    host_code = HOST_MACHINES.get(platform.machine())
     if host_code not in (None, elf.machine) and not any_machine:
         raise CustomLibraryError(
             f"the library is built for {elf.machine_name}, this machine is {MACHINES[host_code]}",

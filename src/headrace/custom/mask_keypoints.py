@@ -38,8 +38,7 @@ def keypoints_in(
         object without values 0. None if the values are no keypoints.
     """
     known = [value.reshape(-1) for value in values if value is not None and value.size]
-    sizes = {value.size for value in known}
-    if len(sizes) != 1:
+    if len({value.size for value in known}) != 1:
         return None
     rows = np.stack(known)
     points = _triples(rows) if _are_triples(rows) else _pairs(rows)

@@ -107,8 +107,7 @@ def demands(elf: ElfFile) -> list[Demand]:
 def undefined_names(elf: ElfFile) -> list[str]:
     """Undefined symbols that neither an installed nor a stand-in's library offers; strong ones."""
     offered = _offered(elf)
-    missing = demands(elf)
-    covered = {name for demand in missing for name, _ in demand.names}
+    covered = {name for demand in demands(elf) for name, _ in demand.names}
     return [
         s.name
         for s in elf.symbols

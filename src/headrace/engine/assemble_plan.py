@@ -125,8 +125,7 @@ def assemble_plan(
 def model_record(network: Network, model: Blob) -> ModelRecord:
     """Record the files that a network was made from, as a plan keeps them."""
     if network.path is None:
-        digest = sha256_of(model)
-        return ModelRecord.of_code(len(model), digest)
+        return ModelRecord.of_code(len(model), sha256_of(model))
     return fingerprint_files(
         network.path,
         network.external_locations,

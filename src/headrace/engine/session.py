@@ -293,10 +293,9 @@ def _batch_first(name: str, shape: tuple[int, ...], size: int) -> list[str]:
         "NMS inside the model must keep a fixed number of boxes per item"
     ]
     if size == 1:
-        axes = ", ".join(map(str, (1, *shape)))
         hints.append(
             "or, in a network made by code, put the batch first by a shuffle before markOutput: "
-            f"{name!r} with the dimensions ({axes})"
+            f"{name!r} with the dimensions ({', '.join(map(str, (1, *shape)))})"
         )
     return hints
 

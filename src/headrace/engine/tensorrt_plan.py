@@ -31,8 +31,7 @@ def plan_from_tensorrt(path: Path) -> Plan:
     """
     with os_errors(EngineError, "cannot be read", path):
         data = without_wrapper(path.read_bytes())
-    who = built_by(data)
-    what = f"is a TensorRT engine: code for one GPU model, built by {who}"
+    what = f"is a TensorRT engine: code for one GPU model, built by {built_by(data)}"
     try:
         backend = _usable_tensorrt()
         runner = backend.open(b"", RunnerOptions(), data)

@@ -240,8 +240,7 @@ class ContextPlugin(ABC):
                     )
                 shape[axis] = extent
             if sized:  # dense in its real shape, from the start of the memory
-                count = int(np.prod(shape))
-                cut[index] = outputs[index].reshape(-1)[:count].reshape(shape)
+                cut[index] = outputs[index].reshape(-1)[: int(np.prod(shape))].reshape(shape)
         return cut
 
     def _grow_workspace(self, size: int) -> None:

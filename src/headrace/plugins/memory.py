@@ -97,8 +97,7 @@ def read_at(
     memory = AnyMemory(stream)
     if not memory.on_device(address):
         return array_at(address, shape, dtype)
-    kind = _numpy(dtype)
-    array = np.empty(tuple(map(int, shape)), kind)
+    array = np.empty(tuple(map(int, shape)), _numpy(dtype))
     memory.read(address, array)
     return array
 

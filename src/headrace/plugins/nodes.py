@@ -312,8 +312,7 @@ class _Resolver:
         self.nodes.append(plugin_node)
         for name in plain:
             dims = self._shape(name, node) if name else (0,)
-            dtype = self._dtype(name, node)
-            plugin_node.infos.append(TensorSpec(name, dtype, tuple(dims)))
+            plugin_node.infos.append(TensorSpec(name, self._dtype(name, node), tuple(dims)))
         plugin_node.shape_infos = [self._shape_input(name) for name in shape_inputs]
         plugin_node.dtypes = self._output_types(node, plugin_node)
         plugin_node.ranges = self._ranges(node, plugin_node)
@@ -384,8 +383,7 @@ class _Resolver:
         ranges = []
         for index in range(len(self.views.profiles)):
             parts = [self._at(node, plugin_node, 3 * index + i) for i in range(3)]
-            values = parts[2][1]
-            ranges.append(Ranges(parts[0][0], parts[1][0], parts[2][0], values))
+            ranges.append(Ranges(parts[0][0], parts[1][0], parts[2][0], parts[2][1]))
         return ranges
 
     def _at(self, node: NodeProto, plugin_node: PluginNode, index: int) -> tuple[Any, Any]:

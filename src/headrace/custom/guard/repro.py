@@ -285,6 +285,5 @@ def _write(target: Path, described: Message) -> None:
 
 def _forget_old(folder: Path) -> None:
     with suppress(OSError):
-        cases = sorted(p.parent for p in folder.glob("*/case.json"))
-        for old in cases[:-KEPT]:
+        for old in sorted(p.parent for p in folder.glob("*/case.json"))[:-KEPT]:
             shutil.rmtree(old, ignore_errors=True)

@@ -68,8 +68,7 @@ class _Variant:
             request = self._compiled.create_infer_request()
         try:
             # inputs are read where they are; outputs are copied out of the request's memory
-            results = request.infer(arrays, share_inputs=True, share_outputs=False)
-            return list(results.values())
+            return list(request.infer(arrays, share_inputs=True, share_outputs=False).values())
         finally:
             self._idle.append(request)
 
@@ -124,8 +123,7 @@ class OpenVinoRunner:
         self._lock = threading.Lock()
         try:
             read = _core().read_model(model if file is None else str(file))
-            names = _input_names(read, model)
-            self.inputs = tuple(map(_spec, read.inputs, names))
+            self.inputs = tuple(map(_spec, read.inputs, _input_names(read, model)))
             self.outputs = tuple(_spec(port) for port in read.outputs)
             self._free_batch = options.batched and _has_free_batch(read.inputs[0])
             self._model: openvino.Model = read
@@ -200,8 +198,7 @@ class OpenVinoRunner:
 
 
 def _computed_in(options: RunnerOptions) -> openvino.Type:
-    able = backend.capabilities()
-    if options.half is None or options.half.upper() not in able:
+    if options.half is None or options.half.upper() not in backend.capabilities():
         return ov.Type.f32
     return ov.Type.f16 if options.half == "fp16" else ov.Type.bf16
 

@@ -200,8 +200,7 @@ class TensorRtRunner:
             raise EngineError(f"{_MODULE} cannot load the engine: {_said('it does not say why')}")
         self._engine: tensorrt.ICudaEngine = engine
         names = [engine.get_tensor_name(i) for i in range(engine.num_io_tensors)]
-        mode = trt.TensorIOMode.INPUT
-        inputs = [n for n in names if engine.get_tensor_mode(n) == mode]
+        inputs = [n for n in names if engine.get_tensor_mode(n) == trt.TensorIOMode.INPUT]
         self.inputs = tuple(self._spec(name) for name in inputs)
         self.outputs = tuple(self._spec(name) for name in names if name not in inputs)
         self._idle: deque[_Lane] = deque()

@@ -245,8 +245,7 @@ class PluginCallbacks:
                     context.run_at(inputs, _Places(node, output).address)
             else:
                 arrays, shape_inputs = node.arguments(inputs)
-                slots = _Places(node, output)
-                context.run(arrays, shape_inputs=shape_inputs, into=slots.array)
+                context.run(arrays, shape_inputs=shape_inputs, into=_Places(node, output).array)
         except BaseException as error:  # it must not unwind through the runtime
             run.error = error
             return False

@@ -256,8 +256,7 @@ class _Splitter:
         return str(dims[0].dim_param) if len(dims) else ""
 
     def _others(self, number: int) -> list[int]:
-        sections = {-1, -2, *(s for s in self.section_of if s > number)}
-        return sorted(sections)
+        return sorted({-1, -2, *(s for s in self.section_of if s > number)})
 
     def _closure(self, members: list[int], loose: set[str]) -> set[int]:
         """Indices of the constant nodes that these nodes need."""

@@ -301,11 +301,10 @@ def require_nodes(proto: Proto, names: Collection[str], where: str | None) -> No
     """
     unknown = _unknown_nodes(proto, names)
     if unknown:
-        nodes = [node.name for node in proto.graph.node]
         raise EngineError(
             f"the graph has no node {unknown[0]!r} to keep in FP32",
             where=where,
-            fix=did_you_mean(*near_names(unknown[0], nodes)),
+            fix=did_you_mean(*near_names(unknown[0], [node.name for node in proto.graph.node])),
         )
 
 

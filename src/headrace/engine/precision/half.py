@@ -97,8 +97,7 @@ class _Pass:
         renamed: dict[str, str] = {}
         for node in graph.node:
             signature = self._signature(node)
-            ports = zip(node.input, signature.inputs, strict=True) if signature else ()
-            wants = dict(ports)
+            wants = dict(zip(node.input, signature.inputs, strict=True) if signature else ())
             for index, name in enumerate(node.input):
                 if not name or self.types.get(name) != self.single:
                     continue
@@ -124,8 +123,7 @@ class _Pass:
                 value.type.tensor_type.elem_type = self.half
         replace_all(graph.node, nodes)
         used = {n for node in graph.node for n in node.input} | self.captured | outputs
-        unused = [t.name for t in graph.initializer if t.name not in used]
-        for name in unused:
+        for name in [t.name for t in graph.initializer if t.name not in used]:
             graph.initializer.remove(self.weights[name])
         return self.report
 

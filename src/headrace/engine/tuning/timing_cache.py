@@ -69,8 +69,7 @@ class TimingCache:
             entry = TimingEntry.from_json(data)
         except (OSError, RecordError):
             return None
-        chosen = sum(t.chosen for t in entry.tactics)
-        if entry.question != dict(asked) or chosen != 1:
+        if entry.question != dict(asked) or sum(t.chosen for t in entry.tactics) != 1:
             return None
         return entry if entry.complete or entry.budget_s >= budget_s else None
 

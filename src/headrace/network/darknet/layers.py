@@ -63,8 +63,7 @@ Norm = tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], npt.NDArray[np.fl
 
 
 def _norm(ctx: DarknetLowering, count: int) -> Norm:
-    names = ("scales", "means", "variances")
-    scale, mean, variance = (ctx.take(name, count) for name in names)
+    scale, mean, variance = (ctx.take(name, count) for name in ("scales", "means", "variances"))
     return scale, mean, variance
 
 

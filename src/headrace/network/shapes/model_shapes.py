@@ -138,8 +138,7 @@ def _loop_types(
     if len(merged) != len(state):
         return [None] * len(node.output)
     turns = _turns(node, infos, body_types[0])
-    stacked = [_stacked(info, turns) for info in body_types[1 + len(state) :]]
-    return [*state, *stacked]
+    return [*state, *[_stacked(info, turns) for info in body_types[1 + len(state) :]]]
 
 
 def _first_condition(node: NodeProto, infos: dict[str, TensorType]) -> Array | None:

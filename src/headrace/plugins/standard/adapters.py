@@ -361,8 +361,7 @@ class _Creator(_StandardCreator, IPluginCreator):
         where = name or self.name
         try:
             saved = json.loads(bytes(serialized_plugin))
-            values = Given.unpack(self.kind.fields, saved["fields"], where)
-            plugin = self._plugin(values, where)
+            plugin = self._plugin(Given.unpack(self.kind.fields, saved["fields"], where), where)
             if isinstance(plugin, _WithoutBatch):
                 plugin.restore(saved["tensors"])
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:

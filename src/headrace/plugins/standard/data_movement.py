@@ -30,8 +30,7 @@ class ResizeNearest(StandardLayer):
     fields = (number("scale", above=0),)
 
     def _length(self, extent: Extent, what: str) -> int:
-        scale = np.float32(self.given.scale)
-        return int(np.float32(self.number(extent, what)) * scale)
+        return int(np.float32(self.number(extent, what)) * np.float32(self.given.scale))
 
     def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
         batch, channels, height, width = self.rank(inputs, 0, 4)
@@ -240,8 +239,7 @@ class Split(StandardLayer):
 
     def compute(self, inputs: Sequence[Array]) -> Sequence[Array]:
         (x,) = inputs
-        ends = np.cumsum(self.given.output_lengths)[:-1]
-        return np.split(x, ends, axis=self._axis(x.ndim))
+        return np.split(x, np.cumsum(self.given.output_lengths)[:-1], axis=self._axis(x.ndim))
 
     def decompose(self, graph: Decomposition) -> bool:
         lengths, axis = list(self.given.output_lengths), int(self.given.axis)

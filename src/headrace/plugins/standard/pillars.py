@@ -101,8 +101,7 @@ class VoxelGenerator(StandardLayer):
             middle[:, :2] = cells
             middle = size / np.float32(2) + middle * size + low
             parts = [own, own[:, :3] - means[row], own[:, :3] - middle[row]]
-            joined = np.concatenate(parts, axis=1)
-            features[b, row, slot] = joined[:, : g.voxel_feature_num]
+            features[b, row, slot] = np.concatenate(parts, axis=1)[:, : g.voxel_feature_num]
         return [features, coordinates, number_of]
 
 

@@ -145,8 +145,7 @@ class GridAnchorRect(StandardLayer):
         scale = [g.minSize + (g.maxSize - g.minSize) * k / spread for k in range(g.numLayers)]
         scale.append(1.0)
         if layer == 0:
-            first = (0.1, scale[0], scale[0])
-            return list(zip(g.aspectRatios[:3], first, strict=True))
+            return list(zip(g.aspectRatios[:3], (0.1, scale[0], scale[0]), strict=True))
         own = [(ratio, scale[layer]) for ratio in g.aspectRatios]
         return [*own, (1.0, math.sqrt(scale[layer] * scale[layer + 1]))]
 

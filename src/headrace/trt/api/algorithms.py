@@ -143,8 +143,7 @@ def _choice(layer: ILayer, profile: ShapeRanges) -> tuple[IAlgorithmContext, IAl
     infos = tuple(IAlgorithmIOInfo(t.dtype, strides(tuple(t.shape))) for t in tensors)
     shapes = tuple(_range(t, profile) for t in tensors)
     context = IAlgorithmContext(layer.name, len(inputs), len(layer._outputs), shapes)
-    kind = zlib.crc32(layer._kind.encode())
-    return context, IAlgorithm(IAlgorithmVariant(kind), infos)
+    return context, IAlgorithm(IAlgorithmVariant(zlib.crc32(layer._kind.encode())), infos)
 
 
 def _range(tensor: ITensor, profile: ShapeRanges) -> tuple[Dims, ...]:

@@ -159,8 +159,7 @@ class IExecutionContext(Closable):
         Raises:
             AddressError: `memory` is no address but an array, say.
         """
-        binding = self._engine._find(name)
-        if binding is None:
+        if self._engine._find(name) is None:
             return False
         self._addresses[name] = address_of(memory, f"set_tensor_address({name!r})")
         self._values.pop(name, None)  # the memory goes before the values of `set_shape_input`
@@ -332,8 +331,7 @@ class IExecutionContext(Closable):
         if problem:
             self._report(problem)
             return False
-        values = np.array(shape, tensor.graph)
-        self._values[tensor.name] = values
+        self._values[tensor.name] = np.array(shape, tensor.graph)
         return True
 
     def get_shape(self, binding: int) -> list[int]:

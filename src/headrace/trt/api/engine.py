@@ -462,8 +462,7 @@ class ICudaEngine(Closable):
         before.close()
 
     def __repr__(self) -> str:
-        names = ", ".join(b.name for b in self._bindings)
-        return f"ICudaEngine({self.name!r}: {names})"
+        return f"ICudaEngine({self.name!r}: {', '.join(b.name for b in self._bindings)})"
 
 
 def _by_name() -> bool:

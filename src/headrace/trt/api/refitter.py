@@ -298,5 +298,4 @@ def _with_weights(plan: Plan, weights: dict[str, Array]) -> Plan:
     records = tuple(
         blob_record(MODEL_BLOB, data) if b.name == MODEL_BLOB else b for b in plan.header.blobs
     )
-    header = plan.header.changed(blobs=records)
-    return Plan(header, blobs)
+    return Plan(plan.header.changed(blobs=records), blobs)

@@ -43,8 +43,7 @@ class HeldOutput(IOutputAllocator):
 
 def hold_output(context: IExecutionContext, name: str, held: bool) -> str | None:
     """IExecutionContext::setOutputAllocator: give the name, None if no output is called so."""
-    allocator = HeldOutput() if held else None
-    return name if context.set_output_allocator(name, allocator) else None
+    return name if context.set_output_allocator(name, HeldOutput() if held else None) else None
 
 
 def _held(context: IExecutionContext, name: str) -> HeldOutput:

@@ -48,8 +48,7 @@ class IDequantizeLayer(_Scaling):
         zero = _zero(f, inputs, f.dtype(x))
         zeros = [zero] if zero else []
         attributes = {"axis": axis} if f.shape(scale) and f.opset >= 13 else {}
-        floats = f.op("DequantizeLinear", x, scale, *zeros, **attributes)
-        return [f.cast(floats, kind.numpy)]
+        return [f.cast(f.op("DequantizeLinear", x, scale, *zeros, **attributes), kind.numpy)]
 
 
 class IDynamicQuantizeLayer(ILayer):

@@ -166,8 +166,7 @@ class INonZeroLayer(ILayer):
     indices_type = Param(DataType)
 
     def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
-        indices = f.op("NonZero", required(inputs, 0))
-        return [f.cast(indices, index_dtype(self))]
+        return [f.cast(f.op("NonZero", required(inputs, 0)), index_dtype(self))]
 
 
 class IOneHotLayer(ILayer):

@@ -245,6 +245,5 @@ def _one_axis(f: Fragment, mask: int, rank: int, what: str) -> int:
 def _per_channel(f: Fragment, name: str, groups: int, channels: int) -> str:
     """One number for each group, repeated for its channels."""
     rank = f.rank(name)
-    flat = f.reshape(name, [groups, 1])
-    spread = f.op("Expand", flat, f.ints(groups, channels // groups))
+    spread = f.op("Expand", f.reshape(name, [groups, 1]), f.ints(groups, channels // groups))
     return f.reshape(spread, [1, channels, *[1] * (rank - 2)])

@@ -329,8 +329,7 @@ class _Pool:
 
 
 def _padded(f: Fragment, x: str, pool: _Pool, value: float) -> str:
-    pads = f.ints(0, 0, *pool.pre, 0, 0, *pool.post)
-    return f.op("Pad", x, pads, f.like(value, x))
+    return f.op("Pad", x, f.ints(0, 0, *pool.pre, 0, 0, *pool.post), f.like(value, x))
 
 
 def _max_pool(f: Fragment, x: str, pool: _Pool) -> str:
@@ -349,8 +348,7 @@ def _average_pool(f: Fragment, x: str, pool: _Pool, excludes: bool) -> str:
     if not excludes:
         return total
     ones = f.op("Add", f.op("Mul", x, f.like(0, x)), f.like(1, x))
-    share = f.op("AveragePool", _padded(f, ones, pool, 0), **pool.attributes)
-    return f.op("Div", total, share)
+    return f.op("Div", total, f.op("AveragePool", _padded(f, ones, pool, 0), **pool.attributes))
 
 
 def _kernel(f: Fragment, layer: ILayer, inputs: Inputs, x: str, shape: list[int]) -> str:

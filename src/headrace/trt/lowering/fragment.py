@@ -210,8 +210,7 @@ class Fragment:
 
     def reduce(self, op: str, name: str, axes: Sequence[int], *, keep: bool = True) -> str:
         """`ReduceSum`, `ReduceMean` … over axes."""
-        as_input = self.opset >= 18 or (op == "ReduceSum" and self.opset >= 13)
-        if as_input:
+        if self.opset >= 18 or (op == "ReduceSum" and self.opset >= 13):
             return self.op(op, name, self.ints(*axes), keepdims=int(keep))
         return self.op(op, name, axes=list(axes), keepdims=int(keep))
 

@@ -116,8 +116,7 @@ class _Lowering:
         hidden = [t for t in watched if t._producer and not t.is_network_output]
         hidden = [t for t in hidden if self._names.get(t._uid) in there]
         outputs += [self._output(t) for t in hidden]
-        model = self._model(inputs, outputs)
-        lowered = Network(model)
+        lowered = Network(self._model(inputs, outputs))
         names = tuple(tensor._name for tensor in hidden)
         lowered.plugins = self._plugins
         if self._plugins:  # they end with the definition, which lives as long as the graph

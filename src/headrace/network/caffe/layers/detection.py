@@ -49,8 +49,7 @@ def _prior_box(ctx: CaffeLowering) -> list[Blob]:
     clip = fields.flag("clip", False)
     boxes = prior_boxes((height, width), sizes, (img_h, img_w), (step_h, step_w), offset, clip=clip)
     variances = np.broadcast_to(np.array(variance, np.float64), boxes.shape)
-    both = np.stack([boxes.ravel(), variances.ravel()])[None]
-    return [ctx.constant(both, name="priors")]
+    return [ctx.constant(np.stack([boxes.ravel(), variances.ravel()])[None], name="priors")]
 
 
 def _box_sizes(ctx: CaffeLowering, fields: Fields) -> list[tuple[float, float]]:

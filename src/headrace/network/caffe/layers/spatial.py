@@ -126,8 +126,7 @@ def _inner_product(ctx: CaffeLowering) -> list[Blob]:
     inputs.append(ctx.constant(weight, name="weight"))
     if fields.flag("bias_term", True):
         inputs.append(ctx.constant(ctx.weight(1, (outputs,), name="bias"), name="bias"))
-    flat = (inputs[0].shape[0], outputs)
-    y = ctx.op("Gemm", inputs, flat, transB=0 if transposed else 1)
+    y = ctx.op("Gemm", inputs, (inputs[0].shape[0], outputs), transB=0 if transposed else 1)
     return [ctx.graph.reshape(y, (*ctx.x.shape[:axis], outputs))]
 
 
@@ -250,8 +249,7 @@ def _upsample(ctx: CaffeLowering) -> list[Blob]:
             expected="one input: each element is repeated",
         )
     ctx.count(1)
-    fields = ctx.fields("upsample_param")
-    scale = fields.integer("scale", 2)
+    scale = ctx.fields("upsample_param").integer("scale", 2)
     if scale < 1 or ctx.x.rank != 4:
         raise ctx.error(f"scale {scale} on {ctx.x.rank} axes", expected="1 or more, four axes")
     sides = [n * scale for n in ctx.x.shape[2:]]

@@ -87,8 +87,7 @@ def _concat(ctx: UffLowering) -> Blob:
 
 def _stack(ctx: UffLowering) -> Blob:
     ctx.count(1, 2**16)
-    rank = ctx.x.rank + 1
-    axis = ctx.axis(ctx.field("axis", int, 0), rank)
+    axis = ctx.axis(ctx.field("axis", int, 0), ctx.x.rank + 1)
     if any(b.shape != ctx.x.shape for b in ctx.inputs):
         raise ctx.error("the inputs have different shapes")
     shape = (*ctx.x.shape[:axis], len(ctx.inputs), *ctx.x.shape[axis:])
@@ -96,8 +95,7 @@ def _stack(ctx: UffLowering) -> Blob:
         return _folded(ctx, np.stack(_arrays(ctx), axis))
     _refuse_integers(ctx, *ctx.inputs)
     one = (*ctx.x.shape[:axis], 1, *ctx.x.shape[axis:])
-    parts = [ctx.graph.reshape(b, one) for b in ctx.inputs]
-    return ctx.op("Concat", parts, shape, axis=axis)
+    return ctx.op("Concat", [ctx.graph.reshape(b, one) for b in ctx.inputs], shape, axis=axis)
 
 
 def _arrays(ctx: UffLowering) -> list[np.ndarray]:
@@ -159,8 +157,7 @@ def _strided_slice(ctx: UffLowering) -> Blob:
                 raise ctx.error("it cuts the batch", expected="all items")
             cuts.append(slice(None))
             continue
-        first = None if free_begin else begin[i]
-        cut = slice(first, None if free_end else end[i], step[i])
+        cut = slice(None if free_begin else begin[i], None if free_end else end[i], step[i])
         if shrink:
             cut = slice(begin[i], begin[i] + 1 or None, 1)
             squeezed.append(i)

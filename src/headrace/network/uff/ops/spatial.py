@@ -28,8 +28,7 @@ def _padding(ctx: UffLowering, x: Blob, kernel: list[int], stride: list[int]) ->
 
 def _windows(ctx: UffLowering, x: Blob, extent: list[int], stride: list[int], pads: list[int]
              ) -> list[int]:  # fmt: skip
-    count = len(extent)
-    lengths = [n + pads[i] + pads[i + count] for i, n in enumerate(x.shape[2:])]
+    lengths = [n + pads[i] + pads[i + len(extent)] for i, n in enumerate(x.shape[2:])]
     if any(e > n or e < 1 or s < 1 for e, n, s in zip(extent, lengths, stride, strict=True)):
         raise ctx.error(f"windows of {extent} by steps of {stride} on {list(x.shape[2:])}",
                         expected="windows that fit")  # fmt: skip
@@ -196,9 +195,8 @@ def _lrn(ctx: UffLowering) -> Blob:
     if not 1 <= window <= 2**16 or x.rank != 4:
         raise ctx.error(f"a radius of {window // 2} on {x.rank} axes")
     alpha, beta = ctx.field("alpha", float), ctx.field("beta", float)
-    bias = ctx.field("k", float, 1.0)
     y = ctx.same("LRN", x, size=window, alpha=float(alpha) * window, beta=float(beta),
-                 bias=float(bias))  # fmt: skip
+                 bias=float(ctx.field("k", float, 1.0)))  # fmt: skip
     return ctx.back(y)
 
 

@@ -71,8 +71,7 @@ def descending(scores: Array, limit: int | None = None) -> npt.NDArray[np.intp]:
     if limit is not None and len(rows) > 4 * limit:
         least = np.partition(scores[rows], len(rows) - limit)[len(rows) - limit]
         rows = rows[scores[rows] >= least]
-    order = np.argsort(-scores[rows], kind="stable")
-    return rows[order[:limit]]
+    return rows[np.argsort(-scores[rows], kind="stable")[:limit]]
 
 
 CODES = ("CORNER", "CENTER_SIZE", "CORNER_SIZE", "TF_CENTER")

@@ -38,8 +38,7 @@ class ndarray(np.ndarray[Any, Any]):
         size = int(np.prod(axes)) * np.dtype(dtype).itemsize
         if size > memptr.size:
             raise ValueError(f"an array of {size} bytes in {memptr.size} bytes of memory")
-        array = array_at(memptr.ptr, axes, dtype, writable=may_write(memptr.ptr))
-        return array.view(cls)
+        return array_at(memptr.ptr, axes, dtype, writable=may_write(memptr.ptr)).view(cls)
 
     def get(self, *arguments: object, **options: object) -> object:
         return np.array(self)
