@@ -420,9 +420,8 @@ def _check_prefix(head: bytes, size_bytes: int, where: str) -> tuple[int, bytes]
     _, version, header_size, file_size, digest = _PREFIX.unpack_from(head)
     if version > FORMAT_VERSION:
         raise NewerPlanError(
-            f"headrace plan format {version} ≠ {FORMAT_VERSION}: a newer headrace wrote it, "
-            f"whose layout "
-            "this one does not know",
+            f"headrace plan format {version} ≠ {FORMAT_VERSION}: a newer headrace wrote it, whose "
+            "layout this one does not know",
             where=where,
             fix="update headrace, or let it build an engine of its own beside this one",
         )

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 IN_CPP = (
     "or write it in C++: REGISTER_TENSORRT_PLUGIN(<its creator>), compiled by headrace compile, "
-    "and "
-    "custom-lib-path loads the .so; headrace inspect shows what a library registers"
+    "and custom-lib-path loads the .so; headrace inspect shows what a library registers"
 )
 
 MOST_LISTED = 5

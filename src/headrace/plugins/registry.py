@@ -343,9 +343,8 @@ class PluginRegistry:
         other = self._origins.get(key)
         name, version, namespace = key
         text = (
-            f"plugin {name}, version {version}, namespace {namespace!r} is registered already"
-            f" ({other or type(self._creators[key]).__name__}): "
-            f"{type(creator).__name__} is not used"
+            f"plugin {name}, version {version}, namespace {namespace!r} is registered already "
+            f"({other or type(self._creators[key]).__name__}): {type(creator).__name__} is not used"
         )
         notice = Finding("plugin-twice", "warning", text, str(origin) if origin else None)
         if notice not in self.notices:

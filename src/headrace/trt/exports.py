@@ -29,12 +29,11 @@ _NAMES = {
     "headrace.plugins.registry": "IPluginRegistry=PluginRegistry",
     "headrace.plugins.standard": "init_libnvinfer_plugins",
     "headrace.plugins.types": (
-        "APILanguage>=10 e8m0=DataType.E8M0>=10.12 bfloat16=DataType.BF16>=9 "
-        "bool=DataType.BOOL Dims2 Dims3 Dims4 DimsHW "
-        "float16=DataType.HALF float32=DataType.FLOAT fp4=DataType.FP4>=10.8 fp8=DataType.FP8 "
-        "int32=DataType.INT32 int4=DataType.INT4>=10 int64=DataType.INT64>=9 "
-        "int8=DataType.INT8 PluginCreatorVersion>=10 PluginFormat=TensorFormat "
-        "QuickPluginCreationRequest>=10.9 uint8=DataType.UINT8"
+        "APILanguage>=10 e8m0=DataType.E8M0>=10.12 bfloat16=DataType.BF16>=9 bool=DataType.BOOL "
+        "Dims2 Dims3 Dims4 DimsHW float16=DataType.HALF float32=DataType.FLOAT "
+        "fp4=DataType.FP4>=10.8 fp8=DataType.FP8 int32=DataType.INT32 int4=DataType.INT4>=10 "
+        "int64=DataType.INT64>=9 int8=DataType.INT8 PluginCreatorVersion>=10 "
+        "PluginFormat=TensorFormat QuickPluginCreationRequest>=10.9 uint8=DataType.UINT8"
     ),
     "headrace.trt.api.algorithms": (
         "IAlgorithm<11 IAlgorithmContext<11 IAlgorithmIOInfo<11 IAlgorithmSelector<11 "
@@ -49,20 +48,18 @@ _NAMES = {
     "headrace.trt.api.context": "IExecutionContext",
     "headrace.trt.api.engine": "ICudaEngine",
     "headrace.trt.types.enums": (
-        "ActivationType AllocatorFlag>=8 BoundingBoxFormat BuilderFlag "
-        "CalibrationAlgoType<11 CumulativeOperation>=10.5 DeviceType ElementWiseOperation "
-        "EngineCapability EngineStat>=10.14 ErrorCode ErrorCodeTRT "
-        "ExecutionContextAllocationStrategy>=10 "
+        "ActivationType AllocatorFlag>=8 BoundingBoxFormat BuilderFlag CalibrationAlgoType<11 "
+        "CumulativeOperation>=10.5 DeviceType ElementWiseOperation EngineCapability "
+        "EngineStat>=10.14 ErrorCode ErrorCodeTRT ExecutionContextAllocationStrategy>=10 "
         "FillOperation GatherMode HardwareCompatibilityLevel InterpolationMode "
         "LayerInformationFormat LayerType LoopOutput MatrixOperation MemoryPoolType>=8.4 "
-        "NetworkDefinitionCreationFlag OnnxParserFlag PaddingMode PoolingType "
-        "PreviewFeature ProfilingVerbosity QuantizationFlag<11 ReduceOperation "
-        "ResizeCoordinateTransformation ResizeMode=InterpolationMode<10 ResizeRoundMode "
-        "ResizeSelector RuntimePlatform>=10.3 SampleMode ScaleMode ScatterMode "
-        "SeekPosition>=10.7 "
-        "SerializationFlag>=10 SliceMode=SampleMode<10 TacticSource TempfileControlFlag "
-        "TensorIOMode TensorLocation TilingOptimizationLevel>=10.8 TopKOperation TripLimit "
-        "UffInputOrder<10 UnaryOperation WeightsRole"
+        "NetworkDefinitionCreationFlag OnnxParserFlag PaddingMode PoolingType PreviewFeature "
+        "ProfilingVerbosity QuantizationFlag<11 ReduceOperation ResizeCoordinateTransformation "
+        "ResizeMode=InterpolationMode<10 ResizeRoundMode ResizeSelector RuntimePlatform>=10.3 "
+        "SampleMode ScaleMode ScatterMode SeekPosition>=10.7 SerializationFlag>=10 "
+        "SliceMode=SampleMode<10 TacticSource TempfileControlFlag TensorIOMode TensorLocation "
+        "TilingOptimizationLevel>=10.8 TopKOperation TripLimit UffInputOrder<10 UnaryOperation "
+        "WeightsRole"
     ),
     "headrace.trt.api.inspector": "EngineInspector",
     "headrace.trt.api.legacy_parsers": "CaffeParser<10 IBlobNameToTensor<10 UffParser<10",
@@ -118,9 +115,8 @@ _REFUSED = {
     f"{_LANGUAGE} attention": (
         "add_matrix_multiply and add_softmax, or OnnxParser with a model that holds the attention",
         "add_attention>=10.14 add_attention_v2>=11 IAttention>=10.14 "
-        "IAttentionBoundaryLayer>=10.14 IAttentionInputLayer>=10.14 "
-        "IAttentionOutputLayer>=10.14 AttentionNormalizationOp>=10.14 AttentionIOForm>=11 "
-        "CausalMaskKind>=11",
+        "IAttentionBoundaryLayer>=10.14 IAttentionInputLayer>=10.14 IAttentionOutputLayer>=10.14 "
+        "AttentionNormalizationOp>=10.14 AttentionIOForm>=11 CausalMaskKind>=11",
     ),
     f"{_LANGUAGE} rotary position embeddings": (
         "add_slice, add_elementwise and add_concatenation, or OnnxParser with a model that holds "
@@ -169,9 +165,8 @@ ENUM_MEMBERS: dict[str, dict[tuple[int, ...], str]] = {
             "CONCATENATION ELEMENTWISE PLUGIN UNARY PADDING SHUFFLE REDUCE TOPK GATHER "
             "MATRIX_MULTIPLY RAGGED_SOFTMAX CONSTANT RNN_V2 IDENTITY PLUGIN_V2 SLICE SHAPE "
             "PARAMETRIC_RELU RESIZE TRIP_LIMIT RECURRENCE ITERATOR LOOP_OUTPUT SELECT FILL "
-            "QUANTIZE DEQUANTIZE CONDITION CONDITIONAL_INPUT CONDITIONAL_OUTPUT SCATTER "
-            "EINSUM ASSERTION ONE_HOT NON_ZERO GRID_SAMPLE NMS REVERSE_SEQUENCE "
-            "NORMALIZATION CAST"
+            "QUANTIZE DEQUANTIZE CONDITION CONDITIONAL_INPUT CONDITIONAL_OUTPUT SCATTER EINSUM "
+            "ASSERTION ONE_HOT NON_ZERO GRID_SAMPLE NMS REVERSE_SEQUENCE NORMALIZATION CAST"
         ),
         (10, 11): (
             "CONVOLUTION CAST ACTIVATION POOLING LRN SCALE SOFTMAX DECONVOLUTION "
@@ -196,10 +191,9 @@ ENUM_MEMBERS: dict[str, dict[tuple[int, ...], str]] = {
             "FP16 INT8 DEBUG GPU_FALLBACK REFIT DISABLE_TIMING_CACHE TF32 SPARSE_WEIGHTS "
             "SAFETY_SCOPE OBEY_PRECISION_CONSTRAINTS PREFER_PRECISION_CONSTRAINTS DIRECT_IO "
             "REJECT_EMPTY_ALGORITHMS VERSION_COMPATIBLE EXCLUDE_LEAN_RUNTIME FP8 "
-            "ERROR_ON_TIMING_CACHE_MISS BF16 DISABLE_COMPILATION_CACHE STRIP_PLAN "
-            "REFIT_IDENTICAL WEIGHT_STREAMING INT4 REFIT_INDIVIDUAL STRICT_NANS "
-            "MONITOR_MEMORY FP4 EDITABLE_TIMING_CACHE DISTRIBUTIVE_INDEPENDENCE "
-            "WEIGHTLESS=19"
+            "ERROR_ON_TIMING_CACHE_MISS BF16 DISABLE_COMPILATION_CACHE STRIP_PLAN REFIT_IDENTICAL "
+            "WEIGHT_STREAMING INT4 REFIT_INDIVIDUAL STRICT_NANS MONITOR_MEMORY FP4 "
+            "EDITABLE_TIMING_CACHE DISTRIBUTIVE_INDEPENDENCE WEIGHTLESS=19"
         ),
         (11,): (
             "DEBUG=2 GPU_FALLBACK REFIT DISABLE_TIMING_CACHE TF32 SPARSE_WEIGHTS "

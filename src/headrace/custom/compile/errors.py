@@ -27,16 +27,14 @@ _PIPELINE = (
 )
 _GPU_CODE = (
     "this is code for the GPU; if parsers do not need the file, leave it out: headrace's headers "
-    "have "
-    "what parsers, network builders and plugins use on a CPU"
+    "have what parsers, network builders and plugins use on a CPU"
 )
 _FORGOTTEN = (
     "the source forgets #include <cuda_runtime_api.h>: try --flag '-include cuda_runtime_api.h'"
 )
 _ENGINE = (
     "headrace's headers do not have this part of TensorRT; if no parser and no plugin needs the "
-    "file, "
-    "leave it out, and let headrace build the engine from onnx-file"
+    "file, leave it out, and let headrace build the engine from onnx-file"
 )
 
 # What a message says -> what to do. The first that fits a message gives its hint.

@@ -52,8 +52,7 @@ def load_plugins(
                 *(text for key in missing for text in registry.near(*key)),
                 "load the file that registers them first, Python or compiled: custom-lib-path in a "
                 "config, --plugins of headrace exec and trtexec, "
-                "get_plugin_registry().load_library "
-                "in code",
+                "get_plugin_registry().load_library in code",
             ],
         )
     loaded: list[EnginePlugin] = []

@@ -16,6 +16,7 @@ from headrace.engine.plugin_graph.plugin_record import PluginRecord
 from headrace.engine.plugin_graph.plugin_saving import record_of
 from headrace.engine.plugin_graph.split import names_read
 from headrace.network.network import Network
+from headrace.network.shapes.protos import model_beside
 from headrace.network.tensor_spec import TensorSpec
 from headrace.plugins.drivers import missing_creators
 from headrace.plugins.layer import EnginePlugin
@@ -279,12 +280,8 @@ def _upstream(
         elif name in producer and producer[name] not in needed:
             needed.add(producer[name])
             stack += [r for r in names_read(nodes[producer[name]]) if r]
-    model = onnx.ModelProto()
-    model.ir_version = max(proto.ir_version, 4)
-    model.opset_import.extend(proto.opset_import)
-    model.functions.extend(proto.functions)
+    model = model_beside(proto, "upstream")
     graph = model.graph
-    graph.name = "upstream"
     graph.node.extend(nodes[i] for i in sorted(needed))
     graph.initializer.extend(initializers[n] for n in weights)
     for name in inputs:

@@ -10,6 +10,7 @@ import numpy as np
 
 from headrace._core.errors import EngineError
 from headrace._core.types import Array
+from headrace.network.shapes.protos import model_beside
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
@@ -90,14 +91,10 @@ class SplitGraph:
         """
         import onnx
 
-        proto, source = self.proto, self.proto.graph
+        source = self.proto.graph
         infos = _infos(source)
-        model = onnx.ModelProto()
-        model.ir_version = max(proto.ir_version, 4)
-        model.opset_import.extend(proto.opset_import)
-        model.functions.extend(proto.functions)
+        model = model_beside(self.proto, f"{source.name or 'graph'}_{piece.number}")
         graph = model.graph
-        graph.name = f"{source.name or 'graph'}_{piece.number}"
         graph.node.extend(source.node[i] for i in piece.nodes)
         graph.initializer.extend(self._weights[name] for name in piece.weights)
         graph.sparse_initializer.extend(source.sparse_initializer)

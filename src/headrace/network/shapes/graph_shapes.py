@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import ModelError
-from headrace.network.shapes.protos import read_type
+from headrace.network.shapes.protos import model_beside, read_type
 from headrace.network.tensor_spec import Axes, TensorType
 
 if TYPE_CHECKING:
@@ -102,12 +102,8 @@ def _light(proto: ModelProto) -> ModelProto:
     """The model without weights: they become inputs of known shape."""
     import onnx
 
-    light = onnx.ModelProto()
-    light.ir_version = max(proto.ir_version, 4)
-    light.opset_import.extend(proto.opset_import)
-    light.functions.extend(proto.functions)
+    light = model_beside(proto, proto.graph.name or "graph")
     graph = light.graph
-    graph.name = proto.graph.name or "graph"
     graph.node.extend(proto.graph.node)
     graph.input.extend(proto.graph.input)
     graph.output.extend(proto.graph.output)
@@ -119,8 +115,7 @@ def _light(proto: ModelProto) -> ModelProto:
             graph.input.append(
                 onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims))
             )
-    for tensor in proto.graph.sparse_initializer:
-        graph.sparse_initializer.append(tensor)
+    graph.sparse_initializer.extend(proto.graph.sparse_initializer)
     return light
 
 

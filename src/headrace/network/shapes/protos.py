@@ -48,6 +48,17 @@ def constant_type(tensor: TensorProto) -> TensorType:
     return TensorType(tensor.data_type, shape, array)
 
 
+def model_beside(proto: ModelProto, name: str) -> ModelProto:
+    """A model with an empty graph, of the versions and with the functions of another one."""
+    import onnx
+
+    model = onnx.ModelProto(ir_version=max(proto.ir_version, 4))  # before, weights are inputs
+    model.opset_import.extend(proto.opset_import)
+    model.functions.extend(proto.functions)
+    model.graph.name = name
+    return model
+
+
 def small_constants(proto: ModelProto) -> dict[str, Array]:
     """Vectors and scalars of a model that are constant and may be shapes, by name."""
     from onnx import numpy_helper

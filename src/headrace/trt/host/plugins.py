@@ -8,7 +8,7 @@ Source: tensorrt-plugins spec 2.1 to 2.5.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.binary.gpu_code import works_on_device
 from headrace.plugins.base import (
@@ -33,9 +33,6 @@ from headrace.plugins.types import (
     TensorFormat,
 )
 from headrace.trt.host.forwarding import Forwarding, fields_from
-
-if TYPE_CHECKING:
-    pass
 
 
 def _as_it_is(answer: object) -> object:

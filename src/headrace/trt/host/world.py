@@ -16,6 +16,7 @@ from headrace import trt
 from headrace.plugins import types
 from headrace.plugins.field_data import PluginFieldCollection
 from headrace.plugins.registry import PluginRegistry, known_plugins
+from headrace.trt.exports import ENUM_MEMBERS
 from headrace.trt.host import creators, functions, running
 from headrace.trt.host.callback_errors import report_failure, report_log
 from headrace.trt.host.forwarding import SharedFields, fields_from, fields_to
@@ -25,15 +26,8 @@ if TYPE_CHECKING:
     from headrace.plugins.types import NumberedEnum
 
 
-LAYER_TYPES = [
-    "CONVOLUTION", "CAST", "ACTIVATION", "POOLING", "LRN", "SCALE", "SOFTMAX", "DECONVOLUTION",
-    "CONCATENATION", "ELEMENTWISE", "PLUGIN", "UNARY", "PADDING", "SHUFFLE", "REDUCE", "TOPK",
-    "GATHER", "MATRIX_MULTIPLY", "RAGGED_SOFTMAX", "CONSTANT", "IDENTITY", "PLUGIN_V2", "SLICE",
-    "SHAPE", "PARAMETRIC_RELU", "RESIZE", "TRIP_LIMIT", "RECURRENCE", "ITERATOR", "LOOP_OUTPUT",
-    "SELECT", "FILL", "QUANTIZE", "DEQUANTIZE", "CONDITION", "CONDITIONAL_INPUT",
-    "CONDITIONAL_OUTPUT", "SCATTER", "EINSUM", "ASSERTION", "ONE_HOT", "NON_ZERO",
-    "GRID_SAMPLE", "NMS", "REVERSE_SEQUENCE", "NORMALIZATION", "PLUGIN_V3", "FULLY_CONNECTED",
-]  # fmt: skip
+_NAMES = ENUM_MEMBERS["LayerType"][10, 11].split()
+LAYER_TYPES = [*_NAMES[: _NAMES.index("PLUGIN_V3") + 1], "FULLY_CONNECTED"]
 """In the order of the headers' LayerType."""
 
 

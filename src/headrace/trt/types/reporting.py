@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from headrace.trt.release import generation, versioned
 from headrace.trt.types.enums import ErrorCodeTRT, make_enum
-from headrace.trt.types.strict import Listed, counted
+from headrace.trt.types.strict import Idle, Listed, counted
 
 if TYPE_CHECKING:
     from headrace.plugins.types import NumberedEnum
@@ -19,7 +19,7 @@ Severity = make_enum("Severity", "INTERNAL_ERROR ERROR WARNING INFO VERBOSE")
 _LETTERS = "FEWIV"
 
 
-class ILogger:
+class ILogger(Idle):
     """Receives messages. Subclasses override `log`."""
 
     min_severity: NumberedEnum
@@ -41,12 +41,6 @@ class ILogger:
             msg: without a line end.
         """
         raise NotImplementedError("log")
-
-    def __enter__(self) -> ILogger:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
 
 
 class Logger(ILogger):

@@ -86,6 +86,16 @@ class Listed(type):
         return shown(cls, super().__dir__())
 
 
+class Idle:
+    """Base of objects that a `with` frees nothing of."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
 class Subclassed(metaclass=Listed):
     """Base of the classes that applications subclass."""
 

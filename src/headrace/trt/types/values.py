@@ -14,6 +14,7 @@ from headrace.plugins.memory import array_at
 from headrace.plugins.types import DataType, Dims
 from headrace.trt.release import generation
 from headrace.trt.types.enums import WeightsRole
+from headrace.trt.types.strict import Idle
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -112,7 +113,7 @@ class Permutation(Sequence[int]):
         return repr(tuple(self._order))
 
 
-class IHostMemory(bytes):
+class IHostMemory(Idle, bytes):
     """Read-only bytes: `bytes(m)`, `len(m)`, slices, `file.write(m)` and any buffer consumer.
 
     Source: tensorrt-api spec 4.4.
@@ -127,12 +128,6 @@ class IHostMemory(bytes):
     def dtype(self) -> DataType:
         """Type of the elements: bytes."""
         return DataType.INT8
-
-    def __enter__(self) -> IHostMemory:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
 
     def __repr__(self) -> str:
         return f"IHostMemory({len(self)} bytes)"

@@ -52,11 +52,7 @@ def _scale(ctx: CaffeLowering) -> list[Blob]:
     if stored:
         factor = ctx.constant(_spread(ctx.weight(0, shape, name="scales"), at, ctx.x.rank))
     else:
-        second = ctx.inputs[1]
-        _check_stretch(ctx, second, at)
-        factor = ctx.graph.reshape(
-            second, (1,) * at + second.shape + (1,) * (ctx.x.rank - at - second.rank)
-        )
+        factor = _second(ctx, at)
     y = ctx.same("Mul", ctx.x, factor)
     return [y if bias is None else ctx.same("Add", y, ctx.constant(_spread(bias, at, ctx.x.rank)))]
 
@@ -66,10 +62,7 @@ def _bias(ctx: CaffeLowering) -> list[Blob]:
     fields = ctx.fields("bias_param")
     shape, at = _stretch(ctx, fields.integer("axis", 1), fields.integer("num_axes", 1))
     if len(ctx.inputs) == 2:
-        second = ctx.inputs[1]
-        _check_stretch(ctx, second, at)
-        trailing = (1,) * (ctx.x.rank - at - second.rank)
-        term = ctx.graph.reshape(second, (1,) * at + second.shape + trailing)
+        term = _second(ctx, at)
     else:
         term = ctx.constant(_spread(ctx.weight(0, shape, name="bias"), at, ctx.x.rank))
     return [ctx.same("Add", ctx.x, term)]
@@ -91,10 +84,14 @@ def _stretch(ctx: CaffeLowering, axis: int, count: int) -> tuple[tuple[int, ...]
     return shape, at
 
 
-def _check_stretch(ctx: CaffeLowering, second: Blob, at: int) -> None:
+def _second(ctx: CaffeLowering, at: int) -> Blob:
+    """The second input, as long as the axes of the first from `at` on, spread over all of them."""
+    second = ctx.inputs[1]
     if second.shape != ctx.x.shape[at : at + second.rank]:
         raise ctx.error(f"the second input is {second.shape}, axes {at} and on of the first are "
                         f"{ctx.x.shape[at:]}")  # fmt: skip
+    trailing = (1,) * (ctx.x.rank - at - second.rank)
+    return ctx.graph.reshape(second, (1,) * at + second.shape + trailing)
 
 
 def _spread(values: np.ndarray, at: int, rank: int) -> np.ndarray:

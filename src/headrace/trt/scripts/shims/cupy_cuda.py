@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace.trt.types.strict import Idle as _Idle
+
 if TYPE_CHECKING:
     from typing import Any
 
@@ -34,7 +36,7 @@ class MemoryPointer:
         return int(self.mem.size) - (self.ptr - int(self.mem.ptr))
 
 
-class Stream:
+class Stream(_Idle):
     """Everything is done at once."""
 
     null: Stream
@@ -48,12 +50,6 @@ class Stream:
     def use(self) -> Stream:
         return self
 
-    def __enter__(self) -> Stream:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
 
 class ExternalStream(Stream):
     """A stream by number."""
@@ -62,7 +58,7 @@ class ExternalStream(Stream):
         self.ptr = int(ptr)
 
 
-class Device:
+class Device(_Idle):
     """The host."""
 
     def __init__(self, device: int = 0) -> None:
@@ -73,12 +69,6 @@ class Device:
 
     def synchronize(self) -> None:
         """Nothing is under way."""
-
-    def __enter__(self) -> Device:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
 
 
 Stream.null = Stream()
