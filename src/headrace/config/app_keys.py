@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from headrace._core.findings import Level
-from headrace.config.key import Key
-from headrace.config.pipeline_keys import OVERRIDES
-from headrace.config.values import Kind, Values
+from headrace.config.key import Key, key_row, table
+from headrace.config.pipeline_keys import COLOR, OVERRIDES
+from headrace.config.values import Kind
 
 SECRET_KEYS = frozenset(("uri", "list", "msg-broker-conn-str", "conn-str"))
 
@@ -85,21 +86,12 @@ TRITON = Reason("warning", "only models of nvinfer are run")
 IDENTITY = Reason("info", "it names nothing here")
 
 
-def _key(name: str, kind: Kind, **more: Any) -> Key:
-    more.setdefault("field", name.replace("-", "_"))
-    return Key(name=name, group="app", kind=kind, default=None, meaning="", **more)
-
-
-def _keys(*keys: Key) -> dict[str, Key]:
-    return {key.name: key for key in keys}
-
-
 def _unused(*rows: tuple[Reason, str]) -> dict[str, Reason]:
     return {name: reason for reason, names in rows for name in names.split()}
 
 
 _INT, _FLOAT, _ON, _TEXT, _PATH = Kind.INT, Kind.FLOAT, Kind.INT_FLAG, Kind.STRING, Kind.PATH
-_COLOR: Values = {"kind": Kind.FLOATS, "counts": (4,), "low": 0, "high": 1}
+_key = partial(key_row, "app", default=None, meaning="")
 ENABLE = _key("enable", _ON)
 _KIND = "nvbuf-memory-type compute-hw"
 _GPU = f"gpu-id {_KIND}"
@@ -111,17 +103,17 @@ def _group(name: str, pattern: str, **more: Any) -> AppGroup:
 
 _APPLICATION = _group(
     "application", "application", switched=False,
-    keys=_keys(_key("gie-kitti-output-dir", _PATH), _key("kitti-track-output-dir", _PATH), _key("global-gpu-id", _INT, low=0)),
+    keys=table(_key("gie-kitti-output-dir", _PATH), _key("kitti-track-output-dir", _PATH), _key("global-gpu-id", _INT, low=0)),
     unused=_unused((SPEED, "enable-perf-measurement perf-measurement-interval-sec"),
                    (DUMPS, "reid-track-output-dir terminated-track-output-dir shadow-track-output-dir")),
 )  # fmt: skip
 _TILER = _group(
     "tiled-display", "tiled-display",
-    keys=_keys(ENABLE, _key("rows", _INT, low=0, high=64), _key("columns", _INT, low=0, high=64),
+    keys=table(ENABLE, _key("rows", _INT, low=0, high=64), _key("columns", _INT, low=0, high=64),
                _key("width", _INT, low=16, high=16384), _key("height", _INT, low=16, high=16384), _key("square-seq-grid", _ON)),
     unused=_unused((HARDWARE, f"{_GPU} buffer-pool-size")),
 )  # fmt: skip
-_SOURCE_KEYS = _keys(
+SOURCE_KEYS = table(
     ENABLE, _key("type", _INT), _key("uri", _TEXT), _key("num-sources", _INT),
     _key("latency", _INT, low=0, field="latency_ms"), _key("drop-frame-interval", _INT, low=0),
     _key("camera-id", _INT, low=0), _key("camera-v4l2-dev-node", _INT, low=0),
@@ -139,12 +131,12 @@ _SOURCE_UNUSED = _unused(
     (DECODE, "intra-decode-enable dec-skip-frames"), (SEI, "extract-sei-type5-data sei-uuid"), (AUDIO, "alsa-device"),
     (PACE, "simulate-fps-interval-ms"), (IDENTITY, "source-id sensorID-padID-mapping camera-csi-sensor-id"),
 )  # fmt: skip
-_SOURCE = _group("sourceN", r"source[0-9]+", keys=_SOURCE_KEYS, unused=_SOURCE_UNUSED)
-_SOURCE_ALL = _group("source-attr-all", "source-attr-all", keys=_SOURCE_KEYS, unused=_SOURCE_UNUSED)
-_SOURCE_CSV = _group("source", "source", switched=False, keys=_keys(_key("csv-file-path", _PATH)))
+_SOURCE = _group("sourceN", r"source[0-9]+", keys=SOURCE_KEYS, unused=_SOURCE_UNUSED)
+_SOURCE_ALL = _group("source-attr-all", "source-attr-all", keys=SOURCE_KEYS, unused=_SOURCE_UNUSED)
+_SOURCE_CSV = _group("source", "source", switched=False, keys=table(_key("csv-file-path", _PATH)))
 _SOURCE_LIST = _group(
     "source-list", "source-list", switched=False,
-    keys=_keys(_key("list", Kind.STRINGS), _key("num-source-bins", _INT, low=0), _key("sensor-id-list", Kind.STRINGS),
+    keys=table(_key("list", Kind.STRINGS), _key("num-source-bins", _INT, low=0), _key("sensor-id-list", Kind.STRINGS),
                _key("sensor-name-list", Kind.STRINGS), _key("sgie-batch-size", _INT, low=0, high=1024)),
     unused=_unused((REST, "use-nvmultiurisrcbin http-ip http-port max-batch-size"), (SEI, "extract-sei-type5-data sei-uuid"),
                    (HARDWARE, "low-latency-mode"), (IDENTITY, "stream-name-display"),
@@ -152,14 +144,14 @@ _SOURCE_LIST = _group(
 )  # fmt: skip
 _STREAMMUX = _group(
     "streammux", "streammux", switched=False,
-    keys=_keys(_key("batch-size", _INT, low=0, high=1024), _key("batched-push-timeout", _INT, low=-1), _key("live-source", _ON)),
+    keys=table(_key("batch-size", _INT, low=0, high=1024), _key("batched-push-timeout", _INT, low=-1), _key("live-source", _ON)),
     unused=_unused((HARDWARE, f"{_GPU} buffer-pool-size num-surfaces-per-frame cache-buffer cache-buffer-timeout"),
                    (MUX, "width height"), (PADDING, "enable-padding"), (SYNC, "sync-inputs sync-inputs-ntp max-latency sort-batch align-first-buffer failsafe-flush-count"),
                    (CLOCK, "attach-sys-ts-as-ntp frame-duration frame-num-reset-on-stream-reset frame-num-reset-on-eos async-process drop-pipeline-eos"),
                    (SEI, "extract-sei-type5-data extract-sei-sim-time drop-backward-sei"),
                    (Reason("warning", "the new muxer's own file is not read"), "config-file-path")),
 )  # fmt: skip
-_GIE_KEYS = _keys(
+_GIE_KEYS = table(
     ENABLE, _key("config-file", _PATH, field="config"), _key("plugin-type", _INT), _key("input-tensor-meta", _ON),
     *(OVERRIDES[name] for name in ("gie-unique-id", "batch-size", "interval", "gpu-id", "operate-on-gie-id",
                                    "operate-on-class-ids", "model-engine-file", "labelfile-path")),
@@ -169,7 +161,7 @@ _GIE_UNUSED = _unused(
     (AUDIO, "audio-transform audio-framesize audio-hopsize audio-input-rate"),
     (TRITON, "model-variant device min-crop-size verbose backend triton-url triton-model"),
 )  # fmt: skip
-_COLORS = (re.compile(r"bbox-(border|bg)-color([0-9]{0,6})"), _key("bbox-border-color", **_COLOR))
+_COLORS = (re.compile(r"bbox-(border|bg)-color([0-9]{0,6})"), _key("bbox-border-color", **COLOR))
 _PRIMARY = _group(
     "primary-gie", "primary-gie", keys=_GIE_KEYS, numbered=_COLORS, unused=_GIE_UNUSED
 )
@@ -178,7 +170,7 @@ _SECONDARY = _group(
 )
 _TRACKER = _group(
     "tracker", "tracker",
-    keys=_keys(ENABLE, _key("ll-lib-file", _TEXT), _key("ll-config-file", _TEXT), _key("operate-on-class-ids", Kind.INTS, low=0),
+    keys=table(ENABLE, _key("ll-lib-file", _TEXT), _key("ll-config-file", _TEXT), _key("operate-on-class-ids", Kind.INTS, low=0),
                _key("display-tracking-id", _ON)),
     unused=_unused((HARDWARE, f"{_GPU} tracker-surface-type tracking-surface-type user-meta-pool-size sub-batches sub-batch-err-recovery-trial-cnt enable-batch-process"),
                    (BOXES, "tracker-width tracker-height enable-past-frame"), (RESET, "tracking-id-reset-mode"),
@@ -186,19 +178,19 @@ _TRACKER = _group(
                    (Reason("warning", "a tracker's settings are those of ll-config-file"), "tracker-algorithm iou-threshold")),
 )  # fmt: skip
 _ANALYTICS = _group(
-    "nvds-analytics", "nvds-analytics", keys=_keys(ENABLE, _key("config-file", _PATH)), unused=_unused((IDENTITY, "unique-id")),
+    "nvds-analytics", "nvds-analytics", keys=table(ENABLE, _key("config-file", _PATH)), unused=_unused((IDENTITY, "unique-id")),
 )  # fmt: skip
 _OSD = _group(
     "osd", "osd",
-    keys=_keys(ENABLE, _key("border-width", _INT, low=0, high=255), _key("text-size", _INT, low=1, high=255), _key("text-color", **_COLOR),
-               _key("text-bg-color", **_COLOR), _key("font", _TEXT), _key("display-text", _ON, field="show_text"),
+    keys=table(ENABLE, _key("border-width", _INT, low=0, high=255), _key("text-size", _INT, low=1, high=255), _key("text-color", **COLOR),
+               _key("text-bg-color", **COLOR), _key("font", _TEXT), _key("display-text", _ON, field="show_text"),
                _key("display-bbox", _ON, field="show_boxes"), _key("display-mask", _ON, field="show_masks"), _key("show-clock", _ON)),
     unused=_unused((HARDWARE, f"{_GPU} process-mode hw-blend-color-attr border-color num-out-buffers"),
                    (CLOCKS, "clock-x-offset clock-y-offset clock-text-size clock-color")),
 )  # fmt: skip
 _SINK = _group(
     "sinkN", r"sink[0-9]+",
-    keys=_keys(ENABLE, _key("type", _INT), _key("output-file", _TEXT), _key("source-id", _INT, low=0), _key("link-to-demux", _ON),
+    keys=table(ENABLE, _key("type", _INT), _key("output-file", _TEXT), _key("source-id", _INT, low=0), _key("link-to-demux", _ON),
                _key("codec", _INT), _key("container", _INT), _key("msg-conv-config", _PATH), _key("msg-conv-payload-type", _INT, low=0),
                _key("msg-conv-frame-interval", _INT, low=0), _key("msg-broker-proto-lib", _TEXT), _key("msg-broker-conn-str", _TEXT),
                _key("topic", _TEXT), _key("msg-broker-config", _PATH), _key("disable-msgconv", _ON)),
@@ -209,7 +201,7 @@ _SINK = _group(
                                "msg-conv-dummy-payload msg-conv-embedding-filter msg-broker-comp-id new-api sleep-time")),
 )  # fmt: skip
 _TESTS = _group(
-    "tests", "tests", switched=False, keys=_keys(_key("file-loop", _ON, field="loop")),
+    "tests", "tests", switched=False, keys=table(_key("file-loop", _ON, field="loop")),
     unused=_unused((Reason("info", "the pipeline is not set up again while it runs"), "pipeline-recreate-sec")),
 )  # fmt: skip
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from headrace._core.errors import ConfigError
 from headrace._core.text import quoted
-from headrace.config.app_keys import AppGroup, group_of
+from headrace.config.app_keys import SOURCE_KEYS, AppGroup, group_of
 from headrace.config.app_reader import AppReader, FoundGroup
 from headrace.config.document import Document, Entry, Group
 from headrace.config.paths import absolute_uri, uri_trouble
-from headrace.config.pipeline_keys import MAX_ITEMS
+from headrace.config.pipeline_keys import MAX_ITEMS, SOURCE
 from headrace.config.pipeline_yaml import Item
 from headrace.config.reading import read_bytes
-from headrace.config.values import BadValueError, Values
+from headrace.config.values import BadValueError
 
 _TYPES = {1: "a V4L2 camera", 2: "a URI", 3: "several URIs", 4: "RTSP"}
 _OTHER_TYPES = {
@@ -204,11 +204,9 @@ class AppSources:
                 section.line("type"), f"type={kind} is not a type of source.", f"one of {known}"
             )
             return
-        values: Values = {}
-        origins = {}
-        for key, field in _FIELDS.items():
-            if key in section.values:
-                values[field], origins[field] = section.values[key], section.origin(key)
+        values, origins = section.fields(_KEYS)
+        if "name" in section.values:  # of a list
+            values["name"], origins["name"] = section.values["name"], section.origin("name")
         if not values.get("live"):
             values.pop("live", None)  # files do not drop, streams do, whatever this says
             origins.pop("live", None)
@@ -260,14 +258,8 @@ def _numbered(match: re.Match[str], number: int) -> str:
     return f"{number:{match[1] or ''}d}"
 
 
-_FIELDS = {
-    "name": "name",
-    "latency": "latency_ms",
-    "drop-frame-interval": "drop_frame_interval",
-    "rtsp-reconnect-interval-sec": "reconnect_interval_s",
-    "rtsp-reconnect-attempts": "reconnect_attempts",
-    "file-loop": "loop",
-    "live-source": "live",
-    "camera-id": "camera_id",
-    "gpu-id": "gpu_id",
-}
+_KEYS = [
+    key
+    for key in SOURCE_KEYS.values()
+    if key.name != "uri" and key.field in {key.field for key in SOURCE.keys.values()}
+]

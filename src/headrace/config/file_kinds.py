@@ -49,18 +49,15 @@ def kind_of(data: bytes, path: Path) -> FileKind | None:
         from headrace.config.yaml_nodes import top_level_keys  # brings PyYAML
 
         names = top_level_keys(data)
-        if any(map(ANALYTICS_GROUP.fullmatch, names)):
-            return "analytics"
-        if "property" in names:
-            return "model"
-        if _OURS.intersection(names) and not any(map(_APP_SURE.fullmatch, names)):
-            return "pipeline"
     else:
         names = [name.decode("utf-8", "replace") for name in _GROUP.findall(data)]
-        if any(map(ANALYTICS_GROUP.fullmatch, names)):
-            return "analytics"
-        if "property" in names:
-            return "model"
+    if any(map(ANALYTICS_GROUP.fullmatch, names)):
+        return "analytics"
+    if "property" in names:
+        return "model"
+    ours = is_yaml(path) and _OURS.intersection(names)
+    if ours and not any(map(_APP_SURE.fullmatch, names)):
+        return "pipeline"
     return "app" if any(map(_APP.fullmatch, names)) else None
 
 

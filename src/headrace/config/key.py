@@ -117,3 +117,14 @@ class Key:
                 if not low <= item <= high:
                     return "in range"
         return None
+
+
+def key_row(group: str, name: str, kind: Kind, default: Any, meaning: str, **more: Any) -> Key:
+    """Describe a key whose field is called like it; one for old files sets another one's."""
+    more.setdefault("field", None if "legacy" in more else name.replace("-", "_"))
+    return Key(name=name, group=group, kind=kind, default=default, meaning=meaning, **more)
+
+
+def table(*keys: Key) -> dict[str, Key]:
+    """Make a table of keys."""
+    return {key.name: key for key in keys}

@@ -7,6 +7,7 @@ Source: config facts, 2 and 3.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from headrace._core.near import nearest, plain_name
@@ -22,7 +23,7 @@ from headrace.config.enums import (
     TensorOrder,
     UffInputOrder,
 )
-from headrace.config.key import Key
+from headrace.config.key import Key, key_row
 from headrace.config.values import INT_MAX, Kind
 
 # The original takes any number and allocates; a table of more classes than any known model has is
@@ -44,36 +45,14 @@ MAX_BONES = 4096
 """More pairs of keypoints than this are no skeleton."""
 
 
-def _p(name: str, kind: Kind, default: Any, meaning: str, **more: Any) -> Key:
-    field = None if "legacy" in more else name.replace("-", "_")
-    return Key(
-        name=name,
-        group="property",
-        kind=kind,
-        default=default,
-        meaning=meaning,
-        field=field,
-        **more,
-    )
+_p = partial(key_row, "property")
 
 
 def _e(name: str, enum: type[NamedValue], default: NamedValue, meaning: str, **more: Any) -> Key:
     return _p(name, _INT, default, meaning, enum=enum, **more)
 
 
-def _c(name: str, kind: Kind, default: Any, meaning: str, **more: Any) -> Key:
-    field = "min_boxes" if name == "minBoxes" else name.replace("-", "_")
-    more = {"types": _BOXES, "acts": True, "low": 0, **more}
-    return Key(
-        name=name,
-        group="class-attrs",
-        kind=kind,
-        default=default,
-        meaning=meaning,
-        field=None if "legacy" in more else field,
-        **more,
-    )
-
+_c = partial(key_row, "class-attrs", types=_BOXES, acts=True, low=0)
 
 PROPERTY_ROWS: tuple[Key, ...] = (
     # identity, scheduling, batching
@@ -185,7 +164,7 @@ CLASS_ROWS: tuple[Key, ...] = (
     _c("topk", _INT, -1, "most confident boxes kept per class; absent is all", since="5.0"),
     _c("eps", _FLOAT, 0.0, "distance for modes 0, 1, 3", types=_DETECTOR),
     _c("group-threshold", _INT, 0, "smallest group for mode 0; 0 is no grouping", types=_DETECTOR),
-    _c("minBoxes", _INT, 0, "smallest cluster for modes 1, 3; 0 skips DBSCAN (mind the capital B)", types=_DETECTOR),
+    _c("minBoxes", _INT, 0, "smallest cluster for modes 1, 3; 0 skips DBSCAN (mind the capital B)", types=_DETECTOR, field="min_boxes"),
     _c("dbscan-min-score", _FLOAT, 0.0, "smallest summed confidence of a cluster", since="5.0", types=_DETECTOR),
     _c("roi-top-offset", _INT, 0, "rows at the top without boxes, in frame pixels"),
     _c("roi-bottom-offset", _INT, 0, "rows at the bottom without boxes, in frame pixels"),

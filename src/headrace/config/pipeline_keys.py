@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.config.key import Key
+from headrace.config.key import Key, key_row, table
 from headrace.config.keys import PROPERTY_ROWS
 from headrace.config.values import INT_MAX, Kind, Values
 
@@ -68,16 +68,11 @@ class Section:
 
 
 def _key(name: str, kind: Kind, meaning: str, default: Any = None, **more: Any) -> Key:
-    more.setdefault("field", name.replace("-", "_"))
-    return Key(name=name, group="pipeline", kind=kind, default=default, meaning=meaning, **more)
-
-
-def _table(*keys: Key) -> dict[str, Key]:
-    return {key.name: key for key in keys}
+    return key_row("pipeline", name, kind, default, meaning, **more)
 
 
 _INT, _FLOAT, _FLAG, _STRING = Kind.INT, Kind.FLOAT, Kind.FLAG, Kind.STRING
-_COLOR: Values = {"kind": Kind.FLOATS, "counts": (4,), "low": 0, "high": 1}
+COLOR: Values = {"kind": Kind.FLOATS, "counts": (4,), "low": 0, "high": 1}
 
 # Keys of a model's own file that the pipeline may set; the same meaning, kind and range as there.
 _OVERRIDDEN = (
@@ -98,7 +93,7 @@ COLORS = {"border-colors": "border_color", "bg-colors": "bg_color"}
 SOURCE = Section(
     "sources",
     "a source",
-    _table(
+    table(
         _key("uri", _STRING, "file, pattern, folder, URL or `camera:N`; relative to this file"),
         _key("name", _STRING, "name in outputs and reports"),
         _key("repeat", _INT, "how many times the source is opened side by side", 1, low=1, high=MAX_ITEMS),
@@ -121,7 +116,7 @@ SOURCE = Section(
 MODEL = Section(
     "models",
     "a model",
-    _table(
+    table(
         _key("config", Kind.PATH, "the model's nvinfer config file; relative to this file"),
         *OVERRIDES.values(),
         _key("border-colors", Kind.STRINGS, "colour of boxes by class number, or of `all`"),
@@ -135,7 +130,7 @@ MODEL = Section(
 TRACKER = Section(
     "tracker",
     "a tracker",
-    _table(
+    table(
         _key("name", _STRING, "which tracker: `iou`, …"),
         _key("config", Kind.PATH, "a tracker's YAML file instead of a name; relative to this file"),
         _key("settings", Kind.STRINGS, "the tracker's own settings by name, also over those of its file"),
@@ -148,7 +143,7 @@ TRACKER = Section(
 TILER = Section(
     "tiler",
     "a tiler",
-    _table(
+    table(
         _key("rows", _INT, "rows of the grid; without it, chosen for the number of sources", low=1, high=64),
         _key("columns", _INT, "columns of the grid", low=1, high=64),
         _key("width", _INT, "width of the whole image", 1280, low=16, high=16384),
@@ -160,7 +155,7 @@ TILER = Section(
 OSD = Section(
     "osd",
     "the drawing",
-    _table(
+    table(
         _key("show", _FLAG, "draw anything at all", True),
         _key("show-boxes", _FLAG, "draw boxes", True),
         _key("show-text", _FLAG, "draw labels", True),
@@ -169,8 +164,8 @@ OSD = Section(
         _key("show-confidence", _FLAG, "confidences in labels", True),
         _key("border-width", _INT, "line width in pixels; without it, by the image's height", low=0, high=255),
         _key("text-size", _INT, "text height in points; without it, by the image's height", low=1, high=255),
-        _key("text-color", meaning="r, g, b, a of labels, each 0 to 1", **_COLOR),
-        _key("text-bg-color", meaning="r, g, b, a behind labels", **_COLOR),
+        _key("text-color", meaning="r, g, b, a of labels, each 0 to 1", **COLOR),
+        _key("text-bg-color", meaning="r, g, b, a behind labels", **COLOR),
         _key("font", _STRING, "font family of labels"),
     ),
     short="show",
@@ -179,7 +174,7 @@ OSD = Section(
 SINK = Section(
     "sinks",
     "a sink",
-    _table(
+    table(
         _key("kind", _STRING, "what is written; without it, the path's ending says it", choices=tuple(SINK_KINDS)),
         _key("path", _STRING, "where; relative to this file"),
         _key("uri", _STRING, "where messages (without user and password) or a stream go: a URL in the place of `path`"),
@@ -190,7 +185,7 @@ SINK = Section(
     many=True,
 )  # fmt: skip
 
-TOP_KEYS: dict[str, Key] = _table(
+TOP_KEYS: dict[str, Key] = table(
     _key("analytics", Kind.PATH, "config file of nvdsanalytics: regions and lines to count at; relative to this file"),
     _key("keep-open", _FLAG, "go on without sources; more are added while it runs", False),
     _key("batch-size", _INT, "largest batch; without it, the number of sources", low=1, high=MAX_ITEMS),

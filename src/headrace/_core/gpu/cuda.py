@@ -120,6 +120,13 @@ def _open() -> _Driver | EngineError:
         return error
 
 
+def _opened() -> _Driver:
+    handle = _open()
+    if isinstance(handle, EngineError):
+        raise handle
+    return handle
+
+
 class _Here(threading.local):
     gpu = 0
 
@@ -134,9 +141,7 @@ def current_gpu() -> int:
 
 def driver() -> _Driver:
     """The driver, the context of this thread's GPU current."""
-    handle = _open()
-    if isinstance(handle, EngineError):
-        raise handle
+    handle = _opened()
     handle.enter(_here.gpu)
     return handle
 
@@ -151,9 +156,7 @@ def entered(gpu: int | None = None) -> Iterator[_Driver]:
     Raises:
         EngineError: there is no driver, or no such GPU.
     """
-    handle = _open()
-    if isinstance(handle, EngineError):
-        raise handle
+    handle = _opened()
     before, before_gpu = c_void_p(), _here.gpu
     _status(handle.library, "cuCtxGetCurrent", byref(before))
     index = before_gpu if gpu is None else gpu
@@ -200,9 +203,7 @@ def device_attribute(number: int, gpu: int | None = None) -> int:
     Raises:
         EngineError: there is no driver, or it does not know the attribute.
     """
-    handle, value = _open(), c_int()
-    if isinstance(handle, EngineError):
-        raise handle
+    handle, value = _opened(), c_int()
     which = c_int(current_gpu() if gpu is None else gpu)
     handle.call("cuDeviceGetAttribute", byref(value), c_int(number), which)
     return value.value
@@ -388,17 +389,11 @@ class Stream:
 
     def upload(self, address: int, size_bytes: int, pointer: int) -> None:
         """Copy host memory to the device; it must stay until the stream is waited for."""
-        self._driver.call(
-            "cuMemcpyHtoDAsync_v2", c_void_p(pointer), c_void_p(address), c_size_t(size_bytes),
-            c_void_p(self.handle),
-        )  # fmt: skip
+        self._copy("cuMemcpyHtoDAsync_v2", pointer, address, size_bytes)
 
     def download(self, pointer: int, address: int, size_bytes: int) -> None:
         """Copy device memory to the host."""
-        self._driver.call(
-            "cuMemcpyDtoHAsync_v2", c_void_p(address), c_void_p(pointer), c_size_t(size_bytes),
-            c_void_p(self.handle),
-        )  # fmt: skip
+        self._copy("cuMemcpyDtoHAsync_v2", address, pointer, size_bytes)
 
     def copy_from(self, gpu: int, pointer: int, size_bytes: int, to: int) -> None:
         """Copy memory of another GPU to that of this one."""
@@ -410,10 +405,11 @@ class Stream:
 
     def copy(self, pointer: int, size_bytes: int, to: int) -> None:
         """Copy device memory to other device memory of the same GPU."""
-        self._driver.call(
-            "cuMemcpyDtoDAsync_v2", c_void_p(to), c_void_p(pointer), c_size_t(size_bytes),
-            c_void_p(self.handle),
-        )  # fmt: skip
+        self._copy("cuMemcpyDtoDAsync_v2", to, pointer, size_bytes)
+
+    def _copy(self, name: str, to: int, source: int, size_bytes: int) -> None:
+        size, stream = c_size_t(size_bytes), c_void_p(self.handle)
+        self._driver.call(name, c_void_p(to), c_void_p(source), size, stream)
 
     def wait(self) -> None:
         """Until all that was queued is done."""

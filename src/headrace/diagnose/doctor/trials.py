@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from time import monotonic
-from types import TracebackType
 from typing import IO, Self
 
 from headrace._core.processes import ProcessEnd, start_module
@@ -43,12 +42,7 @@ class Trials:
             self._undo = undo.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._undo.close()
 
     def checks(self, area: Area, name: str) -> list[Check]:
