@@ -29,8 +29,5 @@ Scalar: TypeAlias = bool | int | float | str
 Json: TypeAlias = "Scalar | list[Json] | dict[str, Json] | None"
 """A value of a JSON or YAML document."""
 
-JsonObject: TypeAlias = dict[str, Json]
-"""A JSON object."""
-
 Message: TypeAlias = dict[str, Any]
 """A JSON object between processes, or of a file; its reader checks each entry."""

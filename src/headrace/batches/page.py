@@ -119,11 +119,8 @@ def _samples(summary: BatchSummary, colours: dict[str, int]) -> list[SampleImage
         seen.add(record.input)
         try:
             sample = _sample(summary, record, colours)
-        except (
-            HeadraceError,
-            OSError,
-        ):  # the input changed, or its table is gone: --verify says so
-            continue
+        except (HeadraceError, OSError):
+            continue  # the input changed, or its table is gone: --verify says so
         if sample is not None:
             samples.append(sample)
     return samples

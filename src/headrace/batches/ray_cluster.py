@@ -23,9 +23,7 @@ from headrace.batches.shipping import Shipment, packed_work, unpacked_work
 from headrace.batches.units import BatchUnit, UnitResult
 from headrace.batches.work import Work, Worker
 from headrace.config import ModelConfig
-from headrace.errors import (
-    HeadraceError,
-)  # the module that pickles name: actors have to have it loaded
+from headrace.errors import HeadraceError  # the module of pickles: actors have to load it
 
 _MOST_SILENCE_S = 600.0  # without one actor: an autoscaler adds nodes within minutes
 _MOST_EARLY_LOSSES = 10  # of nodes and actors before the first result

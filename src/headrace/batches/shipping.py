@@ -13,9 +13,8 @@ from headrace.batches.work import Work
 from headrace.config import ModelConfig
 from headrace.config.pipeline_spec import ModelSpec
 
-_HERE = (
-    "/@headrace-batch@/"  # stands in shipped configs for the folder of the machine that reads them
-)
+_HERE = "/@headrace-batch@/"
+"""Stands in shipped configs for the folder of the machine that reads them."""
 _EXTERNAL = "onnx_file_data_"
 
 

@@ -40,9 +40,8 @@ if TYPE_CHECKING:
 
 _MOST_TEXTS = 5
 _LONGEST_S, _SHORTEST_S = 60.0, 5.0  # of spans whose length nobody has given
-UNITS_EACH = (
-    16  # for each core: the last of them keep the others waiting for a few per cent at most
-)
+UNITS_EACH = 16
+"""For each core: the last of them keep the others waiting for a few per cent at most."""
 _SAMPLE = 8
 
 

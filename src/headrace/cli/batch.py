@@ -25,7 +25,7 @@ from headrace.cli.output import (
 from headrace.cli.progress import RunProgress
 
 if TYPE_CHECKING:
-    from headrace.batches.batch_run import BatchReport, BatchRun
+    from headrace.batches.batch_run import BatchReport
     from headrace.batches.driver import BatchProgress
     from headrace.batches.estimate import BatchEstimate
     from headrace.config.overrides import GivenKey
@@ -142,9 +142,30 @@ def batch(
     Each input's results are there exactly once, or not at all. A run that ended early, for
     whatever reason, goes on with --resume and does what is missing.
     """
+    from headrace.batches.batch_run import BatchOptions
+    from headrace.batches.running import batch_run
+
     if verify and not inputs:
         return _verify(out)
-    whole = _batch_run(inputs, out, run, settings, options)
+    if not inputs:
+        raise click.UsageError("Missing argument 'CONFIG... INPUT...'.")
+    pipeline, configs, names = parted(inputs, lists=True)
+    if not names and pipeline is None:
+        raise click.UsageError(
+            "Missing argument 'INPUT...': a video, folder, pattern, list or URL."
+        )
+    tracker = options.pop("tracker")
+    kinds = [kind for kind in ("jsonl", "coco", "video") if options.pop(kind)]
+    whole = batch_run(
+        configs if pipeline is None else [pipeline],
+        names,
+        out,
+        tracker=tracker,
+        settings=settings,
+        kinds=("parquet", *kinds),
+        run=run,
+        options=BatchOptions(**options),
+    )
     quiet = quiet or as_json
     shown: set[Any] = set()
 
@@ -175,37 +196,6 @@ def batch(
     if result.progress.interrupted:
         return 130
     return code or int(not result.complete)
-
-
-def _batch_run(
-    inputs: Sequence[str],
-    out: Path | str,
-    run: RunOptions,
-    settings: Sequence[GivenKey],
-    options: dict[str, Any],
-) -> BatchRun:
-    from headrace.batches.batch_run import BatchOptions
-    from headrace.batches.running import batch_run
-
-    if not inputs:
-        raise click.UsageError("Missing argument 'CONFIG... INPUT...'.")
-    pipeline, configs, names = parted(inputs, lists=True)
-    if not names and pipeline is None:
-        raise click.UsageError(
-            "Missing argument 'INPUT...': a video, folder, pattern, list or URL."
-        )
-    tracker = options.pop("tracker")
-    kinds = [kind for kind in ("jsonl", "coco", "video") if options.pop(kind)]
-    return batch_run(
-        configs if pipeline is None else [pipeline],
-        names,
-        out,
-        tracker=tracker,
-        settings=settings,
-        kinds=("parquet", *kinds),
-        run=run,
-        options=BatchOptions(**options),
-    )
 
 
 class _Total:

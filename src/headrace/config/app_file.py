@@ -6,7 +6,7 @@ Values mean the same as there; keys that are not applied are reported once, with
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -163,16 +163,20 @@ class _App:
                     self.sinks.append((section, group))
             elif group.name not in self.found:
                 self._once(groups, group.name)
-        self._application()
-        self._streammux()
+        self._apply("application", self._application)
+        self._apply("streammux", self._streammux)
         self._finish_sources()
         self._finish_models()
         self._set_gpus()
-        self._tracker()
-        self._analytics()
+        self._apply("tracker", self._tracker)
+        self._apply("nvds-analytics", self._analytics)
         self._osd()
         self._tiler_and_sinks()
         reader.tell_unused()
+
+    def _apply(self, name: str, read: Callable[[FoundGroup], None]) -> None:
+        if name in self.found:
+            read(self.found[name])
 
     def _once(self, groups: Mapping[str, Group], *names: str) -> None:
         for name in names:
@@ -252,10 +256,7 @@ class _App:
         if item is not None:
             self.models.append(item)
 
-    def _application(self) -> None:
-        application = self.found.get("application")
-        if application is None:
-            return
+    def _application(self, application: FoundGroup) -> None:
         for key, kind in (
             ("gie-kitti-output-dir", "kitti"),
             ("kitti-track-output-dir", "kitti-track"),
@@ -292,10 +293,7 @@ class _App:
                     origins["batch_size"] = listed.origin("sgie-batch-size")
         self.parts.items["models"] = order_models(self.models, self.document)
 
-    def _streammux(self) -> None:
-        section = self.found.get("streammux")
-        if section is None:
-            return
+    def _streammux(self, section: FoundGroup) -> None:
         if section.get("batch-size"):
             self._put("batch_size", "batch-size", section.values["batch-size"], section)
         timeout = section.get("batched-push-timeout")
@@ -303,10 +301,8 @@ class _App:
             milliseconds = -1.0 if timeout < 0 else timeout / 1000
             self._put("batch_timeout_ms", "batched-push-timeout", milliseconds, section)
 
-    def _tracker(self) -> None:
-        document, section = self.document, self.found.get("tracker")
-        if section is None:
-            return
+    def _tracker(self, section: FoundGroup) -> None:
+        document = self.document
         values: Values = {"name": "iou"}
         origins: dict[str, Origin] = {"name": section.origin("enable")}
         library = section.get("ll-lib-file")
@@ -345,10 +341,7 @@ class _App:
             self.document.refuse(line, f"ll-config-file is not {bad.noun}.", bad.expected)
             return None
 
-    def _analytics(self) -> None:
-        section = self.found.get("nvds-analytics")
-        if section is None:
-            return
+    def _analytics(self, section: FoundGroup) -> None:
         if "config-file" in section.values:
             self._put("analytics", "config-file", section.values["config-file"], section)
         else:

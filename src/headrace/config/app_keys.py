@@ -90,7 +90,7 @@ def _unused(*rows: tuple[Reason, str]) -> dict[str, Reason]:
     return {name: reason for reason, names in rows for name in names.split()}
 
 
-_INT, _FLOAT, _ON, _TEXT, _PATH = Kind.INT, Kind.FLOAT, Kind.INT_FLAG, Kind.STRING, Kind.PATH
+_INT, _ON, _TEXT, _PATH = Kind.INT, Kind.INT_FLAG, Kind.STRING, Kind.PATH
 _key = partial(key_row, "app", default=None, meaning="")
 ENABLE = _key("enable", _ON)
 _KIND = "nvbuf-memory-type compute-hw"

@@ -18,7 +18,6 @@ from headrace._core.gpu.cuda import Stream, current_gpu, driver, entered
 _DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
 _PORTABLE = 1  # CU_MEMHOSTALLOC_PORTABLE
 _HOST, _DEVICE = 1, 2  # CU_MEMORYTYPE_…
-_NO_KERNEL = ("unsupported PTX version", "PTX was compiled with an unsupported")
 
 
 class Kernel:

@@ -152,10 +152,8 @@ class Chain:
         if threshold == cluster:
             return clustering
         other = self._post(threshold).clusterer.params.thresholds
-        thresholds, common = (
-            clustering.thresholds.copy(),
-            min(len(clustering.thresholds), len(other)),
-        )
+        thresholds = clustering.thresholds.copy()
+        common = min(len(thresholds), len(other))
         thresholds[:common, :2] = other[:common, :2]  # pre-cluster and post-cluster
         return replace(clustering, thresholds=thresholds)
 

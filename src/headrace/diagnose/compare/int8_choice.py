@@ -194,32 +194,25 @@ def _channels(
                     continue
                 at = sample_places(values[:1].shape, rects, sample_count, rng)
                 sample = Channels.of(values[:1], at)
-                if name in seen:
+                if seen.setdefault(name, sample) is not sample:
                     seen[name].add(sample)
-                else:
-                    seen[name] = sample
     finally:
         runner.close()
     return seen
 
 
+@dataclass(frozen=True)
 class _Search:
     """Ranks the layers of a detector, and keeps the worst until the boxes agree."""
 
-    def __init__(
-        self,
-        bench: Bench,
-        judge: Judge,
-        network: Network,
-        variants: Variants,
-        bits: Literal[7, 8],
-        reference: list[Scored],
-        say: Callable[[str, int | None], None],
-        tick: Callable[[], None],
-    ) -> None:
-        self._bench, self._judge, self._network = bench, judge, network
-        self._variants, self._bits, self._reference = variants, bits, reference
-        self._say, self._tick = say, tick
+    bench: Bench
+    judge: Judge
+    network: Network
+    variants: Variants
+    bits: Literal[7, 8]
+    reference: list[Scored]
+    say: Callable[[str, int | None], None]
+    tick: Callable[[], None]
 
     def run(self, done: ChosenInt8) -> None:
         """Complete the choice.
@@ -227,8 +220,8 @@ class _Search:
         The first count of layers that reaches `AIM` is taken; else, of the counts up to `_MOST`,
         the best that is enough; else the first larger one that is enough.
         """
-        self._say("judging INT8", None)
-        layers = list(self._variants.layers)
+        self.say("judging INT8", None)
+        layers = list(self.variants.layers)
         ranked: list[str] = []
         best = -1.0
         for kept in (*(n for n in _STEPS if n < len(layers)), len(layers)):
@@ -237,30 +230,30 @@ class _Search:
             if kept and not ranked:
                 ranked = self._ranked(layers)
             if kept:
-                self._say(f"judging INT8 with {kept} layers in FP32", None)
+                self.say(f"judging INT8 with {kept} layers in FP32", None)
             keep = tuple(ranked[:kept])
-            detections = _found(self._bench, self._judge.cfg, self._variants.network(keep))
-            measured = self._judge.agreement(
-                self._reference, detections, self._bench.runtime, self._bits
+            detections = _found(self.bench, self.judge.cfg, self.variants.network(keep))
+            measured = self.judge.agreement(
+                self.reference, detections, self.bench.runtime, self.bits
             )
             if measured.share > best:
                 best = measured.share
                 done.choice = msgspec.structs.replace(done.choice, keep=keep, agreement=measured)
             if best >= AIM:
                 break
-        done.notices.append(done.choice.notice(str(self._bench.cfg.path)))
+        done.notices.append(done.choice.notice(str(self.bench.cfg.path)))
 
     def _ranked(self, layers: list[str]) -> list[str]:
         """The layers, the one that moves the boxes most first."""
-        objects = [i for i, one in enumerate(self._reference) if len(one.boxes)]
+        objects = [i for i, one in enumerate(self.reference) if len(one.boxes)]
         indices = _spread(objects, _RANKED_ON)
-        faint = with_thresholds(self._bench.cfg, _FAINT)
+        faint = with_thresholds(self.bench.cfg, _FAINT)
         faint = faint.with_overrides(cluster_mode=ClusterMode.NONE)  # the parser's own boxes
-        self._say("measuring layers", len(layers))
-        clean = _found(self._bench, faint, self._network, indices)
+        self.say("measuring layers", len(layers))
+        clean = _found(self.bench, faint, self.network, indices)
         loss = {}
         for name in layers:
-            alone = self._variants.network(set(layers) - {name})
-            loss[name] = moved(clean, _found(self._bench, faint, alone, indices))
-            self._tick()
+            alone = self.variants.network(set(layers) - {name})
+            loss[name] = moved(clean, _found(self.bench, faint, alone, indices))
+            self.tick()
         return sorted(layers, key=lambda name: -loss[name])

@@ -19,11 +19,9 @@ if TYPE_CHECKING:
 
 _FAINT = 0.25  # scores below this part of their threshold are noise
 
-_THRESHOLD, _OBJECT = (
-    list(FateStage).index(FateStage.THRESHOLD),
-    list(FateStage).index(FateStage.OBJECT),
+_THRESHOLD, _TOPK, _OBJECT = map(
+    list(FateStage).index, (FateStage.THRESHOLD, FateStage.TOPK, FateStage.OBJECT)
 )
-_TOPK, _FILTER = list(FateStage).index(FateStage.TOPK), list(FateStage).index(FateStage.FILTER)
 
 
 def lost_rows(candidates: Candidates, most: int) -> list[tuple[int, int]]:

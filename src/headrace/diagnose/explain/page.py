@@ -123,9 +123,7 @@ def _model(data: ModelExplanation, trace: FrameTrace, model: Inferencer) -> Show
     totals = stages_of(data.classes)
     most = max(1, *totals)
     steps = [(name, n, n / most) for name, n in zip(_STEPS, totals, strict=True)]
-    items = [
-        _item(data, number, item, model) for number, item in enumerate(trace.items[:_MOST_ITEMS])
-    ]
+    items = [_item(data, item, model) for item in trace.items[:_MOST_ITEMS]]
     pre = model.model.preprocessor
     return ShownModel(
         data,
@@ -166,7 +164,7 @@ def _outline(one: CandidateFate) -> Outline:
     return Outline(*one.box, one.verdict.stage, text, str(one))
 
 
-def _item(data: ModelExplanation, number: int, item: ItemTrace, model: Inferencer) -> ShownItem:
+def _item(data: ModelExplanation, item: ItemTrace, model: Inferencer) -> ShownItem:
     name = "the whole frame" if item.object < 0 else f"object {item.object}"
     seen = heat = classes = ""
     pre = model.model.preprocessor

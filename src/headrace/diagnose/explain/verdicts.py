@@ -226,6 +226,5 @@ def _other(candidates: Candidates, row: int, labels: Sequence[str]) -> str:
     if row < 0:
         return "a better one"
     detections = candidates.detections
-    return (
-        f"{class_name(labels, int(detections.class_ids[row]))} {float(detections.scores[row]):.3g}"
-    )
+    name = class_name(labels, int(detections.class_ids[row]))
+    return f"{name} {float(detections.scores[row]):.3g}"

@@ -34,11 +34,8 @@ def finding_lines(finding: LintFinding, edit: str | None = None) -> Iterator[str
     location = finding.place
     if location.marked.strip() and location.text and location.column and location.column < _WIDE:
         # escapes are wider than what they stand for
-        before, marked = (
-            quoted(location.text[: location.column - 1], limit=None),
-            location.marked[:_WIDE],
-        )
-        marked = quoted(marked, limit=None)
+        before = quoted(location.text[: location.column - 1], limit=None)
+        marked = quoted(location.marked[:_WIDE], limit=None)
         behind = quoted(location.text[(location.end or 1) - 1 :], limit=None)
         yield f"    {before}{marked}{behind}"[:_WIDE].rstrip()
         yield f"    {' ' * len(before)}{'^' * len(marked)}"[:_WIDE]
