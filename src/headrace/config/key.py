@@ -120,7 +120,7 @@ class Key:
 
 
 def key_row(group: str, name: str, kind: Kind, default: Any, meaning: str, **more: Any) -> Key:
-    """Describe a key whose field is called like it; one for old files sets another one's."""
+    """Describe a key of a group, with the field of the same name; keys for old files have none."""
     more.setdefault("field", None if "legacy" in more else name.replace("-", "_"))
     return Key(name=name, group=group, kind=kind, default=default, meaning=meaning, **more)
 
