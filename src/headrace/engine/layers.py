@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from headrace.engine.backends.protocol import DLPackTensor
 
 
-_QUANTIZED = ("QLinear", "ConvInteger", "MatMulInteger", "QAttention", "QGemm")
+_QUANTIZED = ("QuantizeLinear", "DequantizeLinear", "QLinear", "ConvInteger", "MatMulInteger",
+              "QAttention", "QGemm")  # fmt: skip
 _FLOATS = {1: "fp32", 10: "fp16", 16: "bf16", 11: "fp64"}
 _OTHERS = {2: "uint8", 3: "int8", 6: "int32", 7: "int64", 9: "bool", 5: "int16", 4: "uint16"}
 
@@ -98,9 +99,7 @@ def layers_of_model(model: ModelProto) -> tuple[LayerInfo, ...]:
 
 
 def _precision(node: NodeProto, kind: int, made_by: dict[str, NodeProto]) -> str:
-    if node.op_type in ("QuantizeLinear", "DequantizeLinear"):
-        return "int8"
-    if any(node.op_type.startswith(word) for word in _QUANTIZED):
+    if node.op_type.startswith(_QUANTIZED):
         return "int8"
     pair = [made_by.get(name) for name in node.input[:2]]
     if len(pair) == 2 and all(n is not None and n.op_type == "DequantizeLinear" for n in pair):

@@ -147,9 +147,8 @@ def unknown_error(
             continue
         version = _text(node, "plugin_version", "1")
         namespace = _text(node, "plugin_namespace", "")
-        if _find(registry, node.op_type, version, namespace, node.domain) is not None:
-            continue
-        if node.op_type in kinds:
+        known = _find(registry, node.op_type, version, namespace, node.domain)
+        if known is not None or node.op_type in kinds:
             continue
         kinds.append(node.op_type)
         full = f"{node.domain}::{node.op_type}" if node.domain else node.op_type

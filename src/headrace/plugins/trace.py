@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -106,10 +107,7 @@ class Tracer:
 
     def counts(self) -> Mapping[str, int]:
         """How often each method was called."""
-        counted: dict[str, int] = {}
-        for call in self.calls:
-            counted[call.method] = counted.get(call.method, 0) + 1
-        return counted
+        return Counter(call.method for call in self.calls)
 
     def table(self) -> str:
         """The calls as text, a line each."""

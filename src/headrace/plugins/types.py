@@ -45,9 +45,7 @@ class Dims(Sequence[int]):
     @overload
     def __getitem__(self, index: slice) -> tuple[int, ...]: ...
     def __getitem__(self, index: int | slice) -> int | tuple[int, ...]:
-        if isinstance(index, slice):
-            return tuple(self._axes[index])
-        return self._axes[index]
+        return tuple(self._axes[index]) if isinstance(index, slice) else self._axes[index]
 
     def __setitem__(self, index: int | slice, value: Any) -> None:
         if isinstance(index, slice):

@@ -133,9 +133,7 @@ def current() -> Release:
 def generation() -> int:
     """Give 8, 10 or 11: the generation of the enums' numbers and of rules that differ."""
     number = _State.release.number
-    if number is None or number[0] < 10:
-        return 8
-    return min(number[0], 11)
+    return 8 if number is None or number[0] < 10 else min(number[0], 11)
 
 
 def missing(owner: str, name: str) -> AttributeError:

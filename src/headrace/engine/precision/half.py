@@ -80,9 +80,8 @@ class _Pass:
         graph = self.graph
         self.opsets = {o.domain or "": o.version for o in proto.opset_import}
         self.weights = {t.name: t for t in graph.initializer}
-        self.types: dict[str, int] = {}
-        for value in (*graph.value_info, *graph.input, *graph.output):
-            self.types[value.name] = value.type.tensor_type.elem_type
+        values = (*graph.value_info, *graph.input, *graph.output)
+        self.types: dict[str, int] = {v.name: v.type.tensor_type.elem_type for v in values}
         self.types.update((t.name, t.data_type) for t in graph.initializer)
         self.taken = set(self.types) | {n for node in graph.node for n in node.output}
         self.captured = captured_names(graph)

@@ -135,9 +135,7 @@ def _why_not(
         return "its weights are no matrix"
     if node.input[0] in weights:
         return "its input is constant"
-    if not scales.get(node.input[0], 0.0) > 0:
-        return _NO_SCALE
-    return None
+    return None if scales.get(node.input[0], 0.0) > 0 else _NO_SCALE
 
 
 def _insert(

@@ -126,6 +126,4 @@ def wrong_here(record: PrecisionRecord | None, runtime: str) -> Difference | Non
 
 def _or_digest(text: str) -> str:
     data = text.encode(errors="surrogateescape").decode(errors="replace")
-    if len(data) <= _LONGEST:
-        return data
-    return f"{data[:64]}… {sha256_of(data.encode())}"
+    return data if len(data) <= _LONGEST else f"{data[:64]}… {sha256_of(data.encode())}"

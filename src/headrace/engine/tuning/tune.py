@@ -430,9 +430,7 @@ class _Contest:
             if number + 1 >= _MIN_ROUNDS:
                 best = min(t.cost(objective) for t in left) if left else 0.0
                 left = self._ahead(left, best)
-            if len(left) <= 1 and number + 1 >= _MIN_ROUNDS:
-                break
-            if not left:
+            if not left or (len(left) == 1 and number + 1 >= _MIN_ROUNDS):
                 break
         return self._settle(first)
 
@@ -478,7 +476,6 @@ class _Contest:
 def _out(attempt: _Try, error: CrashedError | HungError | RefusedError, timeout_s: float) -> None:
     if isinstance(error, HungError):
         attempt.outcome, attempt.note = "hung", f"no answer within {timeout_s:.1f} s"
-    elif isinstance(error, CrashedError):
-        attempt.outcome, attempt.note = "crashed", str(error)
     else:
-        attempt.outcome, attempt.note = "failed", str(error)
+        attempt.outcome = "crashed" if isinstance(error, CrashedError) else "failed"
+        attempt.note = str(error)

@@ -65,9 +65,7 @@ def registered_layer(ctx: CaffeLowering, plugins: PluginMaker) -> list[Blob] | N
     inputs = _inputs(ctx)
     shapes = [(b.shape, b.dtype) for b in inputs]
     output_types = plugins.make(ctx.layer.name, kind, values, shapes)
-    if output_types is None:
-        return None
-    return _placed(ctx, plugins, inputs, output_types)
+    return None if output_types is None else _placed(ctx, plugins, inputs, output_types)
 
 
 def _inputs(ctx: CaffeLowering) -> list[Blob]:

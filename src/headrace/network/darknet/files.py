@@ -47,6 +47,12 @@ class CfgSection:
         line = self.entries[key][1] if key in self.entries else self.line
         return ModelError(problem, where=self._at(line), expected=expected)
 
+    def refuse(self, *keys: str, least: int = 0) -> None:
+        """Raise an error if one of the keys is set to anything but 0."""
+        for key in keys:
+            if self.integer(key, 0, least=least):
+                raise self.error(key, f"{key} is not supported", f"{key}=0, or none")
+
     def text(self, key: str, default: str = "") -> str:
         """One value as text."""
         return self.entries[key][0] if key in self.entries else default

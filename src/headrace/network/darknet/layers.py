@@ -17,9 +17,7 @@ _REFUSED = ("antialiasing", "assisted_excitation", "binary", "deform", "flipped"
 
 def _convolutional(ctx: DarknetLowering) -> Blob:
     section, x = ctx.section, ctx.image()
-    for key in _REFUSED:
-        if section.integer(key, 0, least=-(2**31)):
-            raise section.error(key, f"{key} is not supported", f"{key}=0, or none")
+    section.refuse(*_REFUSED, least=-(2**31))
     filters = section.integer("filters", 1, least=1)
     kernel = section.integer("size", 1, least=1, most=_MAX_SIDE)
     stride = section.integer("stride", 1, least=1, most=_MAX_SIDE)
@@ -155,9 +153,7 @@ def _pool(operator: str) -> Lower:
     def lower(ctx: DarknetLowering) -> Blob:
         """Padding is the sum of both ends, size - 1 by default; the smaller half comes first."""
         section, x = ctx.section, ctx.image()
-        for key in ("maxpool_depth", "antialiasing"):
-            if section.integer(key, 0):
-                raise section.error(key, f"{key} is not supported", f"{key}=0, or none")
+        section.refuse("maxpool_depth", "antialiasing")
         stride = section.integer("stride", 1, least=1, most=_MAX_SIDE)
         strides = [section.integer(f"stride_{axis}", stride, least=1) for axis in "yx"]
         kernel = section.integer("size", stride, least=1, most=_MAX_SIDE)
@@ -215,9 +211,7 @@ def _reorg(ctx: DarknetLowering) -> Blob:
     """The layer of YOLO v2, which takes its input for a larger image with fewer channels."""
     n, c, h, w = ctx.image().shape
     s = ctx.section.integer("stride", 2, least=1, most=_MAX_SIDE)
-    for key in ("reverse", "flatten", "extra"):
-        if ctx.section.integer(key, 0):
-            raise ctx.section.error(key, f"{key} is not supported", f"{key}=0, or none")
+    ctx.section.refuse("reverse", "flatten", "extra")
     if h % s or w % s or c % (s * s):
         raise ctx.error(f"stride {s} does not divide {c} x {h} x {w}")
     return _reordered(ctx, (n, c // (s * s), h, s, w, s), (n, c * s * s, h // s, w // s))

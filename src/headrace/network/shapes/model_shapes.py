@@ -50,9 +50,7 @@ class ModelShapes:
         for value in (*proto.graph.input, *proto.graph.value_info, *proto.graph.output):
             declared = read_type(value.type) or TensorType(0, None)
             self._declared[value.name] = declared.without_names()
-        self._constants: dict[str, TensorType] = {}
-        for tensor in proto.graph.initializer:
-            self._constants[tensor.name] = constant_type(tensor)
+        self._constants = {t.name: constant_type(t) for t in proto.graph.initializer}
         self._outputs = [value.name for value in proto.graph.output]
         del proto.graph.initializer[:]
         self._proto = proto  # nodes live in it

@@ -55,9 +55,7 @@ def _compared(function: Callable[[Any, Any], npt.ArrayLike]) -> _Operation:
         a, b = inputs
         result = np.asarray(function(a, b))
         unknown = _unknown(a) | _unknown(b)
-        if unknown.any():
-            return np.where(unknown, np.nan, result.astype(np.float64))
-        return result
+        return np.where(unknown, np.nan, result.astype(np.float64)) if unknown.any() else result
 
     return run
 

@@ -268,9 +268,7 @@ def _described(kind: str, node: NodeProto, attributes: dict[str, Any]) -> dict[s
     if kind == "SOFTMAX":
         axis = int(attributes.get("axis", -1))
         return {"axes": 1 << axis} if axis >= 0 else {}
-    if kind == "GATHER":
-        return {"axis": int(attributes.get("axis", 0))}
-    return {}
+    return {"axis": int(attributes.get("axis", 0))} if kind == "GATHER" else {}
 
 
 def _read_weights(network: INetworkDefinition, layer: ILayer, node: NodeProto, kind: str) -> None:

@@ -180,9 +180,7 @@ class Fragment:
     def cast(self, name: str, dtype: npt.DTypeLike) -> str:
         """The same values in a NumPy type."""
         kind = np.dtype(dtype)
-        if self.dtype(name) == kind:
-            return name
-        return self.op("Cast", name, to=_elem(kind))
+        return name if self.dtype(name) == kind else self.op("Cast", name, to=_elem(kind))
 
     def cast_to_elem(self, name: str, elem: int) -> str:
         """The same values in an ONNX type, which NumPy need not have."""

@@ -74,9 +74,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                 f"no module named {fullname!r} under headrace exec: {_ABSENT[fullname]}",
                 name=fullname,
             )
-        if fullname not in ALIASES:
-            return None
-        return stand_in(fullname)
+        return stand_in(fullname) if fullname in ALIASES else None
 
     def create_module(self, spec: Any) -> ModuleType:
         return _module(spec.name)

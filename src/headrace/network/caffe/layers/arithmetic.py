@@ -12,9 +12,7 @@ from headrace.network.graph_builder import BATCH, Blob, shape_text, size
 
 def _relu(ctx: CaffeLowering) -> list[Blob]:
     slope = ctx.fields("relu_param").number("negative_slope")
-    if slope:
-        return [ctx.same("LeakyRelu", ctx.x, alpha=slope)]
-    return [ctx.same("Relu", ctx.x)]
+    return [ctx.same("LeakyRelu", ctx.x, alpha=slope) if slope else ctx.same("Relu", ctx.x)]
 
 
 def _relu6(ctx: CaffeLowering) -> list[Blob]:
@@ -60,9 +58,7 @@ def _power(ctx: CaffeLowering) -> list[Blob]:
     x = _linear(ctx, ctx.x, scale, fields.number("shift"))
     if power == 1:
         return [x]
-    if power == 2:
-        return [ctx.same("Mul", x, x)]
-    return [ctx.same("Pow", x, ctx.constant(power))]
+    return [ctx.same("Mul", x, x) if power == 2 else ctx.same("Pow", x, ctx.constant(power))]
 
 
 def _base(ctx: CaffeLowering, base: float) -> float:

@@ -49,11 +49,7 @@ def _scale(ctx: CaffeLowering) -> list[Blob]:
     if stored and at == 1 and len(shape) == 1 and ctx.x.rank >= 2:
         scale = ctx.weight(0, shape, name="scales")
         return [_affine(ctx, scale, np.zeros_like(scale) if bias is None else bias)]
-    if stored:
-        factor = ctx.constant(_spread(ctx.weight(0, shape, name="scales"), at, ctx.x.rank))
-    else:
-        factor = _second(ctx, at)
-    y = ctx.same("Mul", ctx.x, factor)
+    y = ctx.same("Mul", ctx.x, _term(ctx, shape, at, "scales"))
     return [y if bias is None else ctx.same("Add", y, ctx.constant(_spread(bias, at, ctx.x.rank)))]
 
 
@@ -61,11 +57,7 @@ def _bias(ctx: CaffeLowering) -> list[Blob]:
     ctx.count(1, 2)
     fields = ctx.fields("bias_param")
     shape, at = _stretch(ctx, fields.integer("axis", 1), fields.integer("num_axes", 1))
-    if len(ctx.inputs) == 2:
-        term = _second(ctx, at)
-    else:
-        term = ctx.constant(_spread(ctx.weight(0, shape, name="bias"), at, ctx.x.rank))
-    return [ctx.same("Add", ctx.x, term)]
+    return [ctx.same("Add", ctx.x, _term(ctx, shape, at, "bias"))]
 
 
 def _stretch(ctx: CaffeLowering, axis: int, count: int) -> tuple[tuple[int, ...], int]:
@@ -84,8 +76,10 @@ def _stretch(ctx: CaffeLowering, axis: int, count: int) -> tuple[tuple[int, ...]
     return shape, at
 
 
-def _second(ctx: CaffeLowering, at: int) -> Blob:
-    """The second input, as long as the axes of the first from `at` on, spread over all of them."""
+def _term(ctx: CaffeLowering, shape: tuple[int, ...], at: int, name: str) -> Blob:
+    """The second input, else the layer's weights, from axis `at` on, spread over all of them."""
+    if len(ctx.inputs) == 1:
+        return ctx.constant(_spread(ctx.weight(0, shape, name=name), at, ctx.x.rank))
     second = ctx.inputs[1]
     if second.shape != ctx.x.shape[at : at + second.rank]:
         raise ctx.error(f"the second input is {second.shape}, axes {at} and on of the first are "

@@ -5,7 +5,7 @@ Pooling follows Caffe's rules: sizes rounded up, windows clipped, averages that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -287,19 +287,11 @@ def _reaching(length: int, target: int, scale: float) -> float:
     return float(value)
 
 
-def _deconvolution(ctx: CaffeLowering) -> Sequence[Blob]:
-    return _convolution(ctx, transposed=True)
-
-
-def _depthwise(ctx: CaffeLowering) -> Sequence[Blob]:
-    return _convolution(ctx, depthwise=True)
-
-
 LOWERINGS: dict[str, Lower] = {
     "Convolution": _convolution,
-    "ConvolutionDepthwise": _depthwise,
-    "Deconvolution": _deconvolution,
-    "DepthwiseConvolution": _depthwise,
+    "ConvolutionDepthwise": partial(_convolution, depthwise=True),
+    "Deconvolution": partial(_convolution, transposed=True),
+    "DepthwiseConvolution": partial(_convolution, depthwise=True),
     "InnerProduct": _inner_product,
     "Interp": _interp,
     "Pooling": _pooling,

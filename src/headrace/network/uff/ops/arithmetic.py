@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import numpy as np
 
@@ -39,9 +39,7 @@ _REDUCE = {"sum": "ReduceSum", "prod": "ReduceProd", "max": "ReduceMax", "min": 
 
 def _binary(ctx: UffLowering) -> Blob:
     ctx.count(2)
-    name = ctx.field("func", str)
-    if name not in _BINARY:
-        raise ctx.error(f"func {name!r}", expected=f"one of {', '.join(_BINARY)}")
+    name = _function(ctx, _BINARY)
     operator, function = _BINARY[name]
     a, b = ctx.inputs
     shape = ctx.broadcast(a.shape, b.shape)
@@ -72,47 +70,46 @@ def _with_vector(ctx: UffLowering, operator: str, x: Blob, vector: Blob) -> Blob
 
 
 def _unary(ctx: UffLowering) -> Blob:
-    ctx.count(1)
-    name = ctx.field("func", str)
     _floats(ctx)
+    name = _function(ctx, sorted([*_UNARY, "square", "rsqrt"]))
     if name == "square":
         return ctx.elementwise(ctx.x, lambda x: ctx.same("Mul", x, x))
     if name == "rsqrt":
         return ctx.elementwise(ctx.x, lambda x: ctx.same("Reciprocal", ctx.same("Sqrt", x)))
-    if name not in _UNARY:
-        known = ", ".join(sorted([*_UNARY, "square", "rsqrt"]))
-        raise ctx.error(f"func {name!r}", expected=f"one of {known}")
     return ctx.elementwise(ctx.x, lambda x: ctx.same(_UNARY[name], x))
 
 
 def _activation(ctx: UffLowering) -> Blob:
-    ctx.count(1)
     _floats(ctx)
-    name = ctx.field("func", str)
+    name = _function(ctx, sorted([*_ACTIVATION, "relu6"]))
     if name == "relu6":
         low, high = ctx.constant(0.0), ctx.constant(6.0)
         return ctx.elementwise(ctx.x, lambda x: ctx.same("Clip", x, low, high))
-    if name not in _ACTIVATION:
-        known = ", ".join(sorted([*_ACTIVATION, "relu6"]))
-        raise ctx.error(f"func {name!r}", expected=f"one of {known}")
     return ctx.elementwise(ctx.x, lambda x: ctx.same(_ACTIVATION[name], x))
 
 
 def _leaky_relu(ctx: UffLowering) -> Blob:
-    ctx.count(1)
     _floats(ctx)
     alpha = float(ctx.field("alpha", float, 0.2))
     return ctx.elementwise(ctx.x, lambda x: ctx.same("LeakyRelu", x, alpha=alpha))
 
 
+def _function(ctx: UffLowering, known: Collection[str]) -> str:
+    name: str = ctx.field("func", str)
+    if name not in known:
+        raise ctx.error(f"func {name!r}", expected=f"one of {', '.join(known)}")
+    return name
+
+
 def _floats(ctx: UffLowering) -> None:
+    """Refuse a node but one of a single input, of floats."""
+    ctx.count(1)
     if ctx.x.dtype.kind != "f":
         raise ctx.error(f"its input is {ctx.x.dtype}", expected="floats")
 
 
 def _softmax(ctx: UffLowering) -> Blob:
     """Along the last axis, as TensorFlow's; the converter writes 0 for that."""
-    ctx.count(1)
     _floats(ctx)
     axis = ctx.axis(ctx.field("axis", int, 0) or -1)
     ctx.fixed_length(ctx.x.shape, axis)
@@ -120,11 +117,8 @@ def _softmax(ctx: UffLowering) -> Blob:
 
 
 def _reduce(ctx: UffLowering) -> Blob:
-    ctx.count(1)
     _floats(ctx)
-    name = ctx.field("func", str)
-    if name not in _REDUCE:
-        raise ctx.error(f"func {name!r}", expected=f"one of {', '.join(_REDUCE)}")
+    name = _function(ctx, _REDUCE)
     axes = ctx.field("axes", (list, int))
     axes = sorted({ctx.axis(a) for a in (axes if isinstance(axes, list) else [axes])})
     for axis in axes:
@@ -140,7 +134,6 @@ def _reduce(ctx: UffLowering) -> Blob:
 def _arg(operator: str) -> Lower:
     def lower(ctx: UffLowering) -> Blob:
         """Positions as floats, the form that a parser reads."""
-        ctx.count(1)
         _floats(ctx)
         axis = ctx.axis(ctx.field("axis", int, 0))
         ctx.fixed_length(ctx.x.shape, axis)
