@@ -36,9 +36,7 @@ public:
 
 class IBlobNameToTensor : public headrace::Object {
 public:
-    nvinfer1::ITensor *find(const char *name) const {
-        return headrace::call<nvinfer1::ITensor *>(this, "find", {name});
-    }
+    HEADRACE_CALL(nvinfer1::ITensor *, find(const char *name) const, "find", name)
 
 private:
     IBlobNameToTensor() = delete;

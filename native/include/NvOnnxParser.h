@@ -48,15 +48,11 @@ private:
 class IParser : public headrace::Object {
 public:
     void destroy() { delete this; }
-    bool parse(const void *model, size_t size, const char *path = nullptr) {
-        return headrace::call<bool>(this, "parse", {headrace::Value::bytes(model, size), path});
-    }
-    bool parseFromFile(const char *file, int /*verbosity*/ = 0) {
-        return headrace::call<bool>(this, "parse_from_file", {file});
-    }
-    bool supportsOperator(const char *name) const {
-        return headrace::call<bool>(this, "supports_operator", {name});
-    }
+    HEADRACE_CALL(bool, parse(const void *model, size_t size, const char *path = nullptr), "parse",
+                  headrace::Value::bytes(model, size), path)
+    HEADRACE_CALL(bool, parseFromFile(const char *file, int /*verbosity*/ = 0), "parse_from_file",
+                  file)
+    HEADRACE_CALL(bool, supportsOperator(const char *name) const, "supports_operator", name)
     HEADRACE_GET(int, getNbErrors, "num_errors")
     const IParserError *getError(int index) const {
         return headrace::call<IParserError *>(this, "get_error", {index});

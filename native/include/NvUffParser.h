@@ -59,13 +59,11 @@ public:
             nullptr, "uff_register_input",
             {headrace::Value(this), name, dims, static_cast<int32_t>(order)});
     }
-    bool registerOutput(const char *name) {
-        return headrace::call<bool>(this, "register_output", {name});
-    }
-    bool parse(const char *file, nvinfer1::INetworkDefinition &network,
-               nvinfer1::DataType weightType = nvinfer1::DataType::kFLOAT) {
-        return headrace::call<bool>(this, "parse", {file, network, weightType});
-    }
+    HEADRACE_CALL(bool, registerOutput(const char *name), "register_output", name)
+    HEADRACE_CALL(bool,
+                  parse(const char *file, nvinfer1::INetworkDefinition &network,
+                        nvinfer1::DataType weightType = nvinfer1::DataType::kFLOAT),
+                  "parse", file, network, weightType)
     void setPluginFactory(IPluginFactory *factory) {
         headrace::setFactory(this, "_plugin_factory", factory, &IPluginFactory::headraceUffCalls);
     }

@@ -148,9 +148,8 @@ class ITimingCache : public headrace::Object {
 public:
     void destroy() { delete this; }
     IHostMemory *serialize() const { return headrace::call<IHostMemory *>(this, "serialize"); }
-    bool combine(const ITimingCache &other, bool ignoreMismatch) {
-        return headrace::call<bool>(this, "combine", {other, ignoreMismatch});
-    }
+    HEADRACE_CALL(bool, combine(const ITimingCache &other, bool ignoreMismatch), "combine", other,
+                  ignoreMismatch)
     bool reset() { return headrace::call<bool>(this, "reset"); }
 
 private:
@@ -216,15 +215,9 @@ public:
 class IBuilderConfig : public headrace::Object {
 public:
     void destroy() { delete this; }
-    void setFlag(BuilderFlag flag) {
-        headrace::call<void>(this, "set_flag", {headrace::namedFlag(flag)});
-    }
-    void clearFlag(BuilderFlag flag) {
-        headrace::call<void>(this, "clear_flag", {headrace::namedFlag(flag)});
-    }
-    bool getFlag(BuilderFlag flag) const {
-        return headrace::call<bool>(this, "get_flag", {headrace::namedFlag(flag)});
-    }
+    HEADRACE_CALL(void, setFlag(BuilderFlag flag), "set_flag", headrace::namedFlag(flag))
+    HEADRACE_CALL(void, clearFlag(BuilderFlag flag), "clear_flag", headrace::namedFlag(flag))
+    HEADRACE_CALL(bool, getFlag(BuilderFlag flag) const, "get_flag", headrace::namedFlag(flag))
     void setFlags(BuilderFlags flags) {
         for (int32_t i = 0; i <= static_cast<int32_t>(BuilderFlag::kINT4); ++i)
             (flags >> i) & 1U ? setFlag(static_cast<BuilderFlag>(i))
@@ -236,23 +229,19 @@ public:
             if (getFlag(static_cast<BuilderFlag>(i))) flags |= 1U << i;
         return flags;
     }
-    void setMemoryPoolLimit(MemoryPoolType pool, size_t size) {
-        headrace::call<void>(this, "set_memory_pool_limit", {pool, size});
-    }
-    size_t getMemoryPoolLimit(MemoryPoolType pool) const {
-        return headrace::call<size_t>(this, "get_memory_pool_limit", {pool});
-    }
+    HEADRACE_CALL(void, setMemoryPoolLimit(MemoryPoolType pool, size_t size),
+                  "set_memory_pool_limit", pool, size)
+    HEADRACE_CALL(size_t, getMemoryPoolLimit(MemoryPoolType pool) const, "get_memory_pool_limit",
+                  pool)
     HEADRACE_PROPERTY(size_t, getMaxWorkspaceSize, setMaxWorkspaceSize, "max_workspace_size")
-    int32_t addOptimizationProfile(const IOptimizationProfile *profile) {
-        return headrace::call<int32_t>(this, "add_optimization_profile", {profile});
-    }
+    HEADRACE_CALL(int32_t, addOptimizationProfile(const IOptimizationProfile *profile),
+                  "add_optimization_profile", profile)
     HEADRACE_GET(int32_t, getNbOptimizationProfiles, "num_optimization_profiles")
     void setCalibrationProfile(const IOptimizationProfile *) {}
     HEADRACE_PROPERTY(DeviceType, getDefaultDeviceType, setDefaultDeviceType, "default_device_type")
     HEADRACE_PROPERTY(int32_t, getDLACore, setDLACore, "DLA_core")
-    void setDeviceType(const ILayer *layer, DeviceType type) {
-        headrace::call<void>(this, "set_device_type", {layer, type});
-    }
+    HEADRACE_CALL(void, setDeviceType(const ILayer *layer, DeviceType type), "set_device_type",
+                  layer, type)
     bool canRunOnDLA(const ILayer *) const { return false; }
     HEADRACE_PROPERTY(ProfilingVerbosity, getProfilingVerbosity, setProfilingVerbosity,
                       "profiling_verbosity")
@@ -278,13 +267,10 @@ public:
     void setInt8Calibrator(IInt8Calibrator *calibrator) {
         headrace::setCalibrator(this, calibrator);
     }
-    ITimingCache *createTimingCache(const void *blob, size_t size) const {
-        return headrace::call<ITimingCache *>(this, "create_timing_cache",
-                                              {headrace::Value::bytes(blob, size)});
-    }
-    bool setTimingCache(const ITimingCache &cache, bool ignoreMismatch) {
-        return headrace::call<bool>(this, "set_timing_cache", {cache, ignoreMismatch});
-    }
+    HEADRACE_CALL(ITimingCache *, createTimingCache(const void *blob, size_t size) const,
+                  "create_timing_cache", headrace::Value::bytes(blob, size))
+    HEADRACE_CALL(bool, setTimingCache(const ITimingCache &cache, bool ignoreMismatch),
+                  "set_timing_cache", cache, ignoreMismatch)
     const ITimingCache *getTimingCache() const {
         return headrace::call<ITimingCache *>(this, "get_timing_cache");
     }
@@ -318,9 +304,9 @@ public:
     IOptimizationProfile *createOptimizationProfile() {
         return headrace::call<IOptimizationProfile *>(this, "create_optimization_profile");
     }
-    IHostMemory *buildSerializedNetwork(INetworkDefinition &network, IBuilderConfig &config) {
-        return headrace::call<IHostMemory *>(this, "build_serialized_network", {network, config});
-    }
+    HEADRACE_CALL(IHostMemory *,
+                  buildSerializedNetwork(INetworkDefinition &network, IBuilderConfig &config),
+                  "build_serialized_network", network, config)
     ICudaEngine *buildEngineWithConfig(INetworkDefinition &network, IBuilderConfig &config) {
         return headrace::call<ICudaEngine *>(nullptr, "build_engine",
                                              {headrace::Value(this), network, config});
@@ -330,9 +316,10 @@ public:
         return headrace::call<ICudaEngine *>(nullptr, "build_engine",
                                              {headrace::Value(this), network});
     }
-    bool isNetworkSupported(const INetworkDefinition &network, const IBuilderConfig &config) const {
-        return headrace::call<bool>(this, "is_network_supported", {network, config});
-    }
+    HEADRACE_CALL(bool,
+                  isNetworkSupported(const INetworkDefinition &network,
+                                     const IBuilderConfig &config) const,
+                  "is_network_supported", network, config)
     ILogger *getLogger() const { return headrace::getLogger(this); }
     IPluginRegistry &getPluginRegistry() { return *headraceGetPluginRegistry(); }
     HEADRACE_GET(bool, platformHasFastFp16, "platform_has_fast_fp16")

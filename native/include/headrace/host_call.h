@@ -303,4 +303,17 @@ inline bool set(const Object *object, const char *name, const Value &value) {
 }  // namespace HEADRACE_GENERATION
 }  // namespace headrace
 
+// A property that the host keeps under a name of its own.
+#define HEADRACE_GET(type, getter, name) \
+    type getter() const { return headrace::get<type>(this, name); }
+#define HEADRACE_SET(type, setter, name) \
+    void setter(type value) { headrace::set(this, name, value); }
+#define HEADRACE_PROPERTY(type, getter, setter, name) \
+    HEADRACE_GET(type, getter, name)                  \
+    HEADRACE_SET(type, setter, name)
+
+// A function that the host has under a name of its own, with the arguments behind it.
+#define HEADRACE_CALL(type, function, method, ...) \
+    type function { return headrace::call<type>(this, method, {__VA_ARGS__}); }
+
 #endif  // HEADRACE_HOST_CALL_H

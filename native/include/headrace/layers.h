@@ -266,8 +266,7 @@ public:
 
 class IEinsumLayer : public ILayer {
 public:
-    void setEquation(const char *text) { headrace::set(this, "equation", text); }
-    HEADRACE_GET(const char *, getEquation, "equation")
+    HEADRACE_PROPERTY(const char *, getEquation, setEquation, "equation")
 };
 
 class IOneHotLayer : public ILayer {
@@ -277,8 +276,7 @@ public:
 
 class IAssertionLayer : public ILayer {
 public:
-    void setMessage(const char *text) { headrace::set(this, "message", text); }
-    HEADRACE_GET(const char *, getMessage, "message")
+    HEADRACE_PROPERTY(const char *, getMessage, setMessage, "message")
 };
 
 class IReverseSequenceLayer : public ILayer {

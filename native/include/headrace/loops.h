@@ -36,20 +36,17 @@ public:
 
 class ILoop : public headrace::Object {
 public:
-    IRecurrenceLayer *addRecurrence(ITensor &initialValue) {
-        return headrace::call<IRecurrenceLayer *>(this, "add_recurrence", {initialValue});
-    }
-    ITripLimitLayer *addTripLimit(ITensor &tensor, TripLimit limit) {
-        return headrace::call<ITripLimitLayer *>(this, "add_trip_limit", {tensor, limit});
-    }
-    IIteratorLayer *addIterator(ITensor &tensor, int32_t axis = 0, bool reverse = false) {
-        return headrace::call<IIteratorLayer *>(this, "add_iterator", {tensor, axis, reverse});
-    }
-    ILoopOutputLayer *addLoopOutput(ITensor &tensor, LoopOutput kind, int32_t axis = 0) {
-        return headrace::call<ILoopOutputLayer *>(this, "add_loop_output", {tensor, kind, axis});
-    }
-    void setName(const char *name) { headrace::set(this, "name", name); }
-    HEADRACE_GET(const char *, getName, "name")
+    HEADRACE_CALL(IRecurrenceLayer *, addRecurrence(ITensor &initialValue), "add_recurrence",
+                  initialValue)
+    HEADRACE_CALL(ITripLimitLayer *, addTripLimit(ITensor &tensor, TripLimit limit),
+                  "add_trip_limit", tensor, limit)
+    HEADRACE_CALL(IIteratorLayer *,
+                  addIterator(ITensor &tensor, int32_t axis = 0, bool reverse = false),
+                  "add_iterator", tensor, axis, reverse)
+    HEADRACE_CALL(ILoopOutputLayer *,
+                  addLoopOutput(ITensor &tensor, LoopOutput kind, int32_t axis = 0),
+                  "add_loop_output", tensor, kind, axis)
+    HEADRACE_PROPERTY(const char *, getName, setName, "name")
 
 private:
     ILoop() = delete;
@@ -64,17 +61,11 @@ class IConditionLayer : public IIfConditionalBoundaryLayer {};
 
 class IIfConditional : public headrace::Object {
 public:
-    IConditionLayer *setCondition(ITensor &condition) {
-        return headrace::call<IConditionLayer *>(this, "set_condition", {condition});
-    }
-    IIfConditionalOutputLayer *addOutput(ITensor &yes, ITensor &no) {
-        return headrace::call<IIfConditionalOutputLayer *>(this, "add_output", {yes, no});
-    }
-    IIfConditionalInputLayer *addInput(ITensor &input) {
-        return headrace::call<IIfConditionalInputLayer *>(this, "add_input", {input});
-    }
-    void setName(const char *name) { headrace::set(this, "name", name); }
-    HEADRACE_GET(const char *, getName, "name")
+    HEADRACE_CALL(IConditionLayer *, setCondition(ITensor &condition), "set_condition", condition)
+    HEADRACE_CALL(IIfConditionalOutputLayer *, addOutput(ITensor &yes, ITensor &no), "add_output",
+                  yes, no)
+    HEADRACE_CALL(IIfConditionalInputLayer *, addInput(ITensor &input), "add_input", input)
+    HEADRACE_PROPERTY(const char *, getName, setName, "name")
 
 private:
     IIfConditional() = delete;

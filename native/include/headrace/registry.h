@@ -141,14 +141,10 @@ public:
                                              pluginNamespace);
         return false;
     }
-    bool deregisterCreator(const IPluginCreator &creator) {
-        return headrace::call<bool>(this, "deregister_creator",
-                                    {headrace::Value::address(&creator)});
-    }
-    bool deregisterCreator(const IPluginCreatorInterface &creator) {
-        return headrace::call<bool>(this, "deregister_creator",
-                                    {headrace::Value::address(&creator)});
-    }
+    HEADRACE_CALL(bool, deregisterCreator(const IPluginCreator &creator), "deregister_creator",
+                  headrace::Value::address(&creator))
+    HEADRACE_CALL(bool, deregisterCreator(const IPluginCreatorInterface &creator),
+                  "deregister_creator", headrace::Value::address(&creator))
     IPluginCreator *getPluginCreator(const AsciiChar *type, const AsciiChar *version,
                                      const AsciiChar *pluginNamespace = "") {
         return headrace::creatorFrom(headrace::callValue(

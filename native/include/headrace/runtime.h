@@ -110,12 +110,11 @@ class IEngineInspector : public headrace::Object {
 public:
     void destroy() { delete this; }
     bool setExecutionContext(const IExecutionContext *) { return true; }
-    const char *getLayerInformation(int32_t index, LayerInformationFormat format) const {
-        return headrace::call<const char *>(this, "get_layer_information", {index, format});
-    }
-    const char *getEngineInformation(LayerInformationFormat format) const {
-        return headrace::call<const char *>(this, "get_engine_information", {format});
-    }
+    HEADRACE_CALL(const char *,
+                  getLayerInformation(int32_t index, LayerInformationFormat format) const,
+                  "get_layer_information", index, format)
+    HEADRACE_CALL(const char *, getEngineInformation(LayerInformationFormat format) const,
+                  "get_engine_information", format)
 
 private:
     IEngineInspector() = delete;
@@ -125,34 +124,16 @@ class ICudaEngine : public headrace::Object {
 public:
     void destroy() { delete this; }
     HEADRACE_GET(int32_t, getNbIOTensors, "num_io_tensors")
-    const char *getIOTensorName(int32_t index) const {
-        return headrace::call<const char *>(this, "get_tensor_name", {index});
-    }
-    TensorIOMode getTensorIOMode(const char *name) const {
-        return headrace::call<TensorIOMode>(this, "get_tensor_mode", {name});
-    }
-    Dims getTensorShape(const char *name) const {
-        return headrace::call<Dims>(this, "get_tensor_shape", {name});
-    }
-    DataType getTensorDataType(const char *name) const {
-        return headrace::call<DataType>(this, "get_tensor_dtype", {name});
-    }
+    HEADRACE_CALL(const char *, getIOTensorName(int32_t index) const, "get_tensor_name", index)
+    HEADRACE_CALL(TensorIOMode, getTensorIOMode(const char *name) const, "get_tensor_mode", name)
+    HEADRACE_CALL(Dims, getTensorShape(const char *name) const, "get_tensor_shape", name)
+    HEADRACE_CALL(DataType, getTensorDataType(const char *name) const, "get_tensor_dtype", name)
     HEADRACE_GET(int32_t, getNbBindings, "num_bindings")
-    int32_t getBindingIndex(const char *name) const {
-        return headrace::call<int32_t>(this, "get_binding_index", {name});
-    }
-    const char *getBindingName(int32_t index) const {
-        return headrace::call<const char *>(this, "get_binding_name", {index});
-    }
-    bool bindingIsInput(int32_t index) const {
-        return headrace::call<bool>(this, "binding_is_input", {index});
-    }
-    Dims getBindingDimensions(int32_t index) const {
-        return headrace::call<Dims>(this, "get_binding_shape", {index});
-    }
-    DataType getBindingDataType(int32_t index) const {
-        return headrace::call<DataType>(this, "get_binding_dtype", {index});
-    }
+    HEADRACE_CALL(int32_t, getBindingIndex(const char *name) const, "get_binding_index", name)
+    HEADRACE_CALL(const char *, getBindingName(int32_t index) const, "get_binding_name", index)
+    HEADRACE_CALL(bool, bindingIsInput(int32_t index) const, "binding_is_input", index)
+    HEADRACE_CALL(Dims, getBindingDimensions(int32_t index) const, "get_binding_shape", index)
+    HEADRACE_CALL(DataType, getBindingDataType(int32_t index) const, "get_binding_dtype", index)
     HEADRACE_GET(int32_t, getMaxBatchSize, "max_batch_size")
     HEADRACE_GET(int32_t, getNbLayers, "num_layers")
     HEADRACE_GET(int32_t, getNbOptimizationProfiles, "num_optimization_profiles")
@@ -182,17 +163,13 @@ public:
     TensorFormat getBindingFormat(int32_t) const { return TensorFormat::kLINEAR; }
     int32_t getBindingVectorizedDim(int32_t) const { return -1; }
     int32_t getBindingComponentsPerElement(int32_t) const { return -1; }
-    const char *getTensorFormatDesc(const char *name) const {
-        return headrace::call<const char *>(this, "get_tensor_format_desc", {name});
-    }
-    int32_t getTensorBytesPerComponent(const char *name) const {
-        return headrace::call<int32_t>(this, "get_tensor_bytes_per_component", {name});
-    }
+    HEADRACE_CALL(const char *, getTensorFormatDesc(const char *name) const,
+                  "get_tensor_format_desc", name)
+    HEADRACE_CALL(int32_t, getTensorBytesPerComponent(const char *name) const,
+                  "get_tensor_bytes_per_component", name)
     int32_t getTensorVectorizedDim(const char *) const { return -1; }
     int32_t getTensorComponentsPerElement(const char *) const { return -1; }
-    bool isShapeInferenceIO(const char *name) const {
-        return headrace::call<bool>(this, "is_shape_inference_io", {name});
-    }
+    HEADRACE_CALL(bool, isShapeInferenceIO(const char *name) const, "is_shape_inference_io", name)
     void setErrorRecorder(IErrorRecorder *) {}
     IErrorRecorder *getErrorRecorder() const { return nullptr; }
 
@@ -205,9 +182,8 @@ public:
     ~IExecutionContext() { forgetAllocators(); }
     void destroy() { delete this; }
     // Streams have no meaning here; 0 is the first profile.
-    bool setOptimizationProfileAsync(int32_t profile, cudaStream_t) {
-        return headrace::call<bool>(this, "set_optimization_profile_async", {profile, 0});
-    }
+    HEADRACE_CALL(bool, setOptimizationProfileAsync(int32_t profile, cudaStream_t),
+                  "set_optimization_profile_async", profile, 0)
     bool setOptimizationProfile(int32_t profile) {
         return setOptimizationProfileAsync(profile, nullptr);
     }
@@ -221,12 +197,8 @@ public:
         return reinterpret_cast<const void *>(
             static_cast<intptr_t>(headrace::call<int64_t>(this, "get_tensor_address", {name})));
     }
-    Dims getTensorStrides(const char *name) const {
-        return headrace::call<Dims>(this, "get_tensor_strides", {name});
-    }
-    int64_t getMaxOutputSize(const char *name) const {
-        return headrace::call<int64_t>(this, "get_max_output_size", {name});
-    }
+    HEADRACE_CALL(Dims, getTensorStrides(const char *name) const, "get_tensor_strides", name)
+    HEADRACE_CALL(int64_t, getMaxOutputSize(const char *name) const, "get_max_output_size", name)
     int32_t inferShapes(int32_t = 0, const char ** = nullptr) {
         return headrace::call<int32_t>(nullptr, "count_missing_shapes", {headrace::Value(this)});
     }
@@ -246,8 +218,7 @@ public:
             if (std::strcmp(one->name, name) == 0) return one->allocator;
         return nullptr;
     }
-    void setName(const char *name) { headrace::set(this, "name", name); }
-    HEADRACE_GET(const char *, getName, "name")
+    HEADRACE_PROPERTY(const char *, getName, setName, "name")
     void setProfiler(IProfiler *) {}
     IProfiler *getProfiler() const { return nullptr; }
     void setDebugSync(bool) {}
@@ -256,24 +227,16 @@ public:
     void setErrorRecorder(IErrorRecorder *) {}
     IErrorRecorder *getErrorRecorder() const { return nullptr; }
     bool setInputConsumedEvent(cudaEvent_t) { return true; }
-    bool setInputShape(const char *name, const Dims &dims) {
-        return headrace::call<bool>(this, "set_input_shape", {name, dims});
-    }
-    bool setBindingDimensions(int32_t index, const Dims &dims) {
-        return headrace::call<bool>(this, "set_binding_shape", {index, dims});
-    }
-    Dims getTensorShape(const char *name) const {
-        return headrace::call<Dims>(this, "get_tensor_shape", {name});
-    }
-    Dims getBindingDimensions(int32_t index) const {
-        return headrace::call<Dims>(this, "get_binding_shape", {index});
-    }
-    bool setTensorAddress(const char *name, void *data) {
-        return headrace::call<bool>(this, "set_tensor_address", {name, address(data)});
-    }
-    bool setInputTensorAddress(const char *name, const void *data) {
-        return headrace::call<bool>(this, "set_tensor_address", {name, address(data)});
-    }
+    HEADRACE_CALL(bool, setInputShape(const char *name, const Dims &dims), "set_input_shape", name,
+                  dims)
+    HEADRACE_CALL(bool, setBindingDimensions(int32_t index, const Dims &dims), "set_binding_shape",
+                  index, dims)
+    HEADRACE_CALL(Dims, getTensorShape(const char *name) const, "get_tensor_shape", name)
+    HEADRACE_CALL(Dims, getBindingDimensions(int32_t index) const, "get_binding_shape", index)
+    HEADRACE_CALL(bool, setTensorAddress(const char *name, void *data), "set_tensor_address", name,
+                  address(data))
+    HEADRACE_CALL(bool, setInputTensorAddress(const char *name, const void *data),
+                  "set_tensor_address", name, address(data))
     // Work here is done when the call returns, whatever the stream.
     bool enqueueV3(cudaStream_t stream) {
         return headrace::call<bool>(this, "execute_async_v3", {0}) && handOver(stream);
@@ -345,12 +308,10 @@ inline IExecutionContext *ICudaEngine::createExecutionContextWithoutDeviceMemory
 class IRefitter : public headrace::Object {
 public:
     void destroy() { delete this; }
-    bool setWeights(const char *layer, WeightsRole role, Weights weights) {
-        return headrace::call<bool>(this, "set_weights", {layer, role, weights});
-    }
-    bool setNamedWeights(const char *name, Weights weights) {
-        return headrace::call<bool>(this, "set_named_weights", {name, weights});
-    }
+    HEADRACE_CALL(bool, setWeights(const char *layer, WeightsRole role, Weights weights),
+                  "set_weights", layer, role, weights)
+    HEADRACE_CALL(bool, setNamedWeights(const char *name, Weights weights), "set_named_weights",
+                  name, weights)
     bool refitCudaEngine() { return headrace::call<bool>(this, "refit_cuda_engine"); }
     bool refitCudaEngineAsync(cudaStream_t) { return refitCudaEngine(); }
     // Weights that are not given stay as they are.
@@ -388,10 +349,8 @@ private:
 class IRuntime : public headrace::Object {
 public:
     void destroy() { delete this; }
-    ICudaEngine *deserializeCudaEngine(const void *blob, size_t size) {
-        return headrace::call<ICudaEngine *>(this, "deserialize_cuda_engine",
-                                             {headrace::Value::bytes(blob, size)});
-    }
+    HEADRACE_CALL(ICudaEngine *, deserializeCudaEngine(const void *blob, size_t size),
+                  "deserialize_cuda_engine", headrace::Value::bytes(blob, size))
     ICudaEngine *deserializeCudaEngine(IStreamReader &reader) {
         return readAll([&](void *to, int64_t most) { return reader.read(to, most); });
     }
