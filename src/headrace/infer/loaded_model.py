@@ -323,27 +323,24 @@ def require_runnable(cfg: ModelConfig) -> None:
         ConfigError: clustering that a mask does not survive; no instance parser.
     Source: spec 0.3, C.1, D.6; config facts 5.9 (X12).
     """
-    if cfg.cluster_mode is not ClusterMode.NONE:
-        mode = f"cluster-mode={int(cfg.cluster_mode)}"
-        where = cfg.origin("cluster_mode").where or str(cfg.path)
-        if cfg.network_type is NetworkType.INSTANCE_SEGMENTATION:
-            raise ConfigError(
-                f"{mode} with network-type=3 (instance segmentation)",
-                where=where,
-                expected="cluster-mode=4: the parser suppresses boxes itself",
-                fix="set cluster-mode=4",
-                code="masks-clustered",
-                data={"set": {"cluster-mode": 4}},
-            )
-        if cfg.output_instance_mask:
-            raise ConfigError(
-                f"{mode} with output-instance-mask=1",
-                where=where,
-                expected="cluster-mode=4: merged boxes have no mask",
-                fix="set cluster-mode=4, or leave output-instance-mask out",
-                code="masks-clustered",
-                data={"set": {"cluster-mode": 4}},
-            )
+    fix = "set cluster-mode=4"
+    if cfg.cluster_mode is ClusterMode.NONE:
+        return
+    if cfg.network_type is NetworkType.INSTANCE_SEGMENTATION:
+        key, reason = "network-type=3 (instance segmentation)", "the parser suppresses boxes itself"
+    elif cfg.output_instance_mask:
+        key, reason = "output-instance-mask=1", "merged boxes have no mask"
+        fix = f"{fix}, or leave output-instance-mask out"
+    else:
+        return
+    raise ConfigError(
+        f"cluster-mode={int(cfg.cluster_mode)} with {key}",
+        where=cfg.origin("cluster_mode").where or str(cfg.path),
+        expected=f"cluster-mode=4: {reason}",
+        fix=fix,
+        code="masks-clustered",
+        data={"set": {"cluster-mode": 4}},
+    )
 
 
 def _library(cfg: ModelConfig, choice: Choice | None, options: RunOptions) -> CustomLibrary | None:

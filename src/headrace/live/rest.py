@@ -218,8 +218,8 @@ class _Rest:
 
     async def original_interval(self, request: Request) -> Response:
         """`{"stream": {"stream_id": "0", "interval": 2}}`; it counts for all streams."""
-        stream = await _stream_of(request)
-        return _changed("INFER_INTERVAL_UPDATE", self._controls.change, _only(stream, "interval"))
+        change = {"interval": (await _stream_of(request)).get("interval")}
+        return _changed("INFER_INTERVAL_UPDATE", self._controls.change, change)
 
     async def original_timeout(self, request: Request) -> Response:
         """`{"stream": {"batched_push_timeout": 100000}}`, in microseconds."""
@@ -269,10 +269,6 @@ async def _stream_of(request: Request) -> dict[str, object]:
     """The object `stream` in the body of a request; empty if there is none."""
     stream = (await body_of(request)).get("stream")
     return stream if isinstance(stream, dict) else {}
-
-
-def _only(stream: dict[str, object], key: str) -> dict[str, object]:
-    return {key: stream.get(key)}
 
 
 def _changed(what: str, change: Callable[..., object], *arguments: object) -> Response:

@@ -29,7 +29,6 @@ class Composes(Protocol):
 
     def compose(self, pairs: Sequence[tuple[Frame, FrameMeta]]) -> tuple[Frame, FrameMeta]:
         """One image of the latest frame of each source, with their objects moved into it."""
-        ...
 
 
 @runtime_checkable
@@ -38,7 +37,6 @@ class Recorder(Protocol):
 
     def record(self, source_id: int) -> bool:
         """Record around now; False if the source is not there, or is no video."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +57,8 @@ class Route:
 
 def routes_of(sinks: Sequence[Sink | Route | tuple[Sink, int | None]]) -> list[Route]:
     """Sinks, sinks with a source, and routes, all as routes."""
-    routes = []
-    for item in sinks:
-        if isinstance(item, Route):
-            routes.append(item)
-        elif isinstance(item, tuple):
-            routes.append(Route(item[0], item[1]))
-        else:
-            routes.append(Route(item))
-    return routes
+    parts = (item if isinstance(item, tuple | Route) else (item,) for item in sinks)
+    return [part if isinstance(part, Route) else Route(*part) for part in parts]
 
 
 class Outlet:

@@ -54,7 +54,6 @@ class SupportsClose(Protocol):
 
     def close(self) -> None:
         """Release its resources."""
-        ...
 
 
 class Pipeline(RunningChanges):
@@ -467,7 +466,7 @@ class Pipeline(RunningChanges):
                 batches,
                 partial(self._deliver, put) if last else put,
                 ahead=0 if (self._mux.live or self._keep_open) and incoming is None else ahead,
-                more=_always if incoming is None else lambda: not incoming.empty,
+                more=(lambda: True) if incoming is None else lambda: not incoming.empty,
             )
         finally:
             if incoming is None:
@@ -573,7 +572,3 @@ def _first(batch: Batch, count: int) -> Batch:
 
 def _discard(batch: Batch) -> None:
     """Give up the loop."""
-
-
-def _always() -> bool:
-    return True

@@ -42,82 +42,65 @@ class Stage(Protocol):
     @property
     def name(self) -> str:
         """Name in reports."""
-        ...
 
     @property
     def config(self) -> ModelConfig:
         """The model configuration."""
-        ...
 
     @property
     def secondary(self) -> bool:
         """It infers on objects found before, not on frames."""
-        ...
 
     @property
     def run_rows(self) -> int:
         """Items of a run that costs the same with fewer; 0 where its cost follows the items."""
-        ...
 
     @property
     def session(self) -> Session:
         """The engine."""
-        ...
 
     @property
     def engine_path(self) -> Path | None:
         """The saved engine that runs; None if it could not be saved."""
-        ...
 
     @property
     def times(self) -> StageTimes:
         """Seconds per kind of work."""
-        ...
 
     @property
     def inferred_items(self) -> int:
         """Items that ran."""
-        ...
 
     @property
     def failed_items(self) -> int:
         """Inferred items with outputs that could not be parsed."""
-        ...
 
     @property
     def results(self) -> Mapping[str, int]:
         """How many came out of each step."""
-        ...
 
     @property
     def losses(self) -> InferenceLosses:
         """Boxes and objects left out since the run began."""
-        ...
 
     @property
     def notices(self) -> Sequence[Finding]:
         """Decisions so far."""
-        ...
 
     def begin(self, batch: Batch) -> Any:
         """Select, scale and submit; never waits for the engine."""
-        ...
 
     def complete(self, pending: object) -> None:
         """Wait for the engine, parse, attach the results to the metadata of the batch."""
-        ...
 
     def end_of_stream(self, source_id: int) -> None:
         """Forget the objects of a source."""
-        ...
 
     def restart(self, frames: int = 0, *, live: bool = False) -> None:
         """Forget all sources, and get ready for buffers of so many frames."""
-        ...
 
     def conclude(self) -> None:
         """Judge the run as a whole: no more frames will come."""
-        ...
 
 
 def is_stage(item: object) -> TypeGuard[Stage]:

@@ -27,6 +27,7 @@ from headrace.gstreamer.pyds.meta import (
     items,
 )
 from headrace.gstreamer.pyds.struct import text_at
+from headrace.infer.batch import frame_meta
 from headrace.media.frame import Frame
 from headrace.meta import (
     UNTRACKED_OBJECT_ID,
@@ -81,10 +82,7 @@ def to_frame_meta(frame: NvDsFrameMeta, image: Frame) -> Made:
     Returns:
         The metadata, and the objects by their index in it.
     """
-    meta = FrameMeta(
-        image.source, image.source_id, image.frame, image.pts_ns,
-        image.width, image.height,
-    )  # fmt: skip
+    meta = frame_meta(image)
     objects: list[NvDsObjectMeta] = list(items(frame, "obj_meta_list"))
     indices = {id(obj): index for index, obj in enumerate(objects)}
     start = 0

@@ -163,10 +163,7 @@ class Flow:
         for number, sensor in enumerate(config.sensor_list):
             name = f"{base}_{number}"
             self._pipeline.add(config.source_type, name, {"uri": sensor.uri})
-            node = self._pipeline[name]
-            for key, value in (config.source_properties | properties).items():
-                if node.element.find_property(key) is not None:
-                    node.set(key, value)
+            self._pipeline[name].set_known(config.source_properties | properties)
             self._pipeline.link((name, mux), ("", "sink_%u"))
         return self._behind([mux], batched=True)
 
@@ -175,10 +172,7 @@ class Flow:
         name = self._name(operation, "mux")
         defaults = _SIZE | {"batch-size": count, "batched-push-timeout": _MUX_TIMEOUT_US}
         self._pipeline.add("nvstreammux", name, defaults)
-        node = self._pipeline[name]
-        for key, value in properties.items():
-            if node.element.find_property(key) is not None:
-                node.set(key, value)
+        self._pipeline[name].set_known(properties)
         return name
 
     def capture(self, inputs: Sequence[str], **options: object) -> Flow:
@@ -336,13 +330,10 @@ class Flow:
         codec = "h265" if path.suffix.lower() == ".h265" else "h264"
         parts = [
             *self._tiled(properties),
-            ("nvvideoconvert", {}),
-            (f"nvv4l2{codec}enc", properties),
-        ]
-        parts.append((f"{codec}parse", {}))
-        if container:
-            parts.append((container, {}))
-        parts.append(("filesink", {"location": str(path)}))
+            ("nvvideoconvert", {}), (f"nvv4l2{codec}enc", properties), (f"{codec}parse", {}),
+            *([(container, {})] if container else []),
+            ("filesink", {"location": str(path)}),
+        ]  # fmt: skip
         return self._behind([self._chain("encode", stream, *parts)])
 
     def retrieve(self, retriever: BufferRetriever, **options: object) -> Flow:

@@ -41,6 +41,12 @@ class Node:
             self._set(name, one)
         return self
 
+    def set_known(self, properties: Mapping[str, object]) -> None:
+        """Set those properties that the element has."""
+        for name, value in properties.items():
+            if self.element.find_property(name) is not None:
+                self._set(name, value)
+
     def _set(self, name: str, value: object) -> None:
         spec = self._spec(name)
         try:

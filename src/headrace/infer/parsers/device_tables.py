@@ -28,7 +28,6 @@ class FindHits(Protocol):
 
     def __call__(self, tables: DeviceTables, first: int, thresholds: FloatArray) -> TableHits:
         """Find them as `table_hits` does; `first` is the column of the first class."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

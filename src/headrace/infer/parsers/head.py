@@ -41,17 +41,14 @@ class LayerLike(Protocol):
     @property
     def name(self) -> str:
         """Its name."""
-        ...
 
     @property
     def dtype(self) -> DType:
         """Type of its values."""
-        ...
 
     @property
     def shape(self) -> Shape:
         """Axes of one item; None where a length is not known."""
-        ...
 
 
 class UnfitError(Exception):

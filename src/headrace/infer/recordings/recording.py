@@ -159,16 +159,14 @@ class RecordedItem:
         def read(name: str) -> Any:
             return self._file.read(tensor_name(self.number, step, name))
 
-        masks, angles, points = None, None, None
-        if self.record.masks is not None:
-            count = self.record.masks[step == "objects"]
-            masks = [read(f"masks/{i}") for i in range(count)]
-        if tensor_name(self.number, step, "angles") in self._file.entries:
-            angles = read("angles")
-        if tensor_name(self.number, step, "keypoints") in self._file.entries:
-            points = read("keypoints")
-        plain = read("boxes"), read("scores"), read("class_ids")
-        return Detections(*plain, masks, angles, keypoints=points)
+        counts = self.record.masks
+        masks = counts and [read(f"masks/{i}") for i in range(counts[step == "objects"])]
+        more = {
+            name: read(name)
+            for name in ("angles", "keypoints")
+            if tensor_name(self.number, step, name) in self._file.entries
+        }
+        return Detections(read("boxes"), read("scores"), read("class_ids"), masks, **more)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

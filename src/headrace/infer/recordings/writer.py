@@ -95,13 +95,11 @@ class RecordingSink(Sink):
             for index, valid in enumerate(run.items.valid()):
                 if valid:
                     self._add(number, run, index)
-        source = _text(meta.source)
-        count = len(self._items) - first
-        self._frames.append(
-            FrameRecord(
-                source, meta.source_id, meta.frame, meta.pts_ns, meta.width, meta.height, count
-            )
-        )
+        frame_record = FrameRecord(
+            _text(meta.source), meta.source_id, meta.frame, meta.pts_ns, meta.width, meta.height,
+            len(self._items) - first,
+        )  # fmt: skip
+        self._frames.append(frame_record)
 
     def _add(self, number: int, run: RunSteps, index: int) -> None:
         step, parent = run.steps[index], run.items.parent_rect(index)

@@ -30,12 +30,10 @@ class HasName(Protocol):
     @property
     def name(self) -> str:
         """As its user calls it."""
-        ...
 
     @property
     def source_id(self) -> int:
         """Its number in a pipeline."""
-        ...
 
 
 def _plain_label(name: str) -> str:
