@@ -84,6 +84,15 @@ class NetworkType(NamedValue):
         return self in (NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION)
 
 
+PARSER_FIELDS = {
+    NetworkType.DETECTOR: "parse_bbox_func_name",
+    NetworkType.INSTANCE_SEGMENTATION: "parse_bbox_instance_mask_func_name",
+    NetworkType.CLASSIFIER: "parse_classifier_func_name",
+    NetworkType.SEGMENTATION: "parse_segmentation_func_name",
+}
+"""The field of a config with the name of its parser, by the type that it is for."""
+
+
 class ProcessMode(NamedValue):
     """A process mode. `process-mode`: whole frames, or objects of another model."""
 

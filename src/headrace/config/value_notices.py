@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from headrace._core.findings import Finding
 from headrace._core.text import quoted
 from headrace.config.document import Document, Entry
-from headrace.config.enums import ClusterMode, ColorFormat, NetworkMode, NetworkType, ProcessMode
+from headrace.config.enums import (
+    PARSER_FIELDS,
+    ClusterMode,
+    ColorFormat,
+    NetworkMode,
+    NetworkType,
+    ProcessMode,
+)
 from headrace.config.field_checks import KEY_OF_FIELD
 from headrace.config.key import Key
 from headrace.config.keys import PROPERTY_KEYS
@@ -100,12 +107,6 @@ def _remark_on_number(document: Document, entry: Entry, key: Key) -> None:
             )
 
 
-_FUNCTIONS = {
-    "parse_bbox_func_name": NetworkType.DETECTOR,
-    "parse_bbox_instance_mask_func_name": NetworkType.INSTANCE_SEGMENTATION,
-    "parse_classifier_func_name": NetworkType.CLASSIFIER,
-    "parse_segmentation_func_name": NetworkType.SEGMENTATION,
-}
 _PREPROCESSING = (
     "net_scale_factor", "offsets", "mean_file", "model_color_format", "maintain_aspect_ratio",
     "symmetric_padding", "scaling_filter", "scaling_compute_hw", "interval",
@@ -211,7 +212,7 @@ def _functions(cfg: ModelFields) -> Iterator[Remark]:
         used = {"onnx": "onnx-file", "uff": "uff-file"}.get(kind, "model-file")
         message = f"engine-create-func-name={builder} is not called: {used} is used"
         yield _info(message, "engine_create_func_name", code="builder-unused")
-    for name, network_type in _FUNCTIONS.items():
+    for network_type, name in PARSER_FIELDS.items():
         function = getattr(cfg, name)
         if function and cfg.network_type is not network_type:
             key = KEY_OF_FIELD[name].name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +12,6 @@ from headrace.infer.attach import Attacher, AttachResult, DropReason
 from headrace.infer.cluster import Clusterer, ClusterResult, Reason
 from headrace.meta import Detections
 from headrace.meta.detections import FloatArray, IntArray, overlaps
-
-if TYPE_CHECKING:
-    pass
 
 _THRESHOLD = (Reason.BELOW_PRE_THRESHOLD, Reason.CLASS_OUT_OF_RANGE)
 _SIZES = {  # the side that is compared, and the column of its limit in `AttachParams.filters`

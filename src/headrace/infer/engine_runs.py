@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Barrier, Lock
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from headrace._core.errors import EngineError
 from headrace._core.types import Array
@@ -27,9 +26,6 @@ from headrace.infer.steps import ItemSteps, RunSteps
 from headrace.meta import FrameMeta, NetworkInfo, TensorOutput
 from headrace.meta.detections import FloatArray
 from headrace.meta.layers import layers_of
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)

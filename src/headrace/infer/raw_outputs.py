@@ -12,7 +12,7 @@ from headrace._core.errors import ConfigError
 from headrace._core.findings import Finding
 from headrace._core.notices import notices_on_errors
 from headrace.config import ModelConfig
-from headrace.config.enums import NetworkType
+from headrace.config.enums import PARSER_FIELDS, NetworkType
 from headrace.infer.class_checks import outputs_notices
 from headrace.infer.geometry import Rect, ScaleTransform, fit
 from headrace.infer.items import Items, roi_transform
@@ -36,10 +36,6 @@ if TYPE_CHECKING:
 STANDARD_LIBRARY = "libpostprocess_impl.so"
 # The standard library's functions are those of nvinfer's libraries under other names.
 _RENAMED = re.compile(r"^NvDsPostProcess(?=(Parse|Classifer))")
-_FUNCTIONS = (
-    "parse_bbox_func_name", "parse_classifier_func_name", "parse_bbox_instance_mask_func_name",
-    "parse_segmentation_func_name",
-)  # fmt: skip
 
 
 def outputs_config(path: str | Path, library: str | None = None) -> ModelConfig:
@@ -63,7 +59,7 @@ def outputs_config(path: str | Path, library: str | None = None) -> ModelConfig:
             expected="0 (detector), 1 (classifier), 2 or 3 (segmentation)",
         )
     changes: dict[str, object] = {}
-    for field in _FUNCTIONS:
+    for field in PARSER_FIELDS.values():
         name = getattr(cfg, field)
         if name and not cfg.custom_lib_path:
             changes[field] = _RENAMED.sub("NvDsInfer", name)

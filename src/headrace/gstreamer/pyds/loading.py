@@ -7,13 +7,9 @@ import sys
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace._core.errors import MissingExtraError
-
-if TYPE_CHECKING:
-    pass
-
 
 _DISTRIBUTION = Path("/usr/lib/python3/dist-packages")
 _PACKAGES = (

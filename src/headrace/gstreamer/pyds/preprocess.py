@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.gstreamer.pyds.inference import HostPointer
 from headrace.gstreamer.pyds.meta import MetaField
 from headrace.gstreamer.pyds.osd import NvOSD_RectParams
 from headrace.gstreamer.pyds.struct import Nested, Struct
-
-if TYPE_CHECKING:
-    pass
-
 
 _DATA_TYPES = ("float32", "uint8", "int8", "uint32", "int32", "float16")
 

@@ -12,6 +12,7 @@ import numpy as np
 from headrace._core.errors import ConfigError
 from headrace._core.findings import Finding
 from headrace.config import ModelConfig
+from headrace.config.enums import PARSER_FIELDS
 from headrace.config.profile import with_profile
 from headrace.infer.items import Items
 from headrace.infer.loaded_model import (
@@ -31,13 +32,6 @@ from headrace.meta import Classification, Segmentation
 if TYPE_CHECKING:
     from headrace.custom.guard import GuardMode
     from headrace.infer.postprocess import Postprocessor
-
-_FUNCTIONS = {
-    "bbox": "parse_bbox_func_name",
-    "instance": "parse_bbox_instance_mask_func_name",
-    "classifier": "parse_classifier_func_name",
-    "segmentation": "parse_segmentation_func_name",
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,7 +167,7 @@ class _Decoder:
                 expected=f"the type of {model.name}, whose parser is of kind {model.kind}",
             )
         if function is not None:
-            cfg = cfg.with_overrides(**{_FUNCTIONS[model.kind]: function})
+            cfg = cfg.with_overrides(**{PARSER_FIELDS[cfg.network_type]: function})
         options = RunOptions(guard=guard, parser=parser)
         self._choice, of_config = parser_and_labels(cfg, options, notices)
         self._record = Record()

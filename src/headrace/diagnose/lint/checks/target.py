@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from headrace._core.findings import Finding, Level
 from headrace.binary.abi import static_evidence
 from headrace.binary.elf import ElfError, ElfFile
-from headrace.config.enums import NetworkMode, ProcessMode
+from headrace.config.enums import PARSER_FIELDS, NetworkMode, ProcessMode
 from headrace.config.keys import PROPERTY_KEYS
 from headrace.config.model_files import model_kind, model_paths
 from headrace.diagnose.lint.targets import Target, ended, known_since
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from headrace.diagnose.lint.subject import CheckedConfig
 
 _FLOOR = 16  # pixels of an object, up to 6.3
-_FUNCTIONS = (
-    "parse_bbox_func_name", "parse_bbox_instance_mask_func_name", "parse_classifier_func_name",
-    "parse_segmentation_func_name",
-)  # fmt: skip
 
 
 def target_checks(checked: CheckedConfig, target: Target) -> Iterator[Finding]:
@@ -143,7 +139,7 @@ def _parser(checked: CheckedConfig, target: Target) -> Iterator[Finding]:
         yield _of(checked, "custom_lib_path", "target-headrace-only", text)
     elif path is None and choice is not None and isinstance(choice.parser, BuiltinParser):
         name = choice.parser.head.name
-        field = next((f for f in _FUNCTIONS if getattr(cfg, f) == name), None)
+        field = next((f for f in PARSER_FIELDS.values() if getattr(cfg, f) == name), None)
         if field is not None:
             text = (
                 f"{name} is Headrace's own: {target.shown} needs custom-lib-path with such a parser"
