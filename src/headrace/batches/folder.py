@@ -118,7 +118,9 @@ class BatchFolder:
                 if self._bucket is not None:
                     uploads.append(self._uploads.submit(_uploaded, self._bucket, content, location))
                 else:
-                    self._move(content, self.path / location)
+                    target = self.path / location
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    os.replace(content, target)
             stored[kind] = StoredFile(location, size, digest, rows)
         record = record.changed(files=stored)
         if self._bucket is None:
@@ -127,11 +129,6 @@ class BatchFolder:
             self._pending.append((uploads, record))
             self._take_uploaded(_MOST_PENDING)
         return record
-
-    def _move(self, content: Path, target: Path) -> None:
-        if not target.parent.is_dir():
-            target.parent.mkdir(parents=True)
-        os.replace(content, target)
 
     def _take_uploaded(self, most: int) -> None:
         """Write the lines of units with uploaded files, in order; wait while more than `most` wait.

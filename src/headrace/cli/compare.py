@@ -21,7 +21,6 @@ from headrace.cli.progress import RunProgress
 if TYPE_CHECKING:
     from headrace.config.overrides import GivenKey
     from headrace.diagnose.compare import Comparison
-    from headrace.diagnose.compare.layers import TensorDrift
     from headrace.diagnose.compare.stage_drift import StageDrift
     from headrace.engine.plan_header import Precision
     from headrace.infer.run_options import RunOptions
@@ -209,24 +208,19 @@ def _effect_cells(result: Comparison, stage: StageDrift) -> list[str]:
 
 
 def _print_layers(result: Comparison) -> None:
-    assert result.layers is not None
-    if result.layers.missing:
-        click.echo(printable(f"\nno layers: {result.layers.missing}"))
+    layers = result.layers
+    assert layers is not None
+    if layers.missing:
+        click.echo(printable(f"\nno layers: {layers.missing}"))
         return
+    most = sorted(layers.tensors, key=lambda t: -t.loss)[: _SHOWN_LAYERS - 2]
     heads = ["tensor", "node", "operator", "in B", "signal", "largest"]
     rows = [
         [t.name, t.node, t.operator, t.precision, f"{t.decibels:.1f} dB", f"{t.largest:.3g}"]
-        for t in _telling(result.layers.tensors, result.layers.first, result.layers.worst)
+        for t in layers.tensors
+        if t is layers.first or t is layers.worst or (t in most and t.loss > 0)
     ]
-    how = "by name" if result.layers.by_name else "by place and shape"
-    click.echo(f"\nlayers on the same input, {len(result.layers.tensors)} tensors paired {how};")
+    how = "by name" if layers.by_name else "by place and shape"
+    click.echo(f"\nlayers on the same input, {len(layers.tensors)} tensors paired {how};")
     click.echo("the first that departs, those that lose most, and the worst:")
     print_table(heads, rows, right=heads[4:])
-
-
-def _telling(
-    tensors: tuple[TensorDrift, ...], first: TensorDrift | None, worst: TensorDrift | None
-) -> list[TensorDrift]:
-    """The first and the worst tensor, and between them those that lose most."""
-    most = sorted(tensors, key=lambda t: -t.loss)[: _SHOWN_LAYERS - 2]
-    return [t for t in tensors if t is first or t is worst or (t in most and t.loss > 0)]

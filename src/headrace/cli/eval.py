@@ -197,6 +197,8 @@ def _print(report: EvaluationReport) -> None:
 
 
 def _print_detection(scores: DetectionScores) -> None:
+    from headrace.diagnose.evaluate.figures import figure_text
+
     heads = ["class", "objects", "AP50-95", "AP50", "threshold", "precision", "recall", "F1"]
     heads += ["best threshold", "best F1"]
     rows = []
@@ -204,15 +206,11 @@ def _print_detection(scores: DetectionScores) -> None:
         at, best = one.at_config, one.best
         figures = [one.ap, one.ap50, at.threshold, at.precision, at.recall, at.f1]
         figures += [best.threshold, best.f1] if best else [None, None]
-        rows.append([one.name, f"{one.objects:,}", *map(_number, figures)])
+        rows.append([one.name, f"{one.objects:,}", *map(figure_text, figures)])
     print_table(heads, rows, right=heads[1:])
     _print_rest(len(scores.seen))
     if unseen := len(scores.classes) - len(scores.seen):
         click.echo(f"{unseen} classes neither occur nor are found")
-
-
-def _number(value: float | None) -> str:
-    return "—" if value is None or value != value else f"{value:.3f}"
 
 
 def _print_rest(count: int) -> None:

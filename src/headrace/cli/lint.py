@@ -81,6 +81,7 @@ def lint(
     if not paths:
         raise click.UsageError("Missing argument 'FILE|DIR...'.")
     from headrace.diagnose.lint.catalogue import find_rule
+    from headrace.diagnose.lint.fixes import fixes_for
     from headrace.diagnose.lint.linting import Linter
     from headrace.diagnose.lint.targets import TARGETS
     from headrace.diagnose.lint.text import sarif_text
@@ -101,7 +102,8 @@ def lint(
     report = checked()
     if fix and _mended(report, yes=yes):
         report = checked()
-    edits = {} if settings else _edits(report)
+    fixes = [] if settings else fixes_for(report.findings)
+    edits = {finding: edit for fix in fixes for finding, edit in fix.mended.items()}
     _print(report, edits, notes=notes, as_json=as_json)
     if sarif is not None:
         _write(sarif, sarif_text(report, version("headrace")))
@@ -109,12 +111,6 @@ def lint(
     if errors:
         return errors[0].exit_code or 1
     return StrictError.exit_code if strict and report.count("warning") else 0
-
-
-def _edits(report: LintReport) -> dict[LintFinding, str]:
-    from headrace.diagnose.lint.fixes import fixes_for
-
-    return {f: edit for fix in fixes_for(report.findings) for f, edit in fix.mended.items()}
 
 
 def _print(

@@ -261,7 +261,7 @@ class Journal:
         code = os.waitstatus_to_exitcode(_wait(child))
         if code == -signal.SIGINT:
             raise KeyboardInterrupt
-        if code < 0 or (code == 0 and not self._is_done()):
+        if code < 0 or (code == 0 and None not in self._entries()):
             raise PluginProcessLostError(self, code)
         os._exit(code)
 
@@ -287,9 +287,6 @@ class Journal:
             if over:
                 calls.append(call)
         return calls, begun
-
-    def _is_done(self) -> bool:
-        return None in self._entries()
 
     def _entries(self) -> list[Any]:
         self._lines.seek(0)

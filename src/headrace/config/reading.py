@@ -106,7 +106,7 @@ def read_bytes(path: Path, noun: str | None = None) -> bytes:
     """
     where = quoted(str(path), limit=None)
     try:
-        with open(path, "rb", opener=_open_without_waiting) as file:
+        with open(path, "rb", opener=lambda p, flags: os.open(p, flags | os.O_NONBLOCK)) as file:
             _wait_for_writer(file.fileno(), where)
             data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
@@ -138,10 +138,6 @@ def read_bytes(path: Path, noun: str | None = None) -> bytes:
             code="wrong-file",
         )
     return data
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _wait_for_writer(fd: int, where: str) -> None:

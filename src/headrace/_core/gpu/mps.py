@@ -42,7 +42,8 @@ def kernels_at_once(processes: int) -> Iterator[list[Finding]]:
         A notice where the processes must take turns, with the reason; none where they need not, or
         where there is no GPU.
     """
-    if not _DRIVER.exists() or _daemon_there():
+    daemon = Path(os.environ.get(_PIPES) or _USUAL) / "control"
+    if not _DRIVER.exists() or daemon.exists():
         yield []
         return
     program = control_program()
@@ -72,10 +73,6 @@ def kernels_at_once(processes: int) -> Iterator[list[Finding]]:
 def control_program() -> str | None:
     """Find the program that starts the service; None where the driver came without it."""
     return shutil.which(_CONTROL, path=os.pathsep.join((os.environ.get("PATH", ""), *_PLACES)))
-
-
-def _daemon_there() -> bool:
-    return (Path(os.environ.get(_PIPES) or _USUAL) / "control").exists()
 
 
 def _turns(why: str) -> Finding:

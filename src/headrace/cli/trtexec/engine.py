@@ -270,7 +270,8 @@ def fix_shapes(network: Network, options: Options) -> Profile:
     from headrace.network.ir import ir
 
     warnings: list[str] = []
-    least, best, most = _profile_shapes(options)
+    best = options.opt_shapes or options.shapes or options.max_shapes or options.min_shapes
+    least, most = options.min_shapes or best, options.max_shapes or best
     _check_names([least, best, most, options.shapes], [s.name for s in network.inputs])
     run, batches = {}, []
     fixed_by_name: dict[str, int] = {}
@@ -335,12 +336,6 @@ def run_shapes(inputs: Sequence[TensorSpec], options: Options, max_batch: int) -
             )
         run[spec.name] = shape
     return Profile(max_batch, run, ())
-
-
-def _profile_shapes(options: Options) -> tuple[Shapes, Shapes, Shapes]:
-    """Least, best and greatest shapes: a missing one is the others'."""
-    best = options.opt_shapes or options.shapes or options.max_shapes or options.min_shapes
-    return options.min_shapes or best, best, options.max_shapes or best
 
 
 def _of(shapes: Shapes, spec: TensorSpec) -> tuple[int, ...] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -66,17 +65,16 @@ def key_changes(a: Side, b: Side) -> dict[ChainStage, list[KeyChange]]:
         change = KeyChange(shown, _value(first, name), _value(second, name))
         if change.a != change.b:
             differ.setdefault(name.rpartition(".")[2], []).append(change)
-    changes = {stage: _of(keys, differ) for stage, keys in _STAGES.items()}
+    changes = {
+        stage: [change for key in keys for change in differ.get(key, ())]
+        for stage, keys in _STAGES.items()
+    }
     engine = changes[ChainStage.ENGINE]
     if a.runtime != b.runtime:
         engine.insert(0, KeyChange("runtime", a.runtime, b.runtime))
     if a.precision != b.precision:
         engine.insert(0, KeyChange("precision", a.precision, b.precision))
     return changes
-
-
-def _of(keys: Iterable[str], differ: dict[str, list[KeyChange]]) -> list[KeyChange]:
-    return [change for key in keys for change in differ.get(key, ())]
 
 
 def _values(side: Side) -> dict[str, str]:

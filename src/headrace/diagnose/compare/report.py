@@ -98,18 +98,15 @@ def _frame(result: Comparison, entry: FrameDrift) -> dict[str, Any]:
     caption += f"{len(alone_a)} only in A, {len(alone_b)} only in B"
     boxes = [*_boxes(entry.a, alone_a, result.labels[0], "a"),
              *_boxes(entry.b, alone_b, result.labels[1], "b")]  # fmt: skip
+    if result.unit != "boxes":  # attributes have no place in the image
+        caption, boxes = "; ".join([caption, *(one["text"] for one in boxes)]), []
     return {
         "uri": image_uri(frame.to_rgb()),
         "width": frame.width,
         "height": frame.height,
-        "boxes": boxes if result.unit == "boxes" else [],
-        "caption": caption if result.unit == "boxes" else _texts(caption, boxes),
+        "boxes": boxes,
+        "caption": caption,
     }
-
-
-def _texts(caption: str, attributes: list[dict[str, Any]]) -> str:
-    """The caption with the attributes, which have no place in the image."""
-    return "; ".join([caption, *(one["text"] for one in attributes)])
 
 
 def _boxes(

@@ -193,7 +193,8 @@ class _Run:
                 chain.objects(PURE[side])
         if warm_up:
             self._warm_times(frame)
-        self._outputs(chain)
+        ratio, _ = _worst_pair(chain.outputs(0, 0), chain.outputs(1, 1))
+        self.result.outputs_db = float(np.fmin(self.result.outputs_db, ratio))
         for stage in self.result.stages:
             self._stage(stage, chain)
         if self.result.unit:
@@ -210,10 +211,6 @@ class _Run:
             chain.outputs(side, side)
             if self.result.unit:
                 chain.objects(PURE[side])
-
-    def _outputs(self, chain: Chain) -> None:
-        ratio, _ = _worst_pair(chain.outputs(0, 0), chain.outputs(1, 1))
-        self.result.outputs_db = float(np.fmin(self.result.outputs_db, ratio))
 
     def _stage(self, stage: StageDrift, chain: Chain) -> None:
         worst = (nan, nan)

@@ -23,6 +23,11 @@ def compared(values: Sequence[float | None]) -> list[str]:
     return texts
 
 
+def figure_text(value: float | None) -> str:
+    """`0.812`; a dash for an unknown value."""
+    return "—" if value is None or value != value else f"{value:.3f}"
+
+
 def class_rows(results: Sequence[ConfigScores]) -> tuple[list[str], list[list[str]]]:
     """The main figure of each known class by config: the heads, and a row of texts for each."""
     names = list(dict.fromkeys(c.name for r in results for c in r.scores.classes))

@@ -12,7 +12,7 @@ from headrace._core.pages import Series, line_chart, render_page
 from headrace.diagnose.evaluate.classification import ClassificationScores
 from headrace.diagnose.evaluate.confusion import Confusion
 from headrace.diagnose.evaluate.detection import ClassDetection, DetectionScores
-from headrace.diagnose.evaluate.figures import class_rows
+from headrace.diagnose.evaluate.figures import class_rows, figure_text
 from headrace.diagnose.evaluate.operating import OperatingPoint
 from headrace.diagnose.evaluate.worst import WorstImages
 
@@ -97,12 +97,12 @@ def _classes(result: ConfigScores) -> tuple[list[str], list[list[str]]]:
     if isinstance(scores, ClassificationScores):
         heads = ["class", "images", "accuracy", "precision"]
         return heads, [
-            [c.name, f"{c.images:,}", *map(_text, (c.accuracy, c.precision))]
+            [c.name, f"{c.images:,}", *map(figure_text, (c.accuracy, c.precision))]
             for c in scores.classes
         ]
     heads = ["class", "pixels", "IoU", "accuracy"]
     return heads, [
-        [c.name, f"{c.pixels:,}", *map(_text, (c.iou, c.accuracy))] for c in scores.classes
+        [c.name, f"{c.pixels:,}", *map(figure_text, (c.iou, c.accuracy))] for c in scores.classes
     ]
 
 
@@ -112,20 +112,16 @@ def _detection_row(one: ClassDetection) -> list[str]:
     return [
         one.name,
         f"{one.objects:,}",
-        *map(_text, shares),
+        *map(figure_text, shares),
         _threshold(at),
-        *map(_text, (at.precision, at.recall, at.f1)),
+        *map(figure_text, (at.precision, at.recall, at.f1)),
         _threshold(best),
-        _text(best.f1 if best else None),
+        figure_text(best.f1 if best else None),
     ]
 
 
 def _threshold(point: OperatingPoint | None) -> str:
     return "—" if point is None or point.threshold is None else f"{point.threshold:.3g}"
-
-
-def _text(value: float | None) -> str:
-    return "—" if value is None or np.isnan(value) else f"{value:.3f}"
 
 
 def _chart(series: Sequence[Series]) -> Markup:

@@ -107,9 +107,6 @@ class WorstImages:
             raise MediaError("the video is shorter than before", where=str(self._dataset.video))
         return read_image(path)
 
-    def _name(self, index: int) -> str:
-        return Path(self._dataset.images[index].name).name
-
     def _boxes(self, worst: WorstBoxes, names: tuple[str, ...]) -> DrawnImage:
         pixels = self._pixels(worst.place)
         truth, detections = worst.truth, worst.found
@@ -150,7 +147,8 @@ class WorstImages:
     ) -> DrawnImage:
         height, width = pixels.shape[:2]
         uris = tuple(image_uri(p, max_width=_WIDTH) for p in shown)
-        return DrawnImage(self._name(index), caption, width, height, uris, boxes)
+        name = Path(self._dataset.images[index].name).name
+        return DrawnImage(name, caption, width, height, uris, boxes)
 
 
 def _rect(box: npt.NDArray[np.float64]) -> tuple[float, ...]:

@@ -16,7 +16,6 @@ from headrace.diagnose.explain.images import (
     map_color,
 )
 from headrace.diagnose.explain.records import (
-    CandidateFate,
     ClassStages,
     FrameExplanation,
     ModelExplanation,
@@ -139,7 +138,8 @@ def _model(data: ModelExplanation, trace: FrameTrace, model: Inferencer) -> Show
 def _outlines(data: ModelExplanation, trace: FrameTrace) -> Iterator[Outline]:
     """Boxes of a model: dropped ones first, so that objects are drawn over them."""
     for one in data.dropped:
-        yield _outline(one)
+        text = f"{one.label} {one.score:.2f}" if one.telling else ""
+        yield Outline(*one.box, one.verdict.stage, text, str(one))
     for skipped in data.skipped:
         yield Outline(*skipped.box, "skipped", skipped.label, str(skipped))
     for result in data.results:
@@ -157,11 +157,6 @@ def _outlines(data: ModelExplanation, trace: FrameTrace) -> Iterator[Outline]:
         text = f"{label} {float(objects.confidences[index]):.2f}"
         shown = text if data.objects <= _CROWD else ""
         yield Outline(left, top, width, height, "object", shown, f"object {index}: {text}")
-
-
-def _outline(one: CandidateFate) -> Outline:
-    text = f"{one.label} {one.score:.2f}" if one.telling else ""
-    return Outline(*one.box, one.verdict.stage, text, str(one))
 
 
 def _item(data: ModelExplanation, item: ItemTrace, model: Inferencer) -> ShownItem:
