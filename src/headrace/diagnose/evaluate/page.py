@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,16 +95,11 @@ def _classes(result: ConfigScores) -> tuple[list[str], list[list[str]]]:
         heads = ["class", "objects", "AP50-95", "AP50", "small", "medium", "large"]
         heads += ["threshold", "precision", "recall", "F1", "best threshold", "best F1"]
         return heads, [_detection_row(one) for one in scores.seen]
-    if isinstance(scores, ClassificationScores):
-        heads = ["class", "images", "accuracy", "precision"]
-        return heads, [
-            [c.name, f"{c.images:,}", *map(figure_text, (c.accuracy, c.precision))]
-            for c in scores.classes
-        ]
-    heads = ["class", "pixels", "IoU", "accuracy"]
-    return heads, [
-        [c.name, f"{c.pixels:,}", *map(figure_text, (c.iou, c.accuracy))] for c in scores.classes
-    ]
+    answers = isinstance(scores, ClassificationScores)
+    heads = ["class", "images", "accuracy", "precision"]  # as `ClassAnswers` has them
+    rows = [astuple(one) for one in scores.classes]
+    texts = [[name, f"{n:,}", *map(figure_text, shares)] for name, n, *shares in rows]
+    return heads if answers else ["class", "pixels", "IoU", "accuracy"], texts
 
 
 def _detection_row(one: ClassDetection) -> list[str]:
