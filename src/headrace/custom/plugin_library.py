@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headrace._core.text import quoted
 from headrace.binary.elf import ElfError, ElfFile
-from headrace.binary.entry_points import CREATORS, uses_host
+from headrace.binary.entry_points import CREATORS, file_uses_host, uses_host
 from headrace.custom.library import open_here
 from headrace.custom.stand_ins import is_nvidia
 from headrace.plugins.registry import PluginRegistry, get_plugin_registry
@@ -30,10 +30,7 @@ def open_plugins(path: Path, registry: PluginRegistry) -> list[Any] | None:
     Raises:
         CustomLibraryError: as `open_here`.
     """
-    try:
-        if not uses_host(ElfFile.read(path)):
-            return None
-    except (ElfError, OSError):
+    if not file_uses_host(path):
         return None
     before = {id(c) for c in get_plugin_registry().all_creators}
     open_here(path)

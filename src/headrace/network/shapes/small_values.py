@@ -183,10 +183,6 @@ def _many(function: Callable[[Any, Any], npt.ArrayLike]) -> _Operation:
     return run
 
 
-def _modulo(a: Value, b: Value) -> Value:
-    return np.asarray(np.mod(a, b))
-
-
 _OPERATIONS: dict[str, _Operation] = {
     "Abs": _unary(np.abs),
     "Add": _binary(np.add),
@@ -207,7 +203,7 @@ _OPERATIONS: dict[str, _Operation] = {
     "LessOrEqual": _compared(np.less_equal),
     "Max": _many(np.maximum),
     "Min": _many(np.minimum),
-    "Mod": _binary(_modulo),
+    "Mod": _binary(np.mod),
     "Mul": _binary(np.multiply),
     "Neg": _unary(np.negative),
     "Or": _compared(np.logical_or),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -445,13 +446,9 @@ class ICudaEngine(Closable):
     ) -> dict[str, Shape | None]:
         with self._lock:
             if self._shapes is None:
-                self._shapes = ModelShapes(self._plan.blobs[MODEL_BLOB], self._plugin_shapes)
+                plugin_types = partial(_plugin_types, self._plan)
+                self._shapes = ModelShapes(self._plan.blobs[MODEL_BLOB], plugin_types)
             return self._shapes.outputs(inputs, values)
-
-    def _plugin_shapes(
-        self, node: NodeProto, infos: Mapping[str, TensorType]
-    ) -> list[TensorType | None] | None:
-        return _plugin_types(self._plan, node, infos)
 
     def _refitted(self, plan: Plan) -> None:
         """Go on with other weights; contexts that there are use them at their next run."""

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any, SupportsInt
 
 from headrace._core.errors import HeadraceError
-from headrace.binary.elf import ElfError, ElfFile
-from headrace.binary.entry_points import uses_host
+from headrace.binary.entry_points import file_uses_host
 from headrace.plugins.registry import TWINS, get_plugin_registry, load_given
 from headrace.trt.scripts.shims import memory
 
@@ -70,18 +69,11 @@ def _watch() -> None:
         elif _TENSORRT.fullmatch(path.name):  # headrace.trt is it, standard plugins included
             original(self, None, *arguments, **more)
         else:
-            if path.is_file() and _is_ours(path):
+            if path.is_file() and file_uses_host(path):
                 load_given(path, get_plugin_registry())
             original(self, name, *arguments, **more)
 
     ctypes.CDLL.__init__ = init  # type: ignore[method-assign]
-
-
-def _is_ours(path: Path) -> bool:
-    try:
-        return uses_host(ElfFile.read(path))
-    except (ElfError, OSError):
-        return False
 
 
 def _number(value: Any) -> int:
