@@ -43,10 +43,7 @@ def report_of_children(usage: Usage, path: Path, title: str) -> None:
             write_report(usage, path, title)
             print(f"{path}: report of the run", file=sys.stderr)
 
-    def in_child(_: Usage) -> None:
-        util.Finalize(None, at_end, exitpriority=0)
-
-    util.register_after_fork(usage, in_child)
+    util.register_after_fork(usage, lambda _: util.Finalize(None, at_end, exitpriority=0))
 
 
 def write_report(usage: Usage, path: Path, title: str) -> None:

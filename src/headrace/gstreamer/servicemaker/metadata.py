@@ -6,8 +6,8 @@ Attributes that end in `_items` are iterators: they can be run through once.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 from headrace.gstreamer.pyds import functions as pool
 from headrace.gstreamer.pyds.messages import NvDsEventMsgMeta, NvDsEventType, NvDsObjectType
@@ -18,7 +18,6 @@ from headrace.gstreamer.pyds.meta import (
     NvDsMetaType,
     NvDsObjectMeta,
     NvDsUserMeta,
-    items,
 )
 from headrace.gstreamer.pyds.osd import MAX_ELEMENTS_IN_DISPLAY_META
 from headrace.gstreamer.pyds.preprocess import GstNvDsPreProcessBatchMeta, NvDsRoiMeta
@@ -30,11 +29,7 @@ from headrace.gstreamer.servicemaker.results import (
     SegmentationUserMetadata,
     TensorOutputUserMetadata,
 )
-from headrace.gstreamer.servicemaker.view import Alias, MetaView, ViewField
-
-if TYPE_CHECKING:
-    from headrace.gstreamer.pyds.struct import Struct
-
+from headrace.gstreamer.servicemaker.view import Alias, MetaView, ViewField, ViewItems
 
 V = TypeVar("V", bound=MetaView)
 
@@ -86,13 +81,6 @@ class UserMetadata(MetaView):
         return self._as(PreprocessBatchUserMetadata)
 
 
-def _users(meta: Struct, field: str, kind: type[MetaView] | None = None) -> Iterator[UserMetadata]:
-    """Go through user metadata, of one kind of data if that is given."""
-    for user in items(meta, field):
-        if kind is None or isinstance(user.user_meta_data, kind.KIND):
-            yield UserMetadata.of(user)
-
-
 class ObjectMetadata(MetaView):
     """An object of a frame; its rectangle is in pixels of the multiplexer's images."""
 
@@ -104,25 +92,14 @@ class ObjectMetadata(MetaView):
     text_params = ViewField("text_params", Text)
     mask_params = ViewField("mask_params", Mask)
 
-    @property
-    def classifier_items(self) -> Iterator[ClassifierMetadata]:
-        """Results of classifiers on it."""
-        return map(ClassifierMetadata.of, items(self.meta, "classifier_meta_list"))
-
-    @property
-    def tensor_items(self) -> Iterator[UserMetadata]:
-        """Raw outputs of models on it."""
-        return _users(self.meta, "obj_user_meta_list", TensorOutputUserMetadata)
-
-    @property
-    def nvdsanalytics_obj_items(self) -> Iterator[UserMetadata]:
-        """Results of `nvdsanalytics` on it."""
-        return _users(self.meta, "obj_user_meta_list", AnalyticsObjInfo)
-
-    @property
-    def user_items(self) -> Iterator[UserMetadata]:
-        """All user metadata."""
-        return _users(self.meta, "obj_user_meta_list")
+    classifier_items = ViewItems("classifier_meta_list", ClassifierMetadata)
+    """Results of classifiers on it."""
+    tensor_items = ViewItems("obj_user_meta_list", UserMetadata, TensorOutputUserMetadata)
+    """Raw outputs of models on it."""
+    nvdsanalytics_obj_items = ViewItems("obj_user_meta_list", UserMetadata, AnalyticsObjInfo)
+    """Results of `nvdsanalytics` on it."""
+    user_items = ViewItems("obj_user_meta_list", UserMetadata)
+    """All user metadata."""
 
     def append(self, meta: UserMetadata) -> None:
         """Add user metadata."""
@@ -173,35 +150,18 @@ class FrameMetadata(MetaView):
     source_width, source_height = Alias("source_frame_width"), Alias("source_frame_height")
     pipeline_width, pipeline_height = Alias("pipeline_width"), Alias("pipeline_height")
 
-    @property
-    def object_items(self) -> Iterator[ObjectMetadata]:
-        """Objects of the frame."""
-        return map(ObjectMetadata.of, items(self.meta, "obj_meta_list"))
-
-    @property
-    def display_items(self) -> Iterator[DisplayMetadata]:
-        """Figures and texts that are drawn."""
-        return map(DisplayMetadata.of, items(self.meta, "display_meta_list"))
-
-    @property
-    def tensor_items(self) -> Iterator[UserMetadata]:
-        """Raw outputs of models on the frame."""
-        return _users(self.meta, "frame_user_meta_list", TensorOutputUserMetadata)
-
-    @property
-    def segmentation_items(self) -> Iterator[UserMetadata]:
-        """Maps of classes."""
-        return _users(self.meta, "frame_user_meta_list", SegmentationUserMetadata)
-
-    @property
-    def nvdsanalytics_frame_items(self) -> Iterator[UserMetadata]:
-        """Results of `nvdsanalytics`."""
-        return _users(self.meta, "frame_user_meta_list", AnalyticsFrameMeta)
-
-    @property
-    def user_items(self) -> Iterator[UserMetadata]:
-        """All user metadata."""
-        return _users(self.meta, "frame_user_meta_list")
+    object_items = ViewItems("obj_meta_list", ObjectMetadata)
+    """Objects of the frame."""
+    display_items = ViewItems("display_meta_list", DisplayMetadata)
+    """Figures and texts that are drawn."""
+    tensor_items = ViewItems("frame_user_meta_list", UserMetadata, TensorOutputUserMetadata)
+    """Raw outputs of models on the frame."""
+    segmentation_items = ViewItems("frame_user_meta_list", UserMetadata, SegmentationUserMetadata)
+    """Maps of classes."""
+    nvdsanalytics_frame_items = ViewItems("frame_user_meta_list", UserMetadata, AnalyticsFrameMeta)
+    """Results of `nvdsanalytics`."""
+    user_items = ViewItems("frame_user_meta_list", UserMetadata)
+    """All user metadata."""
 
     def append(self, meta: DisplayMetadata | ObjectMetadata | UserMetadata) -> None:
         """Add an object, figures or user metadata."""
@@ -271,15 +231,10 @@ class RoiMetadata(MetaView):
     frame_meta = ViewField("frame_meta", FrameMetadata)
     object_meta = ViewField("object_meta", ObjectMetadata)
 
-    @property
-    def classifier_items(self) -> Iterator[ClassifierMetadata]:
-        """Results of classifiers on it."""
-        return map(ClassifierMetadata.of, items(self.meta, "classifier_meta_list"))
-
-    @property
-    def tensor_items(self) -> Iterator[UserMetadata]:
-        """Raw outputs of models on it."""
-        return _users(self.meta, "roi_user_meta_list", TensorOutputUserMetadata)
+    classifier_items = ViewItems("classifier_meta_list", ClassifierMetadata)
+    """Results of classifiers on it."""
+    tensor_items = ViewItems("roi_user_meta_list", UserMetadata, TensorOutputUserMetadata)
+    """Raw outputs of models on it."""
 
 
 class PreprocessBatchUserMetadata(MetaView):
@@ -299,10 +254,8 @@ class BatchMetadata(MetaView):
 
     KIND = NvDsBatchMeta
 
-    @property
-    def frame_items(self) -> Iterator[FrameMetadata]:
-        """Frames of the batch."""
-        return map(FrameMetadata.of, items(self.meta, "frame_meta_list"))
+    frame_items = ViewItems("frame_meta_list", FrameMetadata)
+    """Frames of the batch."""
 
     @property
     def n_frames(self) -> int:
@@ -314,15 +267,12 @@ class BatchMetadata(MetaView):
         """Most frames of a batch."""
         return int(self.meta.max_frames_in_batch)
 
-    @property
-    def preprocess_batch_items(self) -> Iterator[UserMetadata]:
-        """Results of `nvdspreprocess`."""
-        return _users(self.meta, "batch_user_meta_list", PreprocessBatchUserMetadata)
-
-    @property
-    def user_items(self) -> Iterator[UserMetadata]:
-        """All user metadata of the batch."""
-        return _users(self.meta, "batch_user_meta_list")
+    preprocess_batch_items = ViewItems(
+        "batch_user_meta_list", UserMetadata, PreprocessBatchUserMetadata
+    )
+    """Results of `nvdspreprocess`."""
+    user_items = ViewItems("batch_user_meta_list", UserMetadata)
+    """All user metadata of the batch."""
 
     def acquire_object_meta(self) -> ObjectMetadata:
         """Make an object; `FrameMetadata.append` adds it."""

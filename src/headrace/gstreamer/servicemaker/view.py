@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from collections.abc import Iterator
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from headrace.gstreamer.pyds.meta import items
 from headrace.gstreamer.pyds.struct import Struct, Text, text_at
+
+V = TypeVar("V", bound="MetaView")
 
 
 class Alias:
@@ -41,6 +45,24 @@ class ViewField:
 
     def __set__(self, view: MetaView, value: MetaView) -> None:
         setattr(view.meta, self._name, value.meta)
+
+
+class ViewItems(Generic[V]):
+    """An attribute that goes through a list of its structure, each entry shown as a view.
+
+    Args:
+        name: of the list.
+        kind: of the views.
+        data: the kind of user metadata that is shown; None shows all entries.
+    """
+
+    def __init__(self, name: str, kind: type[V], data: type[MetaView] | None = None) -> None:
+        self._name, self._kind, self._data = name, kind, data
+
+    def __get__(self, view: MetaView, owner: type) -> Iterator[V]:
+        for entry in items(view.meta, self._name):
+            if self._data is None or isinstance(entry.user_meta_data, self._data.KIND):
+                yield self._kind.of(entry)
 
 
 _VIEWS: dict[type[Struct], type[MetaView]] = {}

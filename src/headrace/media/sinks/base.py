@@ -100,6 +100,7 @@ class Sink(ABC):
         kind: one of `SINK_KINDS`.
         needs_pixels: it shows the image, so give it drawn frames. Others use the frame's number,
             time and source only.
+        fills_folder: the path is the folder of its files; else they lie beside it.
         notices: decisions so far.
         frames: frames written so far.
         kept: frames that the finished file has; None before the end.
@@ -107,6 +108,7 @@ class Sink(ABC):
 
     kind = ""
     needs_pixels = False
+    fills_folder = False
 
     def __init__(self, name: str, path: Path) -> None:
         self.name = name
@@ -121,7 +123,7 @@ class Sink(ABC):
     @property
     def folder(self) -> Path:
         """The folder that its files are in."""
-        return self.path.parent
+        return self.path if self.fills_folder else self.path.parent
 
     def begin(self, source: Source) -> None:  # noqa: B027 - most sinks take frames alone
         """Learn of a source that frames will come from, before it is read."""

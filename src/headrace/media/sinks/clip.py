@@ -46,6 +46,7 @@ class ClipSink(Sink):
     """
 
     kind = "clip"
+    fills_folder = True
 
     def __init__(self, name: str, path: Path) -> None:
         plain, _, query = path.name.partition("?")
@@ -64,11 +65,6 @@ class ClipSink(Sink):
         self._called: set[int] = set()
         self._lock = threading.Lock()
         self.clips: list[Path] = []
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the clips."""
-        return self.path
 
     def begin(self, source: Source) -> None:
         """Keep the packets of a source from now on."""

@@ -152,6 +152,7 @@ class ClassMapSink(Sink):
     """
 
     kind = "masks"
+    fills_folder = True
 
     def __init__(self, name: str, path: Path, *, labels: Mapping[int, str] | None = None) -> None:
         super().__init__(name, path)
@@ -160,11 +161,6 @@ class ClassMapSink(Sink):
         self._colors = palette()
         self._first: int | None = None
         self._classes: dict[int, tuple[int, list[str]]] = {}
-
-    @property
-    def folder(self) -> Path:
-        """See `Sink.folder`."""
-        return self.path
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         if not meta.segmentations:

@@ -77,16 +77,12 @@ class KittiSink(Sink):
     """
 
     kind = "kitti"
+    fills_folder = True
 
     def __init__(self, name: str, path: Path, *, labels: Mapping[int, str] | None = None) -> None:
         super().__init__(name, path)
         make_folder(path, name)
         self._names = FrameNames("%06d", labels)
-
-    @property
-    def folder(self) -> Path:
-        """See `Sink.folder`."""
-        return self.path
 
     def _text(self, meta: FrameMeta) -> tuple[str, int]:
         return kitti_text(meta)
@@ -106,6 +102,7 @@ class KittiTrackSink(Sink):
     """
 
     kind = "kitti-track"
+    fills_folder = True
 
     def __init__(self, name: str, path: Path, *, labels: Mapping[int, str] | None = None) -> None:
         super().__init__(name, path)
@@ -113,11 +110,6 @@ class KittiTrackSink(Sink):
         self._labels = labels if labels and len(labels) > 1 else {}
         self._files: dict[int, int] = {}
         self._sizes: dict[int, int] = {}
-
-    @property
-    def folder(self) -> Path:
-        """See `Sink.folder`."""
-        return self.path
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         source = meta.source_id
