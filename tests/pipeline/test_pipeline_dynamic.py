@@ -63,6 +63,23 @@ class Running:
         return Counter(meta.source_id for meta in list(self.sink.got))
 
 
+def test_a_snapshot_can_be_taken_while_a_model_gets_ready() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Slow(FakeModel):
+        def restart(self, frames: int = 0, *, live: bool = False) -> None:
+            begun.set()
+            assert go_on.wait(10)
+
+    with Running(Slow()) as run:
+        assert begun.wait(10)
+        report = run.pipeline.snapshot()
+        assert (run.pipeline.state, report.frames, report.models) == ("running", 0, [])
+        assert report.seconds < 10
+        go_on.set()
+        wait_until(lambda: run.pipeline.snapshot().models)
+
+
 def test_sources_come_end_and_are_removed() -> None:
     with Running(FakeModel(), batch_timeout_s=0.01) as run:
         video = FakeSource(30, name="a")

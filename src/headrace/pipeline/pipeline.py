@@ -167,6 +167,7 @@ class Pipeline(RunningChanges):
         self._loop: ref[Generator[tuple[Frame, FrameMeta], None, None]] | None = None
         self._async_loop: AsyncLoop[tuple[Frame, FrameMeta]] | None = None
         self._started = 0.0
+        self._meters: list[Meter] = []
         one = len(self.sources) == 1 and not keep_open
         self.report = RunReport(self.sources[0].name if one else f"{len(self.sources)} sources")
 
@@ -417,7 +418,8 @@ class Pipeline(RunningChanges):
                 where=repr(self),
                 fix="open the sources again and make a new Pipeline",
             )
-        self._state = "running"
+        self._started = perf_counter()
+        self._state = "running"  # snapshots are taken from now on; a GPU gets ready for seconds
         live = self._mux.live or self._keep_open
         for segment in self._segments:
             if segment.stage is not None:
