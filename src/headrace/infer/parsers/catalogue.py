@@ -16,6 +16,7 @@ from headrace.infer.parsers import (
     centres,
     classifiers,
     coverage,
+    end_to_end,
     keypoints,
     nms_outputs,
     rcnn,
@@ -58,12 +59,13 @@ HEADS: tuple[Head, ...] = (
     *centres.HEADS,
     *text.HEADS,
     *keypoints.HEADS,
+    *end_to_end.HEADS,
     *affinity.HEADS,
     coverage.RESNET,
 )
 """All built-in heads; those named earlier are suggested first."""
 
-INSTANCE_HEADS: tuple[InstanceHead, ...] = segmentation.HEADS
+INSTANCE_HEADS: tuple[InstanceHead, ...] = (*segmentation.HEADS, *end_to_end.INSTANCE_HEADS)
 SEGMENTATION_HEADS: tuple[SegmentationHead, ...] = segmentation.MAP_HEADS
 
 

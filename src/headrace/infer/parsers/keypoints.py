@@ -18,7 +18,7 @@ _ANCHOR_SIZES = ((16, 32), (64, 128), (256, 512))  # RetinaFace, pixels at each 
 _VARIANCES = np.array([0.1, 0.2], np.float32)  # of places and of the logarithms of sizes
 
 
-def _posed(
+def posed(
     corners: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
     scores: FloatArray,
     class_ids: IntArray,
@@ -55,7 +55,7 @@ def _with_scores(pairs: FloatArray) -> FloatArray:
     return np.concatenate([pairs, np.ones_like(pairs[..., :1])], axis=2)
 
 
-def _points(values: FloatArray) -> FloatArray:
+def points_of(values: FloatArray) -> FloatArray:
     """(N, 3K) x, y, score of each point, or (N, 2K) x, y."""
     count, width = values.shape
     if width % 3 == 0:
@@ -79,8 +79,8 @@ def _yolo_v8_pose(
         )
     scores_end = 4 + params.num_classes
     index, class_ids, scores = best_class(rows[:, 4:scores_end], params.per_class_threshold)
-    points = _points(np.ascontiguousarray(rows[index, scores_end:]))
-    return _posed(_centre_corners(rows, index), scores, class_ids, points, network)
+    points = points_of(np.ascontiguousarray(rows[index, scores_end:]))
+    return posed(_centre_corners(rows, index), scores, class_ids, points, network)
 
 
 def _yolo_v5_face(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
@@ -90,7 +90,7 @@ def _yolo_v5_face(arrays: Arrays, network: NetworkInfo, params: DetectionParams)
         rows[:, 15:], params.per_class_threshold, objectness=rows[:, 4]
     )
     pairs = rows[index, 5:15].reshape(-1, _FACE_POINTS, 2)
-    return _posed(_centre_corners(rows, index), scores, class_ids, _with_scores(pairs), network)
+    return posed(_centre_corners(rows, index), scores, class_ids, _with_scores(pairs), network)
 
 
 def _yolo_v7_face(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
@@ -100,7 +100,7 @@ def _yolo_v7_face(arrays: Arrays, network: NetworkInfo, params: DetectionParams)
         rows[:, 5:6], params.per_class_threshold, objectness=rows[:, 4]
     )
     points = np.ascontiguousarray(rows[index, 6:]).reshape(-1, _FACE_POINTS, 3)
-    return _posed(_centre_corners(rows, index), scores, class_ids, points, network)
+    return posed(_centre_corners(rows, index), scores, class_ids, points, network)
 
 
 @lru_cache(maxsize=8)
@@ -138,7 +138,7 @@ def _scrfd(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Det
     corners, scores, points = (np.concatenate(part) for part in zip(*parts, strict=True))
     x1, y1, x2, y2 = corners.T
     ids = np.zeros(len(scores), np.int32)
-    return _posed((x1, y1, x2, y2), scores, ids, _with_scores(points), network)
+    return posed((x1, y1, x2, y2), scores, ids, _with_scores(points), network)
 
 
 @lru_cache(maxsize=8)
@@ -173,7 +173,7 @@ def _retina_face(arrays: Arrays, network: NetworkInfo, params: DetectionParams) 
     )
     (x1, y1), (x2, y2) = (centres - sides * _HALF).T, (centres + sides * _HALF).T
     ids = np.zeros(len(keep), np.int32)
-    return _posed((x1, y1, x2, y2), scores[keep, 1], ids, _with_scores(pairs), network)
+    return posed((x1, y1, x2, y2), scores[keep, 1], ids, _with_scores(pairs), network)
 
 
 def _heat_maps(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:

@@ -164,14 +164,25 @@ def _raw_yolo(
     best = suppressed(detections, _RAW_IOU)[:_RAW_LIMIT]
     detections = detections.select(best)
     weights = table[index[rank[best]], first + classes :]
-    scale = np.array(prototypes.shape[:0:-1] * 2, np.float32) / np.array(
-        [network.width, network.height] * 2, np.float32
-    )
-    masks = [
+    return _with_masks(detections, prototype_masks(prototypes, weights, detections.boxes, network))
+
+
+def prototype_masks(
+    prototypes: FloatArray, weights: FloatArray, boxes: FloatArray, network: NetworkInfo
+) -> list[FloatArray]:
+    """Make the mask over each box, values 0..1: the sigmoid of the weighted prototypes.
+
+    Args:
+        prototypes: (M, H, W) float32, over the whole network input.
+        weights: (N, M) float32.
+        boxes: (N, 4) left, top, width, height in network pixels, inside of the input.
+    """
+    sizes = [network.width, network.height] * 2
+    scale = np.array(prototypes.shape[:0:-1] * 2, np.float32) / np.array(sizes, np.float32)
+    return [
         _box_mask(prototypes, weight, box)
-        for weight, box in zip(weights, detections.boxes * scale, strict=True)
+        for weight, box in zip(weights, boxes * scale, strict=True)
     ]
-    return _with_masks(detections, masks)
 
 
 def _box_mask(prototypes: FloatArray, weights: FloatArray, box: FloatArray) -> FloatArray:

@@ -36,7 +36,7 @@ from headrace.infer.recognise import exporters
 from headrace.infer.recognise.evidence import FileEvidence
 from headrace.infer.recognise.exporters import USUAL, Exporter, exporter_of
 from headrace.infer.recognise.first_layers import weigh
-from headrace.infer.recognise.heads import HeadReading, Probe, View, readings
+from headrace.infer.recognise.heads import HeadReading, Probe, View
 from headrace.infer.recognise.images import (
     Images,
     Question,
@@ -45,6 +45,7 @@ from headrace.infer.recognise.images import (
     read_images,
 )
 from headrace.infer.recognise.names import COCO, characters_in, names_in
+from headrace.infer.recognise.readings import readings
 from headrace.meta.layers import NetworkInfo
 
 PROFILE = "modern"

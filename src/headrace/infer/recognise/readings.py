@@ -1,0 +1,138 @@
+"""The ways in which outputs may be read: by metadata, exporter, shapes and values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from headrace.config.enums import NetworkType
+from headrace.infer.parsers.catalogue import suggest
+from headrace.infer.parsers.text import CTC
+from headrace.infer.recognise import exporters
+from headrace.infer.recognise.heads import (
+    DETECTOR,
+    YOLOV5,
+    YOLOV8,
+    YOLOX,
+    HeadReading,
+    View,
+    class_reading,
+    headed,
+    judged,
+)
+from headrace.infer.recognise.ultralytics import by_task
+from headrace.network.tensor_spec import TensorSpec
+
+
+def readings(view: View) -> list[HeadReading]:
+    """The ways in which these outputs may be read; one if it is decided, none if no parser fits."""
+    if any(0 in output.shape for output in view.outputs):
+        return []
+    for look in (_by_task, _by_exporter, _classifier, _segmentation):
+        candidates = look(view)
+        if candidates is not None:
+            return candidates
+    return _by_shape(view)
+
+
+def _by_task(view: View) -> list[HeadReading] | None:
+    """Readings of Ultralytics' metadata."""
+    return by_task(view) if view.exporter is exporters.ULTRALYTICS else None
+
+
+def _by_exporter(view: View) -> list[HeadReading] | None:
+    exporter = view.exporter
+    if exporter in (exporters.YOLOX, exporters.YOLOX_LEGACY):
+        return _yolox(view)
+    if exporter is exporters.CENTERFACE:
+        return [HeadReading(DETECTOR, "HeadraceParseCenterFace", 1, "CenterFace", "four maps",
+                        own_names=("face",))]  # fmt: skip
+    if exporter is exporters.ULTRAFACE:
+        reading = judged(view, "HeadraceParseSSDCorners")
+        return [replace(reading, words=exporter.name, own_names=("face",))] if reading else []
+    if exporter is exporters.PADDLE_DET:
+        return [HeadReading(DETECTOR, "HeadraceParseTextRegions", 1,
+                        "PaddleOCR text detector (DB)",
+                        "one map of probabilities", suppressed=True,
+                        own_names=("text",))]  # fmt: skip
+    if exporter is exporters.PADDLE and len(view.items[0].shape) == 2:
+        return [HeadReading(NetworkType.CLASSIFIER, CTC, None, "PaddleOCR reader of text",
+                        f"soft-max over {view.items[0].shape[1]} characters")]  # fmt: skip
+    if exporter is exporters.PADDLE and view.items[0].shape == (2,):
+        reading = class_reading(view, "two turns of a line of text")
+        return [replace(reading, words="PaddleOCR's classifier of turned lines",
+                        own_names=("0", "180"))]  # fmt: skip
+    if exporter is exporters.TF_DETECTION:
+        return [HeadReading(DETECTOR, "NvDsInferParseCustomTfSSD", view.names or None,
+                            "detector of TensorFlow's API", "names of the outputs",
+                            suppressed=True)]  # fmt: skip
+    if exporter is exporters.MMDET and len(view.items) == 2:
+        count = view.names or None
+        return [HeadReading(DETECTOR, "HeadraceParseDetsLabels", count, "mmdetection detector",
+                        "outputs dets and labels", suppressed=True)]  # fmt: skip
+    return None
+
+
+def _yolox(view: View) -> list[HeadReading]:
+    rows = np.asarray(view.probe()[view.items[0].name])
+    reach = float(np.percentile(np.abs(rows.reshape(-1, rows.shape[-1])[:, :2]), 90))
+    if reach > view.network.width / 8:
+        return headed(view, YOLOV5, "YOLOX detector, decoded",
+                       f"centres reach {reach:.0f} pixels")  # fmt: skip
+    return headed(view, YOLOX, "YOLOX detector", f"centres stay below {reach:.1f}: not decoded")
+
+
+def _classifier(view: View) -> list[HeadReading] | None:
+    shapes = [tuple(d for d in item.shape if d != 1) for item in view.items]
+    if any(len(shape) != 1 or item.dtype.kind != "f" for shape, item in
+           zip(shapes, view.items, strict=True)):  # fmt: skip
+        return None
+    widths = {shape[0] for shape in shapes}
+    if len(widths) != 1 or widths == {4}:
+        return None
+    return [class_reading(view, "one value for each class")]
+
+
+def _segmentation(view: View) -> list[HeadReading] | None:
+    """One map of scores over a good part of the image."""
+    if len(view.items) != 1:
+        return None
+    match view.items[0].shape:
+        case (int() as channels, int() as height, int() as width):
+            pass
+        case _:
+            return None
+    if height * 4 < view.network.height or width * 4 < view.network.width:
+        return None
+    if channels < 2 or view.items[0].dtype.kind != "f":
+        return []
+    why = f"a map of {channels} scores for each of {width}x{height} cells"
+    return [HeadReading(NetworkType.SEGMENTATION, None, channels, "semantic segmentation", why)]
+
+
+def _by_shape(view: View) -> list[HeadReading]:
+    """Readings that the shapes, names and values of the outputs allow."""
+    names = suggest(
+        [TensorSpec(o.name, o.dtype, o.shape) for o in view.outputs],
+        view.network,
+        view.names or None,
+    )
+    candidates = [reading for name in names if (reading := judged(view, name)) is not None]
+    if view.names and any(r.classes == view.names for r in candidates):
+        candidates = [r for r in candidates if r.classes == view.names]
+    kept = {(r.parser or ""): r for r in candidates}
+    for twin, of in _TWINS.items():
+        if of in kept:
+            kept.pop(twin, None)
+    for parser in names:  # coverage grids need no name
+        if parser == "NvDsInferParseCustomResnet" and parser in kept:
+            return [kept[parser]]
+    return list(kept.values())[:3]
+
+
+_TWINS = {
+    "NvDsInferParseYoloV11": YOLOV8,
+    "NvDsInferParseCustomYoloV8": YOLOV8,
+    "NvDsInferParseCustomYoloV4": "NvDsInferParseCustomBatchedNMSTLT",
+}
