@@ -94,9 +94,14 @@ def class_counts(
     elif parser is parse_coverage_bbox:
         shapes = [spec.shape for spec in outputs if "cov" in spec.name]
         axis = shapes[-1][1] if shapes and len(shapes[-1]) == 4 else None
-    elif isinstance(parser, Segmenter) and outputs and len(outputs[0].shape) == 4:
+    elif isinstance(parser, Segmenter) and outputs and _has_scores(outputs[0]):
         axis = outputs[0].shape[3 if cfg.segmentation_output_order is TensorOrder.NHWC else 1]
     return [axis] if isinstance(axis, int) else []
+
+
+def _has_scores(output: TensorSpec) -> bool:
+    """Whether an output is a map of scores; integers are class numbers, and count no classes."""
+    return len(output.shape) == 4 and output.dtype.kind == "f"
 
 
 def class_notices(cfg: ModelConfig, counts: Sequence[int], labels: Labels) -> list[Finding]:

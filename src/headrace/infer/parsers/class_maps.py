@@ -84,8 +84,10 @@ def segment(
                 f"output {other.name} is {other.dtype}",
                 where=WHERE,
                 expected="float32 in every output" if strict else "floating point numbers",
-                fix="class numbers instead of probabilities, or other types, need a parser of "
-                "their own: parse-segmentation-func-name",
+                fix="set parse-segmentation-func-name=HeadraceParseClassMap, which reads class "
+                "numbers (NvDsInferParseCustomPeopleSemSegNet those of an output argmax_1)"
+                if other.dtype.kind in "iu"
+                else "other types need a parser of their own: parse-segmentation-func-name",
             )
     if len(layer.shape) != 3:
         axes = "classes, height, width" if params.order == "NCHW" else "height, width, classes"

@@ -79,6 +79,7 @@ class Out:
             `3*(5+C)`, which bind C. One axis `.` at the front stands for leading axes of length 1.
         names: accepted exact names; empty when the output is found by its position.
         integers: counts and class ids, of any numeric type; otherwise float (16, 32 or 64 bit).
+        exact: with `integers`: of an integer type only.
         optional: may be missing (by name only); its array is then empty.
     """
 
@@ -86,6 +87,7 @@ class Out:
     names: tuple[str, ...] = ()
     integers: bool = False
     optional: bool = False
+    exact: bool = False
 
     def bind(self, shape: Shape, bound: dict[str, int | None]) -> tuple[int | None, ...] | None:
         """The shape without superfluous axes of length 1 when it fits `dims`, else None."""
@@ -101,6 +103,11 @@ class Out:
             if not _bind_axis(term, length, bound):
                 return None
         return shape
+
+    @property
+    def kinds(self) -> str:
+        """Kinds of the types that it may have, as NumPy names them."""
+        return "f" if not self.integers else "iu" if self.exact else "fiu"
 
     def proven(self, shape: Shape) -> bool:
         """Whether the shape is known where this head binds it: no free axis has to fit."""
@@ -180,7 +187,7 @@ class Layout:
                     return None
                 entries.append(None)
                 continue
-            if layer.dtype.kind not in ("fiu" if out.integers else "f"):
+            if layer.dtype.kind not in out.kinds:
                 return None
             shape = out.bind(layer.shape, bound)
             if shape is None:

@@ -334,6 +334,11 @@ def _largest_above(
 
 MAP_HEADS = (
     SegmentationHead(
+        "HeadraceParseClassMap",
+        "arg-max in the model: class numbers as they are, of the output's size",
+        (Layout((Out("H W", integers=True, exact=True),), _map, likely=lambda *_: True),),
+    ),
+    SegmentationHead(
         "NvDsInferParseCustomPeopleSemSegNet",
         "PeopleSemSegNet: class numbers as they are",
         (Layout((Out("H W", ("argmax_1",), integers=True),), _map),),

@@ -98,6 +98,11 @@ def _segmentation(view: View) -> list[HeadReading] | None:
     """One map of scores over a good part of the image."""
     if len(view.items) != 1:
         return None
+    match tuple(d for d in view.items[0].shape if d != 1):
+        case (int() as height, int() as width) if view.items[0].dtype.kind in "iu":
+            why = f"a map of class numbers, {width}x{height}"
+            words, parser = "semantic segmentation with arg-max inside", "HeadraceParseClassMap"
+            return [HeadReading(NetworkType.SEGMENTATION, parser, view.names or None, words, why)]
     match view.items[0].shape:
         case (int() as channels, int() as height, int() as width):
             pass
