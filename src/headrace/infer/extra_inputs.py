@@ -1,13 +1,14 @@
-"""Inputs of a model beside the image: the custom library fills them."""
+"""Inputs of a model beside the image: the custom library fills them, or a rule of the exporter."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace._core.errors import CustomLibraryError
+from headrace._core.findings import Finding, Level
 from headrace.custom.user_calls import INPUT_INITIALIZER
 from headrace.meta import NetworkInfo
 
@@ -17,6 +18,30 @@ if TYPE_CHECKING:
     from headrace.custom import CustomLibrary
     from headrace.engine.session import Session
     from headrace.network.tensor_spec import TensorSpec
+
+
+_RULES: Mapping[str, tuple[str, Callable[[int, int], tuple[int, ...]]]] = {
+    "orig_target_sizes": ("width and height", lambda w, h: (w, h)),
+    "im_shape": ("height and width", lambda w, h: (h, w)),
+    "image_shape": ("height and width", lambda w, h: (h, w)),
+    "im_info": ("height, width and scale", lambda w, h: (h, w, 1)),
+    "scale_factor": ("scales of height and width", lambda w, h: (1, 1)),
+}
+"""Inputs that exporters of DETR's line and of Paddle write; what they hold makes boxes of pixels of
+the network input. Source: the exporters' own post-processing."""
+
+
+def has_rule(spec: TensorSpec) -> bool:
+    """Whether an exporter's rule fills this input."""
+    return values_by_rule(spec, NetworkInfo(1, 1, 3)) is not None
+
+
+def values_by_rule(spec: TensorSpec, network: NetworkInfo) -> tuple[int, ...] | None:
+    """Return the values of each item of an input that an exporter's rule fills, else None."""
+    rule = _RULES.get(spec.name)
+    values = () if rule is None else rule[1](network.width, network.height)
+    fits = len(spec.shape) == 2 and spec.shape[1] in (len(values), None)
+    return values if values and fits else None
 
 
 def unfilled_inputs(cfg: ModelConfig, extra: Sequence[TensorSpec]) -> CustomLibraryError:
@@ -40,14 +65,18 @@ def initialize_extra_inputs(
     session: Session,
     network: NetworkInfo,
     library: CustomLibrary | None,
+    notices: list[Finding],
 ) -> dict[str, Array]:
-    """Zero-filled arrays for every input but the first, handed once to the custom library.
+    """Make arrays for every input but the first: by the library's function, or else by rule.
+
+    The library gets them once, filled with zeros.
 
     Args:
         cfg: the config, for errors.
         session: its inputs are filled.
         network: size of the image input.
         library: the one that `custom-lib-path` names, if it is loaded.
+        notices: gets one about the inputs that a rule fills.
 
     Returns:
         Name -> (max_batch, ...) array for batched inputs, or the input's own shape.
@@ -66,6 +95,42 @@ def initialize_extra_inputs(
         arrays[spec.name] = np.zeros(shape, spec.dtype)
     initialize = library.input_initializer() if library is not None else None
     if initialize is None:
-        raise unfilled_inputs(cfg, extra)
-    initialize(arrays, network, session.max_batch)
+        _fill_by_rule(cfg, extra, arrays, network, notices)
+    else:
+        initialize(arrays, network, session.max_batch)
     return arrays
+
+
+def _fill_by_rule(
+    cfg: ModelConfig,
+    extra: Sequence[TensorSpec],
+    arrays: dict[str, Array],
+    network: NetworkInfo,
+    notices: list[Finding],
+) -> None:
+    notices += by_rule(cfg, extra, network)
+    for spec in extra:
+        arrays[spec.name][:] = values_by_rule(spec, network)
+
+
+def by_rule(cfg: ModelConfig, extra: Sequence[TensorSpec], network: NetworkInfo) -> list[Finding]:
+    """Say what each of these inputs gets; a library's own parser may expect something else.
+
+    Raises:
+        CustomLibraryError: no rule fills one of them.
+    """
+    values = {spec.name: values_by_rule(spec, network) for spec in extra}
+    if missing := [spec for spec in extra if values[spec.name] is None]:
+        raise unfilled_inputs(cfg, missing)
+    own = cfg.custom_lib_path is not None
+    level: Level = "warning" if own else "info"
+    code = "inputs-assumed" if own else "inputs-filled"
+    text = "nothing fills the input {name}: it gets {values} ({what}), so that boxes are in pixels "
+    text += "of the network input"
+    fix = f"fill it otherwise by a function {INPUT_INITIALIZER} in the custom library"
+    data = [
+        {"name": name, "values": ", ".join(map(str, numbers or ())), "what": _RULES[name][0]}
+        for name, numbers in values.items()
+    ]
+    where = str(cfg.custom_lib_path or cfg.path)
+    return [Finding(code, level, text, where, item, remedies=(fix,)) for item in data]

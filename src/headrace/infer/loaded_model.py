@@ -214,7 +214,7 @@ class Model:
                 ahead = post if isinstance(post, DetectorPostprocessor) else None
                 model.runner = GpuRunner(model, record, gpu_scaler, finder, ahead)
             library = _library(cfg, choice, options) if len(session.inputs) > 1 else None
-            model.extra_inputs = initialize_extra_inputs(cfg, session, network, library)
+            model.extra_inputs = initialize_extra_inputs(cfg, session, network, library, notices)
             if choice is not None and choice.library is not None:
                 session.output_memory = choice.library.output_memory
             if preprocessor is not None and choice is not None and model.asynchronous is None:

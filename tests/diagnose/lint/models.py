@@ -50,6 +50,11 @@ def _two_inputs(model: Any) -> None:
     model.graph.input.append(helper.make_tensor_value_info("extra", TensorProto.FLOAT, [1, 4]))
 
 
+def _sized(model: Any) -> None:
+    value = helper.make_tensor_value_info("orig_target_sizes", TensorProto.INT64, [1, 2])
+    model.graph.input.append(value)
+
+
 def _opset(version: int, model: Any) -> None:
     model.opset_import[0].version = version
     for tensor in model.graph.initializer:
@@ -105,6 +110,7 @@ FAULTY: dict[str, Callable[[Path], None]] = {
     "vector.onnx": _vector,
     "bytes.onnx": _changed(_bytes),
     "two_inputs.onnx": _changed(_two_inputs),
+    "sized.onnx": _changed(_sized),
     "deep_classifier.onnx": _deep_classifier,
     "cut.onnx": _cut,
     "external.onnx": _changed(_external),

@@ -173,7 +173,10 @@ def test_the_largest_above_the_threshold() -> None:
     assert found.probabilities is not None
 
 
-@pytest.mark.parametrize("name", sorted(WELL_KNOWN_SEGMENTATIONS))
+ANY_NAME = {"HeadraceParseClassMap"}
+
+
+@pytest.mark.parametrize("name", sorted(WELL_KNOWN_SEGMENTATIONS.keys() - ANY_NAME))
 def test_other_outputs_are_told(name: str) -> None:
     with pytest.raises(ParserError) as caught:
         map_of(name, argmax=np.zeros((4, 6), np.int32))

@@ -7,12 +7,16 @@ fill up the table, go.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from headrace.infer.parsers.boxes import (
+    best_class,
     class_numbers,
     clipped_corners,
     column_thresholds,
+    sigmoid,
 )
 from headrace.infer.parsers.head import Arrays, Dims, Head, InstanceHead, Layout, Out, UnfitError
 from headrace.infer.parsers.keypoints import points_of, posed
@@ -76,22 +80,72 @@ def _unit_centres(arrays: Arrays, network: NetworkInfo, params: DetectionParams)
     return clipped_corners(x1, y1, x2, y2, network.width, network.height, rows[:, 4], class_ids)
 
 
+def _beside(
+    arrays: Arrays, network: NetworkInfo, params: DetectionParams, *, order: str
+) -> Detections:
+    """[K, 4] corners, [K] scores and [K] class numbers, in any order: `order` has b, s, l."""
+    boxes, scores, classes = (arrays[order.index(letter)] for letter in "bsl")
+    class_ids = class_numbers(classes)
+    keep = scores >= column_thresholds(params, class_ids)
+    x1, y1, x2, y2 = boxes[keep].T
+    return clipped_corners(
+        x1, y1, x2, y2, network.width, network.height, scores[keep], class_ids[keep]
+    )
+
+
+def _queries_masked(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
+    """[Q, C] logits, [Q, 4] centre boxes in 0..1, [Q, H, W] masks over the whole input."""
+    logits, boxes, masks = arrays
+    query, class_ids, best = best_class(logits, np.full(logits.shape[1], -np.inf, np.float32))
+    scores = sigmoid(best)
+    keep = scores >= column_thresholds(params, class_ids)
+    query, class_ids, scores = query[keep], class_ids[keep], scores[keep]
+    size = np.array([network.width, network.height], np.float32)
+    centres, half = boxes[query, :2] * size, boxes[query, 2:] * size * _HALF
+    (x1, y1), (x2, y2) = (centres - half).T, (centres + half).T
+    indices = np.arange(len(query), dtype=np.float32)
+    detections = clipped_corners(x1, y1, x2, y2, network.width, network.height, indices, class_ids)
+    kept = detections.scores.astype(np.intp)
+    detections.scores = scores[kept]
+    detections.masks = [
+        prototype_masks(masks[row : row + 1], _ALONE, box[None], network)[0]
+        for row, box in zip(query[kept], detections.boxes, strict=True)
+    ]
+    return detections
+
+
+_ALONE = np.ones((1, 1), np.float32)  # weight of a mask that is no sum
+
+
 def _few(dims: Dims, network: NetworkInfo | None) -> bool:
     return dims["N"] <= _MOST_ROWS
 
 
-def _persons(dims: Dims, network: NetworkInfo | None) -> bool:
-    """As many values as 17 points of a person have, in not too many rows."""
-    return dims["P"] == 6 + 3 * 17 and dims["N"] <= _MOST_ROWS
-
-
 _ROW = "corner boxes in pixels, score >= T[class]"
+
+_KINDS = {
+    "b": Out("K 4"),
+    "s": Out("K"),
+    "l": Out("K", integers=True, exact=True),
+}
 
 HEADS = (
     Head(
+        "HeadraceParseBoxesLabels",
+        f"RT-DETR, D-FINE, DEIM with labels inside, in any order: {_ROW}, integer class numbers",
+        tuple(
+            Layout(
+                tuple(_KINDS[letter] for letter in order),
+                partial(_beside, order=order),
+                likely=lambda *_: True,
+            )
+            for order in ("lbs", "bls", "bsl", "lsb", "slb", "sbl")
+        ),
+    ),
+    Head(
         "HeadraceParseYoloEndPose",
         f"YOLO-pose with NMS inside, YOLO26-pose, P = 6+3K: {_ROW}, class, K points",
-        (Layout((Out("N P"),), _posed, lambda dims, _: dims["P"] >= 8, _persons),),
+        (Layout((Out("N P"),), _posed, lambda dims, _: dims["P"] >= 8, suggested=False),),
     ),
     Head(
         "HeadraceParseYoloEndObb",
@@ -102,10 +156,25 @@ HEADS = (
     Head(
         "HeadraceParseRTDETREnd",
         "RT-DETR with its selection inside: centre boxes in 0..1, score >= T[class], class",
-        (Layout((Out("N 6"),), _unit_centres, likely=_few),),
+        (Layout((Out("N 6"),), _unit_centres, suggested=False),),
     ),
 )
 INSTANCE_HEADS = (
+    InstanceHead(
+        "HeadraceParseDetrSeg",
+        "RF-DETR and other DETR with masks: best class per query, sigmoid >= T[class], mask logits",
+        (
+            Layout(
+                (
+                    Out("Q C", ("pred_logits", "logits", "labels")),
+                    Out("Q 4", ("pred_boxes", "boxes", "dets")),
+                    Out("Q H W", ("pred_masks", "masks")),
+                ),
+                _queries_masked,
+            ),
+        ),
+        strict_classes=True,
+    ),
     InstanceHead(
         "HeadraceParseYoloEndSeg",
         f"YOLO-seg with NMS inside, YOLO26-seg: {_ROW}, class, M coefficients; masks from "

@@ -110,7 +110,10 @@ def _queries(dims: Dims, network: NetworkInfo | None) -> bool:
 
 _TAO = (Out("Q C", ("pred_logits",)), Out("Q 4", ("pred_boxes",)))
 _ANY = (
-    (Out("Q C", ("pred_logits", "logits", "scores")), Out("Q 4", ("pred_boxes", "boxes"))),
+    (
+        Out("Q C", ("pred_logits", "logits", "scores", "labels")),
+        Out("Q 4", ("pred_boxes", "boxes", "dets")),
+    ),
     (Out("Q C"), Out("Q 4")),
 )
 

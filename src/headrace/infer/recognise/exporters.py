@@ -87,6 +87,7 @@ TIMM = Exporter("timm", "RGB", IMAGENET, "stretch", crops=True)
 PATCHES = Exporter("timm", "RGB", None, "stretch", crops=True)
 TF_DETECTION = Exporter("TensorFlow's detection API", "RGB", BYTES, "stretch", 0.3, 0.6)
 RTDETR = Exporter("RT-DETR", "RGB", UNIT, "stretch", 0.5, 0.7)
+RFDETR = Exporter("RF-DETR", "RGB", IMAGENET, "stretch", 0.5, 0.7)
 
 Found = tuple[Exporter, str]
 """An exporter, and what tells it."""
@@ -131,7 +132,7 @@ def _yolox(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
 def _named_outputs(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
     names = {o.name for o in evidence.outputs}
     if {"dets", "labels"} <= names:
-        return MMDET, "outputs dets and labels, as mmdeploy names them"
+        return _dets_labels(evidence)
     if any("output_cov" in n for n in names) and any("output_bbox" in n for n in names):
         return TAO_GRID, "outputs output_cov and output_bbox"
     if {"BatchedNMS"} <= names or "BatchedNMSDynamic_TRT" in evidence.operators:
@@ -141,6 +142,16 @@ def _named_outputs(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
     tensorflow = evidence.producer.startswith("tf2onnx") or evidence.input.dtype.kind == "u"
     if tensorflow and {"detection_boxes", "detection_scores", "detection_classes"} <= names:
         return TF_DETECTION, "outputs of TensorFlow's detection API"
+    return None
+
+
+def _dets_labels(evidence: FileEvidence) -> Found | None:
+    """Two programs name their outputs so: rows with a score and ids, or boxes and logits."""
+    dets, labels = (next(o for o in evidence.outputs if o.name == n) for n in ("dets", "labels"))
+    if dets.shape[-1] != 4:
+        return MMDET, "outputs dets and labels, as mmdeploy names them"
+    if labels.dtype.kind == "f" and dets.shape[-1] == 4:
+        return RFDETR, "outputs dets of four columns and labels with logits, as RF-DETR writes them"
     return None
 
 

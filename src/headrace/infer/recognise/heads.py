@@ -44,6 +44,7 @@ class HeadReading:
         rotated: the boxes have angles.
         own_names: names of the classes that come with this reading.
         counted: what tells the number of classes; empty: `why`.
+        from_one: the outputs hold ids of classes that count from 1: id 0 is background, or unused.
     """
 
     kind: NetworkType
@@ -56,6 +57,7 @@ class HeadReading:
     rotated: bool = False
     own_names: tuple[str, ...] = ()
     counted: str = ""
+    from_one: bool = False
 
     @property
     def key(self) -> str:
@@ -201,7 +203,8 @@ _TABLES = {
     "HeadraceParseSSDCenters": (True, True),
     "HeadraceParseBoxesScores": (False, False),
 }
-_LOGITS = ("HeadraceParseDetr", "HeadraceParseDetrSoftmax")
+DETR, DETR_SOFTMAX = "HeadraceParseDetr", "HeadraceParseDetrSoftmax"
+_LOGITS = (DETR, DETR_SOFTMAX)
 _AFTER_NMS = tuple(
     name
     for name, head in _BY_NAME.items()

@@ -20,6 +20,11 @@ teddy bear;hair drier;toothbrush""".replace("\n", " ").split(";")
 )
 COCO = tuple(name.strip() for name in COCO)
 
+_UNUSED = frozenset((0, 12, 26, 29, 30, 45, 66, 68, 69, 71, 83))
+_rest = iter(COCO)
+COCO_IDS = tuple(f"id {i}" if i in _UNUSED else next(_rest) for i in range(91))
+"""Names by COCO's ids, which count from 1 and leave ten out."""
+
 _KEYS = ("names", "classes", "class_names", "labels", "id2label", "CLASSES", "label_names")
 
 

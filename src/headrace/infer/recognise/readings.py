@@ -12,6 +12,8 @@ from headrace.infer.parsers.text import CTC
 from headrace.infer.recognise import exporters
 from headrace.infer.recognise.heads import (
     DETECTOR,
+    DETR,
+    DETR_SOFTMAX,
     YOLOV5,
     YOLOV8,
     YOLOX,
@@ -66,7 +68,10 @@ def _by_exporter(view: View) -> list[HeadReading] | None:
     if exporter is exporters.TF_DETECTION:
         return [HeadReading(DETECTOR, "NvDsInferParseCustomTfSSD", view.names or None,
                             "detector of TensorFlow's API", "names of the outputs",
-                            suppressed=True)]  # fmt: skip
+                            suppressed=True, from_one=True)]  # fmt: skip
+    if exporter is exporters.RFDETR:
+        parser = "HeadraceParseDetrSeg" if len(view.items) > 2 else "HeadraceParseDetr"
+        return headed(view, parser, "RF-DETR", "dets of four columns beside logits")
     if exporter is exporters.MMDET and len(view.items) == 2:
         count = view.names or None
         return [HeadReading(DETECTOR, "HeadraceParseDetsLabels", count, "mmdetection detector",
@@ -127,6 +132,8 @@ def _by_shape(view: View) -> list[HeadReading]:
     if view.names and any(r.classes == view.names for r in candidates):
         candidates = [r for r in candidates if r.classes == view.names]
     kept = {(r.parser or ""): r for r in candidates}
+    if {DETR, DETR_SOFTMAX} <= kept.keys() and (other := _not_of_detr(view)):
+        kept.pop(other)
     for twin, of in _TWINS.items():
         if of in kept:
             kept.pop(twin, None)
@@ -136,6 +143,21 @@ def _by_shape(view: View) -> list[HeadReading]:
     return list(kept.values())[:3]
 
 
+def _not_of_detr(view: View) -> str | None:
+    """Which of the two readings of logits does not fit; None if both may.
+
+    The last logit of DETR means no object, and wins for most queries of any image. Deformable
+    attention and the selection of queries came with the models that have no such logit.
+    """
+    logits = max(view.probe().values(), key=lambda a: np.shape(a)[-1])
+    rows = np.asarray(logits, np.float64).reshape(-1, np.shape(logits)[-1])
+    last = float((rows.argmax(axis=1) == rows.shape[1] - 1).mean())
+    if last > _MOSTLY:
+        return DETR
+    return DETR_SOFTMAX if view.evidence.operators & {"GridSample", "TopK"} else None
+
+
+_MOSTLY = 0.8
 _TWINS = {
     "NvDsInferParseYoloV11": YOLOV8,
     "NvDsInferParseCustomYoloV8": YOLOV8,

@@ -28,6 +28,7 @@ from headrace.config.enums import (
 from headrace.config.origin import OVERRIDE, Origin
 from headrace.config.overrides import Overrides
 from headrace.engine.input_shapes import sample_inputs
+from headrace.infer.extra_inputs import has_rule
 from headrace.infer.model import load_or_build
 from headrace.infer.model.image_input import image_range
 from headrace.infer.parsers.labels import load_labels
@@ -44,7 +45,7 @@ from headrace.infer.recognise.images import (
     options_of,
     read_images,
 )
-from headrace.infer.recognise.names import COCO, characters_in, names_in
+from headrace.infer.recognise.names import COCO, COCO_IDS, characters_in, names_in
 from headrace.infer.recognise.readings import readings
 from headrace.meta.layers import NetworkInfo
 
@@ -183,8 +184,9 @@ def _recognise(
     save: bool = True,
 ) -> Recognition:
     evidence = FileEvidence.read(path)
-    if evidence.more_inputs:
-        more = ", ".join(map(str, evidence.more_inputs))
+    unfilled = [spec for spec in evidence.more_inputs if not has_rule(spec)]
+    if unfilled:
+        more = ", ".join(map(str, unfilled))
         raise ModelError(
             f"the model has further inputs ({more}), and nothing fills them",
             where=str(path),
@@ -297,9 +299,12 @@ def _uncounted(reading: HeadReading, user_fields: Mapping[str, object]) -> Quest
         return None
     if "num_detected_classes" in user_fields:
         return None
+    counts = ((91, "COCO: ids 1 to 90"), (2, "one kind: id 1"))
+    if not reading.from_one:
+        counts = ((80, "COCO"), (1, "one kind"))
     return Question(
         f"{reading.words}: the outputs do not say how many classes there are",
-        [(("num-detected-classes=80",), "COCO"), (("num-detected-classes=1",), "one kind")],
+        [((f"num-detected-classes={number}",), words) for number, words in counts],
     )
 
 
@@ -375,6 +380,8 @@ def _names(
         return reading.own_names, ""
     if reading.classes == len(COCO) and reading.kind is not NetworkType.CLASSIFIER:
         return COCO, "taken for COCO's: there are 80"
+    if reading.classes == len(COCO_IDS) and reading.kind is not NetworkType.CLASSIFIER:
+        return COCO_IDS, "taken for COCO's ids 1 to 90: there are 91"
     return (), f"the metadata name {len(known[0])} in {known[1]}" if known else ""
 
 

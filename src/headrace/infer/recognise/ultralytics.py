@@ -83,7 +83,7 @@ def _boxes(view: View, why: str) -> list[HeadReading]:
         return _final(view, "NvDsInferParseYolo", "YOLO", why)
     if view.names and shape[-1] == 5 + view.names and shape[0] != 4 + view.names:
         return headed(view, "HeadraceParseYoloV5", "YOLOv5 detector", why)
-    if isinstance(shape[0], int) and shape[0] <= _MOST_ROWS and len(shape) == 2:
+    if view.names and len(shape) == 2 and shape[1] == 4 + view.names != shape[0]:
         queries = judged(view, "HeadraceParseRTDETR")
         if queries is not None:
             return [replace(queries, words="RT-DETR", why=f"{why}; {queries.why}")]

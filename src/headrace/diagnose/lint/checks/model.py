@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from headrace._core.findings import Finding
 from headrace.config.enums import NetworkMode, NetworkType
 from headrace.engine.backends import DEFAULT_BACKEND
 from headrace.infer.classify import narrow_outputs
-from headrace.infer.extra_inputs import unfilled_inputs
+from headrace.infer.extra_inputs import by_rule
 from headrace.infer.model.precision import ConfigPrecision
 from headrace.infer.watch.training import training_findings
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from headrace.config import ModelConfig
     from headrace.diagnose.lint.subject import CheckedConfig
     from headrace.engine.precision.cache import CalibrationTable
+    from headrace.network.tensor_spec import TensorSpec
 
 _MOST_WEIGHTS = 1 << 29  # bytes that are read; what is beyond is not looked at
 _HALF_MAX = 65504.0
@@ -49,11 +50,25 @@ def _input(checked: CheckedConfig) -> Iterator[Finding]:
         text = f"the input {first} takes integers, and net-scale-factor={scale:g} gives it 0 to "
         text += f"{255 * scale:.3g}: write net-scale-factor=1"
         yield Finding("input-integers", "warning", text, cfg.where("net_scale_factor"))
-    if len(inputs) > 1 and cfg.custom_lib_path is None and not cfg.input_tensor_from_meta:
-        checked.problems.append(unfilled_inputs(cfg, inputs[1:]))
+    if len(inputs) > 1 and not cfg.input_tensor_from_meta:
+        yield from _further_inputs(checked, inputs[1:])
     pre = checked.preprocessor
     if pre is not None:
         yield from pre.notices
+
+
+def _further_inputs(checked: CheckedConfig, extra: Sequence[TensorSpec]) -> Iterator[Finding]:
+    """What fills the inputs beside the image, where no function of the library does."""
+    choice, image = checked.dry.choice, checked.dry.image
+    library = None if choice is None else choice.library
+    if library is not None and library.input_initializer() is not None:
+        return
+    if image is None or (library is None and checked.cfg.custom_lib_path is not None):
+        return  # it could not be loaded, which is told
+    try:
+        yield from by_rule(checked.cfg, extra, image)
+    except HeadraceError as error:
+        checked.problems.append(error)
 
 
 def _training(checked: CheckedConfig) -> Iterator[Finding]:

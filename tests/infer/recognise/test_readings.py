@@ -1,0 +1,88 @@
+"""Readings that names alone would get wrong: DETR and RF-DETR, ids from 1, sizes as inputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from headrace.config.enums import NetworkType
+from headrace.errors import ModelError
+from headrace.infer.recognise import exporters
+from headrace.infer.recognise.recognise import recognise
+from tests.infer.recognise.models import rows_of
+
+DOC = "RGB / 255"
+
+
+def tables(classes: int, queries: int = 30) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    boxes = rng.uniform(0.1, 0.9, (1, queries, 4)).astype("f4")
+    return boxes, rng.normal(-4, 1, (1, queries, classes)).astype("f4")
+
+
+def test_dets_of_four_columns_beside_logits_are_rf_detr(tmp_path: Path) -> None:
+    path = rows_of(tmp_path / "m.onnx", list(tables(91)), names=["dets", "labels"])
+    known = recognise(path)
+    assert known.exporter is exporters.RFDETR
+    assert known.config.parse_bbox_func_name == "HeadraceParseDetr"
+    assert known.config.num_detected_classes == 91
+    assert (known.names[1], known.names[3], known.names[90]) == ("person", "car", "toothbrush")
+
+
+def test_masks_of_rf_detr(tmp_path: Path) -> None:
+    masks = np.zeros((1, 30, 16, 16), "f4")
+    path = rows_of(tmp_path / "m.onnx", [*tables(5), masks], names=["dets", "labels", "masks"])
+    cfg = recognise(path).config
+    assert cfg.parse_bbox_instance_mask_func_name == "HeadraceParseDetrSeg"
+    assert cfg.network_type is NetworkType.INSTANCE_SEGMENTATION
+
+
+def test_the_last_logit_of_detr_wins_nearly_everywhere(tmp_path: Path) -> None:
+    boxes, logits = tables(7)
+    logits[..., -1] = 5
+    path = rows_of(tmp_path / "m.onnx", [logits, boxes], names=["logits", "pred_boxes"], doc=DOC)
+    assert recognise(path).config.parse_bbox_func_name == "HeadraceParseDetrSoftmax"
+
+
+def test_logits_that_both_may_be_are_asked_about(tmp_path: Path) -> None:
+    boxes, logits = tables(7)
+    path = rows_of(tmp_path / "m.onnx", [logits, boxes], names=["logits", "pred_boxes"], doc=DOC)
+    with pytest.raises(ModelError) as caught:
+        recognise(path)
+    assert "HeadraceParseDetrSoftmax" in str(caught.value)
+    assert "HeadraceParseDetr " in str(caught.value) + " "
+
+
+def test_ids_of_tensorflow_are_never_offered_as_the_80_of_coco(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    arrays = [rng.uniform(0, 1, (1, 10, 4)), np.ones((1, 10)), np.ones((1, 10)), np.ones((1,))]
+    names = ["detection_boxes", "detection_classes", "detection_scores", "num_detections"]
+    path = rows_of(
+        tmp_path / "m.onnx", [a.astype("f4") for a in arrays], names=names, producer="tf2onnx",
+        doc=DOC,
+    )  # fmt: skip
+    with pytest.raises(ModelError) as caught:
+        recognise(path)
+    assert "num-detected-classes=91" in str(caught.value)
+    assert "num-detected-classes=80" not in str(caught.value)
+
+
+def test_the_size_of_the_image_is_filled_in(tmp_path: Path) -> None:
+    boxes = np.float32([[[0, 0, 30, 30], [5, 5, 60, 60]]])
+    parts = [np.array([[0, 2]]), boxes, np.float32([[0.9, 0.8]])]
+    path = rows_of(
+        tmp_path / "m.onnx", parts, names=["labels", "boxes", "scores"], doc=DOC,
+        metadata={"names": "['a', 'b', 'c']"},
+    )  # fmt: skip
+    model = onnx.load(path)
+    value = helper.make_tensor_value_info("orig_target_sizes", TensorProto.INT64, [1, 2])
+    model.graph.input.append(value)
+    onnx.save(model, path)
+    cfg = recognise(path).config
+    assert cfg.parse_bbox_func_name == "HeadraceParseBoxesLabels"
+    assert cfg.num_detected_classes == 3
