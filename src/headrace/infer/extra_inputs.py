@@ -114,7 +114,7 @@ def _fill_by_rule(
 
 
 def by_rule(cfg: ModelConfig, extra: Sequence[TensorSpec], network: NetworkInfo) -> list[Finding]:
-    """Say what each of these inputs gets; a library's own parser may expect something else.
+    """Report what each of these inputs gets: a library's own parser may expect something else.
 
     Raises:
         CustomLibraryError: no rule fills one of them.
