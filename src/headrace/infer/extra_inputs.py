@@ -114,7 +114,7 @@ def _fill_by_rule(
 
 
 def by_rule(cfg: ModelConfig, extra: Sequence[TensorSpec], network: NetworkInfo) -> list[Finding]:
-    """Report what each of these inputs gets: a library's own parser may expect something else.
+    """Report the values of each of these inputs; a library's own parser may expect others.
 
     Raises:
         CustomLibraryError: no rule fills one of them.

@@ -55,6 +55,21 @@ def _sized(model: Any) -> None:
     model.graph.input.append(value)
 
 
+def _quantised(model: Any) -> None:
+    """The image as bytes and back: as models that were trained for INT8 do it."""
+    image = model.graph.input[0].name
+    for node in model.graph.node:
+        node.input[:] = ["restored" if name == image else name for name in node.input]
+    scale = helper.make_tensor("scale", TensorProto.FLOAT, [], [1 / 127])
+    zero = helper.make_tensor("zero", TensorProto.INT8, [], [0])
+    model.graph.initializer.extend([scale, zero])
+    for name, source, target in (
+        ("DequantizeLinear", "bytes", "restored"),
+        ("QuantizeLinear", image, "bytes"),
+    ):
+        model.graph.node.insert(0, helper.make_node(name, [source, "scale", "zero"], [target]))
+
+
 def _opset(version: int, model: Any) -> None:
     model.opset_import[0].version = version
     for tensor in model.graph.initializer:
@@ -111,6 +126,7 @@ FAULTY: dict[str, Callable[[Path], None]] = {
     "bytes.onnx": _changed(_bytes),
     "two_inputs.onnx": _changed(_two_inputs),
     "sized.onnx": _changed(_sized),
+    "quantised.onnx": _changed(_quantised),
     "deep_classifier.onnx": _deep_classifier,
     "cut.onnx": _cut,
     "external.onnx": _changed(_external),

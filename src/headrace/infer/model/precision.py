@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import ConfigError
@@ -43,6 +45,13 @@ class PrecisionDecision:
     precision: Precision
     rules: PrecisionRules
     notices: list[Finding]
+
+
+_OWN_SCALES = Finding(
+    "int8-own-scales",
+    "info",
+    "the scales are in the model (QuantizeLinear): it runs as it is, without a calibration table",
+)
 
 
 class ConfigPrecision:
@@ -85,9 +94,13 @@ class ConfigPrecision:
         cfg, required = self._cfg, self._required
         asked: Precision = required or MODES[cfg.network_mode]
         missing = _why_no_table(cfg)
-        precision, notice = choose(
-            asked, runtimes, no_table=missing, required=required is not None, tuned=self._tuned
-        )
+        if missing and asked in ("int8", "best") and _quantised(cfg.onnx_file):
+            precision: Precision = "fp32"
+            notice: Finding | None = _OWN_SCALES
+        else:
+            precision, notice = choose(
+                asked, runtimes, no_table=missing, required=required is not None, tuned=self._tuned
+            )
         rules, notices = precision_rules(cfg, precision)
         if notice is not None:
             at = str(cfg.path) if required else cfg.where("network_mode")
@@ -152,6 +165,14 @@ def precision_rules(cfg: ModelConfig, precision: Precision) -> tuple[PrecisionRu
             rules = replace(rules, choice=choice)
             notices.append(notice)
     return rules, notices
+
+
+def _quantised(path: Path | None) -> bool:
+    """Whether an ONNX file holds nodes that quantise: then the scales are in the model."""
+    if path is None or not path.is_file() or not path.stat().st_size:
+        return False
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        return data.find(b"DequantizeLinear") >= 0
 
 
 def _key(cfg: ModelConfig, required: Precision | None) -> str:

@@ -58,7 +58,7 @@ def _input(checked: CheckedConfig) -> Iterator[Finding]:
 
 
 def _further_inputs(checked: CheckedConfig, extra: Sequence[TensorSpec]) -> Iterator[Finding]:
-    """What fills the inputs beside the image, where no function of the library does."""
+    """Report the inputs beside the image that a rule fills, or that nothing fills."""
     choice, image = checked.dry.choice, checked.dry.image
     library = None if choice is None else choice.library
     if library is not None and library.input_initializer() is not None:
