@@ -74,6 +74,24 @@ def test_logits_of_a_classifier(tmp_path: Path) -> None:
     assert "up to 12.5 in 5 of 5 items" in rules(seen)["scores-above-1"]
 
 
+@pytest.mark.parametrize(
+    ("values", "seen"),
+    [
+        ([0.9, 0.1, 0.8], True),  # a sigmoid each
+        ([0.7, 0.2, 0.1], False),  # a soft-max
+        ([0.9, 0.3, 0.4], False),  # one above the threshold
+        ([9.0, 0.1, 0.8], False),  # logits, which another rule names
+    ],
+)
+def test_classes_that_do_not_exclude_each_other(
+    tmp_path: Path, values: list[float], seen: bool
+) -> None:
+    watched = watch(tmp_path, CLASSIFIER, (("a", "b", "c"),))
+    for i in range(5):
+        watched.look(image(i), {"out": np.float32(values)})
+    assert ("classes-independent" in rules(watched)) == seen
+
+
 def test_a_winner_without_a_label(tmp_path: Path) -> None:
     for records, said in [((("a", "b", "c"),), False), ((("a", "b"),), True), ((), False)]:
         seen = watch(tmp_path, CLASSIFIER, records)

@@ -26,6 +26,7 @@ _FLAT = 1e-3  # values within it, and those next to 0 or 1, could be the same in
 _MIN_IMAGES = 6
 _TOO_HIGH = 1.001
 _CERTAIN = 0.8  # a threshold above it hides what a network is sure of
+_SUM = 1.01  # of a soft-max, with rounding
 
 
 @dataclass(slots=True)
@@ -48,6 +49,8 @@ class OutputWatch:
     _broken: dict[str, int] = field(default_factory=dict)  # output -> looks with NaN or infinity
     _high: int = 0
     _top: float = 0.0
+    _independent: int = 0  # looks with several values above the threshold that are no soft-max
+    _sum: float = 0.0  # of the values of such a look
     _values: dict[tuple[int, int], int] = field(default_factory=dict)  # (layer, class) -> looks
     _classes: dict[int, int] = field(default_factory=dict)  # layer -> classes
 
@@ -91,9 +94,19 @@ class OutputWatch:
             top, best = float(values.max()), int(values.argmax())
             self._top = max(self._top, top)
             self._high += top > _TOO_HIGH
+            self._look_at_others(values, top)
             self._classes[layer] = len(values)
             if top > max(self.cfg.classifier_threshold, 0):
                 self._values[layer, best] = self._values.get((layer, best), 0) + 1
+
+    def _look_at_others(self, values: Array, top: float) -> None:
+        """Count values that are probabilities of their own: the parser keeps the largest alone."""
+        limit = max(self.cfg.classifier_threshold, 0.5)
+        total = float(values.sum())
+        within = float(values.min()) >= 0 and top <= _TOO_HIGH
+        if within and total > _SUM and int((values > limit).sum()) > 1:
+            self._independent += 1
+            self._sum = max(self._sum, total)
 
     def findings(self, *, final: bool) -> Iterator[Finding]:
         """Yield the findings of the looks so far."""
@@ -116,6 +129,18 @@ class OutputWatch:
             text += f"classifier-threshold={self.cfg.classifier_threshold:g} compares logits: "
             text += "export it with one"
             yield Finding("scores-above-1", "warning", text, "classifier-threshold")
+        if enough(self._independent, self.looks, final=final):
+            text = "{looks} of {items} have several classes above the threshold: the values are no "
+            text += "soft-max (they sum to {sum}), and only the largest of an output is kept"
+            data = {"looks": self._independent, "items": counted(self.looks, "item")}
+            fix = (
+                "a parser of your own keeps them all: parse-classifier-func-name; `headrace init` "
+            )
+            fix += "writes one in Python"
+            yield Finding(
+                "classes-independent", "warning", text, "classifier-threshold",
+                {**data, "sum": round(self._sum, 3)}, remedies=(fix,),
+            )  # fmt: skip
         yield from self._of_labels(final)
         limit = self.cfg.segmentation_threshold
         segments = self.cfg.network_type is NetworkType.SEGMENTATION
