@@ -17,6 +17,7 @@ from headrace.infer.parsers.labels import class_name
 from headrace.infer.tally import HALVINGS
 
 if TYPE_CHECKING:
+    from headrace._core.findings import Finding
     from headrace.config import ModelConfig
     from headrace.infer.tally import BoxTally
 
@@ -60,13 +61,13 @@ def named(counts: Counter[str]) -> str:
     return ", ".join(parts) + (f", {more} more" if more else "")
 
 
-def box_reasons(cfg: ModelConfig, tally: BoxTally) -> Iterable[str]:
+def box_reasons(cfg: ModelConfig, tally: BoxTally, cause: Finding | None = None) -> Iterable[str]:
     """Why a detector has no objects, or lost more boxes to filters than it kept."""
     parsed = int(tally.clustered.sum())
     if not tally.items:
         return
     if not parsed:
-        yield _nothing_parsed(cfg, tally)
+        yield _nothing_parsed(cfg, tally, cause)
         return
     dropped = dropped_boxes(tally)
     unusual = {key: counts for key, counts in dropped.items() if key not in _USUAL}
@@ -109,7 +110,9 @@ def _class_reasons(
                 yield _box_reason(cfg, tally, key, lost, int(tally.clustered[class_id].sum()))
 
 
-def _nothing_parsed(cfg: ModelConfig, tally: BoxTally) -> str:
+def _nothing_parsed(cfg: ModelConfig, tally: BoxTally, cause: Finding | None) -> str:
+    if cause is not None:
+        return f"{cause:brief}"
     setting = _setting(tally, "pre-cluster-threshold", range(len(tally.per_class)))
     if not tally.visible:
         return (

@@ -256,7 +256,7 @@ class Inferencer:
         """Boxes and objects left out since the run began, by filter, with reasons if most were."""
         from headrace.infer.losses import losses_of
 
-        return losses_of(self.config, self._record.tally)
+        return losses_of(self.config, self._record.tally, self._record.notices)
 
     @property
     def failed_items(self) -> int:

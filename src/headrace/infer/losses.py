@@ -6,15 +6,17 @@ A reason is one line: the cause and its key first, then the figures.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.config.enums import NetworkType
 from headrace.infer.box_losses import box_reasons, dropped_boxes, named
 from headrace.infer.parsers.labels import class_name
+from headrace.infer.watch.rules import CAUSES
 
 if TYPE_CHECKING:
+    from headrace._core.findings import Finding
     from headrace.config import ModelConfig
     from headrace.infer.tally import ItemTally, ObjectTally, Tally
 
@@ -47,13 +49,15 @@ class InferenceLosses:
     reasons: list[str] = field(default_factory=list)
 
 
-def losses_of(cfg: ModelConfig, tally: Tally) -> InferenceLosses:
+def losses_of(cfg: ModelConfig, tally: Tally, findings: Sequence[Finding] = ()) -> InferenceLosses:
     """The counts of a tally by name, and the reasons they give.
 
     Args:
         cfg: of the model.
         tally: of its inferencer.
+        findings: of the watch: what it has seen in the outputs goes before a guess.
     """
+    cause = next((f for f in findings if f.code in CAUSES), None)
     dropped: dict[str, Counter[str]] = {}
     for boxes in tally.boxes:
         for key, counts in dropped_boxes(boxes).items():
@@ -68,7 +72,7 @@ def losses_of(cfg: ModelConfig, tally: Tally) -> InferenceLosses:
     reasons = [
         *_run_reasons(cfg, tally),
         *_object_reasons(cfg, tally.objects, skipped),
-        *(reason for boxes in tally.boxes for reason in box_reasons(cfg, boxes)),
+        *(reason for boxes in tally.boxes for reason in box_reasons(cfg, boxes, cause)),
         *_item_reasons(cfg, items),
     ]
     return InferenceLosses(_plain(skipped), _plain(dropped), list(dict.fromkeys(reasons)))

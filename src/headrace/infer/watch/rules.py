@@ -23,6 +23,10 @@ WATCH_RULES = frozenset((
 """Ids of the rules of the watch; other notices have rules, too."""
 
 
+CAUSES = frozenset(("boxes-in-0..1", "boxes-corners", "parser-silent", "input-range"))
+"""Those that tell why a model finds nothing, as strong responses were seen."""
+
+
 def is_finding(notice: Finding) -> bool:
     """Whether a notice is a finding of the watch."""
     return notice.level == "warning" and notice.code in WATCH_RULES

@@ -15,7 +15,8 @@ from headrace._core.errors import HeadraceError
 from headrace._core.findings import Finding
 from headrace._core.text import counted
 from headrace._core.types import Array, Arrays
-from headrace.infer.parsers import WELL_KNOWN, BuiltinParser
+from headrace.config.enums import NetworkType
+from headrace.infer.parsers import WELL_KNOWN, WELL_KNOWN_INSTANCES, BuiltinParser
 from headrace.infer.recognise.exporters import USUAL
 from headrace.infer.watch.rules import MIN_FRAMES
 from headrace.infer.watch.training import byte_range
@@ -138,7 +139,9 @@ def other_heads(
     total = sum(r.total for r in mine)
     others: dict[str, list[SampleReading]] = {}
     layers, classes = list(samples[0].layers.values()), reader.params.num_classes
-    for name, other in WELL_KNOWN.items():
+    masked = reader.cfg.network_type is NetworkType.INSTANCE_SEGMENTATION
+    known = {**WELL_KNOWN, **(WELL_KNOWN_INSTANCES if masked else {})}
+    for name, other in known.items():
         head = other.head if isinstance(other, BuiltinParser) else None
         if head is None or name == own or not head.suggested:
             continue
@@ -154,6 +157,10 @@ def other_heads(
         f"{counted(box_count, 'box')} in {counted(len(samples), 'image')}, scores up to {best:.2f}"
     )
     change = f"set parse-bbox-func-name={name}"
+    if masked:
+        boxes = name in WELL_KNOWN
+        change = f"set parse-bbox-instance-mask-func-name={name}"
+        change = f"network-type=0 with parse-bbox-func-name={name} reads them" if boxes else change
     cut = sum(r.edges * r.boxes for r in mine) / max(1, sum(r.boxes for r in mine))
     whole = sum(r.edges * r.boxes for r in readings) / box_count
     images = sum(r.boxes > 0 for r in readings)
@@ -201,24 +208,32 @@ def high_threshold(reader: Reader, parser: object, samples: Sequence[Sample]) ->
 
 _CENTRES = ("HeadraceParseYoloV8", "HeadraceParseYoloV5", "NvDsInferParseCustomYoloV8",
             "NvDsInferParseYoloV11", "NvDsInferParseCustomYoloV7")  # fmt: skip
+_CORNERS = ("NvDsInferParseYolo", "NvDsInferParseYoloCuda")
 
 
-def odd_tables(reader: Reader, parser: object, samples: Sequence[Sample]) -> Iterator[Finding]:
-    """Rows with strong scores hold boxes of another kind than centre and size in pixels."""
-    if (
-        not isinstance(parser, BuiltinParser)
-        or parser.head.name.removesuffix("_cuda") not in _CENTRES
-    ):
+def odd_tables(
+    reader: Reader, parser: object, samples: Sequence[Sample], *, silent: bool, source: str
+) -> Iterator[Finding]:
+    """Rows with strong scores hold boxes of another kind than the parser reads.
+
+    Args:
+        reader, parser, samples, silent, source: as for `other_heads`. A parser of the user is
+            judged if it is silent.
+    """
+    name = parser.head.name if isinstance(parser, BuiltinParser) else ""
+    centres = name.removesuffix("_cuda") in _CENTRES
+    if not centres and name not in _CORNERS and (name or not silent):
         return
-    name, classes = parser.head.name, reader.params.num_classes
+    name, classes = name or source, reader.params.num_classes
     strong = [_strong(sample, classes, reader.params.min_threshold) for sample in samples]
     seen = [rows for rows in strong if len(rows)]
-    if len(seen) < min(2, len(samples)) or sum(map(len, seen)) < 5:
+    few = 5 if centres else 1  # those of a selection are final: one is an object
+    if len(seen) < min(2, len(samples)) or sum(map(len, seen)) < few:
         return
     a, b, c, d = np.concatenate(seen).T
     wide, high = float(reader.network.width), float(reader.network.height)
     top = float(max(x.max() for x in (a, b, c, d)))
-    if wide > 8 and top <= 1.5:
+    if wide > 8 and 0 < top <= 1.5:
         text = f"the model's boxes are in 0..1, and {name} reads pixels of the network input: "
         text += f"{counted(len(a), 'strong row')} of {counted(len(seen), 'image')} end at "
         text += f"{top:.3g}; export the model with boxes in pixels, or multiply them in a parser "
@@ -226,6 +241,8 @@ def odd_tables(reader: Reader, parser: object, samples: Sequence[Sample]) -> Ite
         yield Finding(
             "boxes-in-0..1", "warning", f"{text} (parse-bbox-func-name)", "parse-bbox-func-name"
         )
+        return
+    if not centres:
         return
     corners = (c > a) & (d > b) & (c <= wide * 1.02) & (d <= high * 1.02)
     beyond = (a + c / 2 > wide * 1.05) | (b + d / 2 > high * 1.05)
@@ -247,6 +264,8 @@ def _strong(sample: Sample, classes: int, threshold: float) -> Array:
         return np.empty((0, 4))
     table = tables[0].astype(np.float32)
     rows = table.T if table.shape[0] in (classes + 4, classes + 5) else table
+    if table.shape[1] == 6 and (np.rint(table[:, 5]) == table[:, 5]).all():  # score, class
+        return table[(table[:, 4] >= threshold) & np.isfinite(table).all(axis=1), :4]
     if rows.shape[1] == classes + 4:
         scores = rows[:, 4:].max(axis=1)
     elif rows.shape[1] == classes + 5:

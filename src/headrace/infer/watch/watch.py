@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from headrace.meta import Detections, FrameMeta
 
 
+_BOXES = (NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION)
 _FIRST = 8  # runs looked at one after the other; then the distance doubles
 _FARTHEST = 512  # runs between two looks: a camera's night must not pass unseen
 _LATE = 1024  # runs after which a second look costs less than a hundredth of what they took
@@ -118,7 +119,7 @@ class Watch:
                 self._keep(tensor, row, alone=len(inputs[self._model.input_name]) == 1)
 
     def _keep(self, tensor: Array, row: Arrays, *, alone: bool) -> None:
-        if self._model.config.network_type is not NetworkType.DETECTOR:
+        if self._model.config.network_type not in _BOXES:
             row = {}  # nobody reads them a second time
         if tensor.nbytes + sum(data.nbytes for data in row.values()) > _MAX_SAMPLE:
             return
@@ -195,7 +196,7 @@ class Watch:
     def _second_look(self) -> Iterator[Finding]:
         samples, model = list(self._samples), self._model
         post, pre = model.postprocessor, model.preprocessor
-        if model.config.network_type is not NetworkType.DETECTOR or not samples:
+        if model.config.network_type not in _BOXES or not samples:
             return
 
         assert isinstance(post, DetectorPostprocessor)
@@ -203,13 +204,15 @@ class Watch:
         silent = not self._boxes.found
         odd = self._boxes.odd
         findings: list[Finding] = []
+        source = "the parser" if model.parser is None else model.parser.source
         if silent or (odd and self._builtin):  # a head that reads them says most
-            source = "the parser" if model.parser is None else model.parser.source
             findings += rules.other_heads(
                 reader, self._parser, samples, silent=silent, source=source
             )
         if not findings:
-            findings += rules.odd_tables(reader, self._parser, samples)
+            findings += rules.odd_tables(
+                reader, self._parser, samples, silent=silent, source=source
+            )
         if silent and not findings:
             findings += rules.high_threshold(reader, self._parser, samples)
         if not findings and pre is not None and self._builtin:
