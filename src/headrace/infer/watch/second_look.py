@@ -211,39 +211,23 @@ _CENTRES = ("HeadraceParseYoloV8", "HeadraceParseYoloV5", "NvDsInferParseCustomY
 _CORNERS = ("NvDsInferParseYolo", "NvDsInferParseYoloCuda")
 
 
-def odd_tables(
-    reader: Reader, parser: object, samples: Sequence[Sample], *, silent: bool, source: str
-) -> Iterator[Finding]:
-    """Rows with strong scores hold boxes of another kind than the parser reads.
-
-    Args:
-        reader, parser, samples, silent, source: as for `other_heads`. A parser of the user is
-            judged if it is silent.
-    """
-    name = parser.head.name if isinstance(parser, BuiltinParser) else ""
-    centres = name.removesuffix("_cuda") in _CENTRES
-    if not centres and name not in _CORNERS and (name or not silent):
+def odd_tables(reader: Reader, parser: object, samples: Sequence[Sample]) -> Iterator[Finding]:
+    """Rows with strong scores hold boxes of another kind than centre and size in pixels."""
+    if (
+        not isinstance(parser, BuiltinParser)
+        or parser.head.name.removesuffix("_cuda") not in _CENTRES
+    ):
         return
-    name, classes = name or source, reader.params.num_classes
+    name, classes = parser.head.name, reader.params.num_classes
     strong = [_strong(sample, classes, reader.params.min_threshold) for sample in samples]
     seen = [rows for rows in strong if len(rows)]
-    few = 5 if centres else 1  # those of a selection are final: one is an object
-    if len(seen) < min(2, len(samples)) or sum(map(len, seen)) < few:
+    if len(seen) < min(2, len(samples)) or sum(map(len, seen)) < 5:
+        return
+    if (finding := _in_unit(seen, name, reader)) is not None:
+        yield finding
         return
     a, b, c, d = np.concatenate(seen).T
     wide, high = float(reader.network.width), float(reader.network.height)
-    top = float(max(x.max() for x in (a, b, c, d)))
-    if wide > 8 and 0 < top <= 1.5:
-        text = f"the model's boxes are in 0..1, and {name} reads pixels of the network input: "
-        text += f"{counted(len(a), 'strong row')} of {counted(len(seen), 'image')} end at "
-        text += f"{top:.3g}; export the model with boxes in pixels, or multiply them in a parser "
-        text += "of your own"
-        yield Finding(
-            "boxes-in-0..1", "warning", f"{text} (parse-bbox-func-name)", "parse-bbox-func-name"
-        )
-        return
-    if not centres:
-        return
     corners = (c > a) & (d > b) & (c <= wide * 1.02) & (d <= high * 1.02)
     beyond = (a + c / 2 > wide * 1.05) | (b + d / 2 > high * 1.05)
     beyond |= (a - c / 2 < -0.05 * wide) | (b - d / 2 < -0.05 * high)
@@ -257,6 +241,47 @@ def odd_tables(
         yield Finding("boxes-corners", "warning", text, "parse-bbox-func-name")
 
 
+def final_rows(
+    reader: Reader, parser: object, samples: Sequence[Sample], source: str
+) -> Iterator[Finding]:
+    """Rows of a selection, which a silent parser of corners or of the user drops, are in 0..1.
+
+    Args:
+        reader, parser, samples, source: as for `other_heads`.
+    """
+    if isinstance(parser, BuiltinParser) and parser.head.name not in _CORNERS:
+        return
+    strong = [_final(sample, reader.params.min_threshold) for sample in samples]
+    seen = [rows for rows in strong if len(rows)]
+    name = parser.head.name if isinstance(parser, BuiltinParser) else source
+    if len(seen) >= min(2, len(samples)) and (finding := _in_unit(seen, name, reader)) is not None:
+        yield finding
+
+
+def _in_unit(seen: Sequence[Array], name: str, reader: Reader) -> Finding | None:
+    """The finding that strong boxes are in 0..1, if they are."""
+    boxes = np.concatenate(seen)
+    top = float(boxes.max())
+    if reader.network.width <= 8 or top > 1.5:
+        return None
+    text = f"the model's boxes are in 0..1, and {name} reads pixels of the network input: "
+    text += f"{counted(len(boxes), 'strong row')} of {counted(len(seen), 'image')} end at "
+    text += f"{top:.3g}; export the model with boxes in pixels, or multiply them in a parser "
+    text += "of your own (parse-bbox-func-name)"
+    return Finding("boxes-in-0..1", "warning", text, "parse-bbox-func-name")
+
+
+def _final(sample: Sample, threshold: float) -> Array:
+    """Select rows box, score, class number of a single table; return (N, 4) boxes."""
+    tables = [np.squeeze(x) for x in sample.outputs.values()]
+    if len(tables) != 1 or tables[0].ndim != 2 or tables[0].shape[1] != 6:
+        return np.empty((0, 4))
+    rows = tables[0].astype(np.float32)
+    if not (np.rint(rows[:, 5]) == rows[:, 5]).all():
+        return np.empty((0, 4))
+    return rows[(rows[:, 4] >= threshold) & np.isfinite(rows).all(axis=1), :4]
+
+
 def _strong(sample: Sample, classes: int, threshold: float) -> Array:
     """Select rows of a single table with scores at the threshold or above; return (N, 4) boxes."""
     tables = [np.squeeze(x) for x in sample.outputs.values()]
@@ -264,8 +289,6 @@ def _strong(sample: Sample, classes: int, threshold: float) -> Array:
         return np.empty((0, 4))
     table = tables[0].astype(np.float32)
     rows = table.T if table.shape[0] in (classes + 4, classes + 5) else table
-    if table.shape[1] == 6 and (np.rint(table[:, 5]) == table[:, 5]).all():  # score, class
-        return table[(table[:, 4] >= threshold) & np.isfinite(table).all(axis=1), :4]
     if rows.shape[1] == classes + 4:
         scores = rows[:, 4:].max(axis=1)
     elif rows.shape[1] == classes + 5:

@@ -205,14 +205,14 @@ class Watch:
         odd = self._boxes.odd
         findings: list[Finding] = []
         source = "the parser" if model.parser is None else model.parser.source
-        if silent or (odd and self._builtin):  # a head that reads them says most
+        if silent:
+            findings += rules.final_rows(reader, self._parser, samples, source)
+        if not findings and (silent or (odd and self._builtin)):  # a head that reads them says most
             findings += rules.other_heads(
                 reader, self._parser, samples, silent=silent, source=source
             )
         if not findings:
-            findings += rules.odd_tables(
-                reader, self._parser, samples, silent=silent, source=source
-            )
+            findings += rules.odd_tables(reader, self._parser, samples)
         if silent and not findings:
             findings += rules.high_threshold(reader, self._parser, samples)
         if not findings and pre is not None and self._builtin:

@@ -1,0 +1,71 @@
+"""Strong responses that the model's parser does not read: what the second look says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headrace.infer.inferencer import Inferencer
+from headrace.infer.watch.rules import is_finding
+from tests.infer.recognise.models import rows_of
+from tests.infer.watch.detectors import frames
+
+KEYS = "[property]\nonnx-file=m.onnx\nnet-scale-factor=0.0039215697906911373\ncluster-mode=4\n"
+CLASSES = "[class-attrs-all]\npre-cluster-threshold=0.25\n"
+
+
+def judged(folder: Path, rows: Any, keys: str) -> tuple[dict[str, str], list[str]]:
+    """Findings of the watch after three images, and the reasons for no objects."""
+    rows_of(folder / "m.onnx", rows)
+    config = folder / "config.txt"
+    config.write_text(f"{KEYS}{keys}\n{CLASSES}")
+    with Inferencer.from_config(config) as model:
+        for frame in frames("objects", ("red",))[:3]:
+            model.process([frame])
+        model.conclude()
+        said = {n.code: str(n) for n in model.notices if is_finding(n)}
+        return said, model.losses.reasons
+
+
+def final_rows(scale: float) -> Any:
+    """Two objects as corners, score, class, and rows of zeros."""
+    rows = np.zeros((1, 20, 6), np.float32)
+    rows[0, 0] = 8 * scale, 4 * scale, 40 * scale, 30 * scale, 0.9, 0
+    rows[0, 1] = 20 * scale, 22 * scale, 60 * scale, 50 * scale, 0.8, 1
+    return rows
+
+
+def test_final_rows_in_unit_are_named_and_are_the_reason(tmp_path: Path) -> None:
+    keys = "num-detected-classes=2\nparse-bbox-func-name=NvDsInferParseYolo"
+    said, reasons = judged(tmp_path, final_rows(1 / 64), keys)
+    assert "boxes are in 0..1, and NvDsInferParseYolo reads pixels" in said["boxes-in-0..1"]
+    assert "boxes are in 0..1" in reasons[0]
+    assert "sees nothing" not in reasons[0]
+
+
+def test_final_rows_in_pixels_are_right(tmp_path: Path) -> None:
+    keys = "num-detected-classes=2\nparse-bbox-func-name=NvDsInferParseYolo"
+    said, reasons = judged(tmp_path, final_rows(1), keys)
+    assert "boxes-in-0..1" not in said
+    assert reasons == []
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_an_instance_parser_that_is_silent_on_poses(tmp_path: Path, found: bool) -> None:
+    (tmp_path / "own.py").write_text(
+        "import numpy as np\n"
+        "from headrace import Detections\n"
+        "def parse(layers, network, params):\n"
+        "    return Detections(np.zeros((0, 4)), [], [], masks=[])\n"
+    )
+    rows = np.zeros((1, 56, 84), np.float32)
+    rows[0, :5, 3] = 30, 30, 20, 24, 0.9 if found else 0.01
+    rows[0, :5, 9] = 12, 40, 16, 10, 0.8 if found else 0.01
+    keys = "network-type=3\nnum-detected-classes=1\noutput-instance-mask=1\n"
+    keys += "parse-bbox-instance-mask-func-name=parse\ncustom-lib-path=own.py"
+    said, _ = judged(tmp_path, rows, keys)
+    named = "network-type=0 with parse-bbox-func-name=HeadraceParseYoloV8Pose"
+    assert (named in said.get("parser-silent", "")) is found
