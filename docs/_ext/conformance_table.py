@@ -71,6 +71,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "custom-lib-guard-timeout": ("tests/custom/guard/test_options.py",),
     "custom-lib-guard-memory": ("tests/custom/guard/test_options.py",),
     "custom-lib-guard-restarts": ("tests/custom/guard/test_options.py",),
+    "custom-lib-int64": ("tests/custom/test_narrowed.py",),
     "custom-lib-abi": ("tests/infer/test_inferencer_abi.py", "tests/custom/test_box_layout.py"),
     "network-mode": ("tests/engine/precision/test_precision_building.py", "tests/cli/test_build.py"),
     "int8-calib-file": ("tests/engine/precision/test_precision_building.py", "tests/engine/precision/test_qdq.py"),

@@ -63,6 +63,7 @@ class ModelFields(Frozen):
     engine_create_func_name: str | None = None
     custom_lib_path: Path | None = None
     custom_lib_abi: Literal["auto", "24", "28"] = "auto"
+    custom_lib_int64: Literal["auto", "int32", "int64"] = "auto"
     custom_lib_guard: Literal["auto", "always", "never"] = "auto"
     custom_lib_guard_timeout: float = 10.0
     custom_lib_guard_memory: int = 4096

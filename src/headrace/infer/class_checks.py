@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from headrace._core.errors import ConfigError
 from headrace._core.findings import Data, Finding
 from headrace._core.text import counted, quoted
 from headrace.config.enums import NetworkType, TensorOrder
+from headrace.custom.narrowed import NarrowedOutputs
 from headrace.infer.parser_choice import Choice, misfit_notices
 from headrace.infer.parsers import BuiltinParser, parse_coverage_bbox
 from headrace.infer.parsers.class_maps import Segmenter
@@ -47,7 +50,26 @@ def outputs_notices(
     notices = [*misfits, *class_notices(cfg, counts, labels)]
     if not notices and isinstance(choice.parser, BuiltinParser):
         notices += _background_of_yolo(cfg, choice.parser.head.name, labels)
-    return notices
+    return [*notices, *_wide_outputs(cfg, choice, outputs)]
+
+
+def _wide_outputs(
+    cfg: ModelConfig, choice: Choice, outputs: Sequence[TensorSpec]
+) -> Iterator[Finding]:
+    """A warning if a C++ library gets INT64 outputs, and the config leaves open how."""
+    wide = [o.name for o in outputs if o.dtype == np.int64]
+    if not wide or choice.library is None or choice.library.kind != "cpp":
+        return
+    if cfg.custom_lib_int64 != "auto" or isinstance(choice.parser, NarrowedOutputs):
+        return
+    text = (
+        "the library gets {outputs} as INT64: parsers written before TensorRT 10 (DeepStream 7.0 "
+    )
+    text += "and older) read INT32 there, and take every second value for 0"
+    fixes = "set custom-lib-int64=int32 if yours is of that time", "or int64 if it reads 64 bits"
+    data = {"outputs": ", ".join(wide)}
+    where = cfg.where("custom_lib_path")
+    yield Finding("outputs-int64", "warning", text, where, data, remedies=fixes)
 
 
 def refuse_classes(choice: Choice | None, notices: list[Finding]) -> None:

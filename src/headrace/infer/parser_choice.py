@@ -152,7 +152,7 @@ def choose_parser(
     name: str | None = getattr(cfg, kind.field)
     if name and cfg.custom_lib_path:
         own_abi = abi if cfg.network_type is NetworkType.DETECTOR else None
-        return _from_library(cfg, kind, name, cfg.custom_lib_path, own_abi, guard)
+        return _from_library(cfg, kind, name, cfg.custom_lib_path, own_abi, guard, generation)
     where = str(cfg.origin(kind.field))
     if name and name in kind.known:
         text = f"no custom-lib-path: headrace's built-in parser {name} decodes the outputs"
@@ -251,6 +251,7 @@ def _from_library(
     path: Path,
     abi: str | None,
     guard: GuardMode | None,
+    generation: Literal["6.2", "9.1"],
 ) -> Choice:
     where = str(cfg.origin("custom_lib_path"))
     try:
@@ -291,6 +292,11 @@ def _from_library(
         from headrace.custom.mask_keypoints import MaskContent
 
         parser = MaskContent(parser, cfg.mask_content)
+    old = {"auto": generation == "6.2", "int32": True, "int64": False}[cfg.custom_lib_int64]
+    if old and library.kind == "cpp":
+        from headrace.custom.narrowed import NarrowedOutputs
+
+        parser = NarrowedOutputs(parser)
     return Choice(parser, f"{name} in {path.name}", library)
 
 

@@ -25,7 +25,7 @@ _STAGES: dict[ChainStage, tuple[str, ...]] = {
     ChainStage.PARSER: (
         "parse-bbox-func-name", "parse-bbox-instance-mask-func-name", "custom-lib-path",
         "parse-classifier-func-name", "parse-segmentation-func-name", "custom-lib-abi",
-        "num-detected-classes", "network-type",
+        "custom-lib-int64", "num-detected-classes", "network-type",
         "classifier-threshold", "segmentation-threshold",
     ),
     ChainStage.THRESHOLD: ("pre-cluster-threshold", "threshold", "post-cluster-threshold"),
