@@ -26,6 +26,7 @@ from headrace.config.enums import ClusterMode, NetworkType
 from headrace.config.ini_groups import read_keyfile
 from headrace.config.key import Key
 from headrace.config.keys import CLASS_KEYS, PROPERTY_KEYS, suggestion
+from headrace.config.neighbours import refuse_neighbour
 from headrace.config.origin import Origin
 from headrace.config.paths import given_kind, missing_hints, resolve
 from headrace.config.value_notices import remark_text
@@ -76,7 +77,9 @@ def read_document(data: bytes, path: Path) -> Document:
 
 def read_config(path: Path, lines: Sequence[AddedLine] = ()) -> Reading:
     """Read and check a config file, INI or YAML by its name, with lines added to it."""
-    document = read_document(read_bytes(path), path)
+    data = read_bytes(path)
+    refuse_neighbour(data, path)
+    document = read_document(data, path)
     if "property" in document.groups:  # else it is no config
         document.add(lines)
     return _interpreted(document, Reading())

@@ -1,0 +1,128 @@
+"""Files of neighbours that are given for a config: what each is, and what reads it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from headrace._core.errors import ConfigError
+
+_HEAD = 1 << 16  # bytes of a file that are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A kind of file.
+
+    Attributes:
+        name: what it is.
+        way: what reads it, or what to give instead.
+        marks: patterns that all have to be in it, each at the beginning of a line.
+        suffixes: of its name; empty: any.
+    """
+
+    name: str
+    way: str
+    marks: tuple[str, ...]
+    suffixes: tuple[str, ...] = ()
+
+
+_JSON, _YAML, _XML = (".json",), (".yml", ".yaml"), (".xml",)
+NEIGHBOURS = (
+    Neighbour(
+        "a config of nvinferserver (Triton)",
+        "the GStreamer element nvinferserver reads it (headrace exec gst-launch-1.0, nvinferserver "
+        "config-file-path=FILE); for headrace run write a config of nvinfer for the ONNX model of "
+        "its repository",
+        (r"infer_config\s*\{",),
+    ),
+    Neighbour(
+        "the config.pbtxt of a Triton model",
+        "a config of nvinferserver names its repository; for headrace run give the model.onnx in "
+        "the numbered folder beside it",
+        (r"(platform|backend|name)\s*:\s*\"", r"(input|output|max_batch_size)\s*[:\[{]"),
+    ),
+    Neighbour(
+        "a config of nvdspreprocess",
+        "the GStreamer element nvdspreprocess reads it, before nvinfer with "
+        "input-tensor-from-meta=1",
+        (
+            r"\[property\]",
+            r"(network-input-shape|tensor-name|target-unique-ids)\s*=",
+            r"\[group-\d+\]",
+        ),
+    ),
+    Neighbour(
+        "a config of nvdspostprocess",
+        "the GStreamer element nvdspostprocess reads it; for headrace run write the same keys into "
+        "a config of nvinfer",
+        (r"(postprocess-libs?|postprocess_lib_name|lib_name)\s*[:=].*postprocess",),
+    ),
+    Neighbour(
+        "a tracker's config",
+        "headrace run CONFIG VIDEO --tracker FILE takes it",
+        (r"(BaseConfig|NvDCF|TargetManagement|TrajectoryManagement|DataAssociator|VisualTracker)\s*:",),
+        _YAML,
+    ),
+    Neighbour(
+        "a module of Savant",
+        "its `model` of an element nvinfer@… holds the keys of a config of nvinfer: write those",
+        (r"pipeline\s*:", r"\s*(- )?element\s*:\s*\S+@"),
+        _YAML,
+    ),
+    Neighbour(
+        "a data set or architecture of Ultralytics",
+        "give the exported model: yolo export model=FILE format=onnx, then headrace run MODEL.onnx "
+        "VIDEO",
+        (r"(nc|names|backbone|train|val)\s*:", r"(path|train|val|test|backbone|head|scales)\s*:"),
+        _YAML,
+    ),
+    Neighbour(
+        "a model-proc file of DL Streamer",
+        "headrace init MODEL.onnx writes a config of the model; its labels and scaling go there",
+        (r"[\s{]*\"json_schema_version\"", ),
+        _JSON,
+    ),
+    Neighbour(
+        "a model of OpenVINO (IR)",
+        "give the ONNX file that it was made of; an IR without it cannot be read as a config",
+        (r"(<\?xml[^>]*>\s*)?<net\s+name=",),
+        _XML,
+    ),
+    Neighbour(
+        "a config of the message converter",
+        "an output takes it: -o 'messages+kafka://…?config=FILE'",
+        (r"\[sensor\d+\]",),
+    ),
+)  # fmt: skip
+"""In the order in which they are looked for."""
+
+
+def neighbour_of(data: bytes, path: Path) -> Neighbour | None:
+    """Find what a file is, if it is none of ours; None for all else."""
+    text = data[:_HEAD].decode("utf-8", "replace")
+    suffix = path.suffix.lower()
+    for kind in NEIGHBOURS:
+        if kind.suffixes and suffix not in kind.suffixes:
+            continue
+        if all(re.search(f"^[ \\t]*{mark}", text, re.MULTILINE) for mark in kind.marks):
+            return kind
+    return None
+
+
+def refuse_neighbour(data: bytes, path: Path) -> None:
+    """Refuse a file of a neighbour, before its lines are taken for wrong keys.
+
+    Raises:
+        ConfigError: it is one.
+    """
+    kind = neighbour_of(data, path)
+    if kind is not None:
+        raise ConfigError(
+            f"this is {kind.name}, no config of nvinfer",
+            where=str(path),
+            expected="a config of nvinfer: [property] with onnx-file and its other keys",
+            fix=kind.way,
+            code="foreign-file",
+        )
