@@ -95,7 +95,7 @@ def test_an_image_cut_into_four_tells_the_range_all_the_same(tmp_path: Path) -> 
     assert judged(tmp_path, stem, "net-scale-factor=1\n") == {}
     small = Stem(conv=weights * 255, direct=False, focus=True)
     assert (
-        "set net-scale-factor=0.0039"
+        "only its results tell: net-scale-factor=0.0039"
         in judged(tmp_path, small, "net-scale-factor=1\n")["input-range"]
     )
     assert judged(tmp_path, small, SCALES["unit"][0]) == {}

@@ -198,13 +198,20 @@ def _of_weights(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> Iter
     if spread is None:
         return
     size = middle(spread)
-    small = size <= _HUNDREDTHS and pre.scale < 0.1
-    if small or (size >= FOLDED and pre.scale >= 0.5 and not pre.offsets):
-        fix = "0 to 255: set net-scale-factor=1" if small else f"0 to 1: set {UNIT.keys[0]}"
-        text = f"images have the wrong range: {_given(pre)}; the first layer answers with values "
-        text += f"that spread by {size:.3g}, where trained ones do by about 1: it probably expects "
-        data = {"set": {"net-scale-factor": "1" if small else _UNIT}}
-        yield Finding("input-range", "warning", text + fix, "net-scale-factor", data)
+    seen = f"images have the wrong range: {_given(pre)}; the first layer answers with values that "
+    seen += f"spread by {size:.3g}, where trained ones do by about 1: "
+    if size <= _HUNDREDTHS and pre.scale < 0.1:
+        text = f"{seen}it probably expects 0 to 255: set net-scale-factor=1"
+        data = {"set": {"net-scale-factor": "1"}}
+        yield Finding("input-range", "warning", text, "net-scale-factor", data)
+    elif size >= FOLDED and pre.scale >= 0.5 and not pre.offsets:
+        after = {usual: size * usual.factor / pre.scale for usual in USUAL if usual.factor < 0.5}
+        fitting = sorted(after, key=lambda usual: abs(np.log(after[usual])))
+        tries = "; ".join(f"{' with '.join(u.keys)} (by {after[u]:.2g})" for u in fitting)
+        text = (
+            f"{seen}which of the usual ranges it was trained with, only its results tell: {tries}"
+        )
+        yield Finding("input-range", "warning", text, "net-scale-factor")
 
 
 def trained_ratio(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> float | None:
