@@ -146,6 +146,28 @@ def class_reading(view: View, why: str) -> HeadReading:
     )
 
 
+def segmentation(view: View) -> list[HeadReading] | None:
+    """The reading of one map over a good part of the image: of scores, or of class numbers."""
+    if len(view.items) != 1:
+        return None
+    match tuple(d for d in view.items[0].shape if d != 1):
+        case (int() as height, int() as width) if view.items[0].dtype.kind in "iu":
+            why = f"a map of class numbers, {width}x{height}"
+            words, parser = "semantic segmentation with arg-max inside", "HeadraceParseClassMap"
+            return [HeadReading(NetworkType.SEGMENTATION, parser, view.names or None, words, why)]
+    match view.items[0].shape:
+        case (int() as channels, int() as height, int() as width):
+            pass
+        case _:
+            return None
+    if height * 4 < view.network.height or width * 4 < view.network.width:
+        return None
+    if channels < 2 or view.items[0].dtype.kind != "f":
+        return []
+    why = f"a map of {channels} scores for each of {width}x{height} cells"
+    return [HeadReading(NetworkType.SEGMENTATION, None, channels, "semantic segmentation", why)]
+
+
 def judged(view: View, name: str) -> HeadReading | None:
     """A reading of a head unless the values of one run speak against it."""
     head = _BY_NAME[name]

@@ -22,6 +22,7 @@ from headrace.infer.recognise.heads import (
     class_reading,
     headed,
     judged,
+    segmentation,
 )
 from headrace.infer.recognise.ultralytics import by_task
 from headrace.network.tensor_spec import TensorSpec
@@ -31,7 +32,7 @@ def readings(view: View) -> list[HeadReading]:
     """The ways in which these outputs may be read; one if it is decided, none if no parser fits."""
     if any(0 in output.shape for output in view.outputs):
         return []
-    for look in (_by_task, _by_exporter, _classifier, _segmentation):
+    for look in (_by_task, _by_exporter, _classifier, segmentation):
         candidates = look(view)
         if candidates is not None:
             return candidates
@@ -97,28 +98,6 @@ def _classifier(view: View) -> list[HeadReading] | None:
     if len(widths) != 1 or widths == {4}:
         return None
     return [class_reading(view, "one value for each class")]
-
-
-def _segmentation(view: View) -> list[HeadReading] | None:
-    """One map of scores over a good part of the image."""
-    if len(view.items) != 1:
-        return None
-    match tuple(d for d in view.items[0].shape if d != 1):
-        case (int() as height, int() as width) if view.items[0].dtype.kind in "iu":
-            why = f"a map of class numbers, {width}x{height}"
-            words, parser = "semantic segmentation with arg-max inside", "HeadraceParseClassMap"
-            return [HeadReading(NetworkType.SEGMENTATION, parser, view.names or None, words, why)]
-    match view.items[0].shape:
-        case (int() as channels, int() as height, int() as width):
-            pass
-        case _:
-            return None
-    if height * 4 < view.network.height or width * 4 < view.network.width:
-        return None
-    if channels < 2 or view.items[0].dtype.kind != "f":
-        return []
-    why = f"a map of {channels} scores for each of {width}x{height} cells"
-    return [HeadReading(NetworkType.SEGMENTATION, None, channels, "semantic segmentation", why)]
 
 
 def _by_shape(view: View) -> list[HeadReading]:

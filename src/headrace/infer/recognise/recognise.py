@@ -48,6 +48,7 @@ from headrace.infer.recognise.images import (
 from headrace.infer.recognise.names import COCO, COCO_IDS, characters_in, names_in
 from headrace.infer.recognise.readings import readings
 from headrace.meta.layers import NetworkInfo
+from headrace.network.tensor_spec import TensorSpec
 
 PROFILE = "modern"
 """The profile of bare models."""
@@ -268,6 +269,8 @@ def _reading(
     count = user_fields.get("num_detected_classes") or (len(known[0]) if known else 0)
     network = NetworkInfo(images.width, images.height, images.channels)
     outputs = evidence.outputs_for(images.dims)
+    if any(d is None or isinstance(d, str) for o in outputs for d in o.shape[1:]):
+        outputs = tuple(_as_run(o, probe()) for o in outputs)
     if user_fields.get("network_type") == NetworkType.OTHER:  # the caller reads the outputs
         return None, known[0] if known else (), ""
     view = View(evidence, exporter, outputs, network, count, probe)
@@ -291,6 +294,12 @@ def _reading(
     if reading.classes is None and reading.kind is NetworkType.DETECTOR and names:
         reading = replace(reading, classes=len(names), counted=source)
     return reading, names, source
+
+
+def _as_run(output: TensorSpec, run: Mapping[str, Any]) -> TensorSpec:
+    """The output with the shape that a run gave it, where the file leaves axes open."""
+    shape = np.shape(run[output.name])
+    return TensorSpec(output.name, output.dtype, (output.shape[0] if output.shape else 1, *shape))
 
 
 def _uncounted(reading: HeadReading, user_fields: Mapping[str, object]) -> Question | None:
@@ -447,6 +456,9 @@ def _values(
         return values, reasons
     values["network_type"] = reading.kind
     reasons["network_type"] = f"{reading.words}: {reading.why}"
+    if reading.kind is NetworkType.OTHER:
+        values["output_tensor_meta"] = True
+        reasons["output_tensor_meta"] = "the outputs are attached as they are"
     if reading.parser:
         values[_PARSERS[reading.kind]] = reading.parser
         reasons[_PARSERS[reading.kind]] = reading.why

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from headrace.config.enums import NetworkType
 from headrace.infer.recognise.heads import (
     HeadReading,
     View,
@@ -19,6 +20,7 @@ from headrace.infer.recognise.heads import (
     headed,
     judged,
     scores_counted,
+    segmentation,
 )
 
 _MOST_ROWS = 1000  # a selection keeps at most 300 by default
@@ -45,6 +47,10 @@ def by_task(view: View) -> list[HeadReading]:
             return headed(view, "HeadraceParseYoloObb", words, why, rotated=True)
         case "pose":
             return _poses(view, why)
+        case "semantic":
+            return segmentation(view) or []
+        case "depth":
+            return [HeadReading(NetworkType.OTHER, None, None, "depth map", why)]
         case "detect":
             return _boxes(view, why)
     return []
