@@ -1,4 +1,4 @@
-"""Files of neighbours that are given for a config: what each is, and what reads it."""
+"""Files of neighbours that are given for a config: the kind of each, and the way on."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ NEIGHBOURS = (
 
 
 def neighbour_of(data: bytes, path: Path) -> Neighbour | None:
-    """Find what a file is, if it is none of ours; None for all else."""
+    """Find the kind of a file that is none of ours; None for all else."""
     text = data[:_HEAD].decode("utf-8", "replace")
     suffix = path.suffix.lower()
     for kind in NEIGHBOURS:

@@ -15,6 +15,7 @@ from headrace.infer.parsers import (
     affinity,
     centres,
     classifiers,
+    corners,
     coverage,
     end_to_end,
     keypoints,
@@ -60,6 +61,7 @@ HEADS: tuple[Head, ...] = (
     *text.HEADS,
     *keypoints.HEADS,
     *end_to_end.HEADS,
+    *corners.HEADS,
     *affinity.HEADS,
     coverage.RESNET,
 )

@@ -96,6 +96,9 @@ def _beside(
 def _queries_masked(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
     """[Q, C] logits, [Q, 4] centre boxes in 0..1, [Q, H, W] masks over the whole input."""
     logits, boxes, masks = arrays
+    if masks.size and masks.min() >= 0 and masks.max() <= 1:  # after a sigmoid
+        even = np.clip(masks, _LEAST, 1 - _LEAST)
+        masks = np.log(even / (1 - even))
     query, class_ids, best = best_class(logits, np.full(logits.shape[1], -np.inf, np.float32))
     scores = sigmoid(best)
     keep = scores >= column_thresholds(params, class_ids)
@@ -114,6 +117,7 @@ def _queries_masked(arrays: Arrays, network: NetworkInfo, params: DetectionParam
     return detections
 
 
+_LEAST = np.float32(1e-6)
 _ALONE = np.ones((1, 1), np.float32)  # weight of a mask that is no sum
 
 

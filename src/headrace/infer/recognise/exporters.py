@@ -68,6 +68,8 @@ class Exporter:
 
 
 ULTRALYTICS = Exporter("Ultralytics", "RGB", UNIT, "centre", 0.25, 0.7)
+ULTRALYTICS_DETR = Exporter("Ultralytics RT-DETR", "RGB", UNIT, "stretch", 0.25, 0.7)
+ULTRALYTICS_CLASSIFIER = Exporter("Ultralytics", "RGB", UNIT, "stretch", crops=True)
 YOLOV5 = Exporter("YOLOv5", "RGB", UNIT, "centre", 0.25, 0.45)
 YOLOX = Exporter("YOLOX", "BGR", BYTES, "corner", 0.3, 0.45)
 YOLOX_LEGACY = Exporter("YOLOX before 0.2", "RGB", IMAGENET, "corner", 0.3, 0.45)
@@ -89,6 +91,9 @@ TF_DETECTION = Exporter("TensorFlow's detection API", "RGB", BYTES, "stretch", 0
 RTDETR = Exporter("RT-DETR", "RGB", UNIT, "stretch", 0.5, 0.7)
 RFDETR = Exporter("RF-DETR", "RGB", IMAGENET, "stretch", 0.5, 0.7)
 
+OF_ULTRALYTICS = (ULTRALYTICS, ULTRALYTICS_DETR, ULTRALYTICS_CLASSIFIER)
+"""Its models by how they take images: fitted in, stretched, or a cut of the centre."""
+
 Found = tuple[Exporter, str]
 """An exporter, and what tells it."""
 
@@ -105,7 +110,11 @@ def exporter_of(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
 def by_metadata(texts: Mapping[str, str]) -> Found | None:
     """Find the exporter that wrote the metadata of a file; None if they do not tell."""
     if texts.get("author") == "Ultralytics" or "ultralytics" in texts.get("docs", "").lower():
-        return ULTRALYTICS, f"metadata author: Ultralytics {texts.get('version', '')}".strip()
+        told = f"metadata author: Ultralytics {texts.get('version', '')}".strip()
+        words = f"{texts.get('head', '')} {texts.get('description', '')}".lower()
+        if "rtdetr" in words.replace("-", ""):
+            return ULTRALYTICS_DETR, told
+        return ULTRALYTICS_CLASSIFIER if texts.get("task") == "classify" else ULTRALYTICS, told
     if "names" in texts and "stride" in texts:
         return YOLOV5, "metadata names and stride, as YOLOv5 writes them"
     return None
@@ -148,9 +157,9 @@ def _named_outputs(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
 def _dets_labels(evidence: FileEvidence) -> Found | None:
     """Two programs name their outputs so: rows with a score and ids, or boxes and logits."""
     dets, labels = (next(o for o in evidence.outputs if o.name == n) for n in ("dets", "labels"))
-    if dets.shape[-1] != 4:
+    if dets.shape[-1] == 5 or labels.dtype.kind in "iu" or len(labels.shape) < 3:
         return MMDET, "outputs dets and labels, as mmdeploy names them"
-    if labels.dtype.kind == "f" and dets.shape[-1] == 4:
+    if labels.dtype.kind == "f":
         return RFDETR, "outputs dets of four columns and labels with logits, as RF-DETR writes them"
     return None
 

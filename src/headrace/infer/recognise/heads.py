@@ -115,7 +115,10 @@ def headed(view: View, parser: str, words: str, why: str, **more: Any) -> list[H
         return []
     classes = bound.get("C")
     if classes is None and bound.get("P"):  # of a row with mask coefficients, see the head
-        classes = int(bound["P"] or 0) - int(bound.get("M") or 0) - 4
+        first = 5 if parser == "HeadraceParseYoloV5Seg" else 4
+        classes = int(bound["P"] or 0) - int(bound.get("M") or 0) - first
+    if classes is not None and 0 not in _BY_NAME[parser].surplus:
+        classes -= _BY_NAME[parser].surplus[0]  # the last logit means no object
     kind = _INSTANCE if _BY_NAME[parser] in INSTANCE_HEADS else DETECTOR
     counted = scores_counted(classes)
     classes = classes or view.names or None
@@ -146,10 +149,10 @@ def class_reading(view: View, why: str) -> HeadReading:
     )
 
 
-def segmentation(view: View) -> list[HeadReading] | None:
-    """The reading of one map over a good part of the image: of scores, or of class numbers."""
-    if len(view.items) != 1:
-        return None
+def segmentation(view: View, *, anywhere: bool = False) -> list[HeadReading] | None:
+    """The reading of one map of scores or of class numbers: of a good part of the image's size."""
+    if len({item.shape for item in view.items}) != 1:
+        return None  # of several maps of one shape the first is the main one
     match tuple(d for d in view.items[0].shape if d != 1):
         case (int() as height, int() as width) if view.items[0].dtype.kind in "iu":
             why = f"a map of class numbers, {width}x{height}"
@@ -160,7 +163,8 @@ def segmentation(view: View) -> list[HeadReading] | None:
             pass
         case _:
             return None
-    if height * 4 < view.network.height or width * 4 < view.network.width:
+    small = height * 4 < view.network.height or width * 4 < view.network.width
+    if small and not anywhere:
         return None
     if channels < 2 or view.items[0].dtype.kind != "f":
         return []

@@ -9,7 +9,7 @@ import numpy as np
 from headrace.config.enums import NetworkType
 from headrace.infer.parsers.catalogue import suggest
 from headrace.infer.parsers.text import CTC
-from headrace.infer.recognise import exporters
+from headrace.infer.recognise import exporters, libreyolo
 from headrace.infer.recognise.heads import (
     DETECTOR,
     DETR,
@@ -40,14 +40,18 @@ def readings(view: View) -> list[HeadReading]:
 
 
 def _by_task(view: View) -> list[HeadReading] | None:
-    """Readings of Ultralytics' metadata."""
-    return by_task(view) if view.exporter is exporters.ULTRALYTICS else None
+    """Readings of metadata that name the task."""
+    if view.exporter is not None and view.exporter.name == libreyolo.NAME:
+        return libreyolo.by_family(view)
+    return by_task(view) if view.exporter in exporters.OF_ULTRALYTICS else None
 
 
 def _by_exporter(view: View) -> list[HeadReading] | None:
     exporter = view.exporter
     if exporter in (exporters.YOLOX, exporters.YOLOX_LEGACY):
         return _yolox(view)
+    if exporter is exporters.YOLOV5 and len(view.items) == 2:
+        return headed(view, "HeadraceParseYoloV5Seg", "YOLOv5 segmentation", "rows and prototypes")
     if exporter is exporters.CENTERFACE:
         return [HeadReading(DETECTOR, "HeadraceParseCenterFace", 1, "CenterFace", "four maps",
                         own_names=("face",))]  # fmt: skip

@@ -36,7 +36,7 @@ from headrace.infer.parsers.text import CTC
 from headrace.infer.recognise import exporters
 from headrace.infer.recognise.evidence import FileEvidence
 from headrace.infer.recognise.exporters import USUAL, Exporter, exporter_of
-from headrace.infer.recognise.first_layers import weigh
+from headrace.infer.recognise.first_layers import FirstLayers, weigh
 from headrace.infer.recognise.heads import HeadReading, Probe, View
 from headrace.infer.recognise.images import (
     Images,
@@ -45,6 +45,7 @@ from headrace.infer.recognise.images import (
     options_of,
     read_images,
 )
+from headrace.infer.recognise.libreyolo import exporter_of_libreyolo
 from headrace.infer.recognise.names import COCO, COCO_IDS, characters_in, names_in
 from headrace.infer.recognise.readings import readings
 from headrace.meta.layers import NetworkInfo
@@ -195,7 +196,7 @@ def _recognise(
             "them, or make them constants of the model",
         )
     layers = weigh(evidence.stem)
-    exporter, told = exporter_of(evidence, layers) or (None, "")
+    exporter, told = _exporter(evidence, layers)
     images = read_images(evidence, layers, exporter, user_fields)
     base = _base(evidence, images, user_fields)
 
@@ -236,6 +237,13 @@ def _recognise(
     draft = ModelConfig().changed(values, origins, [*notices, *unused, *built])
     config = draft.of_model(path, _records(values, names, evidence))
     return Recognition(config, reasons, evidence, exporter, images, reading, names, probe)
+
+
+def _exporter(evidence: FileEvidence, layers: FirstLayers) -> tuple[Exporter | None, str]:
+    """The exporter, and the evidence for it."""
+    if "libreyolo_version" in evidence.metadata:
+        return exporter_of_libreyolo(evidence)
+    return exporter_of(evidence, layers) or (None, "")
 
 
 def _base(evidence: FileEvidence, images: Images, user_fields: Mapping[str, Any]) -> dict[str, Any]:

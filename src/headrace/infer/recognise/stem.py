@@ -29,7 +29,8 @@ _TYPES = {1: "<f4", 2: "u1", 3: "i1", 6: "<i4", 7: "<i8", 10: "<f2", 11: "<f8"}
 _MAX_FILE = 1 << 27  # bytes; reading more takes longer than a run shall end later
 _MAX_WEIGHTS = 1 << 22
 _MAX_TEXT = 1 << 20  # of one metadata value; dictionaries of characters have 30 kB
-_MAX_NODES = 96  # without constants: a stem has a few, a Focus of slices a dozen
+# Without constants and their copies, which exporters put first: a stem has a few, a Focus a dozen.
+_MAX_NODES = 96
 _REACH = 40  # values between the input and the first convolution
 _SCALING = ("Sub", "Div", "Mul", "Add", "BatchNormalization")
 _KEEP_IMAGES = frozenset(
@@ -115,13 +116,15 @@ class _Reader:
         self.constants: dict[str, _Node] = {}
         self.initializers: list[memoryview] = []
         inputs: list[memoryview] = []
+        working = 0
         for number, kind, value in wire.fields(graph) if graph is not None else ():
-            if number == _NODE and len(self.nodes) < _MAX_NODES:
+            if number == _NODE and working < _MAX_NODES:
                 node = _node(wire.message(kind, value))
                 if node.op in ("Constant", "Identity"):
                     self.constants |= dict.fromkeys(node.outputs, node)
                 if node.op != "Constant":
                     self.nodes.append(node)
+                working += node.op not in ("Constant", "Identity")
             elif number == _INITIALIZER:
                 self.initializers.append(wire.message(kind, value))
             elif number == _INPUT:

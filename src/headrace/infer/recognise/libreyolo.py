@@ -1,0 +1,149 @@
+"""Models of LibreYOLO: the metadata name family and task; images and outputs follow the family."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headrace.config.enums import NetworkType
+from headrace.infer.recognise.exporters import (
+    BYTES,
+    IMAGENET,
+    UNIT,
+    Exporter,
+    Fit,
+    Order,
+    Scaling,
+)
+from headrace.infer.recognise.heads import (
+    DETECTOR,
+    HeadReading,
+    View,
+    class_reading,
+    headed,
+    segmentation,
+)
+
+if TYPE_CHECKING:
+    from headrace.infer.recognise.evidence import FileEvidence
+
+NAME = "LibreYOLO"
+_ROWS = "NvDsInferParseYolo"  # x1, y1, x2, y2, score, class
+_CORNERS, _DETR = "HeadraceParseYoloCorners", "HeadraceParseDetr"
+_RTMDET = Scaling(1 / 57.375, (103.53, 116.28, 123.675), "RTMDet's means, one deviation 57.375")
+_SSD = Scaling(1.0, (123.0, 117.0, 104.0), "SSD's means")
+_CENTERNET = Scaling(1 / (255 * 0.28), (104.04, 113.985, 119.85), "CenterNet's means")
+
+
+@dataclass(frozen=True)
+class _Family:
+    """How a family takes images, and the parser of its outputs.
+
+    Attributes:
+        final: its boxes need no suppression.
+    """
+
+    parser: str
+    order: Order = "RGB"
+    scaling: Scaling = UNIT
+    fit: Fit = "stretch"
+    final: bool = False
+
+
+_QUERIES = _Family(_DETR, final=True)
+_OLD = _Family(_CORNERS, fit="centre")
+_FAMILIES = {
+    "yolox": _Family("HeadraceParseYoloV5", "BGR", BYTES, "corner"),
+    "yolo1": _Family(_CORNERS),
+    **dict.fromkeys(("yolo2", "yolo3", "yolo4", "yolo7"), _OLD),
+    **dict.fromkeys(("yolo9", "yolo9_p2"), _Family(_CORNERS, fit="corner")),
+    "yolo9_e2e": _Family(_CORNERS, fit="corner", final=True),
+    "yolonas": _Family("HeadraceParseBoxesScores", fit="centre"),
+    "rtmdet": _Family(_CORNERS, "BGR", _RTMDET, "corner"),
+    "picodet": _Family(_CORNERS, scaling=IMAGENET),
+    "ppyoloe": _Family("HeadraceParseBoxesScores", scaling=IMAGENET),
+    "efficientdet": _Family(_ROWS, scaling=IMAGENET, fit="corner"),
+    "retinanet": _Family(_CORNERS, scaling=IMAGENET, fit="corner"),
+    "fcos": _Family("HeadraceParseFcos", scaling=IMAGENET, fit="corner"),
+    "ssd": _Family(_CORNERS, scaling=_SSD),
+    "centernet": _Family(_ROWS, "BGR", _CENTERNET, "centre", final=True),
+    **dict.fromkeys(("dfine", "deim", "deimv2", "rtdetr", "rtdetrv2", "rtdetrv4"), _QUERIES),
+    **dict.fromkeys(
+        ("ec", "lwdetr", "dinodetr", "deformable_detr", "tinyformer"),
+        replace(_QUERIES, scaling=IMAGENET),
+    ),
+    "detr": _Family("HeadraceParseDetrSoftmax", scaling=IMAGENET, final=True),
+}
+_IMAGES = ("depth", "edge", "restore", "normal", "matte")
+"""Tasks whose output is an image of values."""
+
+
+def exporter_of_libreyolo(evidence: FileEvidence) -> tuple[Exporter, str]:
+    """How the family takes images, and the metadata that name it."""
+    texts = evidence.metadata
+    name, task = texts.get("model_family", ""), texts.get("task", "detect")
+    told = f"metadata of LibreYOLO {texts['libreyolo_version']}: {name}, {task}"
+    if task == "classify":
+        scaling = _normalised(texts) or IMAGENET
+        return Exporter(NAME, "RGB", scaling, "stretch", crops=True), told
+    family = _FAMILIES.get(name)
+    if family is None:
+        top_down = task == "pose"
+        fit: Fit = "stretch" if top_down else "centre"
+        return Exporter(NAME, "RGB", IMAGENET if top_down else UNIT, fit), told
+    if name == "yolonas" and task == "pose":
+        family = replace(family, order="BGR", fit="corner")
+    if texts.get("letterbox_pad", "").startswith("cent"):
+        family = replace(family, fit="centre")
+    scaling = BYTES if evidence.stem.normalises else family.scaling
+    return Exporter(NAME, family.order, scaling, family.fit), told
+
+
+def _normalised(texts: Mapping[str, str]) -> Scaling | None:
+    """The scaling of `norm_mean` and `norm_std`: means and deviations of values in 0..1."""
+    try:
+        mean, deviation = (
+            np.array(ast.literal_eval(texts[key]), np.float64) * 255
+            for key in ("norm_mean", "norm_std")
+        )
+        offsets, factor = tuple(mean.tolist()), float(1 / deviation.mean())
+    except (KeyError, ValueError, SyntaxError, TypeError):
+        return None
+    if len(offsets) != 3 or deviation.size != 3 or not np.isfinite(factor):
+        return None
+    return Scaling(factor, offsets, "norm_mean and norm_std of the metadata")
+
+
+def by_family(view: View) -> list[HeadReading]:
+    """Readings of the family and task that the metadata name."""
+    texts = view.evidence.metadata
+    name, task = texts.get("model_family", ""), texts.get("task", "detect")
+    why = f"metadata of LibreYOLO: {name}, {task}"
+    if task == "classify":
+        return [class_reading(view, why)] if len(view.items) == 1 else []
+    if task == "semantic":
+        return segmentation(view, anywhere=True) or []
+    if task in _IMAGES:
+        return [HeadReading(NetworkType.OTHER, None, None, f"{task} map", why)]
+    family = _FAMILIES.get(name)
+    if task == "pose":
+        parser = "HeadraceParseYoloNasPose" if name == "yolonas" else "HeadraceParseHeatmapPose"
+        return headed(view, parser, f"{NAME} {name} pose", why)
+    if task == "obb":
+        return headed(view, "HeadraceParseBoxesScoresObb", f"{NAME} {name}", why, rotated=True)
+    if task == "segment":
+        return headed(view, "HeadraceParseDetrSeg", f"{NAME} {name} with masks", why)
+    if family is None or task != "detect":
+        return []
+    words = f"{NAME} {name}"
+    shape = view.items[0].shape
+    if len(shape) == 2 and shape[1] == 6 and view.names != 2:  # with its own selection, or none
+        final = family.final or len(view.items) > 1
+        reading = HeadReading(DETECTOR, _ROWS, view.names or None, words, why, suppressed=final)
+        return [reading]
+    found = headed(view, family.parser, words, why)
+    return [replace(reading, suppressed=family.final) for reading in found]
