@@ -247,6 +247,14 @@ class NvDsInferAttribute(Struct):
     @property
     def atttributeIndex(self) -> int: ...
 
+class NvDsInferDataType(IntEnum):
+    FLOAT = 0
+    HALF = 1
+    INT8 = 2
+    INT32 = 3
+    INT64 = 4
+    UINT8 = 5
+
 class NvDsInferDims(Struct):
     numDims: int
     numElements: int
@@ -662,6 +670,11 @@ def unset_callback_funcs() -> None: ...
 def user_copyfunc(meta: NvDsUserMeta, func: _Callback) -> None: ...
 def user_releasefunc(meta: NvDsUserMeta, func: _Callback) -> None: ...
 
+FLOAT = NvDsInferDataType.FLOAT
+HALF = NvDsInferDataType.HALF
+INT32 = NvDsInferDataType.INT32
+INT64 = NvDsInferDataType.INT64
+INT8 = NvDsInferDataType.INT8
 MAX_ELEMENTS_IN_DISPLAY_META: int
 MAX_LABEL_SIZE: int
 MAX_RESERVED_FIELDS: int
@@ -726,4 +739,5 @@ NVDS_TRACKER_BATCH_REID_META = NvDsMetaType.NVDS_TRACKER_BATCH_REID_META
 NVDS_TRACKER_OBJ_REID_META = NvDsMetaType.NVDS_TRACKER_OBJ_REID_META
 NVDS_TRACKER_PAST_FRAME_META = NvDsMetaType.NVDS_TRACKER_PAST_FRAME_META
 NVDS_USER_META = NvDsMetaType.NVDS_USER_META
+UINT8 = NvDsInferDataType.UINT8
 UNTRACKED_OBJECT_ID: int

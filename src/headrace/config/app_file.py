@@ -112,7 +112,7 @@ def order_models(models: list[Item], document: Document) -> list[Item]:
     return placed
 
 
-_TRACKER_LIBRARY = re.compile(
+ORIGINAL_TRACKERS = re.compile(
     r"libnvds_(nvmultiobjecttracker|nvdcf|mot_klt|mot_iou|tracker)\w*\.so"
 )
 _DISPLAYS = {2: "window", 5: "screen"}
@@ -306,7 +306,7 @@ class _App:
         values: Values = {"name": "iou"}
         origins: dict[str, Origin] = {"name": section.origin("enable")}
         library = section.get("ll-lib-file")
-        if library and not _TRACKER_LIBRARY.fullmatch(library.rpartition("/")[2]):
+        if library and not ORIGINAL_TRACKERS.fullmatch(library.rpartition("/")[2]):
             document.remark(
                 section.line("ll-lib-file"),
                 f"{quoted(library)} is not loaded: the built-in tracker iou is used",

@@ -191,9 +191,10 @@ class Outlet:
 
     @property
     def notices(self) -> list[Finding]:
-        """Of the tiler and the sinks."""
+        """Of the tiler, the painter and the sinks."""
         tiler = getattr(self._tiler, "notices", ())
-        return [*tiler, *(n for sink in self.sinks for n in sink.notices)]
+        painter = [] if self.painter is None else self.painter.notices
+        return [*tiler, *painter, *(n for sink in self.sinks for n in sink.notices)]
 
     def close(self) -> list[BaseException]:
         """Close every sink; returns the errors of those that could not be closed."""

@@ -61,3 +61,11 @@ def test_rotated_boxes_beside_their_scores(parse):
     found = parse("HeadraceParseBoxesScoresObb", [table, scores()], T, SIZE)
     same(found)
     assert found.angles.tolist() == [0.5, -1.25, 3.0]
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_boxes_divided_by_the_size(parse, columns):
+    boxes = corners()
+    centres = np.column_stack([(boxes[:, :2] + boxes[:, 2:]) / 2, boxes[:, 2:] - boxes[:, :2]])
+    table = np.column_stack([centres / np.float32([*SIZE, *SIZE]), scores()]).astype("f4")
+    same(parse("HeadraceParseYoloV8Unit", [table.T if columns else table], T, SIZE))

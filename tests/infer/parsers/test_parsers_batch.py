@@ -21,7 +21,11 @@ SHAPES = {
     "NvDsInferParseCustomYoloV8": (CELLS, 4 + CLASSES),
     "HeadraceParseYoloV5": (CELLS, 5 + CLASSES),
     "HeadraceParseRTDETR": (40, 4 + CLASSES),
+    "HeadraceParseYoloV8Unit": (4 + CLASSES, CELLS),
 }
+
+
+UNIT = ("HeadraceParseRTDETR", "HeadraceParseYoloV8Unit")
 
 
 def plainly(name, rows, thresholds):
@@ -42,7 +46,7 @@ def plainly(name, rows, thresholds):
         x, y, stride = (np.float32(v) for v in (x, y, stride))
         cx, cy = (cx + x) * stride, (cy + y) * stride
         w, h = (np.exp(np.ascontiguousarray(v)) * stride for v in (w, h))
-    elif name == "HeadraceParseRTDETR":
+    elif name in UNIT:
         cx, cy, w, h = (
             cx * np.float32(64),
             cy * np.float32(96),
@@ -64,7 +68,7 @@ def test_every_item_is_read_as_if_it_were_alone(name, seed, items, wild, half):
     rng = np.random.default_rng(seed)
     tables = rng.normal(0.3, 0.4, (items, *SHAPES[name])).astype(np.float32)
     columns = SHAPES[name][0] == 4 + CLASSES
-    if name not in ("HeadraceParseYoloX", "HeadraceParseRTDETR"):
+    if name not in ("HeadraceParseYoloX", *UNIT):
         boxes = tables[:, :4] if columns else tables[..., :4]
         boxes *= 60
     if wild:

@@ -14,7 +14,7 @@ from headrace.config.enums import NetworkType
 from headrace.errors import ModelError
 from headrace.infer.recognise import exporters
 from headrace.infer.recognise.recognise import recognise
-from tests.infer.recognise.models import rows_of
+from tests.infer.recognise.models import rows_of, save
 
 DOC = "RGB / 255"
 
@@ -86,3 +86,59 @@ def test_the_size_of_the_image_is_filled_in(tmp_path: Path) -> None:
     cfg = recognise(path).config
     assert cfg.parse_bbox_func_name == "HeadraceParseBoxesLabels"
     assert cfg.num_detected_classes == 3
+
+
+@pytest.mark.parametrize(("end", "kind"), [
+    ("GlobalAveragePool", NetworkType.OTHER), ("Gemm", NetworkType.CLASSIFIER)
+])  # fmt: skip
+def test_a_vector_of_features_is_no_list_of_classes(
+    tmp_path: Path, end: str, kind: NetworkType
+) -> None:
+    weights = np.random.default_rng(0).normal(0, 0.3, (16, 3, 3, 3)).astype("f4")
+    nodes = [helper.make_node("Conv", ["images", "w"], ["seen"], pads=[1, 1, 1, 1])]
+    nodes += [
+        helper.make_node("GlobalAveragePool", ["seen"], ["pooled"]),
+        helper.make_node("Flatten", ["pooled"], ["flat"]),
+    ]
+    constants = {"w": weights}
+    if end == "Gemm":
+        nodes.append(helper.make_node("Gemm", ["flat", "b"], ["features"]))
+        constants["b"] = np.eye(16, dtype="f4")
+    else:
+        nodes[-1].output[0] = "features"
+    path = save(
+        tmp_path / "m.onnx", nodes, {"images": (1, 3, 64, 64)}, {"features": (1, 16)},
+        constants=constants, doc=DOC,
+    )  # fmt: skip
+    assert recognise(path).config.network_type is kind
+
+
+@pytest.mark.parametrize("divided", [False, True])
+def test_boxes_that_are_divided_at_the_end(tmp_path: Path, divided: bool) -> None:
+    rng = np.random.default_rng(1)
+    constants = {
+        "w": rng.normal(0, 0.3, (8, 3, 3, 3)).astype("f4"),
+        "boxes": rng.uniform(0, 60, (1, 4, 84)).astype("f4"),
+        "scores": rng.uniform(0, 1, (1, 3, 84)).astype("f4"),
+        "size": np.float32(64),
+        "zero": np.float32(0),
+    }
+    nodes = [
+        helper.make_node("Conv", ["images", "w"], ["seen"], pads=[1, 1, 1, 1]),
+        helper.make_node("ReduceMean", ["seen"], ["mean"], keepdims=0),
+        helper.make_node("Mul", ["mean", "zero"], ["none"]),
+        helper.make_node("Add", ["boxes", "none"], ["pixels"]),
+        helper.make_node("Div" if divided else "Mul", ["pixels", "size" if divided else "one"],
+                         ["placed"]),
+        helper.make_node("Add", ["scores", "none"], ["chances"]),
+        helper.make_node("Concat", ["placed", "chances"], ["output0"], axis=1),
+    ]  # fmt: skip
+    if not divided:
+        constants["one"] = np.float32(1)
+    metadata = {"author": "Ultralytics", "task": "detect", "names": "{0: 'a', 1: 'b', 2: 'c'}"}
+    path = save(
+        tmp_path / "m.onnx", nodes, {"images": (1, 3, 64, 64)}, {"output0": (1, 7, 84)},
+        constants=constants, metadata=metadata,
+    )  # fmt: skip
+    expected = "HeadraceParseYoloV8Unit" if divided else "HeadraceParseYoloV8"
+    assert recognise(path).config.parse_bbox_func_name == expected

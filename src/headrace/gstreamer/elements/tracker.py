@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from headrace.config.app_file import ORIGINAL_TRACKERS
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import NVMM, InPlace, through
 from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Property
@@ -26,7 +27,7 @@ _STYLE = ClassStyle(font_size=10)
 PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "compute-hw", "qos")} | {
     "tracker-width": Property("uint", 960, "accepted"),
     "tracker-height": Property("uint", 544, "accepted"),
-    "ll-lib-file": Property("str", None, "accepted: the trackers are Headrace's"),
+    "ll-lib-file": Property("str", None, "a library of another maker is not loaded, which is told"),
     "ll-config-file": Property("str", None, "configuration; its sections choose the tracker"),
     "display-tracking-id": Property("bool", True, "texts end with the number"),
     "enable-batch-process": Property("bool", True, "accepted"),
@@ -67,6 +68,10 @@ class NvTracker(InPlace):
         except Exception as error:  # PyGObject would print it and go on
             self.post_error(error)
             return False
+        library = self.values["ll-lib-file"]
+        if library and not ORIGINAL_TRACKERS.fullmatch(Path(library).name):
+            name = self._tracker.name
+            self.post_warning(f"ll-lib-file={library} is not loaded: the tracker {name} runs")
         if file and not known:
             self.post_warning(f"ll-config-file={file} is not there: the IOU tracker runs")
         return True

@@ -24,6 +24,7 @@ MAX_LABEL_SIZE = 128
 MAX_USER_FIELDS = 4
 MAX_RESERVED_FIELDS = 4
 
-for _types in (NvDsMetaType, NvDsEventType, NvDsObjectType, NvDsPayloadType):  # noqa: F405
+_EXPORTED = (NvDsMetaType, NvDsEventType, NvDsObjectType, NvDsPayloadType)  # noqa: F405
+for _types in (*_EXPORTED, NvDsInferDataType):  # noqa: F405
     for _type in _types:
         globals()[_type.name] = _type

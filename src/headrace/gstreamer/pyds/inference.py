@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,17 @@ from headrace.gstreamer.pyds.struct import Nested, Struct
 NVDSINFER_MAX_DIMS = 8
 _DATA_TYPES = ("float32", "float16", "int8", "int32", "int64", "uint8")
 _FLOAT_BYTES = 4
+
+
+class NvDsInferDataType(IntEnum):
+    """Type of the values of a layer."""
+
+    FLOAT = 0
+    HALF = 1
+    INT8 = 2
+    INT32 = 3
+    INT64 = 4
+    UINT8 = 5
 
 
 class HostPointer(int):
@@ -66,7 +78,7 @@ class NvDsInferLayerInfo(Struct):
     """One layer of a network, with its values for one frame or object.
 
     Attributes:
-        dataType: 0 float, 1 half, 2 int8, 3 int32, 4 int64, 5 uint8.
+        dataType: one of `NvDsInferDataType`.
         buffer: address of the values in main memory.
     """
 

@@ -42,9 +42,11 @@ def _rows(
     return centre_boxes(hits, network, scale=scale)
 
 
-def _columns(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> BatchDetections:
+def _columns(
+    arrays: Arrays, network: NetworkInfo, params: DetectionParams, *, unit: bool = False
+) -> BatchDetections:
     """[B, 4+C, N]: the same, channel by channel."""
-    return _rows([arrays[0].transpose(0, 2, 1)], network, params)
+    return _rows([arrays[0].transpose(0, 2, 1)], network, params, unit=unit)
 
 
 def _objectness_rows(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
@@ -142,6 +144,12 @@ def _few(dims: Dims, network: NetworkInfo | None) -> bool:
 
 _COLUMNS = Layout((Out("4+C N"),), _columns, likely=_tall_cells, first=True, batched=True)
 _ROWS = Layout((Out("N 4+C"),), _rows, likely=_tall_cells, first=True, batched=True)
+_UNIT_COLUMNS = Layout(
+    (Out("4+C N"),), partial(_columns, unit=True), first=True, suggested=False, batched=True
+)
+_UNIT_ROWS = Layout(
+    (Out("N 4+C"),), partial(_rows, unit=True), first=True, suggested=False, batched=True
+)
 _PRODUCTS = partial(_rows, objectness=True)
 _WEIGHTED = Layout(
     (Out("N 5+C"),), _PRODUCTS, _tall, _is_cells_or_anchors, first=True, batched=True
@@ -176,6 +184,13 @@ HEADS = (
         "HeadraceParseYoloV5",
         f"YOLOv5/6/7, and YOLOX decoded in the model: {_PRODUCT}",
         (_WEIGHTED,),
+        strict_classes=True,
+    ),
+    Head(
+        "HeadraceParseYoloV8Unit",
+        "YOLOv8/11 raw with boxes divided by the input's size, either orientation: centre boxes in "
+        "0..1, best of C scores >= T[class]",
+        (_UNIT_COLUMNS, _UNIT_ROWS),
         strict_classes=True,
     ),
     Head(

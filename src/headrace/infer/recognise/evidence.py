@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headrace.infer.recognise.sidecars import texts_beside
 from headrace.infer.recognise.stem import PASSIVE, Stem, read_stem
 from headrace.network import network_from_onnx
 from headrace.network.shapes.graph_shapes import ShapeView
@@ -51,13 +52,14 @@ class FileEvidence:
         network = network_from_onnx(path)
         model = network.model
         stem = read_stem(path, sys.maxsize) or Stem()
+        stem.metadata = texts_beside(path) | stem.metadata
         producer = f"{model.producer_name or ''} {model.producer_version or ''}".strip()
         first, *more = network.inputs
         return cls(path, network, stem, producer, first, tuple(more))
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """Texts of the file's `metadata_props`."""
+        """Texts of the file's `metadata_props`, and of files beside it."""
         return self.stem.metadata
 
     @property
@@ -86,6 +88,18 @@ class FileEvidence:
                 node = None if source is None else source.producer()
             op_types[str(value.name)] = "" if node is None else str(node.op_type)
         return op_types
+
+    @cached_property
+    def joined(self) -> dict[str, tuple[str, ...]]:
+        """Output -> the operators behind the parts that a Concat joins into it, in order."""
+        parts = {}
+        for value in self.network.model.graph.outputs:
+            node = value.producer()
+            if node is not None and node.op_type == "Concat":
+                sources = [x.producer() for x in node.inputs if x is not None]
+                ops = ("" if source is None else str(source.op_type) for source in sources)
+                parts[str(value.name)] = tuple(ops)
+        return parts
 
     @cached_property
     def module_classes(self) -> tuple[str, ...]:

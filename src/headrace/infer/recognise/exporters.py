@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from headrace.infer.recognise.sidecars import MODEL_TYPE
+
 if TYPE_CHECKING:
     from headrace.infer.recognise.evidence import FileEvidence
     from headrace.infer.recognise.first_layers import FirstLayers
@@ -93,6 +95,8 @@ RFDETR = Exporter("RF-DETR", "RGB", IMAGENET, "stretch", 0.5, 0.7)
 
 OF_ULTRALYTICS = (ULTRALYTICS, ULTRALYTICS_DETR, ULTRALYTICS_CLASSIFIER)
 """Its models by how they take images: fitted in, stretched, or a cut of the centre."""
+
+TRANSFORMERS = Exporter("Hugging Face transformers", "RGB", None, "stretch", 0.5, 0.7)
 
 Found = tuple[Exporter, str]
 """An exporter, and what tells it."""
@@ -205,6 +209,11 @@ def _modules(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
     return None
 
 
+def _transformers(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
+    kind = evidence.metadata.get(MODEL_TYPE)
+    return None if kind is None else (TRANSFORMERS, f"config.json beside the model: {kind}")
+
+
 # Models on patches come with either normalisation, and the file does not say which.
 _PATCHES = ("timm.models.vision_transformer", "timm.models.mlp_mixer", "timm.models.beit")
 _TORCHVISION_PARTS = (
@@ -218,5 +227,6 @@ _LOOKS: tuple[Callable[[FileEvidence, FirstLayers], Found | None], ...] = (
     _paddle,
     _named_outputs,
     _yolox,
+    _transformers,
     _modules,
 )

@@ -302,17 +302,20 @@ def _said(evidence: FileEvidence) -> tuple[Scaling, str] | None:
         if re.search(r"/ ?255\b", text):
             return UNIT, f"{key}: {text[:60]!r}"
     texts = evidence.metadata
+    names = ("norm_mean", "norm_std") if "norm_mean" in texts else ("mean", "std")
     try:
-        mean = [float(v) for v in ast.literal_eval(texts["mean"])]
-        deviation = [float(v) for v in ast.literal_eval(texts["std"])]
+        mean, deviation = ([float(v) for v in ast.literal_eval(texts[name])] for name in names)
     except (KeyError, ValueError, SyntaxError, TypeError):
         return None
-    if not mean or len(mean) not in (1, 3) or min(deviation, default=0) <= 0:
+    if len(mean) not in (1, 3) or len(deviation) != len(mean) or min(deviation, default=0) <= 0:
         return None
     bytes_ = 1.0 if max(map(abs, mean)) > 2 else 255.0
     middle = sum(deviation) / len(deviation) * bytes_
-    words = f"mean {texts['mean']}, deviation {texts['std']}"
-    return Scaling(1 / middle, tuple(m * bytes_ for m in mean), words), "metadata mean and std"
+    told = f"metadata {' and '.join(names)}"
+    if not any(mean) and middle == UNIT.factor**-1:
+        return UNIT, told
+    words = f"mean {texts[names[0]]}, deviation {texts[names[1]]}"
+    return Scaling(1 / middle, tuple(m * bytes_ for m in mean), words), told
 
 
 def _texts(evidence: FileEvidence) -> list[tuple[str, str]]:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from headrace.config.enums import NetworkType
 from headrace.infer.recognise.exporters import (
@@ -88,8 +84,7 @@ def exporter_of_libreyolo(evidence: FileEvidence) -> tuple[Exporter, str]:
     name, task = texts.get("model_family", ""), texts.get("task", "detect")
     told = f"metadata of LibreYOLO {texts['libreyolo_version']}: {name}, {task}"
     if task == "classify":
-        scaling = _normalised(texts) or IMAGENET
-        return Exporter(NAME, "RGB", scaling, "stretch", crops=True), told
+        return Exporter(NAME, "RGB", IMAGENET, "stretch", crops=True), told
     family = _FAMILIES.get(name)
     if family is None:
         top_down = task == "pose"
@@ -101,21 +96,6 @@ def exporter_of_libreyolo(evidence: FileEvidence) -> tuple[Exporter, str]:
         family = replace(family, fit="centre")
     scaling = BYTES if evidence.stem.normalises else family.scaling
     return Exporter(NAME, family.order, scaling, family.fit), told
-
-
-def _normalised(texts: Mapping[str, str]) -> Scaling | None:
-    """The scaling of `norm_mean` and `norm_std`: means and deviations of values in 0..1."""
-    try:
-        mean, deviation = (
-            np.array(ast.literal_eval(texts[key]), np.float64) * 255
-            for key in ("norm_mean", "norm_std")
-        )
-        offsets, factor = tuple(mean.tolist()), float(1 / deviation.mean())
-    except (KeyError, ValueError, SyntaxError, TypeError):
-        return None
-    if len(offsets) != 3 or deviation.size != 3 or not np.isfinite(factor):
-        return None
-    return Scaling(factor, offsets, "norm_mean and norm_std of the metadata")
 
 
 def by_family(view: View) -> list[HeadReading]:

@@ -76,7 +76,8 @@ def _by_exporter(view: View) -> list[HeadReading] | None:
                             suppressed=True, from_one=True)]  # fmt: skip
     if exporter is exporters.RFDETR:
         parser = "HeadraceParseDetrSeg" if len(view.items) > 2 else "HeadraceParseDetr"
-        return headed(view, parser, "RF-DETR", "dets of four columns beside logits")
+        found = headed(view, parser, "RF-DETR", "dets of four columns beside logits")
+        return [replace(reading, suppressed=True) for reading in found]
     if exporter is exporters.MMDET and len(view.items) == 2:
         count = view.names or None
         return [HeadReading(DETECTOR, "HeadraceParseDetsLabels", count, "mmdetection detector",
@@ -93,11 +94,18 @@ def _yolox(view: View) -> list[HeadReading]:
     return headed(view, YOLOX, "YOLOX detector", f"centres stay below {reach:.1f}: not decoded")
 
 
+_EMBEDS = frozenset(("GlobalAveragePool", "ReduceMean", "BatchNormalization", "LpNormalization"))
+"""Operators that end a vector of features; scores of classes end in weights of their own."""
+
+
 def _classifier(view: View) -> list[HeadReading] | None:
     shapes = [tuple(d for d in item.shape if d != 1) for item in view.items]
     if any(len(shape) != 1 or item.dtype.kind != "f" for shape, item in
            zip(shapes, view.items, strict=True)):  # fmt: skip
         return None
+    if len(shapes) == 1 and _EMBEDS.intersection(view.evidence.ends.values()):
+        why = f"a vector behind {', '.join(view.evidence.ends.values())}"
+        return [HeadReading(NetworkType.OTHER, None, None, "embedding", why)]
     widths = {shape[0] for shape in shapes}
     if len(widths) != 1 or widths == {4}:
         return None

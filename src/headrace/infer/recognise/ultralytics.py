@@ -92,7 +92,12 @@ def _boxes(view: View, why: str) -> list[HeadReading]:
     if view.names and len(shape) == 2 and shape[1] == 4 + view.names != shape[0]:
         queries = judged(view, "HeadraceParseRTDETR")
         if queries is not None:
-            return [replace(queries, words="RT-DETR", why=f"{why}; {queries.why}")]
+            words = f"{why}; {queries.why}"
+            return [replace(queries, words="RT-DETR", why=words, suppressed=True)]
+    if view.evidence.joined.get(view.items[0].name, ("",))[0] == "Div":
+        return headed(
+            view, "HeadraceParseYoloV8Unit", "YOLO detector", f"{why}, boxes are divided at the end"
+        )
     return headed(view, "HeadraceParseYoloV8", "YOLO detector", why)
 
 

@@ -268,6 +268,8 @@ def _in_unit(seen: Sequence[Array], name: str, reader: Reader) -> Finding | None
     text += f"{counted(len(boxes), 'strong row')} of {counted(len(seen), 'image')} end at "
     text += f"{top:.3g}; export the model with boxes in pixels, or multiply them in a parser "
     text += "of your own (parse-bbox-func-name)"
+    if name == "HeadraceParseYoloV8":
+        text += f", or set parse-bbox-func-name={name}Unit"
     return Finding("boxes-in-0..1", "warning", text, "parse-bbox-func-name")
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from headrace._core.findings import Finding
+from headrace._core.notices import note_once
 from headrace._core.text import shortened
 from headrace.media import Frame, as_frame
 from headrace.media.draw.canvas import Box, Canvas, canvas_for
@@ -22,7 +24,7 @@ from headrace.media.draw.overlays import (
     polygon_overlay,
 )
 from headrace.media.draw.skeleton import skeleton_overlays
-from headrace.media.draw.text import TextBox, render_text
+from headrace.media.draw.text import TextBox, missing_glyphs, render_text
 from headrace.meta import (
     UNTRACKED_OBJECT_ID,
     ClassStyle,
@@ -66,6 +68,7 @@ class Looks:
     ids: bool = True
     boxes: bool = True
     font: str | None = None
+    notices: list[Finding] = field(default_factory=list, repr=False)
     border_width: int | None = None
     text_size: int | None = None
     text_color: Rgba | None = None
@@ -129,6 +132,8 @@ class Looks:
             if self.text_bg_color is not None:
                 paper = byte_color(self.text_bg_color)
             box = render_text(text, family, size, ink, paper, padding)
+            if box.missing:
+                note_once(self.notices, missing_glyphs(box.missing))
         fill = None if style.bg_color is None or not self.boxes else byte_color(style.bg_color)
         return Look(border, width, fill, box)
 

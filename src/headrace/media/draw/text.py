@@ -6,23 +6,15 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core.findings import Finding
+from headrace.media.draw.fonts import font_for
+
 Pixels = npt.NDArray[np.uint8]
 Rgba = tuple[int, int, int, float]
-
-# Tried in this order for glyphs that Pillow's own font lacks; found by name on most systems.
-_WIDE_FONTS = (
-    "NotoSansCJK-Regular.ttc",
-    "NotoSans-Regular.ttf",
-    "wqy-zenhei.ttc",
-    "DejaVuSans.ttf",
-    "Arial Unicode.ttf",
-)
-_SERIF_FONTS = ("DejaVuSerif.ttf", "LiberationSerif-Regular.ttf", "Times New Roman.ttf")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,10 +24,12 @@ class TextBox:
     Attributes:
         rgb: (h, w, 3) colours.
         alpha: (h, w) opacity 0..255, or None if opaque everywhere.
+        missing: characters that no font at hand has.
     """
 
     rgb: Pixels
     alpha: Pixels | None
+    missing: str = ""
 
     @property
     def width(self) -> int:
@@ -48,23 +42,6 @@ class TextBox:
         return int(self.rgb.shape[0])
 
 
-@lru_cache(maxsize=64)
-def _font(family: str, size_px: int, wide: bool) -> Any:
-    from PIL import ImageFont
-
-    names = [family] if family.endswith((".ttf", ".otf", ".ttc")) else []
-    if wide:
-        names += _WIDE_FONTS
-    elif family.casefold() == "serif":
-        names += _SERIF_FONTS
-    for name in names:
-        try:
-            return ImageFont.truetype(name, size_px)
-        except OSError:
-            continue
-    return ImageFont.load_default(size_px)
-
-
 @lru_cache(maxsize=2048)
 def render_text(
     text: str, family: str, size_px: int, color: Rgba, background: Rgba | None, padding: int
@@ -73,7 +50,7 @@ def render_text(
 
     Args:
         text: one line; control characters are drawn as blanks.
-        family: font file, `Serif`, or anything else for the built-in sans font.
+        family: as `font_for` takes it.
         size_px: size of the font in pixels.
         color: r, g, b in 0..255 and opacity in 0..1.
         background: likewise; None is no background.
@@ -82,7 +59,7 @@ def render_text(
     from PIL import Image, ImageDraw
 
     text = "".join(c if c.isprintable() else " " for c in text)
-    font = _font(family, size_px, not all(ord(c) < 0x180 for c in text))
+    font, missing = font_for(text, family, size_px)
     ascent, descent = font.getmetrics()
     width = round(font.getlength(text)) + 2 * padding
     height = ascent + descent + max(1, padding // 2)
@@ -97,7 +74,19 @@ def render_text(
     weight = np.divide(cover, alpha, out=np.zeros_like(cover), where=alpha > 0)
     rgb = np.rint(paper + (ink - paper) * weight).astype(np.uint8)
     opaque = back[3] >= 1
-    return TextBox(rgb, None if opaque else np.rint(alpha[:, :, 0] * 255).astype(np.uint8))
+    shown = None if opaque else np.rint(alpha[:, :, 0] * 255).astype(np.uint8)
+    return TextBox(rgb, shown, missing)
+
+
+def missing_glyphs(characters: str) -> Finding:
+    """A warning about characters of labels that no font at hand has."""
+    text = "no installed font has the characters {characters}: boxes are drawn in their place"
+    fix = (
+        "install a font that has them (Debian: fonts-noto-cjk, fonts-noto-core), or name its file "
+    )
+    fix += "as osd.font of a pipeline file, or `Painter(font=…)`"
+    data = {"characters": " ".join(characters[:12]) + (" …" if len(characters) > 12 else "")}
+    return Finding("glyphs-missing", "warning", text, None, data, remedies=(fix,))
 
 
 def captions(names: Mapping[int, str], longest: int) -> dict[int, str]:

@@ -1,0 +1,87 @@
+"""Files beside a model: names, size and normalisation that Hugging Face writes there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headrace.infer.recognise import exporters
+from headrace.infer.recognise.recognise import recognise
+from headrace.infer.recognise.sidecars import MODEL_TYPE, texts_beside
+from tests.infer.recognise.models import rows_of
+
+CONFIG = {"model_type": "resnet", "id2label": {"0": "cat", "1": "dog", "2": "cow"}}
+PROCESSOR = {
+    "image_processor_type": "ConvNextImageProcessor",
+    "image_mean": [0.5, 0.5, 0.5],
+    "image_std": [0.25, 0.25, 0.25],
+    "size": {"height": 96, "width": 64},
+}
+
+
+def write(folder: Path, config: Any = CONFIG, processor: Any = PROCESSOR) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "preprocessor_config.json").write_text(json.dumps(processor))
+
+
+@pytest.mark.parametrize("below", [False, True])
+def test_a_classifier(tmp_path: Path, below: bool) -> None:
+    folder = tmp_path / "onnx" if below else tmp_path
+    folder.mkdir(exist_ok=True)
+    write(tmp_path)
+    logits = np.float32([[3, -2, 1]])
+    path = rows_of(folder / "model.onnx", logits, names=["logits"], size=("h", "w"))
+    known = recognise(path)
+    assert known.exporter is exporters.TRANSFORMERS
+    assert known.names == ("cat", "dog", "cow")
+    assert (known.images.height, known.images.width) == (96, 64)
+    assert known.config.offsets == (127.5, 127.5, 127.5)
+    assert known.config.net_scale_factor == pytest.approx(1 / (255 * 0.25))
+
+
+def test_images_that_are_only_rescaled(tmp_path: Path) -> None:
+    write(tmp_path, processor=PROCESSOR | {"do_normalize": False})
+    path = rows_of(tmp_path / "model.onnx", np.float32([[3, -2, 1]]), names=["logits"])
+    known = recognise(path)
+    assert known.images.scaling is exporters.UNIT
+    assert known.config.offsets == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '{"model_type": 3}',
+        '{"architectures": ["X"]}',
+        "[" * 5000,
+        "\x00\xff",
+    ],
+)
+def test_other_files_are_left(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config.json").write_text(text, encoding="latin-1")
+    assert texts_beside(tmp_path / "model.onnx") == {}
+
+
+@pytest.mark.parametrize(
+    "processor",
+    [
+        [],
+        {"image_mean": 0.5, "image_std": [1]},
+        {"image_mean": ["a"], "image_std": [1]},
+        {"do_rescale": False, "image_mean": [1, 1, 1], "image_std": [1, 1, 1]},
+        {"size": 224},
+        {"size": {"shortest_edge": 800}},
+        {"size": {"height": True, "width": 3}},
+    ],
+)
+def test_settings_that_say_nothing(tmp_path: Path, processor: Any) -> None:
+    write(tmp_path, processor=processor)
+    assert texts_beside(tmp_path / "m.onnx").keys() == {MODEL_TYPE, "id2label"}
