@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import headrace
-from headrace.media.messages.event import EventObject, MessageEvent
+from headrace.media.messages.event import EventFilter, EventObject, MessageEvent
 from headrace.media.messages.payload import payloads
 from headrace.media.sinks.table import ParquetSink
 from headrace.meta import ClassifierMeta, FrameMeta, LabelInfo
-from headrace.meta.analytics import ObjectAnalytics
+from headrace.meta.analytics import FrameAnalytics, ObjectAnalytics
 from headrace.meta.fields import EVENT_FORMS, FIELDS, TRACK, VIEW_FORMS
 from headrace.meta.table import to_rows
 from tests.media.conftest import MakeMeta, gray_frame
@@ -71,3 +72,17 @@ def test_a_table_in_a_file_has_the_columns_of_one_in_memory(
         assert to_rows([sink._light(meta)]) == to_rows([meta])
     finally:
         sink.abort("only looked at")
+
+
+@pytest.mark.parametrize("schema", ["headrace", "deepstream"])
+def test_messages_carry_the_counts_of_the_frame(make_meta: MakeMeta, schema: str) -> None:
+    meta: FrameMeta = make_meta(gray_frame(), (1, 2, 30, 20, 0.9, 0))
+    plain = EventFilter(every=1).event(meta)
+    meta.analytics = FrameAnalytics(inside={"OC": 1}, crossed_total={"Entry": 3, "Exit": 2})
+    event = EventFilter(every=1).event(meta)
+    assert event is not None
+    assert plain is not None
+    written, without = (json.loads(payloads(e, schema)[0]) for e in (event, plain))
+    counts = {"inside": {"OC": 1}, "crossed_total": {"Entry": 3, "Exit": 2}}
+    assert written.pop("analytics") == counts
+    assert written.keys() == without.keys()

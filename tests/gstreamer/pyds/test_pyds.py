@@ -191,3 +191,12 @@ def test_objects_are_encoded_as_jpeg(pyds: Any, gst: Any, tmp_path: Path) -> Non
     assert not pyds.nvds_obj_enc_process(context, args, hash(buffer), obj, frame)
     pyds.nvds_obj_enc_destroy_context(context)
     assert not pyds.nvds_obj_enc_process(context, args, hash(buffer), obj, frame)
+
+
+def test_layers_name_their_type_as_the_original_does(pyds: Any) -> None:
+    types = pyds.NvDsInferDataType
+    assert [(t.name, int(t)) for t in types] == [
+        ("FLOAT", 0), ("HALF", 1), ("INT8", 2), ("INT32", 3), ("INT64", 4), ("UINT8", 5)
+    ]  # fmt: skip
+    assert pyds.HALF is types.HALF
+    assert {pyds.NvDsInferLayerInfo().dataType} == {types.FLOAT}

@@ -7,7 +7,7 @@ import pytest
 
 import headrace.trt as trt
 from tests.trt import reference
-from tests.trt.harness import run_layer
+from tests.trt.harness import network, run_layer
 
 rng = np.random.default_rng(7)
 MODES = ["EXPLICIT_ROUND_DOWN", "EXPLICIT_ROUND_UP", "SAME_UPPER", "SAME_LOWER"]
@@ -146,3 +146,17 @@ def test_older_names_of_two_axes():
 
     (y,) = run_layer(make, x)
     assert y.shape == (1, 1, 1, 1)
+
+
+@pytest.mark.parametrize("kind", ["convolution", "deconvolution", "pooling"])
+def test_an_input_without_its_batch_is_told_how_to_go_on(kind):
+    net = network()
+    x = net.add_input("x", trt.float32, (3, 8, 8))
+    w = np.ones((3, 3, 3, 3), np.float32)
+    if kind == "pooling":
+        layer = net.add_pooling_nd(x, trt.PoolingType.MAX, (2, 2))
+    else:
+        layer = getattr(net, f"add_{kind}_nd")(x, 3, (3, 3), w)
+    net.mark_output(layer.get_output(0))
+    assert net.builder.build_serialized_network(net, net.builder.create_builder_config()) is None
+    assert "-D NV_TENSORRT_MAJOR=8" in net.builder.logger.errors[-1]

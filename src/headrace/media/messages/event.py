@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -47,6 +47,7 @@ class MessageEvent:
         source, source_id: the input; `source` carries no credentials.
         frame, pts_ns: number and presentation time of the frame.
         objects: those that passed the filter.
+        analytics: counts of the frame, as JSON Lines have them; empty without rules about places.
         time: wall clock when the event was made, UTC.
         id: of the message; a duplicate has the same.
     """
@@ -57,6 +58,7 @@ class MessageEvent:
     frame: int
     pts_ns: int
     objects: tuple[EventObject, ...]
+    analytics: Mapping[str, object] = field(default_factory=dict)
     time: datetime = field(default_factory=lambda: datetime.now(UTC))
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
@@ -94,7 +96,9 @@ class EventFilter:
         if not chosen:
             return None
         kind = self.every if isinstance(self.every, str) else "interval"
-        return MessageEvent(kind, meta.source, meta.source_id, meta.frame, meta.pts_ns, chosen)
+        counts = {} if meta.analytics is None else meta.analytics.to_dict()
+        source = meta.source, meta.source_id
+        return MessageEvent(kind, *source, meta.frame, meta.pts_ns, chosen, counts)
 
     def _objects(self, meta: FrameMeta) -> list[EventObject]:
         objects, chosen = meta.objects, []

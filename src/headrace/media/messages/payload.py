@@ -73,6 +73,7 @@ def _headrace(event: MessageEvent) -> dict[str, object]:
         "frame": event.frame,
         "pts_ns": event.pts_ns,
         "objects": [_object(o) for o in event.objects],
+        **({"analytics": event.analytics} if event.analytics else {}),
     }
 
 
@@ -139,4 +140,6 @@ def _full(
         },
         "event": {"id": event.id, "type": ""},
         "videoPath": "",
+        # the original has counts only with a library of the user's own
+        **({"analytics": event.analytics} if event.analytics else {}),
     }

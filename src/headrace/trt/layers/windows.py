@@ -91,6 +91,17 @@ class _Convolving(_Hw):
     bias = weights_param("BIAS", "One number per output map, or nothing.")
 
 
+def _without_batch(f: Fragment, x: str, count: int) -> str:
+    """The way on for a network that leaves the batch out, though batches are explicit."""
+    if f.offset or f.rank(x) != count + 1:
+        return ""
+    return (
+        "; networks of before TensorRT 10 leave an implicit batch out: compile C++ with "
+        "-D NV_TENSORRT_MAJOR=8, run Python with HEADRACE_TRT_VERSION=8.6, or add the batch to the "
+        "input's axes"
+    )
+
+
 class IConvolutionLayer(_Convolving):
     """A kernel over the last axes. Weights [maps, channels / groups, *kernel]."""
 
@@ -102,7 +113,7 @@ class IConvolutionLayer(_Convolving):
         if f.rank(x) != count + 2:
             raise LoweringError(
                 f"a convolution over {count} axes needs {count + 2 - f.offset} axes of input, not "
-                f"{f.rank(x) - f.offset}"
+                f"{f.rank(x) - f.offset}{_without_batch(f, x, count)}"
             )
         stride = _spread(self._params.get("stride"), count, 1)
         dilation = _spread(self._params.get("dilation"), count, 1)
@@ -134,7 +145,10 @@ class IDeconvolutionLayer(_Convolving):
         x, (kernel_shape, groups, maps) = required(inputs, 0), _sizes(self)
         count = len(kernel_shape)
         if f.rank(x) != count + 2:
-            raise LoweringError(f"a deconvolution over {count} axes on {f.rank(x)} axes of input")
+            raise LoweringError(
+                f"a deconvolution over {count} axes on {f.rank(x)} axes of input"
+                f"{_without_batch(f, x, count)}"
+            )
         stride = _spread(self._params.get("stride"), count, 1)
         dilation = _spread(self._params.get("dilation"), count, 1)
         channels = f.shape(x)[1]
@@ -179,6 +193,7 @@ class IPoolingLayer(_Hw):
         if f.rank(x) != count + 2:
             raise LoweringError(
                 f"a pooling over {count} axes on {f.rank(x) - f.offset} axes of input"
+                f"{_without_batch(f, x, count)}"
             )
         stride = _spread(self._params.get("stride"), count, 1)
         spatial = f.shape(x)[2:]
