@@ -73,6 +73,11 @@ def test_boxes_scores_and_labels_in_any_order(parse, order):
     same(parse("HeadraceParseBoxesLabels", [parts[letter] for letter in order], T, SIZE))
 
 
+def test_boxes_scores_and_labels_in_unit(parse):
+    unit = corners() / np.float32([*SIZE, *SIZE])
+    same(parse("HeadraceParseBoxesLabelsUnit", [unit, CLASSES.astype(np.int64), SCORES], T, SIZE))
+
+
 def circle(box, shape, of=1.0):
     """1 in an ellipse that fills the box, -1 elsewhere; (H, W) over the network input."""
     height, width = shape

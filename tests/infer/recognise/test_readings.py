@@ -88,6 +88,30 @@ def test_the_size_of_the_image_is_filled_in(tmp_path: Path) -> None:
     assert cfg.num_detected_classes == 3
 
 
+@pytest.mark.parametrize("unit", [False, True])
+def test_boxes_beside_labels_are_told_by_their_reach(tmp_path: Path, unit: bool) -> None:
+    boxes = np.float32([[[0, 0, 30, 30], [5, 5, 60, 60]]]) / (64 if unit else 1)
+    parts = [boxes, np.array([[0, 2]]), np.float32([[0.9, 0.8]])]
+    names = ["detected_boxes", "detected_classes", "detected_scores"]
+    path = rows_of(tmp_path / "m.onnx", parts, names=names, doc=DOC)
+    with pytest.raises(ModelError) as caught:
+        recognise(path)
+    assert "detected_boxes, detected_classes" in str(caught.value)
+    assert "headrace init" in str(caught.value)
+    (tmp_path / "labels.txt").write_text("a\nb\nc\n")
+    cfg = recognise(path, {"labelfile_path": tmp_path / "labels.txt"}).config
+    assert cfg.parse_bbox_func_name == "HeadraceParseBoxesLabels" + ("Unit" if unit else "")
+    assert cfg.num_detected_classes == 3
+
+
+def test_final_rows_in_unit_of_an_unknown_writer_are_not_taken_for_pixels(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(0, 1, (1, 100, 6)).astype("f4")
+    rows[..., 5] = rng.integers(0, 5, (1, 100))
+    with pytest.raises(ModelError, match="no built-in parser"):
+        recognise(rows_of(tmp_path / "m.onnx", rows, doc=DOC))
+
+
 @pytest.mark.parametrize(("end", "kind"), [
     ("GlobalAveragePool", NetworkType.OTHER), ("Gemm", NetworkType.CLASSIFIER)
 ])  # fmt: skip

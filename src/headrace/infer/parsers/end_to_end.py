@@ -81,13 +81,14 @@ def _unit_centres(arrays: Arrays, network: NetworkInfo, params: DetectionParams)
 
 
 def _beside(
-    arrays: Arrays, network: NetworkInfo, params: DetectionParams, *, order: str
+    arrays: Arrays, network: NetworkInfo, params: DetectionParams, *, order: str, unit: bool
 ) -> Detections:
     """[K, 4] corners, [K] scores and [K] class numbers, in any order: `order` has b, s, l."""
     boxes, scores, classes = (arrays[order.index(letter)] for letter in "bsl")
     class_ids = class_numbers(classes)
     keep = scores >= column_thresholds(params, class_ids)
-    x1, y1, x2, y2 = boxes[keep].T
+    scale = np.array([network.width, network.height] * 2 if unit else [1] * 4, np.float32)
+    x1, y1, x2, y2 = (boxes[keep] * scale).T
     return clipped_corners(
         x1, y1, x2, y2, network.width, network.height, scores[keep], class_ids[keep]
     )
@@ -134,17 +135,24 @@ _KINDS = {
 }
 
 HEADS = (
-    Head(
-        "HeadraceParseBoxesLabels",
-        f"RT-DETR, D-FINE, DEIM with labels inside, in any order: {_ROW}, integer class numbers",
-        tuple(
-            Layout(
-                tuple(_KINDS[letter] for letter in order),
-                partial(_beside, order=order),
-                likely=lambda *_: True,
-            )
-            for order in ("lbs", "bls", "bsl", "lsb", "slb", "sbl")
-        ),
+    *(
+        Head(
+            f"HeadraceParseBoxesLabels{suffix}",
+            f"{who}, in any order: corner boxes in {space}, score >= T[class], integer class "
+            "numbers",
+            tuple(
+                Layout(
+                    tuple(_KINDS[letter] for letter in order),
+                    partial(_beside, order=order, unit=bool(suffix)),
+                    likely=lambda *_: True,
+                )
+                for order in ("lbs", "bls", "bsl", "lsb", "slb", "sbl")
+            ),
+        )
+        for suffix, who, space in (
+            ("", "RT-DETR, D-FINE, DEIM with labels inside", "pixels"),
+            ("Unit", "Custom Vision with labels inside", "0..1"),
+        )
     ),
     Head(
         "HeadraceParseYoloEndPose",

@@ -202,6 +202,18 @@ def judged(view: View, name: str) -> HeadReading | None:
         if boxes is None or scores is None or not _beyond_unit(scores):
             return None
         why = "logits beside boxes"
+    elif name == _ROWS_6:
+        rows = np.asarray(next(iter(view.probe().values())), np.float64)
+        reach = float(np.percentile(np.abs(rows[..., :4]), 95)) if rows.size else 0.0
+        if 0 < reach <= _UNIT_REACH:
+            return None
+        why = f"boxes reach {reach:.3g}"
+    elif name in _LABELLED:
+        boxes = next(np.asarray(a) for a in view.probe().values() if np.shape(a)[-1:] == (4,))
+        reach = float(np.abs(boxes).max(initial=0))
+        if reach and (reach <= _UNIT_REACH) is not _LABELLED[name]:
+            return None
+        why = f"boxes reach {reach:.3g}"
     elif name in (YOLOX, YOLOV5, YOLOV8, "HeadraceParseRTDETR"):
         rows = np.asarray(next(iter(view.probe().values())), np.float64)
         rows = rows.reshape(-1, rows.shape[-1])
@@ -231,6 +243,9 @@ _TABLES = {
 }
 DETR, DETR_SOFTMAX = "HeadraceParseDetr", "HeadraceParseDetrSoftmax"
 _LOGITS = (DETR, DETR_SOFTMAX)
+_LABELLED = {"HeadraceParseBoxesLabels": False, "HeadraceParseBoxesLabelsUnit": True}
+"""Boxes, scores and class numbers apart, and whether the boxes are in 0..1."""
+_UNIT_REACH = 2.0
 _AFTER_NMS = tuple(
     name
     for name, head in _BY_NAME.items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -212,7 +212,8 @@ def _recognise(
     reading, names, source = _reading(evidence, exporter, images, probe, user_fields)
     if reading is None and required and user_fields.get("network_type") != NetworkType.OTHER:
         raise _unread(evidence, images, overrides)
-    uncounted = reading is not None and _uncounted(reading, user_fields)
+    outputs = [o.name for o in evidence.outputs]
+    uncounted = reading is not None and _uncounted(reading, user_fields, outputs)
     if questions := [*images.questions, *([uncounted] if uncounted else [])]:
         raise UndecidedError(path, questions)
     own, reasons = _values(exporter, images, reading)
@@ -310,7 +311,9 @@ def _as_run(output: TensorSpec, run: Mapping[str, Any]) -> TensorSpec:
     return TensorSpec(output.name, output.dtype, (output.shape[0] if output.shape else 1, *shape))
 
 
-def _uncounted(reading: HeadReading, user_fields: Mapping[str, object]) -> Question | None:
+def _uncounted(
+    reading: HeadReading, user_fields: Mapping[str, object], outputs: Sequence[str]
+) -> Question | None:
     """The question for the number of classes, where nothing holds it."""
     if reading.kind is not NetworkType.DETECTOR or reading.classes is not None:
         return None
@@ -320,7 +323,8 @@ def _uncounted(reading: HeadReading, user_fields: Mapping[str, object]) -> Quest
     if not reading.from_one:
         counts = ((80, "COCO"), (1, "one kind"))
     return Question(
-        f"{reading.words}: the outputs do not say how many classes there are",
+        f"{reading.words}: the outputs ({', '.join(outputs)}) do not say how many classes there "
+        "are; --labels FILE counts them, and headrace init writes a config and labels to fill in",
         [((f"num-detected-classes={number}",), words) for number, words in counts],
     )
 
