@@ -27,7 +27,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SOURCES = ("src", "native")
 SUFFIXES = (".py", ".cpp", ".h")
-COPIED = ("src", "native", "tests", "examples", "docs", "benchmarks", "scripts")
+COPIED = ("src", "native", "packaging", "tests", "examples", "docs", "benchmarks", "scripts")
 FILES = ("pyproject.toml", "CMakeLists.txt", "README.md", "LICENSE", "Makefile", "CHANGELOG.md")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headrace._core.findings import Finding
@@ -141,6 +141,8 @@ def test_the_true_layout_is_always_a_candidate(count: int, spare: int, layout: i
         assert found == [layout]
 
 
+@example(count=7, layout=24)
+@example(count=6, layout=28)
 @given(count=st.integers(1, 10**6), layout=st.sampled_from([24, 28]))
 def test_growth_by_doubling_is_never_ambiguous(count: int, layout: int) -> None:
     capacity = 1 << (count - 1).bit_length()

@@ -86,6 +86,7 @@ TAO_BATCHED = Exporter(
 TAO_DETR = Exporter("TAO DETR", "RGB", IMAGENET, "stretch", 0.5, 0.5)
 PADDLE_DET = Exporter("PaddleOCR", "BGR", IMAGENET, "centre", 0.5)
 PADDLE = Exporter("PaddleOCR", "BGR", HALF, "corner", 0.5)
+PADDLE_CLAS = Exporter("PaddleClas", "RGB", IMAGENET, "stretch", crops=True)
 TORCHVISION = Exporter("torchvision", "RGB", IMAGENET, "stretch", 0.5, 0.5, crops=True)
 TIMM = Exporter("timm", "RGB", IMAGENET, "stretch", crops=True)
 PATCHES = Exporter("timm", "RGB", None, "stretch", crops=True)
@@ -168,12 +169,18 @@ def _dets_labels(evidence: FileEvidence) -> Found | None:
     return None
 
 
+_TURNS = 2  # classes of PaddleOCR's classifier: upright, upside down
+
+
 def _paddle(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
     graph = str(evidence.network.model.graph.name or "")
     if "addle" not in f"{evidence.producer} {graph}":
         return None
     said = evidence.producer if "addle" in evidence.producer else f"graph {graph!r}"
     end = next(iter(evidence.ends.values()), "")
+    shape = evidence.outputs[0].shape
+    if len(evidence.outputs) == 1 and len(shape) == 2 and shape[1] != _TURNS:
+        return PADDLE_CLAS, f"{said.rstrip('.')}, one vector as PaddleClas's classifiers"
     if end == "Sigmoid" and len(evidence.outputs) == 1:
         return PADDLE_DET, f"{said.rstrip('.')}, one map as PaddleOCR's text detectors"
     if end == "Softmax" and len(evidence.outputs) == 1:

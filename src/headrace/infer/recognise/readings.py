@@ -87,6 +87,10 @@ def _by_exporter(view: View) -> list[HeadReading] | None:
 
 def _yolox(view: View) -> list[HeadReading]:
     rows = np.asarray(view.probe()[view.items[0].name])
+    if rows.shape[-1] == 6 and (np.rint(rows[..., 5]) == rows[..., 5]).all():
+        words = "YOLOX detector with arg-max inside"
+        why = "the last column holds class numbers"
+        return [HeadReading(DETECTOR, "NvDsInferParseYolo", view.names or None, words, why)]
     reach = float(np.percentile(np.abs(rows.reshape(-1, rows.shape[-1])[:, :2]), 90))
     if reach > view.network.width / 8:
         return headed(view, YOLOV5, "YOLOX detector, decoded",
