@@ -108,7 +108,7 @@ def test_all_that_is_open_is_asked_at_once_and_init_takes_it(tmp_path: Path, ima
     ran = headrace("run", "m.onnx", image.name, cwd=tmp_path)
     assert ran.stderr.splitlines()[1:] == refused.stderr.splitlines()[1:]
     lines = refused.stderr.splitlines()
-    scaling, count = (next(x for x in lines if w in x).split()[:2] for w in ("(/ 255)", "(COCO: ids"))
+    scaling, count = (next(x for x in lines if w in x).split()[:2] for w in ("(/ 255)", "(COCO: "))
     assert "in Python, as keywords: net_scale_factor=1, num_detected_classes=91" in refused.stderr
     done = headrace("init", "m.onnx", *scaling, *count, "--set", "topk=7", "--set",
                  "class-attrs-2.topk=3", cwd=tmp_path)  # fmt: skip
