@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from headrace.infer.batch import Batch
 from headrace.infer.candidates import Candidates, Fate, FateStage
 from headrace.infer.cluster import Reason
+from headrace.infer.engine_runs import RunSteps
 from headrace.infer.inferencer import Inferencer
-from headrace.infer.steps import RunSteps
 from headrace.infer.trace import FrameTrace, item_trace, trace_frame
 from headrace.meta import Detections, InputTensor, Roi
 from headrace.meta.detections import overlaps

@@ -22,7 +22,7 @@ from headrace.infer.postprocess import attach_cached
 from headrace.infer.record import Record
 from headrace.infer.runners import Arrays, Run, RunLimit, RunOrder
 from headrace.infer.selection import Selection
-from headrace.infer.steps import ItemSteps, RunSteps
+from headrace.infer.steps import ItemSteps
 from headrace.meta import FrameMeta, NetworkInfo, TensorOutput
 from headrace.meta.detections import FloatArray
 from headrace.meta.layers import layers_of
@@ -62,6 +62,25 @@ class Pending:
         """Give up the runs that have not started yet."""
         for run in self.runs:
             run.future.cancel()
+
+
+@dataclass(frozen=True, slots=True)
+class RunSteps:
+    """One run of the engine with the decisions on each of its N items.
+
+    Attributes:
+        model: the model that ran.
+        items: the frames, objects or regions, with their place in the network input.
+        inputs: name -> (N, ...) array; the image input at least.
+        outputs: name -> (N, ...) array in binding order.
+        steps: of each item.
+    """
+
+    model: Model
+    items: Items
+    inputs: Arrays
+    outputs: Arrays
+    steps: Sequence[ItemSteps]
 
 
 def attach_tensors(outputs: Arrays, items: Items, model: Model) -> None:

@@ -9,30 +9,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace._core.errors import ConfigError, EngineError
+from headrace._core.errors import EngineError
 from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import gpu_decodes
 from headrace._core.notices import notices_on_errors
 from headrace._core.types import Array
-from headrace.config.enums import ClusterMode, NetworkType, ProcessMode
+from headrace.config.enums import NetworkType, ProcessMode
 from headrace.config.profile import with_profile
 from headrace.engine.device import CPU, LANES, Device
 from headrace.engine.machine import usable_cores
 from headrace.infer.class_checks import outputs_notices, refuse_classes
-from headrace.infer.class_maps import SegmentationPostprocessor
 from headrace.infer.classify import narrow_outputs
+from headrace.infer.decoding import parser_and_labels, postprocessor_of
 from headrace.infer.extra_inputs import initialize_extra_inputs
 from headrace.infer.model import load_or_build
 from headrace.infer.model.image_input import network_dims
 from headrace.infer.parser_choice import (
     Choice,
-    choose_parser,
     custom_library,
     require_grid_outputs,
     skipped_files,
 )
 from headrace.infer.parsers import parse_coverage_bbox
-from headrace.infer.parsers.labels import Labels, load_labels
+from headrace.infer.parsers.labels import Labels
 from headrace.infer.postprocess import (
     ClassifierPostprocessor,
     DetectorPostprocessor,
@@ -44,7 +43,7 @@ from headrace.infer.run_options import RunOptions
 from headrace.infer.runners import GpuRunner, HostRunner
 from headrace.infer.selection import Selector
 from headrace.infer.watch import Watch
-from headrace.meta import ClassifierParams, NetworkInfo
+from headrace.meta import NetworkInfo
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
@@ -291,58 +290,6 @@ def _checked(
     return parser_and_labels(cfg, options, notices)
 
 
-def parser_and_labels(
-    cfg: ModelConfig, options: RunOptions, notices: list[Finding]
-) -> tuple[Choice | None, Labels]:
-    """Choose the parser and read the labels; adds to `notices`.
-
-    Raises:
-        ConfigError, CustomLibraryError: as `Model.load`.
-    """
-    require_runnable(cfg)
-    labels = Labels(())
-    if cfg.labelfile_path and cfg.network_type is not NetworkType.OTHER:
-        labels = load_labels(cfg.labelfile_path)
-        notices += labels.notices
-    elif cfg.labels:
-        labels = Labels(cfg.labels)
-    choice = choose_parser(
-        cfg,
-        abi=options.abi,
-        generation=options.generation,
-        guard=options.guard,
-        function=options.parser,
-    )
-    return choice, labels
-
-
-def require_runnable(cfg: ModelConfig) -> None:
-    """Refuse combinations that the original refuses at start.
-
-    Raises:
-        ConfigError: clustering that a mask does not survive; no instance parser.
-    Source: spec 0.3, C.1, D.6; config facts 5.9 (X12).
-    """
-    fix = "set cluster-mode=4"
-    if cfg.cluster_mode is ClusterMode.NONE:
-        return
-    if cfg.network_type is NetworkType.INSTANCE_SEGMENTATION:
-        key, reason = "network-type=3 (instance segmentation)", "the parser suppresses boxes itself"
-    elif cfg.output_instance_mask:
-        key, reason = "output-instance-mask=1", "merged boxes have no mask"
-        fix = f"{fix}, or leave output-instance-mask out"
-    else:
-        return
-    raise ConfigError(
-        f"cluster-mode={int(cfg.cluster_mode)} with {key}",
-        where=cfg.origin("cluster_mode").where or str(cfg.path),
-        expected=f"cluster-mode=4: {reason}",
-        fix=fix,
-        code="masks-clustered",
-        data={"set": {"cluster-mode": 4}},
-    )
-
-
 def _library(cfg: ModelConfig, choice: Choice | None, options: RunOptions) -> CustomLibrary | None:
     """The custom library, loaded for its parser already or for its other functions now."""
     if choice is not None and choice.library is not None:
@@ -361,31 +308,6 @@ def _network(cfg: ModelConfig, session: Session) -> NetworkInfo:
     dims: Sequence[int] = [d if isinstance(d, int) else 1 for d in spec.shape[1:]]
     channels, height, width = (1, 1, 1, *dims)[-3:]
     return NetworkInfo(width, height, channels)
-
-
-def postprocessor_of(
-    cfg: ModelConfig,
-    network: NetworkInfo,
-    choice: Choice | None,
-    labels: Labels,
-    selector: Selector | None,
-    options: RunOptions,
-    record: Record,
-) -> Postprocessor | None:
-    """The steps from the outputs of a model to metadata; None if nothing is parsed."""
-    if choice is None:
-        return None
-    rules: Any = {"generation": options.generation, "record": record}
-    if cfg.network_type is NetworkType.CLASSIFIER:
-        params = ClassifierParams(cfg.classifier_threshold, labels.records)
-        return ClassifierPostprocessor(
-            cfg, network, choice.parser, params, selector=selector, **rules
-        )
-    names = labels.detector
-    if cfg.network_type is NetworkType.SEGMENTATION:
-        return SegmentationPostprocessor(cfg, network, choice.parser, labels=names, **rules)
-    rules["clip_to_roi"] = options.clip_to_roi
-    return DetectorPostprocessor(cfg, network, choice.parser, choice.source, labels=names, **rules)
 
 
 def _open(cfg: ModelConfig, options: RunOptions, device: Device) -> tuple[Session, Plan]:

@@ -14,12 +14,12 @@ from headrace._core.notices import notices_on_errors
 from headrace.config import ModelConfig
 from headrace.config.enums import PARSER_FIELDS, NetworkType
 from headrace.infer.class_checks import outputs_notices
-from headrace.infer.geometry import Rect, ScaleTransform, fit
-from headrace.infer.items import Items, roi_transform
-from headrace.infer.loaded_model import (
+from headrace.infer.decoding import (
     parser_and_labels,
     postprocessor_of,
 )
+from headrace.infer.geometry import Rect, ScaleTransform, fit
+from headrace.infer.items import Items, roi_transform
 from headrace.infer.parser_choice import Choice, require_grid_outputs
 from headrace.infer.parsers import parse_coverage_bbox
 from headrace.infer.parsers.labels import Labels

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from headrace._core.errors import ParserError
 from headrace.infer.attach import AttachResult
 from headrace.infer.cluster import ClusterResult
-from headrace.infer.items import Items
 from headrace.meta import ClassifierMeta, Detections, SegmentationMeta
-
-if TYPE_CHECKING:
-    from headrace._core.types import Arrays
-    from headrace.infer.loaded_model import Model
 
 
 @dataclass(slots=True)
@@ -38,22 +31,3 @@ class ItemSteps:
     classified: ClassifierMeta | None = None
     segmentation: SegmentationMeta | None = None
     error: ParserError | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RunSteps:
-    """One run of the engine with the decisions on each of its N items.
-
-    Attributes:
-        model: the model that ran.
-        items: the frames, objects or regions, with their place in the network input.
-        inputs: name -> (N, ...) array; the image input at least.
-        outputs: name -> (N, ...) array in binding order.
-        steps: of each item.
-    """
-
-    model: Model
-    items: Items
-    inputs: Arrays
-    outputs: Arrays
-    steps: Sequence[ItemSteps]

@@ -13,9 +13,10 @@ from headrace._core.types import Array
 from headrace.infer.batch import frame_meta
 from headrace.infer.candidates import Candidates, Decisions
 from headrace.infer.cluster import Clusterer
+from headrace.infer.engine_runs import RunSteps
 from headrace.infer.geometry import Rect, ScaleTransform
 from headrace.infer.postprocess import DetectorPostprocessor
-from headrace.infer.steps import ItemSteps, RunSteps
+from headrace.infer.steps import ItemSteps
 from headrace.meta import ClassifierMeta, Detections, FrameMeta, Layer, SegmentationMeta
 from headrace.meta.layers import layers_of
 

@@ -15,7 +15,7 @@ from headrace.engine.backends import DEFAULT_BACKEND
 from headrace.engine.input_shapes import resolve_shape
 from headrace.engine.plan import Plan
 from headrace.infer.class_checks import outputs_notices, refuse_classes
-from headrace.infer.loaded_model import require_runnable
+from headrace.infer.decoding import require_runnable
 from headrace.infer.model.engine_search import saved_engine, serving_plan
 from headrace.infer.model.guarded_engines import NoPreviewError, preview_network, preview_plugins
 from headrace.infer.model.image_input import axis_order, network_dims

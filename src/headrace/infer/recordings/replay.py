@@ -14,11 +14,11 @@ from headrace._core.findings import Finding
 from headrace.config import ModelConfig
 from headrace.config.enums import PARSER_FIELDS
 from headrace.config.profile import with_profile
-from headrace.infer.items import Items
-from headrace.infer.loaded_model import (
+from headrace.infer.decoding import (
     parser_and_labels,
     postprocessor_of,
 )
+from headrace.infer.items import Items
 from headrace.infer.parsers.labels import Labels
 from headrace.infer.record import Record
 from headrace.infer.recordings.compare import TOLERANCE, Result, class_names, first_difference

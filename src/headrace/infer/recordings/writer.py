@@ -15,6 +15,7 @@ from headrace._core.types import Array
 from headrace.config.enums import NetworkType
 from headrace.custom.guard.call_args import Params, network_json, params_json
 from headrace.custom.user_calls import ParserKind
+from headrace.infer.engine_runs import RunSteps
 from headrace.infer.geometry import Rect, ScaleTransform
 from headrace.infer.recordings.recording import tensor_name
 from headrace.infer.recordings.records import (
@@ -28,7 +29,7 @@ from headrace.infer.recordings.records import (
     RecordingRecord,
 )
 from headrace.infer.recordings.safetensors import SafetensorsWriter, safetensors_bytes
-from headrace.infer.steps import ItemSteps, RunSteps
+from headrace.infer.steps import ItemSteps
 from headrace.media.frame import Frame
 from headrace.media.sinks.base import Sink
 from headrace.meta import DetectionParams, Detections, FrameMeta, NetworkInfo

@@ -18,6 +18,7 @@ from headrace._core.types import Array, Arrays
 from headrace.config.enums import NetworkType
 from headrace.infer.parsers import WELL_KNOWN, WELL_KNOWN_INSTANCES, BuiltinParser
 from headrace.infer.recognise.exporters import USUAL
+from headrace.infer.trial import Sample
 from headrace.infer.watch.rules import MIN_FRAMES
 from headrace.infer.watch.training import byte_range
 from headrace.meta import DetectionParams, Detections, Layer, NetworkInfo
@@ -37,25 +38,6 @@ _MORE = 4.0  # times the scores of the own parser: another reading that finds mo
 _CONTRAST = 15.0  # standard deviation of an image's bytes
 _IMAGES = 4  # that must all be read better in the other order of colours …
 _SURER = 1.12  # … by as much; YOLOX-nano: 1.10 to 1.39 on four videos if wrong, ≤ 0.9 if right
-
-
-@dataclass(slots=True)
-class Sample:
-    """One item as it went through the network.
-
-    Attributes:
-        tensor: its input (C, H, W); `outputs` without the batch axis.
-        found: the model's parser found something in it.
-    """
-
-    tensor: Array
-    outputs: Arrays
-    found: bool = False
-
-    @property
-    def layers(self) -> dict[str, Layer]:
-        """The outputs as parsers see them."""
-        return {name: Layer(name, data) for name, data in self.outputs.items()}
 
 
 class SampleReading(NamedTuple):

@@ -17,11 +17,11 @@ from headrace.config.enums import NetworkType
 from headrace.infer.parsers import BuiltinParser, parse_coverage_bbox
 from headrace.infer.postprocess import DetectorPostprocessor
 from headrace.infer.recognise.stem import read_stem
+from headrace.infer.trial import Sample
 from headrace.infer.watch import second_look as rules
 from headrace.infer.watch.boxes import BoxWatch
 from headrace.infer.watch.outputs import OutputWatch
 from headrace.infer.watch.rules import MIN_FRAMES
-from headrace.infer.watch.second_look import Sample
 from headrace.infer.watch.training import trained_ratio, training_findings
 
 if TYPE_CHECKING:

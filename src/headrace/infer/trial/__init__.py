@@ -1,0 +1,36 @@
+"""Changed configs on frames at hand, and the figures of their results.
+
+`ConfigTrials` holds frames with the tensors that the network made of them. Called with a change
+(keys and their new values) it prepares the images again where the change asks for it, parses,
+clusters and filters as a run would, and returns an `Outcome`: boxes, labels or class maps of each
+frame, with the figures that tell a right reading from a wrong one. All advice is tried so.
+
+    trials = ConfigTrials.of_model(inferencer.model, frames)
+    outcome = trials({"net-scale-factor": "1", "offsets": None})
+    outcome.sound, outcome.objects, outcome.steady  # and str(outcome), outcome.data
+
+`advised` words a finding whose remedy is a change, and `tried` adds what came of it.
+"""
+
+from headrace.infer.trial.advice import advised, better, calmer, plain, tried, tried_changes
+from headrace.infer.trial.outcome import FrameReading, Outcome
+from headrace.infer.trial.samples import Run, Sample, sampled
+from headrace.infer.trial.trials import Change, ConfigTrials, change_text, changed_config
+
+__all__ = [
+    "Change",
+    "ConfigTrials",
+    "FrameReading",
+    "Outcome",
+    "Run",
+    "Sample",
+    "advised",
+    "better",
+    "calmer",
+    "change_text",
+    "changed_config",
+    "plain",
+    "sampled",
+    "tried",
+    "tried_changes",
+]

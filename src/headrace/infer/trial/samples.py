@@ -1,0 +1,147 @@
+"""Frames at hand: inputs of the network with its outputs, and other inputs made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headrace._core.types import Array, Arrays
+from headrace.config.enums import ColorFormat, TensorOrder
+from headrace.infer.geometry import Rect, ScaleTransform, fit
+from headrace.infer.preprocess import Preprocessor
+from headrace.media.frame import Frame
+from headrace.media.sources.arrays import ArraySource
+from headrace.meta import Layer
+
+if TYPE_CHECKING:
+    from headrace.config import ModelConfig
+    from headrace.meta import NetworkInfo
+
+Run = Callable[[Array], Arrays]
+"""The network on one input (C, H, W) or (H, W, C): outputs with a batch axis of 1."""
+
+_ALIKE = 0.1  # of their range: images that differ by less in the mean show the same scene
+_LARGEST = 1920  # pixels of a side of an image that is made of an input
+
+
+@dataclass(slots=True)
+class Sample:
+    """One item as it went through the network.
+
+    Attributes:
+        tensor: its input, as `Preprocessor.shape` has it; `outputs` without the batch axis.
+        found: the model's parser found something in it.
+        transform: where its piece of the frame lies in the input; None: it fills it.
+        size: width and height of the frame in pixels; zeros if they are not known.
+        frame: the image, where it is kept; None makes one of the input.
+        crop: the rectangle of it that is shown, in frame pixels; None for the whole frame.
+    """
+
+    tensor: Array
+    outputs: Arrays
+    found: bool = False
+    transform: ScaleTransform | None = None
+    size: tuple[int, int] = (0, 0)
+    frame: Frame | None = None
+    crop: Rect | None = None
+
+    @property
+    def layers(self) -> dict[str, Layer]:
+        """The outputs as parsers see them."""
+        return {name: Layer(name, data) for name, data in self.outputs.items()}
+
+
+def sampled(pre: Preprocessor, run: Run, frames: Iterable[Frame]) -> list[Sample]:
+    """Scale whole frames and run the network on each.
+
+    Raises:
+        EngineError: the network failed.
+    """
+    samples = []
+    for frame in frames:
+        tensor = np.empty(pre.shape, np.float32)
+        transform = pre(frame, tensor)
+        outputs = {name: data[0].copy() for name, data in run(tensor).items()}
+        size = frame.width, frame.height
+        samples.append(Sample(tensor, outputs, transform=transform, size=size, frame=frame))
+    return samples
+
+
+def placed(sample: Sample, network: NetworkInfo) -> tuple[ScaleTransform, tuple[int, int]]:
+    """Where the sample lies in the input, and the size of its frame in pixels."""
+    if sample.transform is not None and all(sample.size):
+        return sample.transform, sample.size
+    size = network.width, network.height
+    return fit(Rect(0, 0, *size), *size), size
+
+
+def prepared(
+    sample: Sample, old: Preprocessor, new: Preprocessor, network: NetworkInfo
+) -> tuple[Array, ScaleTransform, tuple[int, int]]:
+    """The input that another pre-processing makes of the same image.
+
+    Without the image itself, that of the old input is taken: its bytes, where no bars are.
+
+    Returns:
+        The input, where the image lies in it, and the size of its frame in pixels.
+    """
+    frame, crop = sample.frame, sample.crop
+    if frame is None:
+        frame, crop = _image_of(sample, old, network), None
+    tensor = np.empty(new.shape, np.float32)
+    transform = new(frame, tensor, crop)
+    return tensor, transform, (frame.width, frame.height)
+
+
+def _image_of(sample: Sample, pre: Preprocessor, network: NetworkInfo) -> Frame:
+    """The image that an input shows, in the shape that it has in its frame."""
+    transform, _ = placed(sample, network)
+    levels = sample.tensor / np.float32(pre.scale)
+    planar = pre.order == TensorOrder.NCHW
+    if planar:
+        levels = levels.transpose(1, 2, 0)
+    means = pre.mean if pre.mean is not None else np.array(pre.means[: pre.channels], np.float32)
+    image = np.clip(np.rint(levels + means), 0, 255).astype(np.uint8)
+    left, top, wide, high = (int(v) for v in transform.dst)
+    image = np.ascontiguousarray(image[top : top + high, left : left + wide])
+    if pre.channels == 1:
+        image = image[..., 0]
+    order = {ColorFormat.BGR: "bgr", ColorFormat.GRAY: "gray"}.get(pre.color_format, "rgb")
+    frame = ArraySource((), name="trial", format=order).frame_of(image, 0)
+    shape, real = wide / high, transform.src.width / max(1.0, transform.src.height)
+    if 0.98 < shape / real < 1.02 or pre.channels == 1:
+        return frame
+    sides = (round(high * real), high) if real > shape else (wide, round(wide / real))
+    if max(sides) > _LARGEST:
+        return frame
+    stretch = Preprocessor(*sides, color_format=ColorFormat.RGB, order=TensorOrder.NHWC)
+    pixels = np.empty(stretch.shape, np.float32)
+    stretch(frame, pixels)
+    return ArraySource((), name="trial", format="rgb").frame_of(pixels.astype(np.uint8), 0)
+
+
+def image_fields(cfg: ModelConfig) -> tuple[object, ...]:
+    """The values of a config that decide about the network's input."""
+    return (
+        cfg.net_scale_factor, tuple(cfg.offsets), cfg.mean_file, cfg.model_color_format,
+        cfg.maintain_aspect_ratio, cfg.symmetric_padding, cfg.scaling_filter, cfg.profile,
+        cfg.network_input_order,
+    )  # fmt: skip
+
+
+def neighbours(samples: Sequence[Sample]) -> list[tuple[int, int]]:
+    """Pairs of samples, one behind the other, that show the same scene a little later."""
+    pairs = []
+    for (i, a), (j, b) in pairwise(enumerate(samples)):
+        if a.tensor.shape != b.tensor.shape:
+            continue
+        step = max(1, a.tensor.size // 4096)
+        one, other = a.tensor.reshape(-1)[::step], b.tensor.reshape(-1)[::step]
+        span = float(max(np.ptp(one), np.ptp(other)))
+        if span and float(np.abs(one - other).mean()) <= _ALIKE * span:
+            pairs.append((i, j))
+    return pairs
