@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from headrace._core.errors import ParserError
 from headrace.infer.attach import Generation
 from headrace.infer.geometry import ScaleTransform
-from headrace.infer.items import Items
+from headrace.infer.items import Items, ItemSteps
 from headrace.infer.postprocess import Postprocessor
 from headrace.infer.record import Record
-from headrace.infer.steps import ItemSteps
 from headrace.meta import NetworkInfo, Segmentation, SegmentationMeta, SegmentationParams
 from headrace.meta.layers import SegmentationParser, layers_of
 

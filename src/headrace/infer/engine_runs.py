@@ -16,13 +16,12 @@ from headrace.config import ProcessMode
 from headrace.infer.batch import Batch
 from headrace.infer.dump import TensorFiles
 from headrace.infer.gpu.run_size import RunSize
-from headrace.infer.items import Items
+from headrace.infer.items import Items, ItemSteps
 from headrace.infer.loaded_model import Model
 from headrace.infer.postprocess import attach_cached
 from headrace.infer.record import Record
 from headrace.infer.runners import Arrays, Run, RunLimit, RunOrder
 from headrace.infer.selection import Selection
-from headrace.infer.steps import ItemSteps
 from headrace.meta import FrameMeta, NetworkInfo, TensorOutput
 from headrace.meta.detections import FloatArray
 from headrace.meta.layers import layers_of

@@ -1,4 +1,4 @@
-"""Items of one run of the engine: frames, crops of objects, or regions of the caller."""
+"""Items of one run of the engine: frames, crops, or regions of the caller; decisions on each."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from headrace._core.errors import ParserError
+from headrace.infer.attach import AttachResult
+from headrace.infer.cluster import ClusterResult
 from headrace.infer.geometry import Crops, Rect, ScaleTransform
-from headrace.meta import FrameMeta, Roi
+from headrace.meta import ClassifierMeta, Detections, FrameMeta, Roi, SegmentationMeta
 from headrace.meta.detections import BatchDetections, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -146,3 +149,26 @@ def roi_transform(roi: Roi) -> ScaleTransform:
         offset_x=roi.offset_left,
         offset_y=roi.offset_top,
     )
+
+
+@dataclass(slots=True)
+class ItemSteps:
+    """Results of each step for one item; None for a step that did not run.
+
+    Attributes:
+        parsed: boxes of the parser, in network space.
+        clustered: the objects of these boxes, with the fate of each box.
+        attached: the objects that passed the filters, and the reason of each other one.
+        first: index of the first attached object among those of the frame.
+        classified: the result of a classifier; None if it has no label.
+        segmentation: the class map.
+        error: the refusal of the parser.
+    """
+
+    parsed: Detections | None = None
+    clustered: ClusterResult | None = None
+    attached: AttachResult | None = None
+    first: int = 0
+    classified: ClassifierMeta | None = None
+    segmentation: SegmentationMeta | None = None
+    error: ParserError | None = None

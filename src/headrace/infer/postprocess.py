@@ -18,11 +18,10 @@ from headrace._core.types import Array
 from headrace.infer.attach import Attacher, Destination, Generation
 from headrace.infer.classify import Attribute, BuiltinClassifier, complete_labels
 from headrace.infer.cluster import Clusterer
-from headrace.infer.items import Items
+from headrace.infer.items import Items, ItemSteps
 from headrace.infer.parsers import BuiltinParser, parse_coverage_bbox
 from headrace.infer.record import Record
 from headrace.infer.selection import Selection, Selector
-from headrace.infer.steps import ItemSteps
 from headrace.infer.tally import HALVINGS, MEASURED, BoxTally
 from headrace.meta import (
     BoxParser,

@@ -15,8 +15,8 @@ from headrace.infer.candidates import Candidates, Decisions
 from headrace.infer.cluster import Clusterer
 from headrace.infer.engine_runs import RunSteps
 from headrace.infer.geometry import Rect, ScaleTransform
+from headrace.infer.items import ItemSteps
 from headrace.infer.postprocess import DetectorPostprocessor
-from headrace.infer.steps import ItemSteps
 from headrace.meta import ClassifierMeta, Detections, FrameMeta, Layer, SegmentationMeta
 from headrace.meta.layers import layers_of
 

@@ -23,9 +23,8 @@ from headrace.diagnose.evaluate.box_matching import Scored
 from headrace.infer.batch import frame_meta
 from headrace.infer.cluster import Clusterer, ClusterParams
 from headrace.infer.geometry import ScaleTransform
-from headrace.infer.items import Items
+from headrace.infer.items import Items, ItemSteps
 from headrace.infer.postprocess import ClassifierPostprocessor, DetectorPostprocessor
-from headrace.infer.steps import ItemSteps
 from headrace.media.frame import Frame
 from headrace.meta import Detections
 from headrace.meta.layers import layers_of

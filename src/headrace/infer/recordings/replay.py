@@ -18,7 +18,7 @@ from headrace.infer.decoding import (
     parser_and_labels,
     postprocessor_of,
 )
-from headrace.infer.items import Items
+from headrace.infer.items import Items, ItemSteps
 from headrace.infer.parsers.labels import Labels
 from headrace.infer.record import Record
 from headrace.infer.recordings.compare import TOLERANCE, Result, class_names, first_difference
@@ -26,7 +26,6 @@ from headrace.infer.recordings.recording import RecordedItem, Recording, recorde
 from headrace.infer.recordings.records import RecordedModel
 from headrace.infer.recordings.writer import KINDS
 from headrace.infer.run_options import RunOptions
-from headrace.infer.steps import ItemSteps
 from headrace.meta import Classification, Segmentation
 
 if TYPE_CHECKING:

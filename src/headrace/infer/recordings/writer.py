@@ -17,6 +17,7 @@ from headrace.custom.guard.call_args import Params, network_json, params_json
 from headrace.custom.user_calls import ParserKind
 from headrace.infer.engine_runs import RunSteps
 from headrace.infer.geometry import Rect, ScaleTransform
+from headrace.infer.items import ItemSteps
 from headrace.infer.recordings.recording import tensor_name
 from headrace.infer.recordings.records import (
     FORMAT,
@@ -29,7 +30,6 @@ from headrace.infer.recordings.records import (
     RecordingRecord,
 )
 from headrace.infer.recordings.safetensors import SafetensorsWriter, safetensors_bytes
-from headrace.infer.steps import ItemSteps
 from headrace.media.frame import Frame
 from headrace.media.sinks.base import Sink
 from headrace.meta import DetectionParams, Detections, FrameMeta, NetworkInfo

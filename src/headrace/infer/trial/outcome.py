@@ -15,7 +15,7 @@ from headrace.meta.detections import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from headrace.config.model_config import ModelConfig
-    from headrace.infer.steps import ItemSteps
+    from headrace.infer.items import ItemSteps
     from headrace.meta import Detections, NetworkInfo
 
 Kind = Literal["boxes", "labels", "maps"]

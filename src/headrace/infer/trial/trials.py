@@ -15,12 +15,11 @@ from headrace.config.enums import NetworkType
 from headrace.config.origin import OVERRIDE
 from headrace.config.profile import with_profile
 from headrace.infer.decoding import postprocessor_of, require_runnable
-from headrace.infer.items import Items
+from headrace.infer.items import Items, ItemSteps
 from headrace.infer.parser_choice import Choice, choose_parser
 from headrace.infer.preprocess import Preprocessor
 from headrace.infer.record import Record
 from headrace.infer.run_options import RunOptions
-from headrace.infer.steps import ItemSteps
 from headrace.infer.trial.outcome import FrameReading, Kind, Outcome, reading_of, steadiness
 from headrace.infer.trial.samples import (
     Run,
