@@ -521,3 +521,20 @@ def test_the_page_is_an_output_too(scene: Path) -> None:
     done = headrace(*words, "--view", cwd=scene)
     assert done.returncode == 2
     assert "a run has one page: give --view or -o view: once" in done.stderr
+
+
+def test_messages_that_wait_are_counted_and_give_an_exit_code(scene: Path) -> None:
+    from tests.media.messages.rogue import rogue
+
+    with rogue("webhook+http", "endless") as port:
+        out = f"webhook+http://127.0.0.1:{port}/t?every=frame&spool=spool"
+        done = headrace("run", "pgie.txt", "left", "-o", out, "--json", cwd=scene)
+    assert done.returncode == 9, done.stderr
+    report = json.loads(done.stdout)
+    (delivery,) = report["messages"]
+    assert (delivery["sent"], delivery["waiting"], delivery["lost"]) == (0, 4, 0)
+    assert delivery["failures"] > 0
+    assert "more than 64 kB" in delivery["last_error"]
+    codes = [notice["code"] for notice in report["notices"]]
+    assert codes.count("messages-waiting") == codes.count("connection-lost") == 1
+    assert "Traceback" not in done.stderr

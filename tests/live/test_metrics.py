@@ -6,12 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import headrace
 from headrace.custom.guard import keeper
 from headrace.live.metrics import metrics_text
+from headrace.meta import Detections, Space
 from tests.conftest import CONFIG, write_mean_model
 from tests.custom.conftest import Compile, compile_parser
+from tests.ports import free_port
 
 __all__ = ["compile_parser"]
 DIES_ON_WHITE = """
@@ -52,3 +55,24 @@ def test_workers_that_die_are_counted(
         pipeline.run()
     assert (before, deaths()) == ([], [f"{name} 2"])
     assert 'headrace_frames_total{source="cam",id="0"} 5' in metrics_text(pipeline).splitlines()
+
+
+def test_messages_are_counted_with_their_last_error(tmp_path: Path) -> None:
+    url = f"webhook+http://127.0.0.1:{free_port()}/t?every=frame&spool={tmp_path / 'spool'}"
+    Image.new("RGB", (8, 8)).save(tmp_path / "black.png")
+    sink = headrace.open_sink(url)
+    pipeline = headrace.Pipeline(
+        headrace.open_source(str(tmp_path / "black.png")), [_found], [sink]
+    )
+    pipeline.run()
+    lines = metrics_text(pipeline).splitlines()
+    assert any(line.startswith("headrace_messages_sent_total{output=") for line in lines)
+    (waiting,) = (line for line in lines if line.startswith("headrace_messages_waiting{"))
+    assert waiting.endswith("} 1")
+    (error,) = (line for line in lines if line.startswith("headrace_messages_last_error{"))
+    assert "refused" in error
+
+
+def _found(batch: headrace.Batch) -> None:
+    for meta in batch.metas:
+        meta.objects.append(Detections([[1, 2, 3, 4]], [0.5], [0], space=Space.FRAME), 1)

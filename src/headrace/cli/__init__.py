@@ -65,10 +65,11 @@ Examples:
 Exit codes:
   0 done          3 config refused     5 custom library or parser   7 refused by --strict
   1 other error   4 model or engine    6 source or output           8 below a --min of eval
-  2 wrong usage                                                     130 interrupted
+  2 wrong usage   9 messages wait for a broker, or are lost         130 interrupted
 """
 
 EXIT_INTERRUPTED = 130
+EXIT_UNSENT = 9
 
 
 class _LazyGroup(click.Group):

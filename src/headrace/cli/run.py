@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from headrace.config import PipelineSpec
     from headrace.config.overrides import GivenKey
     from headrace.infer.run_options import RunOptions
+    from headrace.media import Sink, Source
     from headrace.pipeline import Pipeline, RunReport
 
 _LOOK_S = 0.5  # how often a run looks for streams that went away
@@ -151,8 +152,16 @@ def run(
         print_json(report.to_dict())
     if report.interrupted:
         return 130
-    failed = any(source.state == "failed" for source in report.sources)
-    return MediaError.exit_code if failed else 0
+    if any(source.state == "failed" for source in report.sources):
+        return MediaError.exit_code
+    return exit_code_of_messages(report)
+
+
+def exit_code_of_messages(report: RunReport) -> int:
+    """`EXIT_UNSENT` if messages wait for a broker or are lost, else 0."""
+    from headrace.cli import EXIT_UNSENT
+
+    return EXIT_UNSENT if any(d.waiting or d.lost for d in report.messages) else 0
 
 
 def _without_view(outs: Sequence[str], view: str | None) -> tuple[tuple[str, ...], str | None]:
@@ -261,7 +270,7 @@ def _total(pipeline: Pipeline, options: RunOptions | None) -> int | None:
 
 @contextmanager
 def _tell_losses(pipeline: Pipeline, show: Callable[[list[Finding]], None]) -> Iterator[None]:
-    """Tell that a stream is away while it is: the run may wait for it without end.
+    """Tell that a stream or a broker is away while it is: the run may wait for it without end.
 
     Its notice, which says how that ended, is printed with the others.
     """
@@ -270,9 +279,10 @@ def _tell_losses(pipeline: Pipeline, show: Callable[[list[Finding]], None]) -> I
 
     def watch() -> None:
         while not over.wait(_LOOK_S):
-            for source in pipeline.sources:
-                for index, notice in enumerate(list(source.notices)):
-                    loss = source.source_id, index
+            parts: list[Source | Sink] = [*pipeline.sources, *pipeline.sinks]
+            for part in parts:
+                for index, notice in enumerate(list(part.notices)):
+                    loss = id(part), index
                     if notice.code == "connection-away" and loss not in shown:
                         shown.add(loss)
                         show([notice])
@@ -326,5 +336,9 @@ def print_report(report: RunReport, *, notes: bool = True) -> None:
             click.echo(printable(text + (f", {source.dropped} dropped" if source.dropped else "")))
     for output in report.outputs:
         click.echo(printable(f"wrote {output}"))
+    for delivery in report.messages:
+        states = ("sent", "waiting", "refused", "lost")
+        parts = (f"{n} {state}" for state in states if (n := getattr(delivery, state)))
+        click.echo(printable(f"messages to {delivery.output}: {', '.join(parts) or 'none'}"))
     if notes:
         print_notices([n for n in report.notices if is_routine(n)])

@@ -74,7 +74,7 @@ def serve(
 ) -> int:
     """Run models on sources that come and go, until it is stopped."""
     from headrace.cli.live_page import live_page
-    from headrace.cli.run import execute, print_report
+    from headrace.cli.run import execute, exit_code_of_messages, print_report
     from headrace.config import load_pipeline
     from headrace.pipeline.opening import pipeline_spec
 
@@ -97,4 +97,4 @@ def serve(
         from headrace.live.log import log_end
 
         log_end(report)
-    return 0
+    return exit_code_of_messages(report)

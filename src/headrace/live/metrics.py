@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from headrace.custom.guard.process import deaths
 
 if TYPE_CHECKING:
-    from headrace.pipeline import Pipeline
+    from headrace.pipeline import Pipeline, RunReport
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Sample = tuple[Mapping[str, str], float]
@@ -65,9 +65,37 @@ def metrics_text(pipeline: Pipeline) -> str:
             "headrace_worker_deaths_total", "counter", "workers of guarded libraries that died",
             (({"library": name}, number) for name, number in deaths().items()),
         ),
+        *_messages(report),
         *_histograms(pipeline),
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
+
+
+def _messages(report: RunReport) -> list[str]:
+    """Counts of messages, where an output sends some."""
+    names = [({"output": d.output}, d) for d in report.messages]
+    if not names:
+        return []
+    counts = (
+        ("sent_total", "counter", "messages that the broker acknowledged", "sent"),
+        ("waiting", "gauge", "messages that wait in the spool", "waiting"),
+        ("refused_total", "counter", "messages that the broker refuses for their content",
+         "refused"),
+        ("lost_total", "counter", "messages that no broker will get", "lost"),
+        ("failures_total", "counter", "attempts to send that failed", "failures"),
+        ("away", "gauge", "1 while the latest attempt failed", "away"),
+    )  # fmt: skip
+    lines = [
+        line
+        for name, kind, text, field in counts
+        for line in _metric(
+            f"headrace_messages_{name}", kind, text,
+            ((label, float(getattr(d, field))) for label, d in names),
+        )
+    ]  # fmt: skip
+    errors = [({**label, "error": d.last_error}, 1.0) for label, d in names if d.last_error]
+    text = "the reason of the latest failure to send"
+    return lines + _metric("headrace_messages_last_error", "gauge", text, errors)
 
 
 def _histograms(pipeline: Pipeline) -> list[str]:

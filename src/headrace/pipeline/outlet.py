@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from headrace._core.errors import HeadraceError
-from headrace.media.sinks.base import Sink
+from headrace.media.messages.sender import CLOSE_S
+from headrace.media.sinks.base import Delivery, Sink
 from headrace.pipeline.durations import Durations
 
 if TYPE_CHECKING:
@@ -190,6 +191,12 @@ class Outlet:
         return composed
 
     @property
+    def deliveries(self) -> list[Delivery]:
+        """Counts of messages of each output that sends some."""
+        found = (sink.delivery for sink in self.sinks if isinstance(sink, Sink))
+        return [delivery for delivery in found if delivery is not None]
+
+    @property
     def notices(self) -> list[Finding]:
         """Of the tiler, the painter and the sinks."""
         tiler = getattr(self._tiler, "notices", ())
@@ -197,8 +204,15 @@ class Outlet:
         return [*tiler, *painter, *(n for sink in self.sinks for n in sink.notices)]
 
     def close(self) -> list[BaseException]:
-        """Close every sink; returns the errors of those that could not be closed."""
+        """Close every sink; returns the errors of those that could not be closed.
+
+        All of them together wait `CLOSE_S` seconds for brokers and servers.
+        """
         errors: list[BaseException] = []
+        deadline = monotonic() + CLOSE_S
+        for sink in self.sinks:
+            if isinstance(sink, Sink):
+                sink.end_by(deadline)
         for sink in self.sinks:
             try:
                 sink.close()

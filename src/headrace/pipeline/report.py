@@ -17,6 +17,7 @@ from headrace._core.findings import Finding
 from headrace.infer.losses import Counts
 from headrace.infer.parsers.labels import class_name
 from headrace.media import Source
+from headrace.media.sinks.base import Delivery
 from headrace.meta import FrameMeta, Objects
 
 if TYPE_CHECKING:
@@ -140,6 +141,7 @@ class RunReport:
         sources: one entry per source, in their order.
         models: one entry per model, in their order.
         outputs: where results were written.
+        messages: what became of the messages of each output that sends some.
         interrupted: the run was stopped, by `stop` or by leaving the loop over it.
     """
 
@@ -156,6 +158,7 @@ class RunReport:
     sources: list[SourceReport] = field(default_factory=list)
     models: list[ModelReport] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
+    messages: list[Delivery] = field(default_factory=list)
     notices: list[Finding] = field(default_factory=list)
     interrupted: bool = False
 
@@ -190,6 +193,7 @@ class RunReport:
             "sources": [asdict(s) for s in self.sources],
             "models": [m.to_dict() for m in self.models],
             "outputs": self.outputs,
+            "messages": [asdict(delivery) for delivery in self.messages],
             "notices": [n.to_json() for n in self.notices],
             "interrupted": self.interrupted,
         }
@@ -326,6 +330,7 @@ def fill_report(
         for sink in outlet.sinks
         if sink.kind != "view" and (sink.kind != "video" or sink.frames)
     ]
+    report.messages = outlet.deliveries
     report.notices = [n for m in meters for n in m.model.notices]
     report.notices += [n for model in report.models if (n := _edge_notice(model))]
     report.notices += [n for step in steps for n in step.notices]

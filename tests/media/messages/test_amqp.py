@@ -150,9 +150,9 @@ def test_what_no_queue_takes_is_unsent(refuses: bool) -> None:
 
 
 def test_a_server_that_falls_silent_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    from headrace.media.messages import amqp
+    from headrace.media.messages import exchange
 
-    monkeypatch.setattr(amqp, "_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(exchange, "ANSWER_S", 0.2)
 
     def silent(link: Link) -> None:
         link.take(2)

@@ -6,6 +6,7 @@ import ctypes
 from pathlib import Path
 
 from headrace._core.errors import MediaError
+from headrace._core.text import counted
 from headrace.config.app_messages import adaptor_protocol
 from headrace.gstreamer.elements.bindings import BaseSink, Gst
 from headrace.gstreamer.elements.element import NvElement, guarded, pad
@@ -34,10 +35,34 @@ def _spool(name: str) -> Spool:
     """The first spool of a name that no other element or process uses."""
     for number in range(_SPOOLS - 1):
         try:
-            return Spool(spool_folder(f"{name} {number}"))
+            return Spool(spool_folder(f"{name} {number}"), ours=True)
         except MediaError:  # taken; one that cannot be used at all fails below, too
             continue
-    return Spool(spool_folder(f"{name} {_SPOOLS - 1}"))
+    return Spool(spool_folder(f"{name} {_SPOOLS - 1}"), ours=True)
+
+
+class _Watch:
+    """Posts a warning when sending stops, once each time."""
+
+    def __init__(self, element: NvElement) -> None:
+        self._element = element
+        self._away = False
+
+    def lost(self, cause: str, at: int) -> None:
+        """It stopped."""
+        if not self._away:
+            self._away = True
+            self._element.post_warning(f"sending stopped at message {at}: {cause}; tried again")
+
+    def tried(self, cause: str) -> None:
+        """It is stopped still."""
+
+    def back(self) -> None:
+        """It goes on."""
+        self._away = False
+
+    def stopped(self) -> None:
+        """The end came first; `do_stop` counts waiting messages."""
 
 
 class NvMsgBroker(NvElement, BaseSink):
@@ -67,7 +92,7 @@ class NvMsgBroker(NvElement, BaseSink):
         broker = broker_for(address)
         port = f":{address.port}" if address.port else ""
         name = f"gst {scheme}://{address.host}{port}/{address.path}"
-        self._sender = Sender(_spool(name), broker, mark=False)
+        self._sender = Sender(_spool(name), broker, mark=False, watch=_Watch(self))
         return True
 
     @guarded(False)
@@ -76,10 +101,10 @@ class NvMsgBroker(NvElement, BaseSink):
         sender, self._sender = self._sender, None
         if sender is not None:
             left = sender.close()
-            if left or sender.refused:
+            if left or sender.refused or sender.lost:
                 self.post_warning(
-                    f"{left} bytes of messages wait for the next run, {sender.refused} messages "
-                    f"are refused: {sender.last_error or 'no error'}"
+                    f"{counted(left, 'message')} wait for the next run, {sender.refused} are "
+                    f"refused, {sender.lost} lost: {sender.last_error or 'no error'}"
                 )
         return True
 

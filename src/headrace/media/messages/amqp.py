@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import ssl
+import socket
 from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any
 
 from headrace._core.lazy import import_extra
 from headrace.media.messages.address import BrokerAddress
+from headrace.media.messages.exchange import ANSWER_S, Exchange
 
-_TIMEOUT_S = 5.0
+_LOOK_S = 0.1  # between two looks at whether anybody still waits
 _GOODBYE_S = 1.0  # for the server's answer to the end of a connection
 
 
@@ -23,9 +24,9 @@ class AmqpBroker:
 
     def __init__(self, address: BrokerAddress) -> None:
         self._address = address
+        self._exchange = Exchange()
         self._connection: Any = None
         self._channel: Any = None
-        self._heard = 0  # answers of the server
         self._sent = 0  # messages on this channel: the server counts them, too
         self._unconfirmed: set[int] = set()
         self._failed = ""
@@ -37,7 +38,10 @@ class AmqpBroker:
         properties = pika.BasicProperties(content_type="application/json", delivery_mode=2)
         try:
             if self._channel is None:
+                self._exchange.begin()
                 self._connect(pika)
+            # a message that no queue takes comes back whole
+            self._exchange.begin(sum(map(len, messages)), returned=True)
             for message in messages:
                 self._sent += 1
                 self._unconfirmed.add(self._sent)
@@ -55,55 +59,68 @@ class AmqpBroker:
         if connection is None:
             return
         loop, end = connection.ioloop, monotonic() + _GOODBYE_S
+        self._exchange.begin()
         try:
             if not (connection.is_closed or connection.is_closing):
                 connection.close()
-            loop.call_later(_GOODBYE_S, loop.stop)
             while not connection.is_closed and monotonic() < end:
+                loop.call_later(_LOOK_S, loop.stop)
                 loop.start()
         finally:
-            loop.close()
             self._connection = self._channel = None
             self._sent, self._failed = 0, ""
             self._unconfirmed.clear()
+            self._exchange.hang_up()
+            loop.close()
+
+    def stop(self) -> None:
+        """Let `publish` come back."""
+        self._exchange.stop()
 
     def _wait(self, done: Callable[[], bool]) -> None:
-        """Read the server's frames until `done`; raise OSError if it fails or falls silent."""
+        """Read the server's frames until `done`; raise OSError if it fails or the time is over."""
         loop = self._connection.ioloop
         while not done():
-            heard = self._heard
-            timer = loop.call_later(_TIMEOUT_S, loop.stop)
+            timer = loop.call_later(self._exchange.left_s(_LOOK_S), loop.stop)
             loop.start()  # callbacks stop it where there may be nothing to wait for any more
             loop.remove_timeout(timer)
             if self._failed:
                 raise ConnectionError(self._failed)
-            if self._heard == heard:
-                raise TimeoutError("the server did not answer in time")
 
     def _connect(self, pika: Any) -> None:
         address = self._address
         secure = address.scheme == "amqps"
         login = pika.PlainCredentials(address.user or "guest", address.password or "guest")
-        tls = pika.SSLOptions(ssl.create_default_context(), address.host) if secure else None
+        tls = pika.SSLOptions(self._exchange.tls_context(), address.host) if secure else None
         parameters = pika.ConnectionParameters(
             address.host, address.port or (5671 if secure else 5672), credentials=login,
-            heartbeat=0, socket_timeout=_TIMEOUT_S, stack_timeout=_TIMEOUT_S,
-            blocked_connection_timeout=_TIMEOUT_S, ssl_options=tls,
+            heartbeat=0, socket_timeout=ANSWER_S, stack_timeout=ANSWER_S,
+            blocked_connection_timeout=ANSWER_S, ssl_options=tls,
         )  # fmt: skip
         ready = list[Any]()
 
         def opened(handle: object) -> None:
             ready.append(handle)
-            self._heard += 1
             connection.ioloop.stop()
 
         def lost(_: object, error: object) -> None:
             self._failed = self._failed or str(error) or repr(error)
             connection.ioloop.stop()
 
+        exchange, adapter = self._exchange, pika.adapters.utils.selector_ioloop_adapter
+
+        class Services(adapter.SelectorIOServicesAdapter):  # type: ignore[misc, name-defined]
+            def create_streaming_connection(
+                self, protocol_factory: Any, sock: socket.socket, *others: Any, **more: Any
+            ) -> Any:
+                link = exchange.bounded(sock)
+                return super().create_streaming_connection(protocol_factory, link, *others, **more)
+
+        loop = pika.adapters.select_connection.IOLoop()
         self._connection = connection = pika.SelectConnection(
-            parameters, on_open_callback=opened, on_open_error_callback=lost, on_close_callback=lost
-        )
+            parameters, on_open_callback=opened, on_open_error_callback=lost,
+            on_close_callback=lost, custom_ioloop=Services(loop),
+        )  # fmt: skip
         self._wait(lambda: len(ready) == 1)
         channel = connection.channel(on_open_callback=opened)
         self._wait(lambda: len(ready) == 2)
@@ -119,7 +136,6 @@ class AmqpBroker:
     def _answered(self, frame: Any) -> None:
         """Note which messages the server has taken, or does not take."""
         method = frame.method
-        self._heard += 1
         if method.NAME == "Basic.Nack":
             self._failed = self._failed or "the server does not take a message"
         if method.multiple:

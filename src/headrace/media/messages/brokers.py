@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import http.client
-import ssl
-import threading
+import socket
 from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any, Protocol
@@ -12,10 +11,12 @@ from typing import Any, Protocol
 from headrace._core.lazy import import_extra
 from headrace.media.messages.address import BrokerAddress
 from headrace.media.messages.amqp import AmqpBroker
+from headrace.media.messages.exchange import ANSWER_S, Exchange
 from headrace.media.messages.stream_brokers import FileBroker, KafkaBroker, RedisBroker
 
-_TIMEOUT_S = 5.0
 _LOOK_S = 0.1  # between two looks at the connection
+_IDLE_S = 45.0  # less than the 60 s after which a server may miss a client
+_PART_BYTES = 16 << 10
 # Bad request, too large, unsupported type, unprocessable: the same message is refused again. What a
 # user may mend meanwhile (a wrong address or token, too many requests) is tried again instead.
 _REFUSES_CONTENT = frozenset((400, 413, 415, 422))
@@ -38,6 +39,9 @@ class Broker(Protocol):
     def close(self) -> None:
         """End the connection; `publish` makes a new one."""
 
+    def stop(self) -> None:
+        """Let `publish` come back at once and for good; called from another thread."""
+
 
 def broker_for(address: BrokerAddress) -> Broker:
     """The client of an address; nothing is connected yet.
@@ -54,12 +58,18 @@ def broker_for(address: BrokerAddress) -> Broker:
 
 
 class MqttBroker:
-    """Publishes with QoS 1 and waits for every PUBACK."""
+    """Publishes with QoS 1 and waits for every PUBACK.
+
+    The connection is served while messages are on their way, by the thread that sends them. One
+    that was idle is made anew: the server may have ended it.
+    """
 
     def __init__(self, address: BrokerAddress) -> None:
         self._address = address
+        self._exchange = Exchange()
         self._client: Any = None
-        self._lost = threading.Event()
+        self._lost = False
+        self._used = 0.0
 
     def publish(self, messages: Sequence[bytes]) -> Sequence[bytes]:
         """Publish to the topic; an OSError if one is not acknowledged in time.
@@ -67,86 +77,101 @@ class MqttBroker:
         Also if the connection is lost amid them: a server that dies may have acknowledged messages
         that it has neither given on nor written to its disk, so all are sent again.
         """
-        if self._client is None or self._lost.is_set():
+        if self._client is None or self._lost or monotonic() - self._used > _IDLE_S:
             self.close()
             self._connect()
+        self._exchange.begin(sum(map(len, messages)))
         try:
             sent = [
                 self._client.publish(self._address.path, m, qos=1)
                 for m in messages
                 if len(m) <= _MQTT_MOST_BYTES
             ]
-            end = monotonic() + _TIMEOUT_S
-            for info in sent:
-                while not (info.is_published() or self._lost.is_set()):
-                    if monotonic() > end:
-                        raise TimeoutError("the server did not acknowledge a message in time")
-                    info.wait_for_publish(_LOOK_S)
+            while not all(info.is_published() for info in sent):
+                self._serve("the connection was lost")
         except (RuntimeError, ValueError) as error:  # the client's words for a lost connection
             raise ConnectionError(str(error)) from error
-        if self._lost.is_set():
-            raise ConnectionError("the connection was lost")
+        self._used = monotonic()
         return [m for m in messages if len(m) > _MQTT_MOST_BYTES]
 
     def close(self) -> None:
-        """Disconnect and end the client's thread."""
+        """Disconnect."""
         client, self._client = self._client, None
         if client is not None:
+            self._exchange.begin()
             client.disconnect()
-            client.loop_stop()
+            client.loop(0)
+            link = client.socket()
+            if link is not None:
+                link.close()
+
+    def stop(self) -> None:
+        """Let `publish` come back."""
+        self._exchange.stop()
+
+    def _serve(self, lost: str) -> None:
+        """Let the client read and write.
+
+        Raises:
+            OSError: the connection is gone, or the time is over.
+        """
+        code = self._client.loop(self._exchange.left_s(_LOOK_S))
+        if self._lost or code:
+            self._lost = True
+            raise ConnectionError(lost)
 
     def _connect(self) -> None:
         mqtt = import_extra("paho.mqtt.client", "mqtt")
-        client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, reconnect_on_failure=False)
-        address, answered, lost = self._address, threading.Event(), threading.Event()
-        refusal: list[str] = []
+        exchange, address = self._exchange, self._address
 
-        def on_connect(
-            _client: object, _data: object, _flags: object, reason: Any, _props: Any
-        ) -> None:
-            if reason.is_failure:
-                refusal.append(str(reason))
-            answered.set()
+        class Client(mqtt.Client):  # type: ignore[misc, name-defined]
+            def _create_socket_connection(self) -> socket.socket:
+                return exchange.bounded(super()._create_socket_connection())
 
-        client.on_connect = on_connect
-        client.on_disconnect = lambda *_: lost.set()
-        client.connect_timeout = _TIMEOUT_S
+        client = Client(mqtt.CallbackAPIVersion.VERSION2, reconnect_on_failure=False)
+        answers: list[Any] = []
+        client.on_connect = lambda _c, _d, _flags, reason, _props: answers.append(reason)
+        client.on_disconnect = lambda *_: setattr(self, "_lost", True)
+        client.connect_timeout = ANSWER_S
         if address.user:
             client.username_pw_set(address.user, address.password)
         tls = address.scheme == "mqtts"
         if tls:
-            client.tls_set_context(ssl.create_default_context())
+            client.tls_set_context(exchange.tls_context())
+        exchange.begin()
         client.connect(address.host, address.port or (8883 if tls else 1883))
-        client.loop_start()
-        self._client, self._lost = client, lost
-        if not answered.wait(_TIMEOUT_S):
-            raise TimeoutError("the server did not answer in time")
-        if refusal:
-            raise ConnectionError(f"the server refuses the connection: {refusal[0]}")
+        self._client, self._lost = client, False
+        while not answers:
+            self._serve("the server ends the connection")
+        if answers[0].is_failure:
+            raise ConnectionError(f"the server refuses the connection: {answers[0]}")
 
 
 class WebhookBroker:
-    """Posts each message as `application/json`; a status of 2xx acknowledges it."""
+    """Posts each message as `application/json`; a status of 2xx acknowledges it.
+
+    The rest of an answer is read and means nothing; one without end is none.
+    """
 
     def __init__(self, address: BrokerAddress) -> None:
         self._address = address
+        self._exchange = Exchange()
         self._connection: http.client.HTTPConnection | None = None
 
     def publish(self, messages: Sequence[bytes]) -> Sequence[bytes]:
         """Post the messages in order over one connection."""
         address, refused = self._address, []
-        if self._connection is None:
-            secure = address.scheme.endswith("https")
-            kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-            self._connection = kind(address.host, address.port, timeout=_TIMEOUT_S)
         headers = {"Content-Type": "application/json"}
         if address.password:
             headers["Authorization"] = f"Bearer {address.password}"
         try:
             for message in messages:
-                self._connection.request("POST", address.path or "/", message, headers)
-                answer = self._connection.getresponse()
-                answer.read()
+                self._exchange.begin(len(message))
+                connection = self._connected()
+                connection.request("POST", address.path or "/", message, headers)
+                answer = connection.getresponse()
+                while answer.read(_PART_BYTES):
+                    pass
                 if answer.status in _REFUSES_CONTENT:
                     refused.append(message)
                 elif not 200 <= answer.status < 300:
@@ -160,6 +185,34 @@ class WebhookBroker:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+    def stop(self) -> None:
+        """Let `publish` come back."""
+        self._exchange.stop()
+
+    def _connected(self) -> http.client.HTTPConnection:
+        if self._connection is None:
+            address, exchange = self._address, self._exchange
+            if address.scheme.endswith("https"):
+                self._connection = http.client.HTTPSConnection(
+                    address.host, address.port, timeout=ANSWER_S, context=exchange.tls_context()
+                )
+            else:
+                self._connection = _BoundedConnection(exchange, address)
+        return self._connection
+
+
+class _BoundedConnection(http.client.HTTPConnection):
+    """A connection without TLS, with bounded answers."""
+
+    def __init__(self, exchange: Exchange, address: BrokerAddress) -> None:
+        super().__init__(address.host, address.port, timeout=ANSWER_S)
+        self._exchange = exchange
+
+    def connect(self) -> None:
+        """Connect."""
+        super().connect()
+        self.sock = self._exchange.bounded(self.sock)
 
 
 _PACKAGES: dict[str, tuple[str, str, Callable[[BrokerAddress], Broker]]] = {

@@ -5,14 +5,18 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import socket
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from headrace._core.lazy import import_extra
 from headrace.media.messages.address import BrokerAddress
+from headrace.media.messages.exchange import ANSWER_S, Exchange
 
-_TIMEOUT_S = 5.0
+_LOOK_S = 0.1  # between two looks at whether anybody still waits
+_GOODBYE_S = 0.1
+_MOST_BYTES = 1 << 20  # of an answer of a Kafka broker
 
 
 class KafkaBroker:
@@ -26,6 +30,7 @@ class KafkaBroker:
         self._address = address
         self._key = [p for p in address.options.get("partition-key", "").split(".") if p]
         self._producer: Any = None
+        self._exchange = Exchange()
 
     def publish(self, messages: Sequence[bytes]) -> Sequence[bytes]:
         """Produce to the topic; an OSError if one is not acknowledged in time."""
@@ -56,9 +61,11 @@ class KafkaBroker:
                 pending -= 1
             except BufferError as error:
                 raise ConnectionError(str(error)) from error
-        producer.flush(_TIMEOUT_S + 1)
-        if failed or pending:
-            raise ConnectionError(failed[0] if failed else "the broker did not acknowledge in time")
+        self._exchange.begin(sum(map(len, messages)))
+        while pending and not failed:
+            producer.poll(self._exchange.left_s(_LOOK_S))
+        if failed:
+            raise ConnectionError(failed[0])
         return refused
 
     def close(self) -> None:
@@ -66,7 +73,11 @@ class KafkaBroker:
         producer, self._producer = self._producer, None
         if producer is not None:
             producer.purge()
-            producer.flush(0.1)
+            producer.flush(_GOODBYE_S)
+
+    def stop(self) -> None:
+        """Let `publish` come back."""
+        self._exchange.stop()
 
     def _key_of(self, message: bytes) -> str | None:
         if not self._key:
@@ -84,7 +95,10 @@ class KafkaBroker:
             settings = {
                 "bootstrap.servers": f"{address.host}:{address.port or 9092}",
                 "acks": "all",
-                "message.timeout.ms": int(_TIMEOUT_S * 1000),
+                "message.timeout.ms": int(ANSWER_S * 1000),
+                "socket.timeout.ms": int(ANSWER_S * 1000),
+                "socket.connection.setup.timeout.ms": int(ANSWER_S * 1000),
+                "receive.message.max.bytes": _MOST_BYTES,
                 "linger.ms": 0,
                 "log_level": 0,
             }
@@ -113,20 +127,16 @@ class RedisBroker:
 
     def __init__(self, address: BrokerAddress) -> None:
         self._address = address
+        self._exchange = Exchange()
         self._client: Any = None
 
     def publish(self, messages: Sequence[bytes]) -> Sequence[bytes]:
         """Add the messages; an OSError if the server does not answer for all."""
         redis = import_extra("redis", "redis")
         address, options = self._address, self._address.options
+        self._exchange.begin(sum(map(len, messages)))
         if self._client is None:
-            tls = {"ssl": True} if address.scheme == "rediss" else {}
-            self._client = redis.Redis(
-                address.host, address.port or 6379, username=address.user,
-                password=address.password, socket_timeout=_TIMEOUT_S,
-                socket_connect_timeout=_TIMEOUT_S, **tls,
-                retry=redis.retry.Retry(redis.backoff.NoBackoff(), 0),  # the sender tries again
-            )  # fmt: skip
+            self._client = redis.Redis(connection_pool=self._connections(redis))
         size = options.get("streamsize", "")
         limit = int(size) if size.isascii() and size.isdigit() else None
         try:
@@ -144,7 +154,31 @@ class RedisBroker:
         """Close the connection."""
         client, self._client = self._client, None
         if client is not None:
-            client.close()
+            client.connection_pool.disconnect()
+
+    def stop(self) -> None:
+        """Let `publish` come back."""
+        self._exchange.stop()
+
+    def _connections(self, redis: Any) -> Any:
+        """The pool of one connection, which is bounded."""
+        address, exchange = self._address, self._exchange
+        secure = address.scheme == "rediss"
+
+        class Plain(redis.Connection):  # type: ignore[misc]
+            def _connect(self) -> socket.socket:
+                return exchange.bounded(super()._connect())
+
+        class Tls(redis.SSLConnection):  # type: ignore[misc]
+            def _wrap_socket_with_ssl(self, link: socket.socket) -> socket.socket:
+                return exchange.tls_context().wrap_socket(link, server_hostname=address.host)
+
+        return redis.ConnectionPool(
+            connection_class=Tls if secure else Plain, host=address.host,
+            port=address.port or 6379, username=address.user, password=address.password,
+            socket_timeout=ANSWER_S, socket_connect_timeout=ANSWER_S, max_connections=1,
+            retry=redis.retry.Retry(redis.backoff.NoBackoff(), 0),  # the sender tries again
+        )  # fmt: skip
 
 
 class FileBroker:
@@ -164,3 +198,6 @@ class FileBroker:
 
     def close(self) -> None:
         """Do nothing: each batch opens the file."""
+
+    def stop(self) -> None:
+        """Do nothing: the disk alone is waited for."""

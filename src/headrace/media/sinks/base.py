@@ -8,6 +8,7 @@ import os
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -88,6 +89,31 @@ def require_there(fd: int) -> None:
         raise FileNotFoundError(errno.ENOENT, "the file was removed")
 
 
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Counts of the messages of an output.
+
+    Attributes:
+        output: its name, without secrets.
+        sent: messages that the broker acknowledged.
+        waiting: messages that wait in the spool.
+        refused: messages that the broker refuses for what is in them.
+        lost: messages that no broker will get.
+        failures: attempts that failed.
+        away: True while the latest attempt failed.
+        last_error: reason of the latest failure; empty without one.
+    """
+
+    output: str
+    sent: int
+    waiting: int
+    refused: int
+    lost: int
+    failures: int
+    away: bool
+    last_error: str
+
+
 class Sink(ABC):
     """Takes frames in order, from one thread.
 
@@ -130,6 +156,17 @@ class Sink(ABC):
 
     def end(self, source_id: int) -> None:  # noqa: B027 - most sinks need not know
         """Learn that a source is over: every frame of it was written."""
+
+    def end_by(self, deadline: float) -> None:  # noqa: B027 - most sinks wait for nobody
+        """Learn when waiting for another side must be over, a time of `time.monotonic`.
+
+        `close` follows at once; several outputs wait at the same time.
+        """
+
+    @property
+    def delivery(self) -> Delivery | None:
+        """Counts of its messages so far; None of an output that sends none."""
+        return None
 
     def write(self, frame: Frame, meta: FrameMeta) -> None:
         """Append one frame.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from headrace._core.text import counted, quoted
 from headrace._core.urls import url_name
 from headrace.media.frame import Frame
 from headrace.media.messages.address import BrokerAddress
@@ -14,10 +15,12 @@ from headrace.media.messages.event import EventFilter
 from headrace.media.messages.payload import SCHEMAS, payloads
 from headrace.media.messages.sender import Sender
 from headrace.media.messages.spool import REFUSED, REFUSED_BEFORE, Spool, spool_folder
-from headrace.media.sinks.base import Sink
+from headrace.media.sinks.base import Delivery, Sink
 from headrace.media.sinks.options import SinkOptions
+from headrace.media.sources.reconnect import Losses
 from headrace.meta import FrameMeta
 
+_MOST_NAMED = 5
 _OPTIONS = ("every", "classes", "schema", "config", "spool", "adaptor", "user")
 
 
@@ -44,12 +47,32 @@ class MessageSink(Sink):
             options=read_adaptor_config(Path(adaptor)) if adaptor else {},
         )  # fmt: skip
         broker = broker_for(address)
-        folder = (
-            Path(sink_options.text("spool")) if sink_options.text("spool") else spool_folder(shown)
-        )
+        chosen = sink_options.text("spool")
+        folder = Path(chosen) if chosen else spool_folder(shown)
         super().__init__(shown, folder)
-        self._spool = Spool(folder)
-        self._sender = Sender(self._spool, broker, mark=self._schema == "headrace")
+        self._spool = Spool(folder, ours=not chosen)
+        watch = Losses(self.notices, shown, "sending stopped at message", "nothing was sent")
+        self._sender = Sender(self._spool, broker, mark=self._schema == "headrace", watch=watch)
+        if self._spool.foreign:
+            self._notice(
+                "spool-foreign",
+                "warning",
+                f"{folder} holds what is none of the spool's, and stays there: "
+                + ", ".join(quoted(name) for name in self._spool.foreign[:_MOST_NAMED]),
+            )
+
+    @property
+    def delivery(self) -> Delivery:
+        """Counts of the messages so far."""
+        sender = self._sender
+        return Delivery(
+            self.name, sender.sent, sender.waiting, sender.refused, sender.lost, sender.failures,
+            sender.away, sender.last_error,
+        )  # fmt: skip
+
+    def end_by(self, deadline: float) -> None:
+        """Wait for the broker until then."""
+        self._sender.end_by(deadline)
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         event = self._filter.event(meta)
@@ -71,7 +94,7 @@ class MessageSink(Sink):
             self._notice(
                 "messages-waiting",
                 "warning",
-                f"{left} bytes of messages wait in {self.path}; "
+                f"{counted(left, 'message')} wait in {self.path}; "
                 f"the next run with this output sends them{reason}",
             )
         if refused := self._sender.refused:
@@ -87,11 +110,14 @@ class MessageSink(Sink):
                 "warning",
                 f"{dropped} bytes of the oldest refused messages were deleted",
             )
-        if dropped := self._spool.dropped_bytes:
+        if lost := self._sender.lost:
+            self._notice("messages-lost", "warning", f"{counted(lost, 'message')} lost{reason}")
+        if damaged := self._spool.damaged_bytes:
             self._notice(
-                "messages-lost",
+                "spool-damaged",
                 "warning",
-                f"{dropped} bytes of the oldest messages were lost{reason}",
+                f"{damaged} bytes in {self.path} are no whole message, and are left out: a crash "
+                "or the disk cut them",
             )
 
 

@@ -31,7 +31,7 @@ _ROOM = 8  # frames that wait for the encoder
 _PATIENCE_S = 0.25  # a frame waits so long for room, once; then frames are dropped
 _AHEAD_S = 1.0  # a video may be so much ahead of the clock
 _TIMEOUT_S = 5.0
-_END_S = 10.0  # for what waits, at the end
+_END_S = 4.0  # for what waits, at the end
 _GOP_S = 1.0  # who joins waits so long for an image
 _OPTIONS = {"crf": "23", "preset": "veryfast", "tune": "zerolatency"}
 _FORMATS: dict[str, tuple[str, dict[str, str]]] = {
@@ -105,6 +105,7 @@ class PublishSink(Sink):
         self._cause = "the other side took none in time"
         self.sent = self.dropped = self.reconnects = 0
         self._thread = threading.Thread(target=self._run, name="headrace-publish", daemon=True)
+        self._end_by = float("inf")
         self._started = False
 
     def begin(self, source: Source) -> None:
@@ -114,6 +115,10 @@ class PublishSink(Sink):
     def end(self, source_id: int) -> None:
         """Forget the pace of a video that is over."""
         self._clocks.pop(source_id, None)
+
+    def end_by(self, deadline: float) -> None:
+        """Send until then."""
+        self._end_by = deadline
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         if not self._live:
@@ -139,7 +144,7 @@ class PublishSink(Sink):
         with self._changed:
             self._changed.notify_all()
         if self._started:
-            self._thread.join(_END_S)
+            self._thread.join(min(_END_S, max(0.0, self._end_by - monotonic())))
         self._losses.stopped()
         self.dropped += len(self._items)
         self._items.clear()

@@ -46,9 +46,17 @@ class Losses:
     Args:
         notices: where they go; a notice is replaced when more is known.
         where: the name of the source.
+        lost, none: how it is said, before the number of a frame, and where there was none.
     """
 
-    def __init__(self, notices: list[Finding], where: str) -> None:
+    def __init__(
+        self,
+        notices: list[Finding],
+        where: str,
+        lost: str = "the connection was lost at frame",
+        none: str = "there was no connection",
+    ) -> None:
+        self._lost_at, self._none = lost, none
         self._notices = notices
         self._where = where
         self._count = 0
@@ -69,7 +77,7 @@ class Losses:
             return
         self._count += 1
         self._since = monotonic()
-        what = f"the connection was lost at frame {frame}" if frame else "there was no connection"
+        what = f"{self._lost_at} {frame}" if frame else self._none
         self._what = f"{what} ({cause})"
         self._tell("and is not back yet", "connection-away")
 

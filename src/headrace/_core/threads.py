@@ -1,0 +1,83 @@
+"""Background threads: none of them ends in silence, and none prints a traceback."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+from headrace._core.errors import HeadraceError
+from headrace._core.text import error_text, shortened
+
+_SHOWN = 300
+
+
+def start_thread(
+    work: Callable[[], object],
+    *,
+    name: str,
+    failed: Callable[[BaseException], object],
+) -> threading.Thread:
+    """Start a thread that the end of the program does not wait for.
+
+    Args:
+        work: all that it does.
+        name: of the thread; begins with `headrace-`.
+        failed: called there with what `work` raised, whatever it is; makes a state of it that
+            somebody reads: an error of the run, a notice, a failed result.
+
+    Raises:
+        HeadraceError: the system gives no further thread.
+    """
+    thread = threading.Thread(target=_guarded, args=(work, name, failed), name=name, daemon=True)
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise HeadraceError(
+            f"the thread {name} cannot be started: {error}",
+            fix="fewer sources, streams or --threads need fewer; ulimit -u is the limit of a user",
+        ) from error
+    return thread
+
+
+def _guarded(
+    work: Callable[[], object], name: str, failed: Callable[[BaseException], object]
+) -> None:
+    try:
+        work()
+    except BaseException as error:  # nobody else hears of it
+        try:
+            failed(error)
+        except BaseException as second:
+            say_failure(name, error, second)
+
+
+def say_failure(name: str, *errors: BaseException) -> None:
+    """Print one line about a failed thread, for failures that no result can carry."""
+    texts = "; then ".join(shortened(error_text(error), _SHOWN) for error in errors)
+    with suppress(Exception):  # there may be no standard error
+        print(f"error: {name} ended: {texts}".replace("\n", " "), file=sys.stderr)
+
+
+class Countdown:
+    """Calls a function in a thread of its own when a time is over, unless it is stopped before.
+
+    Args:
+        seconds: from now.
+        act: what is done then.
+        name: of the thread.
+    """
+
+    def __init__(self, seconds: float, act: Callable[[], object], name: str) -> None:
+        self._stopped = threading.Event()
+
+        def wait() -> None:
+            if not self._stopped.wait(seconds):
+                act()
+
+        start_thread(wait, name=name, failed=lambda error: say_failure(name, error))
+
+    def stop(self) -> None:
+        """Do not call it."""
+        self._stopped.set()
