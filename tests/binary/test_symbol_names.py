@@ -15,7 +15,8 @@ from headrace.config import ModelConfig
 from headrace.custom import open_library
 from headrace.errors import CustomLibraryError, ParserError
 from headrace.infer.model.library_source import library_source
-from headrace.infer.parser_choice import choose_parser, require_grid_outputs
+from headrace.infer.parser_choice import choose_parser
+from headrace.infer.parser_fit import require_grid_outputs
 from headrace.network.tensor_spec import TensorSpec
 from tests.custom.conftest import Compile
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from headrace.config import ModelConfig
-from headrace.errors import ConfigError, CustomLibraryError, ParserError
+from headrace.errors import ConfigError, CustomLibraryError
 from headrace.infer.parser_choice import (
     Choice,
     choose_parser,
-    misfit_notices,
-    require_grid_outputs,
 )
 from headrace.infer.parsers import (
     WELL_KNOWN,
@@ -23,8 +20,6 @@ from headrace.infer.parsers import (
     WELL_KNOWN_SEGMENTATIONS,
 )
 from headrace.infer.parsers.class_maps import Segmenter
-from headrace.meta import NetworkInfo
-from headrace.network.tensor_spec import TensorSpec
 
 PARSER = """
 def my_parser(layers, network, params):
@@ -184,60 +179,6 @@ def test_the_generation_of_segmentation(load: Load) -> None:
     assert choice.parser.generation == "6.2"
 
 
-@pytest.mark.parametrize(
-    ("name", "shape", "classes", "fits"),
-    [
-        ("NvDsInferParseCustomYoloV8", (1, 84, 8400), 80, False),
-        ("NvDsInferParseYolo", (1, 84, 8400), 80, False),
-        ("NvDsInferParseYoloV11", (1, 84, 8400), 80, True),
-        ("NvDsInferParseCustomYoloV8", (1, 8400, 84), 80, True),
-        ("NvDsInferParseCustomYoloV8", (1, 8400, 84), 4, True),  # further classes are dropped
-        ("NvDsInferParseCustomYoloV8", (1, 300, 84), 80, True),
-        ("NvDsInferParseCustomYoloV8", (1, 84, 8400), 0, True),  # nothing to hold it against
-        ("NvDsInferParseCustomYoloV8", (1, 84, None), 80, True),
-    ],
-)
-def test_a_built_in_that_others_outdo_is_told(
-    tmp_path: Path, name: str, shape: tuple[int | None, ...], classes: int, fits: bool
-) -> None:
-    text = f"[property]\nnetwork-type=0\nparse-bbox-func-name={name}\n"
-    (tmp_path / "c.txt").write_text(f"{text}num-detected-classes={classes}\n")
-    cfg = ModelConfig.load(tmp_path / "c.txt")
-    outputs = [TensorSpec("output0", np.dtype(np.float32), tuple(d or "n" for d in shape))]
-    notices = misfit_notices(cfg, WELL_KNOWN[name], outputs, NetworkInfo(640, 640, 3))
-    assert [n.level for n in notices] == ([] if fits else ["warning"])
-    assert fits or "HeadraceParseYoloV8 or NvDsInferParseYoloV11 would" in notices[0].sentence
-
-
-@pytest.mark.parametrize("shape", [(1, 6, 24, 40), (1, 6, "height", 40)])
-def test_a_built_in_that_cannot_read_the_outputs_and_has_no_better(
-    tmp_path: Path, shape: tuple[int | str, ...]
-) -> None:
-    text = "[property]\nparse-bbox-func-name=NvDsInferParseYolo\nnum-detected-classes=6\n"
-    (tmp_path / "c.txt").write_text(text)
-    outputs = [
-        TensorSpec("scores", np.dtype(np.float32), shape),
-        TensorSpec("distances", np.dtype(np.float32), (1, 4, 24, 40)),
-    ]
-    cfg, parser = ModelConfig.load(tmp_path / "c.txt"), WELL_KNOWN["NvDsInferParseYolo"]
-    notices = misfit_notices(cfg, parser, outputs, NetworkInfo(320, 192, 3))
-    if "height" in shape:
-        assert notices == []
-    else:
-        assert "no built-in parser does; write your own" in notices[0].sentence
-
-
-def test_outputs_that_fit_but_for_their_names_are_told(tmp_path: Path) -> None:
-    text = "[property]\nparse-bbox-func-name=NvDsInferParseCustomSSDTLT\nnum-detected-classes=2\n"
-    (tmp_path / "c.txt").write_text(text)
-    outputs = [TensorSpec("detection_out", np.dtype(np.float32), ("batch", 1, 200, 7))]
-    cfg = ModelConfig.load(tmp_path / "c.txt")
-    parser = WELL_KNOWN["NvDsInferParseCustomSSDTLT"]
-    (notice,) = misfit_notices(cfg, parser, outputs, NetworkInfo(320, 240, 3))
-    wanted = "it finds them by name, and 'detection_out' must be 'NMS' in the model; "
-    assert wanted in notice.sentence
-
-
 def test_the_warning_of_a_stand_in_says_how_to_have_the_library(tmp_path: Path) -> None:
     (tmp_path / "lib.so").write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
     text = "[property]\nnetwork-type=0\ncustom-lib-path=lib.so\n"
@@ -245,45 +186,3 @@ def test_the_warning_of_a_stand_in_says_how_to_have_the_library(tmp_path: Path) 
     choice = choose_parser(ModelConfig.load(tmp_path / "c.txt"))
     assert choice.parser is WELL_KNOWN["NvDsInferParseYolo"]
     assert "\n  fetch it: git lfs pull" in str(choice.notices[0])
-
-
-@pytest.mark.parametrize(
-    ("shape", "words"),
-    [
-        (("n", 3), "network-type=1"),
-        (("n", 1000, 1, 1), "network-type=1"),
-        (("n", 4, 160, 160), "network-type=2"),
-        (("n", 160, 160, 4), "network-type=2"),
-        (("n", 84, 8400), "the outputs look like HeadraceParseYoloV8, NvDsInferParseYoloV11"),
-        (("n", 197, 768), "or name your own parser"),
-    ],
-)
-def test_without_a_parser_the_outputs_tell_what_the_model_is(
-    tmp_path: Path, shape: tuple[int | str, ...], words: str
-) -> None:
-    (tmp_path / "c.txt").write_text("[property]\nnum-detected-classes=80\n")
-    cfg = ModelConfig.load(tmp_path / "c.txt")
-    outputs = [TensorSpec("output0", np.dtype(np.float32), shape)]
-    with pytest.raises(ParserError) as caught:
-        require_grid_outputs(cfg, outputs, NetworkInfo(640, 640, 3))
-    assert words in caught.value.finding.remedies[0]
-
-
-@pytest.mark.parametrize(
-    ("shapes", "words"),
-    [
-        ([("n", 3)], "network-type=1"),
-        ([("n", 3), (1, 5)], "network-type=1"),
-        ([(1, 4, 64, 96)], "network-type=2"),
-        ([(1, 64, 96, 4)], "network-type=2"),
-        ([(1, 4, 8, 12)], None),
-    ],
-)
-def test_outputs_of_another_network_type_are_told(
-    load: Callable[..., ModelConfig], shapes: list[tuple[int | str, ...]], words: str | None
-) -> None:
-    outputs = [TensorSpec(f"o{i}", np.dtype(np.float32), s) for i, s in enumerate(shapes)]
-    with pytest.raises(ParserError) as caught:
-        require_grid_outputs(load("bbox"), outputs, NetworkInfo(96, 64, 3))
-    assert ("network-type" in str(caught.value)) == (words is not None)
-    assert words is None or words in str(caught.value)

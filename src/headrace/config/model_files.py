@@ -128,13 +128,14 @@ def _missing(cfg: ModelFields, key: str, path: Path | None) -> list[ConfigError]
 def missing_file(cfg: ModelFields, key: str, path: Path) -> ConfigError:
     """Return the error for the value of `key` when that is not a file."""
     origin = cfg.origin(key)
+    where = origin.where or key
     written = origin.text if origin.text is not None else str(path)
     odd = os.path.exists(path) and not os.path.isdir(path)
     hints = [] if odd else missing_hints(path)
     return ConfigError(
         f"{key}={quoted(written)}: "
         + ("this is a device or pipe." if odd else "there is no such file."),
-        where=_place(cfg, key),
+        where=where,
         expected=f"a file at {quoted(str(path), limit=None)}",
         fix=[quoted(hint, limit=None) for hint in hints],
         code="missing-file",
@@ -151,12 +152,11 @@ def _no_model(cfg: ModelFields) -> ConfigError:
     fix = fix or ["relative paths start at the folder of the config file"]
     if engine is not None:
         fix.append(f"the engine {quoted(str(engine), limit=None)} is not there either")
-    where = _place(cfg, "model-engine-file") if engine else quoted(str(cfg.path), limit=None)
+    key = "model-engine-file"
+    where = quoted(str(cfg.path), limit=None)
+    if engine:
+        where = cfg.origin(key).where or key
     expected = "onnx-file=..., or the keys of a Caffe, UFF or Darknet model"
     problem = "the config names no model."
     code = "encoded-model" if cfg.tlt_encoded_model else "no-model"
     return ConfigError(problem, where=where, expected=expected, fix=fix, code=code)
-
-
-def _place(cfg: ModelFields, key: str) -> str:
-    return cfg.origin(key).where or key

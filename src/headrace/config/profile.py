@@ -51,11 +51,12 @@ def with_profile(cfg: Model) -> Model:
     values = {name: value for name, value in values.items() if value != getattr(cfg, name)}
     origins = dict.fromkeys(values, _ORIGIN)
     if boxes:
-        attrs = _absent(cfg, cfg.all_classes, -1)
-        origins |= {f"all_classes.{name}": _ORIGIN for name in attrs}
-        own = {n: replace(a, **_absent(cfg, a, n)) for n, a in cfg.classes.items()}
-        if attrs or own != cfg.classes:
-            values |= {"all_classes": replace(cfg.all_classes, **attrs), "classes": own}
+        groups = {-1: cfg.all_classes, **cfg.classes}
+        absent = {n: _absent(cfg, attrs, n) for n, attrs in groups.items()}
+        origins |= {f"all_classes.{name}": _ORIGIN for name in absent[-1]}
+        if any(absent.values()):
+            own = {n: replace(attrs, **absent[n]) for n, attrs in groups.items()}
+            values |= {"all_classes": own.pop(-1), "classes": own}
     return cfg.changed(values, origins) if values else cfg
 
 

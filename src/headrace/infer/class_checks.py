@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from headrace._core.errors import ConfigError
 from headrace._core.findings import Data, Finding
 from headrace._core.text import counted, quoted
 from headrace.config.enums import NetworkType, TensorOrder
-from headrace.custom.narrowed import NarrowedOutputs
-from headrace.infer.parser_choice import Choice, misfit_notices
+from headrace.infer.parser_choice import Choice
 from headrace.infer.parsers import BuiltinParser, parse_coverage_bbox
 from headrace.infer.parsers.class_maps import Segmenter
 from headrace.infer.parsers.head import Head
@@ -27,66 +23,26 @@ if TYPE_CHECKING:
 _BACKGROUND = {"background", "__background__", "_background_", "bg", "unlabeled", "none", "n/a"}
 
 
-def outputs_notices(
+def class_findings(
     cfg: ModelConfig,
-    choice: Choice | None,
+    choice: Choice,
     outputs: Sequence[TensorSpec],
     network: NetworkInfo | None,
     labels: Labels,
 ) -> list[Finding]:
-    """Warnings if the outputs do not fit the parser, or the classes and labels that the config has.
+    """Warnings if the outputs hold other classes than the config and its label file have.
 
     Args:
         cfg: the config.
-        choice: its parser; None for network-type 100.
+        choice: its parser, which fits the outputs.
         outputs: of the model, batch first; none if they are not known.
         network: size of the network input, None where it is not known.
         labels: of the config's label file, none if it names none.
     """
-    if choice is None:
-        return []
-    misfits = misfit_notices(cfg, choice.parser, outputs, network)
-    counts = [] if misfits else class_counts(cfg, choice, outputs, network)
-    notices = [*misfits, *class_notices(cfg, counts, labels)]
+    notices = class_notices(cfg, class_counts(cfg, choice, outputs, network), labels)
     if not notices and isinstance(choice.parser, BuiltinParser):
         notices += _background_of_yolo(cfg, choice.parser.head.name, labels)
-    return [*notices, *_wide_outputs(cfg, choice, outputs)]
-
-
-def _wide_outputs(
-    cfg: ModelConfig, choice: Choice, outputs: Sequence[TensorSpec]
-) -> Iterator[Finding]:
-    """A warning if a C++ library gets INT64 outputs, and the config leaves open how."""
-    wide = [o.name for o in outputs if o.dtype == np.int64]
-    if not wide or choice.library is None or choice.library.kind != "cpp":
-        return
-    if cfg.custom_lib_int64 != "auto" or isinstance(choice.parser, NarrowedOutputs):
-        return
-    text = (
-        "the library gets {outputs} as INT64: parsers written before TensorRT 10 (DeepStream 7.0 "
-    )
-    text += "and older) read INT32 there, and take every second value for 0"
-    fixes = "set custom-lib-int64=int32 if yours is of that time", "or int64 if it reads 64 bits"
-    data = {"outputs": ", ".join(wide)}
-    where = cfg.where("custom_lib_path")
-    yield Finding("outputs-int64", "warning", text, where, data, remedies=fixes)
-
-
-def refuse_classes(choice: Choice | None, notices: list[Finding]) -> None:
-    """Refuse another number of classes than a head needs, which would refuse every output.
-
-    Args:
-        choice: the parser.
-        notices: of `outputs_notices`; the one that becomes the error is taken out.
-
-    Raises:
-        ConfigError: in the place of the notice.
-    """
-    parser = None if choice is None else choice.parser
-    strict = isinstance(parser, BuiltinParser) and parser.head.strict_classes
-    for notice in [n for n in notices if strict and n.code == "class-count"]:
-        notices.remove(notice)
-        raise ConfigError(notice)
+    return notices
 
 
 def _background_of_yolo(cfg: ModelConfig, head: str, labels: Labels) -> list[Finding]:

@@ -14,23 +14,20 @@ from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import gpu_decodes
 from headrace._core.notices import notices_on_errors
 from headrace._core.types import Array
-from headrace.config.enums import NetworkType, ProcessMode
+from headrace.config.enums import ProcessMode
 from headrace.config.profile import with_profile
 from headrace.engine.device import CPU, LANES, Device
 from headrace.engine.machine import usable_cores
-from headrace.infer.class_checks import outputs_notices, refuse_classes
-from headrace.infer.classify import narrow_outputs
 from headrace.infer.decoding import parser_and_labels, postprocessor_of
 from headrace.infer.extra_inputs import initialize_extra_inputs
 from headrace.infer.model import load_or_build
 from headrace.infer.model.image_input import network_dims
 from headrace.infer.parser_choice import (
     Choice,
-    custom_library,
-    require_grid_outputs,
+    library_for_inputs,
     skipped_files,
 )
-from headrace.infer.parsers import parse_coverage_bbox
+from headrace.infer.parser_fit import check_outputs
 from headrace.infer.parsers.labels import Labels
 from headrace.infer.postprocess import (
     ClassifierPostprocessor,
@@ -47,7 +44,6 @@ from headrace.meta import NetworkInfo
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
-    from headrace.custom import CustomLibrary
     from headrace.engine.plan import Plan
     from headrace.engine.session import Session
     from headrace.infer.gpu.hits import HitFinder
@@ -183,12 +179,7 @@ class Model:
                 )
                 notices += preprocessor.notices
             gpu_scaler = None if preprocessor is None else _gpu_scaler(preprocessor, session)
-            if choice is not None and choice.parser is parse_coverage_bbox:
-                require_grid_outputs(cfg, session.outputs, network)
-            notices += outputs_notices(cfg, choice, session.outputs, network, labels)
-            refuse_classes(choice, notices)
-            if cfg.network_type is NetworkType.CLASSIFIER and choice and choice.parser is None:
-                notices += narrow_outputs(session.outputs)
+            check_outputs(cfg, choice, session.outputs, network, labels, notices)
             selector = None
             if cfg.process_mode is ProcessMode.SECONDARY and not cfg.input_tensor_from_meta:
                 selector = Selector(cfg, generation=options.generation, tally=record.tally.objects)
@@ -212,8 +203,11 @@ class Model:
                 post, finder = model.postprocessor, _hit_finder(model)
                 ahead = post if isinstance(post, DetectorPostprocessor) else None
                 model.runner = GpuRunner(model, record, gpu_scaler, finder, ahead)
-            library = _library(cfg, choice, options) if len(session.inputs) > 1 else None
-            model.extra_inputs = initialize_extra_inputs(cfg, session, network, library, notices)
+            if len(session.inputs) > 1:
+                library = library_for_inputs(cfg, choice, abi=options.abi, guard=options.guard)
+                model.extra_inputs = initialize_extra_inputs(
+                    cfg, session, network, library, notices
+                )
             if choice is not None and choice.library is not None:
                 session.output_memory = choice.library.output_memory
             if preprocessor is not None and choice is not None and model.asynchronous is None:
@@ -288,15 +282,6 @@ def _checked(
     """Parser and labels, which need no engine; adds to `notices`."""
     cfg.check_files(skip=skipped_files(cfg))
     return parser_and_labels(cfg, options, notices)
-
-
-def _library(cfg: ModelConfig, choice: Choice | None, options: RunOptions) -> CustomLibrary | None:
-    """The custom library, loaded for its parser already or for its other functions now."""
-    if choice is not None and choice.library is not None:
-        return choice.library
-    if cfg.custom_lib_path is None:
-        return None
-    return custom_library(cfg, cfg.custom_lib_path, abi=options.abi, guard=options.guard)
 
 
 def _network(cfg: ModelConfig, session: Session) -> NetworkInfo:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from headrace._core.errors import ConfigError, CustomLibraryError, HeadraceError, ParserError
+from headrace._core.errors import ConfigError, CustomLibraryError, HeadraceError
 from headrace._core.findings import Finding
 from headrace._core.near import did_you_mean
-from headrace._core.text import shortened
 from headrace.config.enums import NetworkType
 from headrace.config.model_files import missing_file
 from headrace.infer.parsers import (
@@ -18,20 +17,14 @@ from headrace.infer.parsers import (
     WELL_KNOWN_CLASSIFIERS,
     WELL_KNOWN_INSTANCES,
     WELL_KNOWN_SEGMENTATIONS,
-    BuiltinParser,
-    better_than,
     parse_coverage_bbox,
-    renaming,
-    suggest,
 )
 from headrace.infer.parsers.class_maps import Segmenter
-from headrace.meta import NetworkInfo
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
     from headrace.custom import CustomLibrary
     from headrace.custom.guard import GuardMode
-    from headrace.network.tensor_spec import TensorSpec
 
 
 @dataclass(slots=True)
@@ -83,13 +76,14 @@ class _Kind:
         return self.field.replace("_", "-")
 
     def did_you_mean(self, name: str) -> str:
+        """Suggest headrace's own parsers with names like this one, in brackets; empty if none."""
         from headrace.binary.symbol_names import near_functions
 
         hint = did_you_mean(*list(near_functions(name, self.known))[:2])
         return f" ({hint})" if hint else ""
 
 
-_KINDS = {
+KINDS = {
     NetworkType.DETECTOR: _Kind(
         "parse_bbox_func_name", "detector", "bbox_parser", WELL_KNOWN, "coverage/bbox grid"
     ),
@@ -144,7 +138,7 @@ def choose_parser(
             there is no parser without one; a function, and the network type parses nothing.
         CustomLibraryError: the library cannot be loaded, or lacks the function.
     """
-    kind = _KINDS.get(cfg.network_type)
+    kind = KINDS.get(cfg.network_type)
     if function is not None:
         return _from_function(cfg, kind, function)
     if kind is None:
@@ -197,7 +191,7 @@ def _without_name(cfg: ModelConfig, generation: Literal["6.2", "9.1"]) -> Any:
 
 def skipped_files(cfg: ModelConfig) -> tuple[str, ...]:
     """Files that `check_files` leaves to others: a parser's library may have a replacement."""
-    kind = _KINDS.get(cfg.network_type)
+    kind = KINDS.get(cfg.network_type)
     return ("custom-lib-path",) if kind and getattr(cfg, kind.field) else ()
 
 
@@ -223,6 +217,21 @@ def custom_library(
             restarts=cfg.custom_lib_guard_restarts,
         ),
     )
+
+
+def library_for_inputs(
+    cfg: ModelConfig, choice: Choice | None, *, abi: str | None, guard: GuardMode | None
+) -> CustomLibrary | None:
+    """The custom library, loaded for its parser already or for its other functions now.
+
+    Raises:
+        CustomLibraryError: see `headrace.custom.open_library`.
+    """
+    if choice is not None and choice.library is not None:
+        return choice.library
+    if cfg.custom_lib_path is None:
+        return None
+    return custom_library(cfg, cfg.custom_lib_path, abi=abi, guard=guard)
 
 
 def _from_function(cfg: ModelConfig, kind: _Kind | None, function: Callable[..., object]) -> Choice:
@@ -288,7 +297,7 @@ def _from_library(
         else:
             raise refusal from failure.__cause__
         raise _with_hints(refusal, [hint]) from failure
-    if kind is _KINDS[NetworkType.INSTANCE_SEGMENTATION] and cfg.mask_content != "auto":
+    if kind is KINDS[NetworkType.INSTANCE_SEGMENTATION] and cfg.mask_content != "auto":
         from headrace.custom.mask_keypoints import MaskContent
 
         parser = MaskContent(parser, cfg.mask_content)
@@ -318,103 +327,3 @@ def _no_other_hints(path: Path, kind: _Kind, name: str) -> list[str]:
 
 def _with_hints(error: HeadraceError, hints: list[str]) -> HeadraceError:
     return type(error)(error.finding, fix=hints)
-
-
-def require_grid_outputs(
-    cfg: ModelConfig, outputs: Sequence[TensorSpec], network: NetworkInfo | None = None
-) -> None:
-    """The grid parser needs two outputs named *cov* and *bbox*; say so before the first frame.
-
-    `network` is the size of the network input, None where it is not known.
-
-    Raises:
-        ParserError: they are not there; names the built-in parsers that fit the outputs.
-    """
-    missing = [p for p in ("cov", "bbox") if not any(p in o.name for o in outputs)]
-    if not missing:
-        return
-    name = cfg.parse_bbox_func_name
-    unset = "no parse-bbox-func-name is set"
-    if name:
-        unset = f"parse-bbox-func-name={name} has no effect without custom-lib-path"
-        unset += _KINDS[NetworkType.DETECTOR].did_you_mean(name)
-    hints = []
-    if not name and cfg.custom_lib_path and (own := _parsers_in(cfg.custom_lib_path)):
-        functions = f"{', '.join(own[:5])}{' …' if own[5:] else ''}"
-        hints.append(
-            f"{cfg.custom_lib_path.name} has {functions}: set parse-bbox-func-name to "
-            f"{'one of them' if own[1:] else 'it'}"
-        )
-    if fits := suggest(outputs, network, cfg.num_detected_classes):
-        hints.append(f"the outputs look like {', '.join(fits)}: set parse-bbox-func-name to it")
-    elif kind := _other_type(outputs, network):
-        hints.append(kind)
-    hints.append("or name your own parser: parse-bbox-func-name and custom-lib-path=my_parser.py")
-    raise ParserError(
-        f"{unset}, and the built-in grid parser does not fit: no output "
-        f"has {' or '.join(repr(m) for m in missing)} in its name",
-        where=str(cfg.origin("parse_bbox_func_name")) if name else str(cfg.path),
-        expected="outputs of a DetectNet-style model, or a parser for these: "
-        + ", ".join(str(o) for o in outputs),
-        fix=hints,
-        code="parser-missing",
-    )
-
-
-def _other_type(outputs: Sequence[TensorSpec], network: NetworkInfo | None) -> str:
-    """A hint if outputs are those of a classifier or a map of classes; else empty."""
-    items = [spec.shape[1:] for spec in outputs]
-    if items and all(item and all(d == 1 for d in item[1:]) for item in items):
-        return "one value for each class is what a classifier gives: network-type=1"
-    if len(items) == 1 and len(items[0]) == 3 and network is not None:
-        axes = [d if isinstance(d, int) else 0 for d in items[0]]
-        for height, width in (axes[1:], axes[:2]):  # channels first, or last
-            if height * 4 >= network.height and width * 4 >= network.width:
-                return "an output as large as an image is a map of classes: network-type=2"
-    return ""
-
-
-def _parsers_in(path: Path) -> list[str]:
-    """Functions of a library that are detector parsers, as far as they can be recognised."""
-    from headrace.binary.elf import ElfError, ElfFile
-    from headrace.binary.entry_points import entry_points
-    from headrace.binary.symbol_names import LONGEST
-    from headrace.custom.python_library import PythonLibrary
-    from headrace.plugins.loading import PYTHON_SUFFIXES
-
-    try:
-        if path.suffix.lower() in PYTHON_SUFFIXES:
-            return PythonLibrary(path).symbols()
-        points = entry_points(ElfFile.read(path))
-    except (CustomLibraryError, ElfError, OSError):
-        return []  # it is no help
-    return [shortened(p.name, LONGEST) for p in points if p.kind == "detector" and not p.device]
-
-
-def misfit_notices(
-    cfg: ModelConfig, parser: object, outputs: Sequence[TensorSpec], network: NetworkInfo | None
-) -> list[Finding]:
-    """A warning if `parser` is a built-in one that cannot read the outputs, or not as others can.
-
-    Args:
-        cfg: the config.
-        parser: of its choice.
-        outputs: of the model.
-        network: size of the network input, None where it is not known.
-    """
-    if not isinstance(parser, BuiltinParser) or not cfg.num_detected_classes:
-        return []
-    head = parser.head
-    better = better_than(head, outputs, network, cfg.num_detected_classes)
-    if not better and parser.reads(outputs, network):
-        return []
-    text = f"{head.key}={head.name} does not fit the model's outputs "
-    text += f"({', '.join(map(str, outputs))}; num-detected-classes={cfg.num_detected_classes})"
-    names = renaming(head, outputs, network)
-    text += f": it finds them by name, and {names};" if names else ":"
-    if better:
-        text += f" {' or '.join(better[:3])} would"
-    elif not names:
-        text += " no built-in parser does; write your own: custom-lib-path=my_parser.py"
-    where = cfg.origin(head.key.replace("-", "_"))
-    return [Finding("parser-misfit", "warning", text, str(where))]

@@ -13,15 +13,14 @@ from headrace._core.findings import Finding
 from headrace._core.notices import notices_on_errors
 from headrace.config import ModelConfig
 from headrace.config.enums import PARSER_FIELDS, NetworkType
-from headrace.infer.class_checks import outputs_notices
 from headrace.infer.decoding import (
     parser_and_labels,
     postprocessor_of,
 )
 from headrace.infer.geometry import Rect, ScaleTransform, fit
 from headrace.infer.items import Items, roi_transform
-from headrace.infer.parser_choice import Choice, require_grid_outputs
-from headrace.infer.parsers import parse_coverage_bbox
+from headrace.infer.parser_choice import Choice
+from headrace.infer.parser_fit import check_outputs
 from headrace.infer.parsers.labels import Labels
 from headrace.infer.postprocess import Postprocessor
 from headrace.infer.record import Record
@@ -101,6 +100,7 @@ class RawOutputParser:
 
         Raises:
             ParserError: the built-in grid parser does not fit the outputs.
+            ConfigError: the parser needs another number of classes.
         """
         rect = Rect(0, 0, frame.width, frame.height)
         self._attach(output, Items([meta], [frame], transforms=[_fitted(rect, output)]))
@@ -109,7 +109,7 @@ class RawOutputParser:
         """Attach the results of the outputs for an object of a frame.
 
         Raises:
-            ParserError: as `parse_frame`.
+            ParserError, ConfigError: as `parse_frame`.
         """
         rects = meta.objects.rects[index : index + 1].copy()
         transform = _fitted(Rect(*rects[0].tolist()), output)
@@ -128,7 +128,7 @@ class RawOutputParser:
         """Attach the results of the outputs for a region of a prepared tensor.
 
         Raises:
-            ParserError: as `parse_frame`.
+            ParserError, ConfigError: as `parse_frame`.
         """
         index = -1 if roi.object_index is None else roi.object_index
         transform = roi_transform(roi)
@@ -152,9 +152,7 @@ class RawOutputParser:
             TensorSpec(name, layer.data.dtype, (None, *layer.data.shape))
             for name, layer in output.layers.items()
         ]
-        if choice is not None and choice.parser is parse_coverage_bbox:
-            require_grid_outputs(cfg, specs, output.network)
-        self._found += outputs_notices(cfg, choice, specs, output.network, self._labels)
+        check_outputs(cfg, choice, specs, output.network, self._labels, self._found)
         postprocessor = postprocessor_of(
             cfg, output.network, choice, self._labels, None, self._options, self.record
         )

@@ -14,7 +14,6 @@ from headrace.custom.plugin_library import plugin_hints
 from headrace.engine.backends import DEFAULT_BACKEND
 from headrace.engine.input_shapes import resolve_shape
 from headrace.engine.plan import Plan
-from headrace.infer.class_checks import outputs_notices, refuse_classes
 from headrace.infer.decoding import require_runnable
 from headrace.infer.model.engine_search import saved_engine, serving_plan
 from headrace.infer.model.guarded_engines import NoPreviewError, preview_network, preview_plugins
@@ -25,10 +24,9 @@ from headrace.infer.model.source import FunctionSource, ModelSource, model_sourc
 from headrace.infer.parser_choice import (
     Choice,
     choose_parser,
-    require_grid_outputs,
     skipped_files,
 )
-from headrace.infer.parsers import parse_coverage_bbox
+from headrace.infer.parser_fit import check_outputs
 from headrace.infer.parsers.labels import Labels, load_labels
 from headrace.meta import NetworkInfo
 from headrace.network import Network
@@ -154,10 +152,7 @@ def dry_run(cfg: ModelConfig) -> DryRun:
             done.notices += choice.notices
             if choice.library is not None:
                 done.notices += choice.library.decisions
-            if choice.parser is parse_coverage_bbox and done.outputs:
-                require_grid_outputs(cfg, done.outputs, done.image)
-            done.notices += outputs_notices(cfg, choice, done.outputs, done.image, done.labels)
-            refuse_classes(choice, done.notices)
+            check_outputs(cfg, choice, done.outputs, done.image, done.labels, done.notices)
     return done
 
 

@@ -1,0 +1,193 @@
+"""Whether the parser of a config, its classes and its labels fit the outputs of its model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headrace._core.errors import ConfigError, CustomLibraryError, ParserError
+from headrace._core.findings import Finding
+from headrace._core.text import shortened
+from headrace.config.enums import NetworkType
+from headrace.custom.narrowed import NarrowedOutputs
+from headrace.infer.class_checks import class_findings, class_notices
+from headrace.infer.classify import narrow_outputs
+from headrace.infer.parser_choice import KINDS, Choice
+from headrace.infer.parsers import (
+    BuiltinParser,
+    better_than,
+    parse_coverage_bbox,
+    renaming,
+    suggest,
+)
+from headrace.infer.parsers.labels import Labels
+from headrace.meta import NetworkInfo
+from headrace.network.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    from headrace.config import ModelConfig
+
+
+def check_outputs(
+    cfg: ModelConfig,
+    choice: Choice | None,
+    outputs: Sequence[TensorSpec],
+    network: NetworkInfo | None,
+    labels: Labels,
+    notices: list[Finding],
+) -> None:
+    """Warn if the outputs do not fit the parser, or the classes and labels that the config has.
+
+    Args:
+        cfg: the config.
+        choice: its parser; None for network-type 100, which has none to fit.
+        outputs: of the model, batch first; none if they are not known.
+        network: size of the network input, None where it is not known.
+        labels: of the config's label file, none if it names none.
+        notices: gets the warnings.
+
+    Raises:
+        ParserError: see `require_grid_outputs`.
+        ConfigError: another number of classes than a head needs, which would refuse every output.
+    """
+    if choice is None:
+        return
+    parser = choice.parser
+    if parser is parse_coverage_bbox and outputs:
+        require_grid_outputs(cfg, outputs, network)
+    misfits = misfit_notices(cfg, parser, outputs, network)
+    notices += [*misfits, *_wide_outputs(cfg, choice, outputs)]
+    if cfg.network_type is NetworkType.CLASSIFIER and parser is None:
+        notices += narrow_outputs(outputs)
+    if misfits:
+        notices += class_notices(cfg, (), labels)
+        return
+    classes = class_findings(cfg, choice, outputs, network, labels)
+    notices += classes
+    if isinstance(parser, BuiltinParser) and parser.head.strict_classes:
+        for notice in [n for n in classes if n.code == "class-count"]:
+            notices.remove(notice)
+            raise ConfigError(notice)
+
+
+def _wide_outputs(
+    cfg: ModelConfig, choice: Choice, outputs: Sequence[TensorSpec]
+) -> Iterator[Finding]:
+    """A warning if a C++ library gets INT64 outputs, and the config leaves open how."""
+    wide = [o.name for o in outputs if o.dtype == np.int64]
+    if not wide or choice.library is None or choice.library.kind != "cpp":
+        return
+    if cfg.custom_lib_int64 != "auto" or isinstance(choice.parser, NarrowedOutputs):
+        return
+    text = (
+        "the library gets {outputs} as INT64: parsers written before TensorRT 10 (DeepStream 7.0 "
+    )
+    text += "and older) read INT32 there, and take every second value for 0"
+    fixes = "set custom-lib-int64=int32 if yours is of that time", "or int64 if it reads 64 bits"
+    data = {"outputs": ", ".join(wide)}
+    where = cfg.where("custom_lib_path")
+    yield Finding("outputs-int64", "warning", text, where, data, remedies=fixes)
+
+
+def require_grid_outputs(
+    cfg: ModelConfig, outputs: Sequence[TensorSpec], network: NetworkInfo | None = None
+) -> None:
+    """The grid parser needs two outputs named *cov* and *bbox*; say so before the first frame.
+
+    `network` is the size of the network input, None where it is not known.
+
+    Raises:
+        ParserError: they are not there; names the built-in parsers that fit the outputs.
+    """
+    missing = [p for p in ("cov", "bbox") if not any(p in o.name for o in outputs)]
+    if not missing:
+        return
+    name = cfg.parse_bbox_func_name
+    unset = "no parse-bbox-func-name is set"
+    if name:
+        unset = f"parse-bbox-func-name={name} has no effect without custom-lib-path"
+        unset += KINDS[NetworkType.DETECTOR].did_you_mean(name)
+    hints = []
+    if not name and cfg.custom_lib_path and (own := _parsers_in(cfg.custom_lib_path)):
+        functions = f"{', '.join(own[:5])}{' …' if own[5:] else ''}"
+        hints.append(
+            f"{cfg.custom_lib_path.name} has {functions}: set parse-bbox-func-name to "
+            f"{'one of them' if own[1:] else 'it'}"
+        )
+    if fits := suggest(outputs, network, cfg.num_detected_classes):
+        hints.append(f"the outputs look like {', '.join(fits)}: set parse-bbox-func-name to it")
+    elif kind := _other_type(outputs, network):
+        hints.append(kind)
+    hints.append("or name your own parser: parse-bbox-func-name and custom-lib-path=my_parser.py")
+    raise ParserError(
+        f"{unset}, and the built-in grid parser does not fit: no output "
+        f"has {' or '.join(repr(m) for m in missing)} in its name",
+        where=str(cfg.origin("parse_bbox_func_name")) if name else str(cfg.path),
+        expected="outputs of a DetectNet-style model, or a parser for these: "
+        + ", ".join(str(o) for o in outputs),
+        fix=hints,
+        code="parser-missing",
+    )
+
+
+def _other_type(outputs: Sequence[TensorSpec], network: NetworkInfo | None) -> str:
+    """A hint if outputs are those of a classifier or a map of classes; else empty."""
+    items = [spec.shape[1:] for spec in outputs]
+    if items and all(item and all(d == 1 for d in item[1:]) for item in items):
+        return "one value for each class is what a classifier gives: network-type=1"
+    if len(items) == 1 and len(items[0]) == 3 and network is not None:
+        axes = [d if isinstance(d, int) else 0 for d in items[0]]
+        for height, width in (axes[1:], axes[:2]):  # channels first, or last
+            if height * 4 >= network.height and width * 4 >= network.width:
+                return "an output as large as an image is a map of classes: network-type=2"
+    return ""
+
+
+def _parsers_in(path: Path) -> list[str]:
+    """Functions of a library that are detector parsers, as far as they can be recognised."""
+    from headrace.binary.elf import ElfError, ElfFile
+    from headrace.binary.entry_points import entry_points
+    from headrace.binary.symbol_names import LONGEST
+    from headrace.custom.python_library import PythonLibrary
+    from headrace.plugins.loading import PYTHON_SUFFIXES
+
+    try:
+        if path.suffix.lower() in PYTHON_SUFFIXES:
+            return PythonLibrary(path).symbols()
+        elf = ElfFile.read(path)
+        points = entry_points(elf)
+    except (CustomLibraryError, ElfError, OSError):
+        return []  # it is no help
+    return [shortened(p.name, LONGEST) for p in points if p.kind == "detector" and not p.device]
+
+
+def misfit_notices(
+    cfg: ModelConfig, parser: object, outputs: Sequence[TensorSpec], network: NetworkInfo | None
+) -> list[Finding]:
+    """A warning if `parser` is a built-in one that cannot read the outputs, or not as others can.
+
+    Args:
+        cfg: the config.
+        parser: of its choice.
+        outputs: of the model.
+        network: size of the network input, None where it is not known.
+    """
+    if not isinstance(parser, BuiltinParser) or not cfg.num_detected_classes:
+        return []
+    head = parser.head
+    better = better_than(head, outputs, network, cfg.num_detected_classes)
+    if not better and parser.reads(outputs, network):
+        return []
+    text = f"{head.key}={head.name} does not fit the model's outputs "
+    text += f"({', '.join(map(str, outputs))}; num-detected-classes={cfg.num_detected_classes})"
+    names = renaming(head, outputs, network)
+    text += f": it finds them by name, and {names};" if names else ":"
+    if better:
+        text += f" {' or '.join(better[:3])} would"
+    elif not names:
+        text += " no built-in parser does; write your own: custom-lib-path=my_parser.py"
+    where = cfg.origin(head.key.replace("-", "_"))
+    return [Finding("parser-misfit", "warning", text, str(where))]
