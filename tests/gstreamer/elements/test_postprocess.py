@@ -138,7 +138,7 @@ def test_a_wrong_file(
 
 
 def test_functions_of_the_standard_library_have_their_names_here(tmp_path: Path) -> None:
-    from headrace.infer.raw_outputs import outputs_config
+    from headrace.infer.raw.outputs import outputs_config
 
     text = OUTPUTS.replace("parse_conveyor", "NvDsPostProcessParseCustomTfSSD")
     cfg = outputs_config(outputs_file(tmp_path, text), "/opt/lib/libpostprocess_impl.so")

@@ -11,7 +11,7 @@ from headrace.gstreamer.elements.preprocess import add_region_results, region_to
 from headrace.gstreamer.elements.properties import COMMON, Property
 from headrace.gstreamer.elements.tree import Made, add_results, to_metas
 from headrace.gstreamer.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, NvDsMetaType, items
-from headrace.infer.raw_outputs import RawOutputParser, outputs_config
+from headrace.infer.raw.outputs import RawOutputParser, outputs_config
 from headrace.meta import TensorOutput
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from headrace.errors import ConfigError, EngineError
-from headrace.infer.dump import raw_file_name
 from headrace.infer.inferencer import Inferencer
+from headrace.infer.raw.files import raw_file_name
 from headrace.media import Frame, PixelFormat
 from tests.infer.models import node, write_config, write_model
 from tests.infer.scenes import batch_of, classifier

@@ -1,0 +1,1 @@
+"""Tensors outside of an engine: written to files, read back, or computed by another program."""
