@@ -74,6 +74,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "custom-lib-int64": ("tests/custom/test_narrowed.py",),
     "custom-lib-abi": ("tests/infer/test_inferencer_abi.py", "tests/custom/test_box_layout.py"),
     "network-mode": ("tests/engine/precision/test_precision_building.py", "tests/cli/test_build.py"),
+    "fp16-simulation": ("tests/infer/watch/test_half.py", "tests/engine/precision/test_rounded.py"),
     "int8-calib-file": ("tests/engine/precision/test_precision_building.py", "tests/engine/precision/test_qdq.py"),
     "output-io-formats": ("tests/engine/precision/test_precision_building.py",),
     "layer-device-precision": ("tests/engine/precision/test_precision_building.py", "tests/diagnose/compare/test_sensitivity.py"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headrace._core.findings import Finding
 from headrace.cli.inputs import load_config
 from headrace.cli.options import run_options
 from headrace.cli.output import FiniteRange, notice_rows, print_json, print_notices
@@ -165,9 +166,11 @@ def _export(
 
     chosen, decisions = export_precision(cfg, precision)
     done = export_model(cfg, chosen)
-    notices = [*cfg.notices, *decisions, *done.notices]
-    refuse_warnings(notices, strict=strict)
+    if chosen == "fp16":
+        decisions += _half_trial(cfg)
+    refuse_warnings([*cfg.notices, *decisions, *done.notices], strict=strict)
     write_onnx(cfg, done, path)
+    notices = [*cfg.notices, *decisions, *done.notices]
     if as_json:
         print_json(
             {
@@ -183,6 +186,19 @@ def _export(
     else:
         print_notices(notices)
         click.echo(str(path))
+
+
+def _half_trial(cfg: ModelConfig) -> list[Finding]:
+    """Findings of FP16 on noise; none where it cannot be tried, as with plugins."""
+    from headrace.errors import HeadraceError
+    from headrace.infer.watch.half_trial import half_findings, try_half
+
+    try:
+        at = cfg.where("network_mode")
+        return list(half_findings(try_half(cfg, ()), at, of=" of noise"))
+    except HeadraceError as error:
+        text = f"FP16 is not tried on images of noise: {error:brief}"
+        return [Finding("fp16-not-tried", "info", text, str(cfg.path))]
 
 
 def tactic_rows(plan: Any) -> list[dict[str, Any]]:

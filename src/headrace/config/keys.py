@@ -87,6 +87,7 @@ PROPERTY_ROWS: tuple[Key, ...] = (
     _p("custom-lib-guard-restarts", _INT, 5, "how often the worker process is started again", low=0, acts=True, extension=True),
     # engine build
     _e("network-mode", NetworkMode, NetworkMode.FP32, "what may be computed in; part of the engine file's name. FP16 is used where it is computed faster, INT8 with int8-calib-file", acts=True),
+    _p("fp16-simulation", _STRING, "check", "FP16 on processors without it: check computes in FP32 and tries FP16 on the first images, full rounds every result as FP16 does (about half as fast), off only computes in FP32", choices=("check", "full", "off"), acts=True, extension=True),
     _p("int8-calib-file", _PATH, None, "calibration table of TensorRT or of headrace calibrate: scales for INT8", acts=True),
     _p("workspace-size", _INT, 0, "builder memory in MiB", low=0, since="5.0", until="6.3", reason="the runtime takes the memory it needs, as newer generations of the original do"),
     _p("force-implicit-batch-dim", _FLAG, False, "network without batch axis", since="5.0", until="7.0", reason="every network has a batch axis, as in newer generations of the original"),

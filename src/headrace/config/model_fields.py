@@ -70,6 +70,7 @@ class ModelFields(Frozen):
     custom_lib_guard_restarts: int = 5
     # engine build
     network_mode: NetworkMode = NetworkMode.FP32
+    fp16_simulation: Literal["check", "full", "off"] = "check"
     int8_calib_file: Path | None = None
     workspace_size: int = 0
     force_implicit_batch_dim: bool = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from headrace._core.errors import EngineError, PluginError
 from headrace._core.findings import Finding
@@ -18,6 +19,7 @@ from headrace.engine.backends import (
     PluginBackend,
     Runner,
     RunnerOptions,
+    TypedRunner,
     get_backend,
     installed_backends,
 )
@@ -113,6 +115,16 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
     if network.built is not None and (taken := prebuilt_plan(network, options)) is not None:
         return taken
     return _Build(network, options).run()
+
+
+def _types_notice(runner: TypedRunner, runtime: str, where: str) -> list[Finding]:
+    """Count the layers that the runtime itself computes in FP16."""
+    types = runner.layer_types()
+    halves, singles = types.get("f16", 0), types.get("f32", 0)
+    if not halves + singles:
+        return []
+    text = f"{runtime} computes {halves} of its {halves + singles} floating-point layers in FP16"
+    return [Finding("layers-precision", "info", text, Path(where).name)]
 
 
 class _Build:
@@ -319,6 +331,8 @@ class _Build:
                 layers.close()
             raise
         self.decisions += [*lowered.notices, *(() if layers is None else layers.notices)]
+        if run_options.half == "fp16" and isinstance(runner, TypedRunner):
+            self.decisions += _types_notice(runner, backend.name, self.where)
         return BuildResult(
             backend=backend,
             tactic=self.tactic,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from headrace._core.errors import EngineError
 from headrace.engine.backends import Backend, RunnerOptions, get_backend
 from headrace.engine.plan import MODEL_BLOB, WEIGHTS_BLOB, Plan
+from headrace.engine.precision.rounded import half_tensors
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, ValueInfoProto
@@ -34,8 +35,9 @@ class LayerInfo:
         operator: with its domain, if not ONNX's own.
         inputs, outputs: names of tensors, without weights.
         shape: of the first output, as far as the graph says.
-        precision: what it computes in: `int8` where its inputs come from dequantise nodes, else the
-            type of its first output; empty if the graph does not say.
+        precision: what it computes in: `int8` where its inputs come from dequantise nodes, `fp16`
+            where its result is rounded to FP16, else the type of its first output; empty if the
+            graph does not say.
         parameters: elements of its weights.
     """
 
@@ -81,6 +83,7 @@ def layers_of_model(model: ModelProto) -> tuple[LayerInfo, ...]:
             )
         known[info.name] = (tensor.elem_type, shape)
     made_by = {out: node for node in graph.node for out in node.output}
+    halves = half_tensors(graph) - {value.name for value in graph.input}
     layers = []
     for node in graph.node:
         kind, shape = known.get(node.output[0], (0, None)) if node.output else (0, None)
@@ -91,7 +94,9 @@ def layers_of_model(model: ModelProto) -> tuple[LayerInfo, ...]:
             inputs=tuple(n for n in node.input if n and n not in weights),
             outputs=tuple(n for n in node.output if n),
             shape=shape,
-            precision=_precision(node, kind, made_by),
+            precision="fp16"
+            if node.output and node.output[0] in halves and node.op_type != "Cast"
+            else _precision(node, kind, made_by),
             parameters=sum(weights[n][1] for n in node.input if n in weights),
         )
         layers.append(layer)

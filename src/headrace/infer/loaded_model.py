@@ -67,7 +67,7 @@ class Model:
         extra_inputs: constants for the inputs beside the first, where the caller gives no tensor.
         notices: what was decided while loading.
         engine_path: the saved engine; None if it could not be saved.
-        watch: the plausibility watch; None where nothing is parsed or scaled here.
+        watch: the plausibility watch; None where nothing is scaled here.
         gpu_scaler: does the preprocessor's work where the engine is on a GPU; else None.
         device: where the engine runs.
         runner: how its engine runs.
@@ -210,7 +210,7 @@ class Model:
                 )
             if choice is not None and choice.library is not None:
                 session.output_memory = choice.library.output_memory
-            if preprocessor is not None and choice is not None and model.asynchronous is None:
+            if preprocessor is not None and model.asynchronous is None:
                 model.watch = Watch(model, record)
             if cfg.warmup_engine and not session.options.graph:  # its first run is for its graph
                 model._warm_up()
@@ -221,6 +221,8 @@ class Model:
 
     def close(self) -> None:
         """Release the engine, and end the library's worker process if it has one."""
+        if self.watch is not None:
+            self.watch.close()
         with self.device.entered():
             self.session.close()
             if self.parser is not None:

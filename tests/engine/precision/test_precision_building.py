@@ -11,6 +11,7 @@ from headrace.engine.backends import installed_backends
 from headrace.engine.builder import BuildOptions, build
 from headrace.engine.plan import MODEL_BLOB
 from headrace.engine.precision import CalibrationTable, capability, export, rules
+from headrace.engine.precision import lower as lowering
 from headrace.engine.precision.capability import choose
 from headrace.engine.precision.rules import PrecisionRules
 from headrace.engine.tactic import Tactic
@@ -174,7 +175,7 @@ def test_a_runtime_that_cannot_is_a_warning_and_fp32(config):
     plan = load_or_build(config(), precision="bf16", backend="onnxruntime")
     assert plan.header.precision == "fp32"
     assert "BF16 cannot be built: node 'conv1'" in words(plan, "warning")
-    assert "nodes compute in BF16" not in words(plan)
+    assert "BF16; " not in words(plan)
 
 
 @pytest.mark.parametrize("precision", ["fp16", "best"])
@@ -332,6 +333,31 @@ class TestTuning:
                 options=self.options(),
             )
             assert [t.outcome for t in tuned.records] == [outcome]
+
+
+def test_openvino_says_how_many_layers_it_computes_in_fp16(config):
+    if "openvino" not in installed_backends():
+        pytest.skip("openvino is not installed")
+    plan = load_or_build(config(NetworkMode.FP32), precision="fp16", backend="openvino")
+    told = [f"{n}" for n in plan.decisions if n.code == "layers-precision"]
+    if capability.fast_fp16("openvino"):
+        assert "openvino computes" in told[-1]
+        halves = int(told[-1].split("computes ")[1].split()[0])
+        assert halves > 0
+    else:
+        assert "openvino computes them in FP32 here and rounds nothing" in told[0]
+
+
+def test_openvino_without_fp16_rounds_nothing_and_says_so(config, monkeypatch):
+    monkeypatch.setattr(lowering, "fast_fp16", lambda name: False)
+    lowered = lowering.lower(network_of(small_net()), "fp16", PrecisionRules(), ["openvino"])
+    assert "openvino computes them in FP32 here and rounds nothing" in f"{lowered.notices[0]}"
+    assert "--backend onnxruntime rounds" in f"{lowered.notices[0]}"
+
+
+def test_each_runtime_gets_the_fp16_that_it_computes(config):
+    groups = lowering.tuned_precisions("fp16", PrecisionRules(), ["onnxruntime", "openvino"])
+    assert groups == [("fp16", ("onnxruntime",)), ("fp16", ("openvino",))]
 
 
 def test_build_by_code_takes_scales(monkeypatch):

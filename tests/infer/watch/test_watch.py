@@ -115,7 +115,7 @@ def test_a_closed_session_says_nothing(wrong: Path) -> None:
     assert [n.code for n in model.notices if is_finding(n)] == []
 
 
-def test_what_nobody_parses_or_scales_here_is_not_watched(tmp_path: Path) -> None:
-    config = config_for(tmp_path, network_type=100)
+def test_what_nobody_scales_here_is_not_watched(tmp_path: Path) -> None:
+    config = config_for(tmp_path, network_type=100, input_tensor_from_meta=1)
     with Inferencer.from_config(config) as model:
         assert model.model.watch is None

@@ -19,8 +19,8 @@ _STAGES: dict[ChainStage, tuple[str, ...]] = {
     ChainStage.ENGINE: (
         "onnx-file", "model-file", "proto-file", "uff-file", "tlt-encoded-model",
         "custom-network-config", "model-engine-file", "engine-create-func-name",
-        "output-blob-names", "network-mode", "int8-calib-file", "layer-device-precision",
-        "output-io-formats",
+        "output-blob-names", "network-mode", "fp16-simulation", "int8-calib-file",
+        "layer-device-precision", "output-io-formats",
     ),
     ChainStage.PARSER: (
         "parse-bbox-func-name", "parse-bbox-instance-mask-func-name", "custom-lib-path",

@@ -21,6 +21,7 @@ from headrace.diagnose.compare.sides import Side
 from headrace.engine.backends import get_backend
 from headrace.engine.plan import MODEL_BLOB, WEIGHTS_BLOB
 from headrace.engine.precision.prepare import Proto, prepare
+from headrace.engine.precision.rounded import half_tensors, rounded_layers
 
 DEPARTS_BELOW_DB = 80.0
 """A tensor with less signal to noise has departed: the order of FP32 sums alone gives 100 and more,
@@ -194,6 +195,8 @@ class _Graph:
         self._backend = get_backend(plan.header.runtime.name)
         self._options = plan.run_options(threads=side.model.session.options.threads, streams=1)
         self.makers = {name: node for node in graph.node for name in node.output if name}
+        self._halves = half_tensors(graph)
+        self.makers |= rounded_layers(graph)
         values = (*graph.value_info, *graph.output)
         self.info = {v.name: v for v in values if v.type.tensor_type.elem_type in _FLOATS}
         self.names = [
@@ -217,6 +220,8 @@ class _Graph:
         sources = [self.makers[n].op_type for n in node.input if n in self.makers]
         if "DequantizeLinear" in sources:
             return "INT8"
+        if name in self._halves:
+            return "FP16"
         return _HALVES.get(self.info[name].type.tensor_type.elem_type, "")
 
     def run(self, names: list[str], feeds: dict[str, Tensor]) -> dict[str, Tensor]:

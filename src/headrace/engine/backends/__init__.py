@@ -23,6 +23,7 @@ from headrace.engine.backends.protocol import (
     PluginKey,
     Runner,
     RunnerOptions,
+    TypedRunner,
 )
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "PluginKey",
     "Runner",
     "RunnerOptions",
+    "TypedRunner",
     "get_backend",
     "gpu_runtime",
     "how_to_install",

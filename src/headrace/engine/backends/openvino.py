@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -59,6 +59,11 @@ class _Variant:
         self._placing: deque[openvino.InferRequest] = deque()
         # where a shape is only known afterwards, OpenVINO 2026.4 may write elsewhere unseen
         self._static = [port.get_partial_shape().is_static for port in self._compiled.outputs]
+
+    def layer_types(self) -> Counter[str]:
+        graph = self._compiled.get_runtime_model()
+        infos = (op.get_rt_info() for op in graph.get_ordered_ops())
+        return Counter(i["runtimePrecision"].astype(str) for i in infos if "runtimePrecision" in i)
 
     def run(self, feeds: Mapping[str, Array]) -> list[Array]:
         arrays = [next(feeds[n] for n in names if n in feeds) for names in self._names]
@@ -143,6 +148,11 @@ class OpenVinoRunner:
             raise
         except Exception as error:  # whatever the binding makes of a C++ exception
             raise _worded(error, "refuses the model") from error
+
+    def layer_types(self) -> Mapping[str, int]:
+        """See `TypedRunner`."""
+        variant = self._fixed or self._any
+        return {} if variant is None else variant.layer_types()
 
     def run(self, feeds: Mapping[str, Array], *, to_host: bool = True) -> list[Array]:
         return self._run(feeds, None)

@@ -130,6 +130,15 @@ class PlacingRunner(Runner, Protocol):
         ...
 
 
+@runtime_checkable
+class TypedRunner(Runner, Protocol):
+    """A runner that lists the types of its layers."""
+
+    def layer_types(self) -> Mapping[str, int]:
+        """Layers by type: `f32`, `f16`, `i32` and others."""
+        ...
+
+
 class Backend(Protocol):
     """One runtime."""
 

@@ -18,6 +18,7 @@ from onnx import TensorProto, helper, numpy_helper
 from headrace._core.errors import EngineError
 from headrace._core.findings import Finding
 from headrace._core.near import did_you_mean, near_names
+from headrace._core.text import counted
 from headrace.engine.precision.choice import TensorChoice
 from headrace.engine.precision.half import Kind, to_half
 from headrace.engine.precision.prepare import (
@@ -155,6 +156,7 @@ def export(
     skip_unknown: bool = False,
     tensors: Mapping[str, TensorChoice] = MappingProxyType({}),
     own_zeros: bool = False,
+    fold: bool = False,
 ) -> Exported:
     """Write a precision into a network's graph; the given network is not changed.
 
@@ -171,6 +173,8 @@ def export(
         skip_unknown: True gives a notice about names in `keep` and `pins` that are not in the
             graph; False refuses them.
         tensors, own_zeros: see `to_qdq`.
+        fold: True makes batch normalisations a part of the convolutions before them, as runtimes on
+            a GPU do, before weights are rounded; INT8 always does.
 
     Raises:
         EngineError: int8 without a scale that fits; `keep` names a node that is not there.
@@ -208,6 +212,8 @@ def export(
     if precision in ("fp16", "bf16", "best") or singles:
         ranges = {name: 127 * scale for name, scale in scales.items()}
         only = singles if precision in ("fp32", "int8") else None
+        if fold and not singles:
+            fold_batch_norms(proto)
         proto = prepare(proto)
         report = to_half(proto, half, keep=kept, only=only, ranges=ranges)
         _report_half(done, report, half, where)
@@ -348,7 +354,7 @@ def _report_half(done: Exported, report: PrecisionReport, half: Kind, where: str
     word = half.upper()
     if done.precision in ("fp16", "bf16"):
         done.converted, done.kept = tuple(report.converted), dict(report.kept)
-    text = f"{len(report.converted)} nodes compute in {word}"
+    text = f"{counted(len(report.converted), 'node')} {_be(report.converted)} {word}"
     if report.kept:
         text += f", {len(report.kept)} stay FP32"
         reasons = [f"{name}: {why}" for name, why in report.kept.items()]
@@ -358,6 +364,10 @@ def _report_half(done: Exported, report: PrecisionReport, half: Kind, where: str
     if lost:
         text = f"more than 1 % of the values of {len(lost)} weight(s) become 0 in {word}"
         done.notices.append(Finding("weights-lost", "info", f"{text}: {_some(list(lost))}", where))
+
+
+def _be(names: Collection[str]) -> str:
+    return "is" if len(names) == 1 else "are"
 
 
 def _some(names: Collection[str]) -> str:

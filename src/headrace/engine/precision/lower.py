@@ -12,10 +12,13 @@ from headrace.engine.plan_header import Precision
 from headrace.engine.precision.capability import (
     fast_fp16,
     own_zeros,
+    rounds_fp16,
     unsigned_int8,
     weight_bits,
 )
-from headrace.engine.precision.explicit import export, with_outputs
+from headrace.engine.precision.explicit import as_network, export, with_outputs
+from headrace.engine.precision.prepare import prepare
+from headrace.engine.precision.rounded import is_rounding, round_halves
 from headrace.engine.precision.rules import PrecisionRules
 from headrace.network.ir import ir
 from headrace.network.network import Network
@@ -43,6 +46,7 @@ def lower(
         EngineError, ModelError: as `export`; an output that is not there.
     """
     own = _pairs_of_its_own(network, runtimes)
+    rounds = rounds_fp16(runtimes[0])
     if precision == "fp32" and not rules.pins and not rules.outputs:
         return PrecisionGraph(network, precision, tuple(runtimes), notices=own)
     bits: Literal[7, 8] = 8
@@ -59,6 +63,7 @@ def lower(
         skip_unknown=True,
         tensors=rules.tensors,
         own_zeros=own_zeros(runtimes[0]),
+        fold=rounds,
     )
     notices = list(done.notices)
     if bits == 7:
@@ -66,8 +71,27 @@ def lower(
         notices.append(Finding("weight-bits", "info", text))
     if rules.outputs:
         notices += with_outputs(done, rules.outputs, rules.scales)
+    lowered = done.network
+    if precision in ("fp16", "best") or "fp16" in rules.pins.values():
+        lowered, how = _computed(lowered, runtimes[0])
+        halves = [n for n in notices if n.code == "layers-precision"]
+        notices = [n.changed(suffix=how) if n in halves else n for n in notices]
     named = tuple(_named(network, notice) for notice in notices)
-    return PrecisionGraph(done.network, precision, tuple(runtimes), bits, (*own, *named))
+    return PrecisionGraph(lowered, precision, tuple(runtimes), bits, (*own, *named))
+
+
+def _computed(network: Network, runtime: str) -> tuple[Network, str]:
+    """The graph as `runtime` takes FP16, and how it computes it, as the end of a sentence."""
+    if fast_fp16(runtime):
+        return network, ""
+    if not rounds_fp16(runtime):
+        text = f"; {runtime} computes them in FP32 here and rounds nothing in between, --backend "
+        return network, f"{text}onnxruntime rounds"
+    proto = prepare(network.to_proto())
+    if not round_halves(proto):
+        return network, f"; {runtime} computes them in FP32"
+    text = f"; {runtime} computes them in FP32 here and rounds each result to FP16"
+    return as_network(proto, network), text
 
 
 def _pairs_of_its_own(network: Network, runtimes: Sequence[str]) -> tuple[Finding, ...]:
@@ -91,6 +115,8 @@ def graph_precision(network: Network) -> Precision:
         operators.add(node.op_type)
         if node.op_type != "Cast":  # of an input or output
             types |= {value.dtype for value in node.outputs}
+        elif is_rounding(node):
+            types.add(ir.DataType.FLOAT16)
     half = ir.DataType.FLOAT16 in types
     if operators & {
         "DequantizeLinear",
@@ -146,26 +172,29 @@ def tuned_precisions(
     """List the precisions that a tuner compares, and the runtimes to try each on.
 
     `best` stands for FP32, INT8 if there are scales, and FP16 around both where it is computed as
-    such. Runtimes that want INT8 in another layout get a graph of their own.
+    such. Runtimes that want INT8 in another layout, or FP16's roundings, get a graph of
+    their own.
     """
     if precision != "best":
-        return [(precision, part) for part in _by_int8(precision, runtimes)]
+        return [(precision, part) for part in _alike(precision, runtimes)]
     quick = tuple(r for r in runtimes if fast_fp16(r))
     chosen: list[tuple[Precision, tuple[str, ...]]] = [("fp32", tuple(runtimes))]
     if quick:
         chosen.append(("fp16", quick))
     if rules.scales:
-        chosen += [("int8", part) for part in _by_int8("int8", runtimes)]
-        chosen += [("best", part) for part in _by_int8("best", quick)]
+        chosen += [("int8", part) for part in _alike("int8", runtimes)]
+        chosen += [("best", part) for part in _alike("best", quick)]
     return chosen
 
 
-def _by_int8(precision: Precision, runtimes: Sequence[str]) -> list[tuple[str, ...]]:
-    if precision not in ("int8", "best"):
-        return [tuple(runtimes)]
-    groups: dict[tuple[int, bool, bool], list[str]] = {}
+def _alike(precision: Precision, runtimes: Sequence[str]) -> list[tuple[str, ...]]:
+    groups: dict[tuple[object, ...], list[str]] = {}
     for runtime in runtimes:
-        key = (weight_bits(runtime), unsigned_int8(runtime), own_zeros(runtime))
+        key: tuple[object, ...] = ()
+        if precision in ("int8", "best"):
+            key = (weight_bits(runtime), unsigned_int8(runtime), own_zeros(runtime))
+        if precision in ("fp16", "best"):
+            key = (*key, rounds_fp16(runtime))
         groups.setdefault(key, []).append(runtime)
     return [tuple(group) for group in groups.values()]
 

@@ -7,10 +7,15 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import onnx
+
 from headrace._core.errors import EngineError
 from headrace._core.files import os_errors, write_atomically
+from headrace._core.findings import Finding
+from headrace._core.text import counted
 from headrace.config.model_files import model_paths
 from headrace.engine.input_shapes import complete_infer_dims, resolve_shape
+from headrace.engine.layers import layers_of_model
 from headrace.engine.onnx_message import model_bytes
 from headrace.engine.precision.explicit import (
     Exported,
@@ -23,6 +28,8 @@ from headrace.engine.precision.prepare import prepare
 from headrace.infer.model.image_input import axis_order
 from headrace.infer.model.precision import precision_rules
 from headrace.infer.model.source import model_source
+
+_FLOATS = ("fp32", "fp16", "bf16")
 
 if TYPE_CHECKING:
     from headrace.config.model_config import ModelConfig
@@ -88,6 +95,7 @@ def write_onnx(cfg: ModelConfig, done: Exported, path: str | Path) -> None:
     """
     _check_target(cfg, done, Path(path))
     data = _fixed_bytes(cfg, done)
+    done.notices += _read_again(done, data)
     with os_errors(EngineError, "the model cannot be written", path):
         write_atomically(Path(os.path.realpath(path)), [data])
 
@@ -106,6 +114,32 @@ def _check_target(cfg: ModelConfig, done: Exported, path: Path) -> None:
     else:
         return
     raise EngineError(problem, where=str(path), fix="choose another name")
+
+
+def _read_again(done: Exported, data: bytes) -> list[Finding]:
+    """Check the precision of each node in the message to be written, by its types alone.
+
+    Raises:
+        EngineError: a node that was converted is not in FP16 or BF16 there.
+    """
+    if done.precision not in ("fp16", "bf16"):
+        return []
+    layers = {layer.name: layer for layer in layers_of_model(onnx.load_from_string(data))}
+    known = [layers[n] for n in done.converted if n in layers and layers[n].precision in _FLOATS]
+    wrong = [layer.name for layer in known if layer.precision != done.precision]
+    if wrong:
+        raise EngineError(
+            f"{counted(len(wrong), 'node')} of the written graph compute in "
+            f"{layers[wrong[0]].precision.upper()}: {', '.join(wrong[:5])}",
+            expected=f"{done.precision.upper()}, as for the other {len(known) - len(wrong)}",
+        )
+    text = "read again: {nodes} have results in {precision} in the file"
+    data_ = {"nodes": counted(len(known), "node"), "precision": done.precision.upper()}
+    if others := len(done.converted) - len(known):
+        text += ", {others} have results of other types (numbers of elements, comparisons)"
+        data_["others"] = str(others)
+    where = str(done.network.path.name) if done.network.path else None
+    return [Finding("export-checked", "info", text, where, data_)]
 
 
 def _fixed_bytes(cfg: ModelConfig, done: Exported) -> bytes:

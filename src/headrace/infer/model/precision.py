@@ -94,12 +94,18 @@ class ConfigPrecision:
         cfg, required = self._cfg, self._required
         asked: Precision = required or MODES[cfg.network_mode]
         missing = _why_no_table(cfg)
+        full = cfg.fp16_simulation == "full"
         if missing and asked in ("int8", "best") and _quantised(cfg.onnx_file):
             precision: Precision = "fp32"
             notice: Finding | None = _OWN_SCALES
         else:
             precision, notice = choose(
-                asked, runtimes, no_table=missing, required=required is not None, tuned=self._tuned
+                asked,
+                runtimes,
+                no_table=missing,
+                required=required is not None,
+                tuned=self._tuned,
+                rounded=full,
             )
         rules, notices = precision_rules(cfg, precision)
         if notice is not None:
@@ -109,7 +115,7 @@ class ConfigPrecision:
             text = f"layer-device-precision: int8 needs a calibration table: {missing}"
             notices.append(Finding("layer-precision", "warning", text, str(cfg.path)))
             rules = rules.without_pins(rest)
-        if required is None and not any(fast_fp16(r) for r in runtimes):
+        if required is None and not full and not any(fast_fp16(r) for r in runtimes):
             halves = [n for n, p in rules.pins.items() if p == "fp16"]
             if halves:
                 text = f"layer-device-precision: FP32 for {', '.join(halves[:5])}"

@@ -20,6 +20,7 @@ from headrace.infer.recognise.stem import read_stem
 from headrace.infer.trial import Sample
 from headrace.infer.watch import second_look as rules
 from headrace.infer.watch.boxes import BoxWatch
+from headrace.infer.watch.half import HalfWatch
 from headrace.infer.watch.outputs import OutputWatch
 from headrace.infer.watch.rules import MIN_FRAMES
 from headrace.infer.watch.training import trained_ratio, training_findings
@@ -64,6 +65,7 @@ class Watch:
         self._boxes = BoxWatch(cfg, model.network, own, model.labels.detector)
         plain = choice is not None and parser is None
         self._outputs = OutputWatch(cfg, model.labels, plain)
+        self._half = HalfWatch.of(model)
         self._lock = threading.Lock()
         self._runs = self._next = 0
         self._distance = 1
@@ -115,6 +117,8 @@ class Watch:
             self._current = None
             self._run_s = min(self._run_s, seconds)  # the first ones warm up
             self._outputs.look(tensor, row)
+            if self._half is not None:
+                self._half.look(self._model, inputs)
             if self._looks <= _SAMPLES // 2 or self._looks >= _FIRST:
                 self._keep(tensor, row, alone=len(inputs[self._model.input_name]) == 1)
 
@@ -147,9 +151,18 @@ class Watch:
     def after_run(self) -> None:
         """Judge at the places where a run that goes on shall tell."""
         if self._looks == _FIRST:
+            if self._half is not None:
+                self._half.start()
+            self.judge()
+        elif self._half is not None and self._half.ready:
             self.judge()
         elif self._runs >= _LATE and not self._looked_twice:
             self.judge(final=True)
+
+    def close(self) -> None:
+        """Wait for trials that are under way."""
+        if self._half is not None:
+            self._half.close()
 
     def judge(self, *, final: bool = False) -> None:
         """Ask the rules; their findings join the record's notices.
@@ -166,14 +179,26 @@ class Watch:
                 self._record.find(finding.changed(where=where))
 
     def _findings(self, final: bool) -> Iterator[Finding]:
+        if self._half is not None:
+            yield from self._half.findings(final=final)
+        if self._model.parser is None:  # nothing is parsed here
+            yield from self._of_outputs(final)
+            return
         if final or self._looks >= MIN_FRAMES:
             yield from self._of_training()
         yield from self._boxes.findings(final=final)
-        yield from self._outputs.findings(final=final)
+        yield from self._of_outputs(final)
         if final and not self._looked_twice:
             self._looked_twice = True
             yield from self._second_look()
             self._samples.clear()
+
+    def _of_outputs(self, final: bool) -> Iterator[Finding]:
+        for finding in self._outputs.findings(final=final):
+            explained = any(n.code == "fp16-overflow" for n in self._record.notices)
+            pending = self._half is not None and self._half.pending
+            if finding.code != "outputs-not-finite" or not (explained or pending):
+                yield finding
 
     def _of_training(self) -> Iterator[Finding]:
         cfg, pre = self._model.config, self._model.preprocessor
