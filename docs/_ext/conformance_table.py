@@ -102,6 +102,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "filter-out-class-ids": ("CRD-101",),
     "crop-objects-to-roi-boundary": ("CRD-011", "CRD-013", "CRD-015"),
     "output-instance-mask": ("INS-001", "INS-002", "MET-007", "ERR-005"),
+    "max-candidates": ("tests/infer/test_cluster_limits.py",),
     "rotated-boxes": ("tests/infer/test_cluster_rotated.py",),
     "mask-content": ("tests/custom/test_mask_keypoints.py",),
     "keypoint-skeleton": ("tests/infer/test_attach.py", "tests/media/draw/test_skeleton.py"),

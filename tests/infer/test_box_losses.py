@@ -66,6 +66,19 @@ def detector(
         yield model
 
 
+def test_too_many_candidates_are_cut_and_named(tmp_path: Path) -> None:
+    with detector(tmp_path, max_candidates=3) as model:
+        losses = looked_at(model, 2)
+        (notice,) = (n for n in model.notices if n.code == "candidates-cut")
+    dropped = {"max-candidates": {"person": 2}, "nms-iou-threshold": {"car": 2}}
+    assert losses.dropped == dropped
+    text = str(notice)
+    assert "HeadraceParseYoloV5" in text
+    assert "4 boxes for frame 0 of" in text
+    assert "all but the best 3 (max-candidates)" in text
+    assert str(notice.where).startswith(str(tmp_path / "config.txt:"))
+
+
 def test_a_sound_run_gives_no_reason(tmp_path: Path) -> None:
     with detector(tmp_path) as model:
         losses = looked_at(model, 3)

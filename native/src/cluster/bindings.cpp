@@ -27,17 +27,25 @@ using core::In;
 
 using Starts = In<std::int32_t, nb::ndim<1>>;
 
+// A request that long work stops, from Python.
+struct Stop {
+    StopFlag flag{false};
+};
+
 // What cluster_boxes gives.
 struct Clustered {
     nb::object boxes, scores, class_ids, starts, rows, members;
     nb::object reason, by, object;  // of every input row, if traced
+    nb::object cut;                 // of every item; None if nothing was left out
+    bool stopped = false;
 };
 
 Clustered cluster_boxes(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scores,
                         In<std::int32_t, nb::ndim<1>> class_ids, In<float, nb::ndim<1>> angles,
                         Starts starts, In<float, nb::shape<-1, 5>> thresholds,
                         In<std::int32_t, nb::shape<-1, 3>> counts, int mode, bool trace,
-                        Fill<std::int64_t, nb::shape<-1, kReasons>> tally) {
+                        Fill<std::int64_t, nb::shape<-1, kReasons>> tally,
+                        std::int64_t max_candidates, const Stop *stop) {
     const std::size_t n = boxes.shape(0), num_classes = thresholds.shape(0);
     core::ArrayBlock block(core::ArrayBlock::rounded(16 * n) +
                            4 * core::ArrayBlock::rounded(4 * n) + 4 * starts.shape(0));
@@ -47,7 +55,10 @@ Clustered cluster_boxes(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>
          *out_starts = block.room<std::int32_t>(starts.shape(0));
     Result result;
     std::size_t count = 0;
+    std::vector<std::int32_t> cut;
+    bool stopped = false;
     {
+        Patience patience(stop ? &stop->flag : nullptr);
         core::Unlocked release(n > core::kFew);
         std::vector<ClassParams> params(num_classes);
         for (std::size_t c = 0; c < num_classes; ++c) {
@@ -63,7 +74,13 @@ Clustered cluster_boxes(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>
                            static_cast<std::size_t>(end - first),
                            angles.is_valid() ? angles.data() + first : nullptr};
             result = run(in, params.data(), static_cast<std::int32_t>(num_classes),
-                         static_cast<Mode>(mode), trace, tally.is_valid() ? tally.data() : nullptr);
+                         static_cast<Mode>(mode), trace, tally.is_valid() ? tally.data() : nullptr,
+                         static_cast<std::size_t>(max_candidates), patience);
+            stopped |= result.stopped;
+            if (result.cut) {
+                cut.resize(starts.shape(0) - 1);
+                cut[item] = static_cast<std::int32_t>(result.cut);
+            }
             for (std::size_t i = 0; i < result.objects.size(); ++i, ++count) {
                 const Object &o = result.objects[i];
                 std::copy(o.box, o.box + 4, out_boxes + 4 * count);
@@ -83,7 +100,10 @@ Clustered cluster_boxes(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>
                    block.array(members, {count}),
                    nb::none(),
                    nb::none(),
-                   nb::none()};
+                   nb::none(),
+                   nb::none(),
+                   stopped};
+    if (const std::size_t items = cut.size()) made.cut = array_of(std::move(cut), {items}).cast();
     if (trace) {
         made.reason = array_of(std::move(result.trace.reason), {n}).cast();
         made.by = array_of(std::move(result.trace.by), {n}).cast();
@@ -227,16 +247,27 @@ void bind(nb::module_ &m) {
         .ARRAY(Clustered, members, int32)
         .ARRAY(Clustered, reason, uint8)
         .ARRAY(Clustered, by, int32)
-        .ARRAY(Clustered, object, int32);
+        .ARRAY(Clustered, object, int32)
+        .ARRAY(Clustered, cut, int32)
+        .def_ro("stopped", &Clustered::stopped);
+    nb::class_<Stop>(m, "Stop", "A request that long work stops; any thread may make it.")
+        .def(nb::init<>())
+        .def_prop_rw(
+            "asked", [](const Stop &s) { return s.flag.load(); },
+            [](Stop &s, bool asked) { s.flag.store(asked); });
     m.def(
         "cluster", &cluster_boxes, nb::arg("boxes"), nb::arg("scores"), nb::arg("class_ids"),
         nb::arg("angles").none(), nb::arg("starts"), nb::arg("thresholds"), nb::arg("counts"),
-        nb::arg("mode"), nb::arg("trace"), nb::arg("tally").none(),
+        nb::arg("mode"), nb::arg("trace"), nb::arg("tally").none(), nb::arg("max_candidates"),
+        nb::arg("stop").none(),
         "Cluster the boxes of items, which begin at starts. angles is (N,) or None: radians of "
         "rectangles that NMS compares turned. thresholds is (C, 5): pre, post, IoU, eps, min "
         "score; counts is (C, 3): topk, group threshold, min boxes; with trace, of a single item, "
         "reason, by and object have one entry per input row, else they are None; tally is "
-        "(C + 1, 12) or None: how many boxes of each class had which reason is added to it. "
+        "(C + 1, 13) or None: how many boxes of each class had which reason is added to it. Of an "
+        "item with more than max_candidates boxes above their thresholds, the best are clustered; "
+        "cut is (N,), how many were left out of each item, None where none was. An item that takes "
+        "longer than half a second when stop.asked is set has no objects, and stopped is True. "
         "Releases the GIL.");
 }
 

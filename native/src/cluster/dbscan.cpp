@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "cluster/box_index.h"
 #include "cluster/cluster.h"
 
 namespace headrace::cluster {
@@ -34,12 +35,91 @@ struct Boxes {
         return 1.0f - inter / (area[a] + area[b] - inter) < eps;
     }
 
-    bool dense(std::size_t i, float eps, std::int32_t min_boxes) const {
-        std::int32_t found = 1;  // itself
-        for (std::size_t j = 0; found < min_boxes && j < area.size(); ++j)
-            found += j != i && near(i, j, eps);
-        return found >= min_boxes;
+    // Shares nothing with any box, nor has a distance below 1.
+    bool alone(std::size_t i) const {
+        return !(x1[i] > x0[i] && y1[i] > y0[i] && area[i] == area[i]);
     }
+
+    std::size_t size() const { return area.size(); }
+};
+
+// The boxes near each box. Few boxes are all compared; of many, those that an index gives, in which
+// a distance below eps is an IoU above 1 - eps. From 1 on boxes that share nothing are near, too.
+class Neighbours {
+public:
+    Neighbours(const Input &in, const Rows &rows, float eps, Patience &patience)
+        : boxes_(in, rows),
+          eps_(eps),
+          patience_(patience),
+          index_(std::max(1.0f - eps - kRounding, 0.0f)) {
+        if (rows.size() < kIndexed || !(eps <= 1.0f)) return;
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            if (boxes_.alone(i))
+                index_.add_alone();
+            else
+                index_.add(in.boxes + 4 * static_cast<std::size_t>(rows[i]));
+        }
+        in_ = &in;
+        rows_ = &rows;
+    }
+
+    // Whether at least `least` boxes are near, counting itself.
+    bool dense(std::size_t i, std::int32_t least) {
+        std::int32_t count = 0;
+        if (static_cast<std::int64_t>(least) > static_cast<std::int64_t>(boxes_.size()))
+            return false;
+        visit(
+            i, [&] { count = 1; },  // itself
+            [&](std::size_t j) {
+                count += j != i && boxes_.near(i, j, eps_);
+                return count < least;
+            });
+        return count >= least;
+    }
+
+    // The boxes near one, without those that are visited.
+    const std::vector<std::size_t> &unvisited(std::size_t i, const std::vector<char> &visited) {
+        visit(
+            i, [&] { near_.clear(); },
+            [&](std::size_t j) {
+                if (!visited[j] && boxes_.near(i, j, eps_)) near_.push_back(j);
+                return true;
+            });
+        return near_;
+    }
+
+private:
+    static constexpr std::size_t kIndexed = 1024;
+    static constexpr float kRounding = 1e-5f;
+
+    // Calls begin(), then take(j) of boxes that may be near until it returns false; perhaps again.
+    template <typename Begin, typename Take>
+    void visit(std::size_t i, const Begin &begin, const Take &take) {
+        std::size_t looked = 0;
+        begin();
+        if (in_) {
+            if (boxes_.alone(i)) return;
+            const bool done = index_.visit(
+                in_->boxes + 4 * static_cast<std::size_t>((*rows_)[i]), [&](std::int32_t j) {
+                    ++looked;
+                    return take(static_cast<std::size_t>(j));
+                });
+            patience_.spend(looked + 16);
+            if (done) return;
+            looked = 0;
+            begin();
+        }
+        while (looked < boxes_.size() && take(looked)) ++looked;
+        patience_.spend(looked);
+    }
+
+    Boxes boxes_;
+    float eps_;
+    Patience &patience_;
+    BoxIndex index_;
+    const Input *in_ = nullptr;
+    const Rows *rows_ = nullptr;
+    std::vector<std::size_t> near_;
 };
 
 struct Merge {
@@ -50,8 +130,8 @@ struct Merge {
 }  // namespace
 
 std::int32_t dbscan_labels(const Input &in, const Rows &rows, const ClassParams &p,
-                           std::vector<std::int32_t> &labels) {
-    const Boxes boxes(in, rows);
+                           std::vector<std::int32_t> &labels, Patience &patience) {
+    Neighbours boxes(in, rows, p.eps, patience);
     const std::size_t n = rows.size();
     labels.assign(n, -1);
     std::vector<char> visited(n, 0);
@@ -59,12 +139,11 @@ std::int32_t dbscan_labels(const Input &in, const Rows &rows, const ClassParams 
     for (std::size_t i = 0; i < n; ++i) {
         if (visited[i]) continue;
         visited[i] = 1;
-        if (!boxes.dense(i, p.eps, p.min_boxes)) continue;
+        if (!boxes.dense(i, p.min_boxes)) continue;
         labels[i] = next;
-        for (std::size_t j = 0; j < n; ++j) {
-            if (visited[j] || !boxes.near(i, j, p.eps)) continue;
+        for (std::size_t j : boxes.unvisited(i, visited)) {
             visited[j] = 1;  // consumed, with or without a label
-            if (boxes.dense(j, p.eps, p.min_boxes)) labels[j] = next;
+            if (boxes.dense(j, p.min_boxes)) labels[j] = next;
         }
         ++next;
     }
@@ -72,9 +151,9 @@ std::int32_t dbscan_labels(const Input &in, const Rows &rows, const ClassParams 
 }
 
 void dbscan_merge(const Input &in, const Rows &rows, const ClassParams &p, std::vector<Object> &out,
-                  Trace *trace) {
+                  Trace *trace, Patience &patience) {
     std::vector<std::int32_t> labels;
-    const std::int32_t count = dbscan_labels(in, rows, p, labels);
+    const std::int32_t count = dbscan_labels(in, rows, p, labels, patience);
     std::vector<Merge> merges(static_cast<std::size_t>(count));
     for (std::size_t i = 0; i < rows.size(); ++i) {
         if (labels[i] < 0) continue;
@@ -115,9 +194,10 @@ void dbscan_merge(const Input &in, const Rows &rows, const ClassParams &p, std::
     }
 }
 
-Rows dbscan_members(const Input &in, const Rows &rows, const ClassParams &p, Trace *trace) {
+Rows dbscan_members(const Input &in, const Rows &rows, const ClassParams &p, Trace *trace,
+                    Patience &patience) {
     std::vector<std::int32_t> labels;
-    dbscan_labels(in, rows, p, labels);
+    dbscan_labels(in, rows, p, labels, patience);
     Rows members;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         if (labels[i] >= 0)

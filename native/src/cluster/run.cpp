@@ -78,30 +78,74 @@ private:
     Trace *trace_;
 };
 
-void run_class(const Input &in, const Rows &rows, const ClassParams &p, Mode mode,
-               std::vector<Object> &out, Trace *trace) {
+// Returns how many rows were left out.
+std::size_t run_class(const Input &in, const Rows &rows, const ClassParams &p, Mode mode,
+                      std::vector<Object> &out, Trace *trace, Patience &patience) {
     ClassList list(out, rows, trace);
     switch (mode) {
-    case kGroupRectangles: group_rectangles(in, rows, p, out, trace); break;
+    case kGroupRectangles: group_rectangles(in, rows, p, out, trace, patience); break;
     case kDbscan:
         if (p.min_boxes > 0)
-            dbscan_merge(in, rows, p, out, trace);
+            dbscan_merge(in, rows, p, out, trace, patience);
         else
             take(in, rows, out, trace);
         list.drop_below(p.post_threshold);
         list.topk(p.topk);
         break;
-    case kNms: nms(in, rows, p, out, trace); break;
+    case kNms: return nms(in, rows, p, out, trace, patience);
     case kHybrid:
         if (p.min_boxes > 0)
-            nms(in, dbscan_members(in, rows, p, trace), p, out, trace);
-        else
-            nms(in, rows, p, out, trace);
-        break;
+            return nms(in, dbscan_members(in, rows, p, trace, patience), p, out, trace, patience);
+        return nms(in, rows, p, out, trace, patience);
     case kNone:
         take(in, rows, out, trace);
         list.topk(p.topk);
         break;
+    }
+    return 0;
+}
+
+// Leaves the best `most` rows of all classes, in their order; returns how many went.
+std::size_t cut_to(std::size_t most, const Input &in, std::vector<Rows> &classes, Trace *trace) {
+    std::vector<std::uint64_t> keys;
+    const auto key_of = [&](std::int32_t row) {
+        return static_cast<std::uint64_t>(descending_key(in.scores[row])) << 32 |
+               static_cast<std::uint32_t>(row);
+    };
+    for (const Rows &rows : classes)
+        for (std::int32_t row : rows) keys.push_back(key_of(row));
+    const auto last = keys.begin() + static_cast<std::ptrdiff_t>(most);
+    std::nth_element(keys.begin(), last, keys.end());
+    const std::uint64_t limit = *last;
+    for (Rows &rows : classes) {
+        const auto goes = [&](std::int32_t row) { return key_of(row) >= limit; };
+        for (std::int32_t row : rows)
+            if (trace && goes(row)) trace->drop(row, kMaxCandidates);
+        rows.erase(std::remove_if(rows.begin(), rows.end(), goes), rows.end());
+    }
+    return keys.size() - most;
+}
+
+// Adds the objects of all classes to `result`. May throw Stopped.
+void cluster_classes(const Input &in, const ClassParams *params, std::int32_t num_classes,
+                     Mode mode, const std::vector<Rows> &classes, Result &result, Trace *trace,
+                     Patience &patience) {
+    std::vector<Object> objects;
+    for (std::int32_t c = 0; c < num_classes; ++c) {
+        const Rows &rows = classes[static_cast<std::size_t>(c)];
+        if (rows.empty()) continue;
+        objects.clear();
+        result.cut += run_class(in, rows, params[c], mode, objects, trace, patience);
+        const auto first = static_cast<std::int32_t>(result.objects.size());
+        if (trace)
+            for (std::int32_t row : rows) {
+                std::int32_t &object = trace->object[row];
+                if (object < 0) continue;
+                if (objects[static_cast<std::size_t>(object)].members) trace->reason[row] = kMerged;
+                object += first;
+            }
+        result.objects.insert(result.objects.end(), objects.begin(), objects.end());
+        result.class_ids.insert(result.class_ids.end(), objects.size(), c);
     }
 }
 
@@ -119,7 +163,7 @@ void sort_descending(Rows &rows, const float *scores) {
 }
 
 Result run(const Input &in, const ClassParams *params, std::int32_t num_classes, Mode mode,
-           bool want_trace, std::int64_t *tally) {
+           bool want_trace, std::int64_t *tally, std::size_t max_candidates, Patience &patience) {
     Result result;
     Trace *trace = nullptr;
     if (want_trace || tally) {
@@ -132,6 +176,7 @@ Result run(const Input &in, const ClassParams *params, std::int32_t num_classes,
     thread_local std::vector<Rows> classes;  // whose memory is used again
     classes.resize(std::max(classes.size(), static_cast<std::size_t>(num_classes)));
     for (Rows &rows : classes) rows.clear();
+    std::size_t candidates = 0;
     for (std::size_t i = 0; i < in.n; ++i) {
         const auto row = static_cast<std::int32_t>(i);
         const std::int32_t c = in.class_ids[i];
@@ -141,24 +186,21 @@ Result run(const Input &in, const ClassParams *params, std::int32_t num_classes,
             if (trace) trace->drop(row, kBelowPreThreshold);
         } else {
             classes[static_cast<std::size_t>(c)].push_back(row);
+            ++candidates;
         }
     }
-    std::vector<Object> objects;
-    for (std::int32_t c = 0; c < num_classes; ++c) {
-        const Rows &rows = classes[static_cast<std::size_t>(c)];
-        if (rows.empty()) continue;
-        objects.clear();
-        run_class(in, rows, params[c], mode, objects, trace);
-        const auto first = static_cast<std::int32_t>(result.objects.size());
-        if (trace)
-            for (std::int32_t row : rows) {
-                std::int32_t &object = trace->object[row];
-                if (object < 0) continue;
-                if (objects[static_cast<std::size_t>(object)].members) trace->reason[row] = kMerged;
-                object += first;
-            }
-        result.objects.insert(result.objects.end(), objects.begin(), objects.end());
-        result.class_ids.insert(result.class_ids.end(), objects.size(), c);
+    if (candidates > max_candidates && mode != kNone)
+        result.cut = cut_to(max_candidates, in, classes, trace);
+    try {
+        cluster_classes(in, params, num_classes, mode, classes, result, trace, patience);
+    } catch (const Stopped &) {
+        result.stopped = true;
+        result.cut = candidates;
+        result.objects.clear();
+        result.class_ids.clear();
+        for (std::int32_t c = 0; trace && c < num_classes; ++c)
+            for (std::int32_t row : classes[static_cast<std::size_t>(c)])
+                trace->drop(row, kMaxCandidates);
     }
     for (std::size_t i = 0; tally && i < in.n; ++i) {
         const std::int32_t c = in.class_ids[i];

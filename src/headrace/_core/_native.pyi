@@ -99,9 +99,26 @@ class Clustered:
     @property
     def object(self) -> NDArray[numpy.int32]: ...
 
-def cluster(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], class_ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], angles: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None, 5), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], mode: int, trace: bool, tally: Annotated[NDArray[numpy.int64], dict(shape=(None, 12), order='C', device='cpu')] | None) -> Clustered:
+    @property
+    def cut(self) -> NDArray[numpy.int32]: ...
+
+    @property
+    def stopped(self) -> bool: ...
+
+class Stop:
+    """A request that long work stops; any thread may make it."""
+
+    def __init__(self) -> None: ...
+
+    @property
+    def asked(self) -> bool: ...
+
+    @asked.setter
+    def asked(self, arg: bool, /) -> None: ...
+
+def cluster(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], class_ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], angles: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None, 5), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], mode: int, trace: bool, tally: Annotated[NDArray[numpy.int64], dict(shape=(None, 13), order='C', device='cpu')] | None, max_candidates: int, stop: Stop | None) -> Clustered:
     """
-    Cluster the boxes of items, which begin at starts. angles is (N,) or None: radians of rectangles that NMS compares turned. thresholds is (C, 5): pre, post, IoU, eps, min score; counts is (C, 3): topk, group threshold, min boxes; with trace, of a single item, reason, by and object have one entry per input row, else they are None; tally is (C + 1, 12) or None: how many boxes of each class had which reason is added to it. Releases the GIL.
+    Cluster the boxes of items, which begin at starts. angles is (N,) or None: radians of rectangles that NMS compares turned. thresholds is (C, 5): pre, post, IoU, eps, min score; counts is (C, 3): topk, group threshold, min boxes; with trace, of a single item, reason, by and object have one entry per input row, else they are None; tally is (C + 1, 13) or None: how many boxes of each class had which reason is added to it. Of an item with more than max_candidates boxes above their thresholds, the best are clustered; cut is (N,), how many were left out of each item, None where none was. An item that takes longer than half a second when stop.asked is set has no objects, and stopped is True. Releases the GIL.
     """
 
 def best_class(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu', writable=False)], objectness: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], class_id: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], score: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], simd: bool = True) -> int:

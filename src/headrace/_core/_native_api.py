@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "69e18ba7109f"
+NATIVE_API = "0bb5cf84e53e"

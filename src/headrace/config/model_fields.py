@@ -26,6 +26,7 @@ from headrace.config.enums import (
 from headrace.config.frozen import Frozen
 from headrace.config.origin import DEFAULT, Origin
 from headrace.config.profile import Profile
+from headrace.config.values import MAX_CANDIDATES
 
 
 class EffectiveCluster(NamedTuple):
@@ -104,6 +105,7 @@ class ModelFields(Frozen):
     cluster_mode: ClusterMode = ClusterMode.GROUP_RECTANGLES
     filter_out_class_ids: tuple[int, ...] = ()
     crop_objects_to_roi_boundary: bool = False
+    max_candidates: int = MAX_CANDIDATES
     rotated_boxes: bool = False
     mask_content: Literal["auto", "mask", "keypoints"] = "auto"
     keypoint_skeleton: tuple[int, ...] = ()

@@ -23,6 +23,7 @@ from headrace._core import _native
 from headrace._core.findings import Finding
 from headrace._core.types import Array
 from headrace.config.enums import ClusterMode
+from headrace.config.values import MAX_CANDIDATES
 from headrace.meta.detections import Detections, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Reason(IntEnum):
     CONTAINED = 9
     POST_THRESHOLD = 10
     TOPK = 11
+    MAX_CANDIDATES = 12
 
     @property
     def key(self) -> str:
@@ -79,6 +81,7 @@ class ClusterParams:
         thresholds: (C, 5) float32: pre-cluster, post-cluster, IoU, eps, dbscan-min-score.
         counts: (C, 3) int32: topk (negative: unlimited), group-threshold, minBoxes.
         notices: what was put in place of the configured mode.
+        max_candidates: boxes of an item above their thresholds that are clustered.
         rotated: True compares turned rectangles in NMS, where the parser gives angles.
     """
 
@@ -87,6 +90,7 @@ class ClusterParams:
     counts: IntArray
     notices: tuple[Finding, ...] = ()
     rotated: bool = False
+    max_candidates: int = MAX_CANDIDATES
 
     def limits(self, reason: Reason) -> Array | None:
         """The (C,) values that rows of this fate were compared with; None where there are none."""
@@ -134,7 +138,7 @@ class ClusterParams:
         mode, overrides = cfg.effective_cluster
         if group_rectangles or mode is cfg.cluster_mode:
             params = cls.from_attrs(cfg.per_class, cfg.cluster_mode)
-            return replace(params, rotated=cfg.rotated_boxes)
+            return params._with_keys_of(cfg)
         # The keys of ClassAttrs come from one place; their types do not show in the mapping.
         per_class = [replace(a, **overrides) for a in cfg.per_class]  # type: ignore[arg-type]
         params = cls.from_attrs(per_class, mode)
@@ -147,7 +151,10 @@ class ClusterParams:
             " two yourself",
             str(cfg.path),
         )
-        return replace(params, notices=(notice,), rotated=cfg.rotated_boxes)
+        return replace(params, notices=(notice,))._with_keys_of(cfg)
+
+    def _with_keys_of(self, cfg: ModelConfig) -> ClusterParams:
+        return replace(self, rotated=cfg.rotated_boxes, max_candidates=cfg.max_candidates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +174,20 @@ class ClusterTrace:
 
 
 @dataclass(frozen=True, slots=True)
+class ClusterCut:
+    """Boxes that clustering did not take.
+
+    Attributes:
+        counts: (N,) int32, of each item: what is more than `max-candidates`, or turned boxes whose
+            comparison takes too long.
+        stopped: True if items have no objects because `stop` was asked for.
+    """
+
+    counts: IntArray
+    stopped: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterResult:
     """The objects of each item, ascending by class, within a class as spec B.3 orders them.
 
@@ -176,6 +197,7 @@ class ClusterResult:
         kept: (M,) int32, the input row of each; the first member's for a merged one.
         members: (M,) int32, 0 for an input box, n for one made of a cluster of n.
         trace: what became of every input row, if asked for.
+        cut: the boxes that clustering did not take, if there are any.
     """
 
     detections: Detections
@@ -183,6 +205,7 @@ class ClusterResult:
     kept: IntArray
     members: IntArray
     trace: ClusterTrace | None = None
+    cut: ClusterCut | None = None
 
     @property
     def dropped(self) -> IntArray:
@@ -219,6 +242,7 @@ class Clusterer:
         *,
         trace: bool = False,
         tally: npt.NDArray[np.int64] | None = None,
+        stop: _native.Stop | None = None,
     ) -> ClusterResult:
         """Cluster the boxes of one frame, or of each of several.
 
@@ -228,10 +252,11 @@ class Clusterer:
             starts: (N + 1,) int32, the first row of each of N items, and the end of the last; None
                 is one item.
             trace: also tell what became of every row; of one item only.
-            tally: (C + 1, 12) int64, one row for each class and the last for all others, a column
+            tally: (C + 1, 13) int64, one row for each class and the last for all others, a column
                 for each `Reason`: the numbers of boxes are added to it. Of a class that is cut by
                 `topk`, or by its post-cluster threshold, the 256 boxes behind the cut are told
                 apart as a trace does; what follows counts as cut.
+            stop: once it is asked for, items that take longer than half a second have no objects.
 
         Raises:
             ValueError: `tally` does not have C + 1 rows.
@@ -252,6 +277,8 @@ class Clusterer:
             int(p.mode),
             trace,
             tally,
+            p.max_candidates,
+            stop,
         )
         rows, members = clusters.rows, clusters.members
         clustered = Detections.unchecked(
@@ -265,7 +292,8 @@ class Clusterer:
             raw_masks=None if (raw := detections.raw_masks) is None else [raw[i] for i in rows],
         )
         trace_of = ClusterTrace(clusters.reason, clusters.by, clusters.object) if trace else None
-        return ClusterResult(clustered, clusters.starts, rows, members, trace_of)
+        cut = None if clusters.cut is None else ClusterCut(clusters.cut, clusters.stopped)
+        return ClusterResult(clustered, clusters.starts, rows, members, trace_of, cut)
 
 
 def _own_keypoints(detections: Detections, rows: IntArray) -> FloatArray | None:

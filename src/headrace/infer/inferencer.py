@@ -446,9 +446,14 @@ class Inferencer:
         if frames and (live or self.session.options.graph):
             self.runs.prepare(self.model, frames)
         self._turns.restart()
+        self._record.stop.asked = False
         self._record.tally.clear()
         if self.model.selector is not None:
             self.model.selector.clear()
+
+    def hurry(self) -> None:
+        """Give up what takes long: the run is stopped. Safe in signal handlers; see `restart`."""
+        self._record.stop.asked = True
 
     @property
     def load_options(self) -> RunOptions:

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from headrace._core import _native
 from headrace._core.errors import ParserError
 from headrace._core.findings import Finding
 from headrace._core.notices import note_once
@@ -47,6 +48,7 @@ class Record:
             `edge_shifted`. Items that did not come out of the engine: `crashed`
             (a plugin ended its worker process), `no_memory`.
         tally: what was left out on the way, and by what.
+        stop: asked for when the run ends: what takes long is given up.
     """
 
     times: StageTimes = field(default_factory=StageTimes)
@@ -55,6 +57,7 @@ class Record:
     failed_items: int = 0
     results: Counter[str] = field(default_factory=Counter)
     tally: Tally = field(default_factory=Tally)
+    stop: _native.Stop = field(default_factory=_native.Stop)
     lock: threading.Lock = field(default_factory=threading.Lock)
     _parse_errors: set[str] = field(default_factory=set)
 
@@ -76,7 +79,7 @@ class Record:
         self.warn("outputs-unread", f"{text} reads them", str(cfg.origin("network_type")))
 
     def find(self, finding: Finding) -> None:
-        """Keep the first finding of a code of the plausibility watch."""
+        """Keep the first finding of a code."""
         if all(notice.code != finding.code for notice in self.notices):
             self.notices.append(finding)
 

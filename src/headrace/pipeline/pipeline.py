@@ -267,7 +267,13 @@ class Pipeline(RunningChanges):
     def stop(self) -> None:
         """Read no further frame; earlier ones are finished and written. Safe in signal handlers."""
         self.report.interrupted = True
+        self._halt()
+
+    def _halt(self) -> None:
         self._mux.stopping = True
+        for segment in self._segments:
+            if segment.stage is not None:
+                segment.stage.hurry()
 
     def run(self) -> RunReport:
         """Run to the end of all sources, the limit, or `stop`.
@@ -454,7 +460,7 @@ class Pipeline(RunningChanges):
 
     def _fail(self, error: BaseException) -> None:
         self._error = self._error or error
-        self._mux.stopping = True
+        self._halt()
 
     def _run_segment(
         self, segment: Segment, incoming: Channel[Batch] | None, outgoing: Channel[Batch] | None

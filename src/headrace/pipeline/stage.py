@@ -99,6 +99,9 @@ class Stage(Protocol):
     def restart(self, frames: int = 0, *, live: bool = False) -> None:
         """Forget all sources, and get ready for buffers of so many frames."""
 
+    def hurry(self) -> None:
+        """Give up what takes long: the run is stopped. Safe in signal handlers."""
+
     def conclude(self) -> None:
         """Judge the run as a whole: no more frames will come."""
 

@@ -197,6 +197,7 @@ def _place_words(
     rules = {
         "minBoxes": f"too few boxes near it: minBoxes={_number(limit)} within eps",
         "dbscan-min-score": f"the scores of its cluster sum to less than {key}={_number(limit)}",
+        "max-candidates": f"one of too many boxes: {key}={cfg.max_candidates}",
         "group-threshold": f"its group has no more boxes than {key}={_number(limit)}",
         "area-to-hit-ratio": "DBSCAN drops large boxes of few members",
     }
