@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headrace._core.findings import Finding
 from headrace._core.types import Array
 from headrace.config import ClassAttrs
 from headrace.config.enums import NetworkMode
@@ -17,9 +18,11 @@ from headrace.infer.parsers.labels import class_name
 from headrace.infer.tally import HALVINGS
 
 if TYPE_CHECKING:
-    from headrace._core.findings import Finding
     from headrace.config import ModelConfig
+    from headrace.infer.cluster import ClusterCut
     from headrace.infer.tally import BoxTally
+    from headrace.meta import FrameMeta
+    from headrace.meta.detections import IntArray
 
 _CLUSTER = {reason.key: reason for reason in Reason if reason > Reason.MERGED}
 CLUSTER_FILTERS = tuple(_CLUSTER)
@@ -59,6 +62,35 @@ def named(counts: Counter[str]) -> str:
     parts = [f"{name} {number}" for name, number in counts.most_common(_MOST_CLASSES)]
     more = len(counts) - len(parts)
     return ", ".join(parts) + (f", {more} more" if more else "")
+
+
+def cut_boxes(
+    cfg: ModelConfig, parser: str, cut: ClusterCut, starts: IntArray, metas: Sequence[FrameMeta]
+) -> Finding:
+    """The warning that clustering did not take all boxes: the first image of which it left some.
+
+    Args:
+        cfg: of the detector.
+        parser: where the boxes come from.
+        cut: the boxes left out of each of N items.
+        starts: (N + 1,) the first box of each item, and the end of the last.
+        metas: of the items.
+    """
+    k = int(np.flatnonzero(cut.counts)[0])
+    left, boxes = int(cut.counts[k]), int(starts[k + 1] - starts[k])
+    image = f"frame {metas[k].frame} of {metas[k].source}"
+    text = f"{parser} returned {boxes:,} boxes for {image}: "
+    if cut.stopped:
+        text += "the run was stopped before they were clustered, the image has no objects"
+        return Finding("clustering-stopped", "warning", text, str(cfg.path))
+    text += f"clustering left out {left:,} above their thresholds, "
+    if boxes - left < cfg.max_candidates:
+        text += "as the comparison of so many turned boxes takes too long"
+    else:
+        text += f"all but the best {cfg.max_candidates:,} (max-candidates)"
+    text += "; a higher pre-cluster-threshold, or a topk of the parser's own, leaves fewer"
+    where = cfg.origin("max_candidates").where or str(cfg.path)
+    return Finding("candidates-cut", "warning", text, where)
 
 
 def box_reasons(cfg: ModelConfig, tally: BoxTally, cause: Finding | None = None) -> Iterable[str]:

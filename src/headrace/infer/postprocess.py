@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headrace._core.errors import ParserError
-from headrace._core.findings import Finding
 from headrace._core.types import Array
 from headrace.infer.attach import Attacher, Destination, Generation
 from headrace.infer.classify import Attribute, BuiltinClassifier, complete_labels
-from headrace.infer.cluster import ClusterCut, Clusterer
+from headrace.infer.box_losses import cut_boxes
+from headrace.infer.cluster import Clusterer
 from headrace.infer.items import Items, ItemSteps
 from headrace.infer.parsers import BuiltinParser, parse_coverage_bbox
 from headrace.infer.record import Record
@@ -224,7 +224,8 @@ class DetectorPostprocessor(Postprocessor):
             stop=self._record.stop,
         )
         if clustered.cut is not None:
-            self._tell_of_cut(clustered.cut, starts, [items.metas[i] for i in indices])
+            metas = [items.metas[i] for i in indices]
+            self._record.find(cut_boxes(self._cfg, self._source, clustered.cut, starts, metas))
         kept, kept_ends = clustered.detections, clustered.starts.tolist()
         for k, (first, end) in enumerate(pairwise(ends)):
             if first < end and kept_ends[k] == kept_ends[k + 1]:
@@ -270,29 +271,6 @@ class DetectorPostprocessor(Postprocessor):
             first_parsed, first_kept = parsed.rows(0, ends[1]), kept.rows(0, kept_ends[1])
             watch.boxes(first_parsed, first_kept, attached_ends[1], items.metas[0])
         times.attach_s += perf_counter() - t2
-
-    def _tell_of_cut(self, cut: ClusterCut, starts: IntArray, metas: Sequence[FrameMeta]) -> None:
-        """Say once that clustering did not take all boxes, with the first image and its parser."""
-        k = int(np.flatnonzero(cut.counts)[0])
-        left, boxes = int(cut.counts[k]), int(starts[k + 1] - starts[k])
-        image = f"frame {metas[k].frame} of {metas[k].source}"
-        text = f"{self._source} returned {boxes:,} boxes for {image}: "
-        if cut.stopped:
-            text += "the run was stopped before they were clustered, the image has no objects"
-            self._find("clustering-stopped", text, "cluster_mode")
-            return
-        limit = self.clusterer.params.max_candidates
-        text += f"clustering left out {left:,} above their thresholds, "
-        if boxes - left < limit:
-            text += "as the comparison of so many turned boxes takes too long"
-        else:
-            text += f"all but the best {limit:,} (max-candidates)"
-        text += "; a higher pre-cluster-threshold, or a topk of the parser's own, leaves fewer"
-        self._find("candidates-cut", text, "max_candidates")
-
-    def _find(self, code: str, text: str, key: str) -> None:
-        where = self._cfg.origin(key).where or str(self._cfg.path)
-        self._record.find(Finding(code, "warning", text, where))
 
     def _keep_raw(
         self, raw: Sequence[FloatArray], kept: IntArray, meta: FrameMeta, first: int
