@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from PIL import Image
 
 from headrace.cli import main
-from tests.infer.test_box_losses import detector
+from tests.infer.tally.test_box_losses import detector
 
 
 @pytest.fixture

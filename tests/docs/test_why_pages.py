@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from headrace.cli import main
 from headrace.custom.guard import keeper
 from headrace.infer.attach import EDGE, DropReason
-from headrace.infer.box_losses import CLUSTER_FILTERS
+from headrace.infer.tally.box_losses import CLUSTER_FILTERS
 from tests.mistakes.cases import config_text
 from tests.mistakes.models import MODELS
 from tests.mistakes.scene import write_scenes

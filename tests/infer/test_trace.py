@@ -20,7 +20,7 @@ from headrace.infer.trace import FrameTrace, item_trace, trace_frame
 from headrace.meta import Detections, InputTensor, Roi
 from headrace.meta.detections import overlaps
 from tests.infer.scenes import batch_of, classifier, image
-from tests.infer.test_box_losses import ROWS, detector, own_parser
+from tests.infer.tally.test_box_losses import ROWS, detector, own_parser
 from tests.infer.test_inferencer_segmentation import HALVES, instance_model, instances
 
 Config = Callable[..., Path]

@@ -452,7 +452,7 @@ class Inferencer:
             self.model.selector.clear()
 
     def hurry(self) -> None:
-        """Give up what takes long: the run is stopped. Safe in signal handlers; see `restart`."""
+        """End long work early, until `restart`; for a run that stops. Safe in signal handlers."""
         self._record.stop.asked = True
 
     @property

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.config.enums import NetworkType
-from headrace.infer.box_losses import box_reasons, dropped_boxes, named
 from headrace.infer.parsers.labels import class_name
+from headrace.infer.tally.box_losses import box_reasons, dropped_boxes, named
 from headrace.infer.watch.rules import CAUSES
 
 if TYPE_CHECKING:

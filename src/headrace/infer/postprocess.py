@@ -17,13 +17,13 @@ from headrace._core.errors import ParserError
 from headrace._core.types import Array
 from headrace.infer.attach import Attacher, Destination, Generation
 from headrace.infer.classify import Attribute, BuiltinClassifier, complete_labels
-from headrace.infer.box_losses import cut_boxes
 from headrace.infer.cluster import Clusterer
 from headrace.infer.items import Items, ItemSteps
 from headrace.infer.parsers import BuiltinParser, parse_coverage_bbox
 from headrace.infer.record import Record
 from headrace.infer.selection import Selection, Selector
 from headrace.infer.tally import HALVINGS, MEASURED, BoxTally
+from headrace.infer.tally.box_losses import cut_boxes
 from headrace.meta import (
     BoxParser,
     Classification,

@@ -100,7 +100,7 @@ class Stage(Protocol):
         """Forget all sources, and get ready for buffers of so many frames."""
 
     def hurry(self) -> None:
-        """Give up what takes long: the run is stopped. Safe in signal handlers."""
+        """End long work early; for a run that stops. Safe in signal handlers."""
 
     def conclude(self) -> None:
         """Judge the run as a whole: no more frames will come."""

@@ -12,7 +12,7 @@ import pytest
 
 from headrace.diagnose.explain import ModelExplanation, explain
 from tests.infer.scenes import classifier
-from tests.infer.test_box_losses import detector, own_parser
+from tests.infer.tally.test_box_losses import detector, own_parser
 from tests.mistakes.cases import Case
 from tests.mistakes.models import MODELS
 from tests.mistakes.scene import write_scenes

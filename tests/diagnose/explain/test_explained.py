@@ -20,7 +20,7 @@ from headrace.infer.inferencer import Inferencer
 from headrace.media import ArraySource
 from headrace.meta import Detections
 from tests.infer.scenes import classifier, image
-from tests.infer.test_box_losses import ROWS, detector
+from tests.infer.tally.test_box_losses import ROWS, detector
 from tests.infer.test_inferencer_segmentation import HALVES, semantic, softmax_model
 
 Config = Callable[..., Path]

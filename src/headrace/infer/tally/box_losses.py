@@ -15,12 +15,12 @@ from headrace.config.enums import NetworkMode
 from headrace.infer.attach import EDGE, DropReason
 from headrace.infer.cluster import Reason
 from headrace.infer.parsers.labels import class_name
-from headrace.infer.tally import HALVINGS
+from headrace.infer.tally.counts import HALVINGS
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
     from headrace.infer.cluster import ClusterCut
-    from headrace.infer.tally import BoxTally
+    from headrace.infer.tally.counts import BoxTally
     from headrace.meta import FrameMeta
     from headrace.meta.detections import IntArray
 
