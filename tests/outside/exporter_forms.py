@@ -1,10 +1,16 @@
 """How models of many exporters are read, beside what is known to be right: a table for the docs.
 
-    python -m tests.outside.exporter_forms INDEX.csv [--table PAGE.md] [WORD]
+    python -m tests.outside.exporter_forms INDEX.csv [--page PAGE.md] [--known FORMS.csv]
+        [--equal EQUAL.csv] [WORD]
 
-INDEX.csv has a line for each ONNX file: path, family, task, form, and notes of what is right, as
-`box=xyxy; unit=pixels; needs_nms=yes; colour=RGB; scale=0..1 (/255); resize=stretch`. What is left
-out is not judged. WORD: only paths with it. The exit code is 1 if a file is read wrongly.
+INDEX.csv has a line for each ONNX file: path, family, task, form, csv_line, classes, and notes of
+what is right, as `box=xyxy; unit=pixels; needs_nms=yes; colour=RGB; scale=0..1 (/255);
+resize=stretch`. What is left out is not judged. FORMS.csv names exporter and version of a
+`csv_line`; EQUAL.csv is what `tests.outside.exporter_runtimes` writes. WORD: only paths with it.
+The exit code is 1 if a file is read wrongly.
+
+The outputs and the images are judged apart: what a file does not say about its images is asked, and
+the table gives the answer that the notes have, to see how the outputs are read then.
 """
 
 from __future__ import annotations
@@ -19,9 +25,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from headrace.config.document import AddedLine
 from headrace.config.enums import NetworkType
+from headrace.config.overrides import Overrides
 from headrace.errors import HeadraceError
-from headrace.infer.recognise.images import UndecidedError
+from headrace.infer.recognise.images import Question, UndecidedError
 from headrace.infer.recognise.recognise import Recognition, recognise_for_init
 
 CENTRES, CORNERS = "cxcywh", "xyxy"
@@ -47,20 +55,35 @@ PARSERS = {  # what each takes boxes for
     "HeadraceParseSSDCenters": (CENTRES, "0..1"),
 }  # fmt: skip
 
+_SCALES = (("(/255)", "/ 255"), ("0..255", "0..255"), ("ImageNet", "ImageNet"),
+           ("127.5", "127.5"), ("-1..1", "127.5"), ("0..1", "/ 255"))  # fmt: skip
+"""Words of the notes, and of the answer to choose."""
+_IMAGES = ("net-scale-factor", "infer-dims")
+
 
 class Answer(NamedTuple):
-    """How one file is read: `read`, `wrong`, `asked`, `unread` or `refused`."""
+    """How one file is read.
 
-    family: str
-    task: str
-    form: str
+    `state` is that of the outputs: `read`, `wrong`, `asked`, `unread` or `refused`; `images` says
+    how they are prepared: `read`, `asked` with the keys, or `wrong`.
+    """
+
+    row: Mapping[str, str]
     state: str
     words: str
+    images: str = ""
+    shapes: str = ""
+    assumed: str = ""
+
+    @property
+    def named(self) -> tuple[str, str, str]:
+        """Family, task and form."""
+        return self.row["family"], self.row["task"], self.row["form"]
 
 
-def faults(known: Recognition, notes: Mapping[str, str], task: str) -> Iterator[str]:
-    """What speaks against a reading."""
-    reading, images = known.reading, known.images
+def faults(known: Recognition, notes: Mapping[str, str], row: Mapping[str, str]) -> Iterator[str]:
+    """What speaks against a reading of the outputs."""
+    reading = known.reading
     assert reading is not None
     box, unit = PARSERS.get(reading.parser or "", ("", ""))
     if box and notes.get("box") and box not in notes["box"]:
@@ -68,56 +91,105 @@ def faults(known: Recognition, notes: Mapping[str, str], task: str) -> Iterator[
     if unit and notes.get("unit") and unit not in notes["unit"]:
         yield f"boxes are in {notes['unit']}, not {unit}"
     needs = notes.get("needs_nms")
-    judged = box and reading.kind is NetworkType.DETECTOR and needs in ("yes", "no")
-    if judged and reading.suppressed is (needs == "yes"):
-        yield "suppression is needed" if needs == "yes" else "the boxes are final"
-    if notes.get("colour") in ("RGB", "BGR") and images.order != notes["colour"]:
-        yield f"colours are {notes['colour']}"
+    if box and reading.kind is NetworkType.DETECTOR:
+        if needs == "yes" and reading.suppressed:
+            yield "suppression is needed"
+        if needs == "no" and not reading.suppressed and not _one_to_one(known):
+            yield "the boxes are final"
+    own, shown = row["classes"], reading.classes
+    counted = own.isdecimal() and shown and reading.kind is not NetworkType.OTHER
+    if counted and shown - int(own) not in _SURPLUS.get(reading.parser or "", (0,)):
+        yield f"there are {own} classes, not {shown}"
+    if row["task"] == "embedding" and reading.kind is not NetworkType.OTHER:
+        yield "an embedding has no classes"
+
+
+def _one_to_one(known: Recognition) -> bool:
+    """Thousands of rows of which each object has one: no file tells, and suppression keeps them."""
+    shape = known.evidence.outputs_for(known.images.dims)[0].shape
+    return any((isinstance(d, int) and d > 1000) or not isinstance(d, int) for d in shape[1:])
+
+
+_SURPLUS = {
+    "HeadraceParseHeatmapPose": range(-500, 1),
+    "HeadraceParseMoveNet": range(-500, 1),
+}
+"""Heads whose notes count points."""
+
+
+def image_faults(known: Recognition, notes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """What speaks against the images: which of their facts, and what is right."""
+    images = known.images
+    if notes.get("colour") in ("RGB", "BGR") and images.order not in (notes["colour"], "GRAY"):
+        yield "order", f"colours are {notes['colour']}"
     scale = notes.get("scale", "")
-    if "(/255)" in scale and images.scaling.words != "/ 255":
-        yield f"values are {scale}"
-    if scale.startswith("0..255") and images.scaling.words != "0..255":
-        yield f"values are {scale}"
+    if scale.endswith("(/255)") and images.scaling.words != "/ 255":
+        yield "scaling", f"values are {scale}"
+    if scale == "0..255" and images.scaling.words != "0..255":
+        yield "scaling", f"values are {scale}"
     fit = notes.get("resize", "")
     expected = "stretch" if fit.startswith("stretch") else ""
     if fit.startswith("letterbox"):
         expected = "corner" if re.search("top|bottom", fit) else "centre" if "cent" in fit else ""
     if expected and images.fit != expected:
-        yield f"images are fitted in by {fit}"
-    if task == "embedding" and reading.kind is not NetworkType.OTHER:
-        yield "an embedding has no classes"
+        yield "fit", f"images are fitted in by {fit}"
+
+
+def settings(question: Question, row: Mapping[str, str], notes: Mapping[str, str]) -> list[str]:
+    """The lines `key=value` that answer a question as the notes have it; else its first answer."""
+    if question.key == "num-detected-classes" and row["classes"].isdecimal():
+        return [f"num-detected-classes={row['classes']}"]
+    words = next((own for said, own in _SCALES if said in notes.get("scale", "")), "")
+    if question.key == "infer-dims" and row["task"] in ("classify", "embedding"):
+        return list(question.candidates[-1][0])
+    lines = [setting for setting, why in question.candidates if words and words in why]
+    return list((lines or [question.candidates[0][0]])[0])
 
 
 def answer(row: Mapping[str, str]) -> Answer:
-    """Read one file."""
+    """Read one file, answering the questions about its images."""
     pairs = (part.partition("=")[::2] for part in row["notes"].split(";"))
     notes = {key.strip(): value.strip() for key, value in pairs}
-    named = row["family"], row["task"], row["form"]
-    try:
-        known = recognise_for_init(Path(row["path"]), {}, save=False)
-    except UndecidedError as error:
-        return Answer(*named, "asked", str(error.questions[0].found))
-    except HeadraceError as error:
-        return Answer(*named, "refused", f"{error:brief}")
+    asked: list[str] = []
+    lines: list[AddedLine] = []
+    while True:
+        try:
+            overrides = Overrides(tuple(lines))
+            known = recognise_for_init(Path(row["path"]), {}, overrides, save=False)
+            break
+        except UndecidedError as error:
+            open_ = [q for q in error.questions if q.key not in asked]
+            keys = [q.key for q in open_]
+            if not open_ or any(key.startswith("parse-") for key in keys):
+                words = "; ".join(q.found for q in error.questions if q.key not in _IMAGES)
+                return Answer(row, "asked", words or "asked twice", ", ".join(asked))
+            asked += keys
+            for question in open_:
+                for line in settings(question, row, notes):
+                    key, _, value = line.partition("=")
+                    lines.append(AddedLine("property", key, value, "--set"))
+        except HeadraceError as error:
+            return Answer(row, "refused", f"{error:brief}")
+    shapes = ", ".join(map(str, known.evidence.outputs_for(known.images.dims)))
     if known.reading is None:
-        return Answer(*named, "unread", "no built-in parser")
+        return Answer(row, "unread", "no built-in parser", shapes=shapes)
     kind = known.reading.kind
-    words = known.reading.parser or ("tensors" if kind is NetworkType.OTHER else "built in")
-    wrong = "; ".join(faults(known, notes, row["task"]))
-    return Answer(*named, "wrong" if wrong else "read", f"{words}: {wrong}" if wrong else words)
-
-
-def table(answers: list[Answer]) -> str:
-    """Lines of Markdown: forms that are read alike share one."""
-    rows: dict[tuple[str, str, str, str], list[str]] = {}
-    for one in answers:
-        words = one.words if one.state in ("read", "wrong") else ""
-        rows.setdefault((one.family, one.task, one.state, words), []).append(one.form)
-    lines = ["| exporter | task | forms | answer | parser |", "|---|---|---|---|---|"]
-    for (family, task, state, words), forms in rows.items():
-        parser = f"`{words}`" if words else ""
-        lines.append(f"| {family} | {task} | {', '.join(forms)} | {state} | {parser} |")
-    return "\n".join(lines) + "\n"
+    words = known.reading.parser or (
+        f"tensors ({known.reading.words})" if kind is NetworkType.OTHER else "built in"
+    )
+    wrong = list(faults(known, notes, row))
+    differ = list(image_faults(known, notes))
+    assumed = [f"{what}" for what in known.images.assumed]
+    misread = [text for what, text in differ if (what not in assumed and "scaling" not in what)
+               or (what == "scaling" and "net-scale-factor" not in asked)]  # fmt: skip
+    images = (", ".join(asked) and "asked: " + ", ".join(asked)) or "read"
+    if misread:
+        images = "wrong: " + "; ".join(misread)
+    taken = [text for what, text in differ if what in assumed]
+    note = ", ".join(assumed) + (f" ({'; '.join(taken)})" if taken else "")
+    state = "wrong" if wrong else "read"
+    words = f"{words}: {'; '.join(wrong)}" if wrong else words
+    return Answer(row, state, words, images, shapes, note)
 
 
 def main() -> int:
@@ -125,20 +197,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("index", type=Path)
     parser.add_argument("word", nargs="?", default="")
-    parser.add_argument("--table", type=Path)
+    parser.add_argument("--page", type=Path)
+    parser.add_argument("--known", type=Path)
+    parser.add_argument("--equal", type=Path)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     answers = []
     with options.index.open(newline="") as file:
         for row in csv.DictReader(file):
             if options.word in row["path"] and Path(row["path"]).is_file():
-                answers.append(answer(row))
-                print(*answers[-1], sep=" | ", flush=True)
+                one = answer(row)
+                answers.append(one)
+                print(*one.named, one.state, one.words, one.images, one.shapes, one.assumed,
+                      sep=" | ", flush=True)  # fmt: skip
     counts = Counter(one.state for one in answers)
-    print(", ".join(f"{state} {number}" for state, number in counts.most_common()))
-    if options.table:
-        options.table.write_text(table(answers))
-    return 1 if counts["wrong"] else 0
+    print("outputs:", ", ".join(f"{state} {number}" for state, number in counts.most_common()))
+    images = Counter(one.images.partition(":")[0] for one in answers if one.state == "read")
+    print("images:", ", ".join(f"{state} {number}" for state, number in images.most_common()))
+    return 1 if counts["wrong"] or images["wrong"] else 0
 
 
 if __name__ == "__main__":

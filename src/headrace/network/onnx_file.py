@@ -118,7 +118,21 @@ def network_from_onnx_bytes(data: bytes, path: Path, *, needs_inputs: bool = Tru
     digest = sha256_of(data)
     if needs_inputs and not model.graph.inputs:
         raise ModelError("the graph has no inputs", where=where)
+    _image_first(model.graph)
     return Network(model, path=path, size_bytes=size, sha256=digest, external_locations=external)
+
+
+_OF_IMAGES = frozenset(("im_shape", "im_info", "image_shape", "scale_factor", "orig_target_sizes"))
+"""Inputs that say the size of the image in another one."""
+
+
+def _image_first(graph: Any) -> None:
+    """Move the image to the front of the inputs: Paddle writes the image's size before it."""
+    if graph.inputs and graph.inputs[0].name in _OF_IMAGES:
+        planes = [v for v in graph.inputs if v.shape is not None and len(v.shape) == 4]
+        if len(planes) == 1:
+            graph.inputs.remove(planes[0])
+            graph.inputs.insert(0, planes[0])
 
 
 def _check_sparse(graph: GraphProto, where: str) -> None:

@@ -66,7 +66,7 @@ def test_names_of_torchvision_s_modules(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("names", "shapes", "exporter"), [
     (["dets", "labels"], [(1, 9, 5), (1, 9)], exporters.MMDET),
-    (["pred_logits", "pred_boxes"], [(1, 9, 5), (1, 9, 4)], exporters.TAO_DETR),
+    (["pred_logits", "pred_boxes"], [(1, 9, 5), (1, 9, 4)], None),
     (["scores", "boxes"], [(1, 4420, 2), (1, 4420, 4)], exporters.ULTRAFACE),
     (["scores", "boxes"], [(1, 100, 2), (1, 100, 4)], None),
 ])  # fmt: skip

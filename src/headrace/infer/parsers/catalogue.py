@@ -19,8 +19,12 @@ from headrace.infer.parsers import (
     coverage,
     end_to_end,
     keypoints,
+    levels,
     nms_outputs,
+    points,
+    priors,
     rcnn,
+    rows,
     segmentation,
     ssd_detr,
     text,
@@ -63,6 +67,10 @@ HEADS: tuple[Head, ...] = (
     *end_to_end.HEADS,
     *corners.HEADS,
     *affinity.HEADS,
+    *rows.HEADS,
+    *priors.HEADS,
+    *levels.HEADS,
+    *points.HEADS,
     coverage.RESNET,
 )
 """All built-in heads; those named earlier are suggested first."""

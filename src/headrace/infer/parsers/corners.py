@@ -69,8 +69,14 @@ HEADS = (
     ),
     Head(
         "HeadraceParseFcos",
-        f"FCOS of LibreYOLO: corner boxes in pixels, level of the pyramid (not used), {_BEST}",
-        (Layout((Out("N 5+C"),), partial(_corners, first=5), _tall, suggested=False),),
+        "FCOS of LibreYOLO, YOLO26 of Luxonis, either orientation: corner boxes in pixels, a "
+        f"column that is not used (the pyramid's level, or 1), {_BEST}",
+        (
+            Layout(
+                (Out("5+C N"),), partial(_corners, columns=True, first=5), _tall, suggested=False
+            ),
+            Layout((Out("N 5+C"),), partial(_corners, first=5), _tall, suggested=False),
+        ),
         strict_classes=True,
     ),
     Head(

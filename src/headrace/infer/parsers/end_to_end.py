@@ -12,15 +12,14 @@ from functools import partial
 import numpy as np
 
 from headrace.infer.parsers.boxes import (
-    best_class,
     class_numbers,
     clipped_corners,
     column_thresholds,
-    sigmoid,
 )
 from headrace.infer.parsers.head import Arrays, Dims, Head, InstanceHead, Layout, Out, UnfitError
 from headrace.infer.parsers.keypoints import points_of, posed
 from headrace.infer.parsers.segmentation import prototype_masks
+from headrace.infer.parsers.ssd_detr import top_scores
 from headrace.meta.detections import Detections, FloatArray, IntArray
 from headrace.meta.layers import DetectionParams, NetworkInfo
 
@@ -100,10 +99,7 @@ def _queries_masked(arrays: Arrays, network: NetworkInfo, params: DetectionParam
     if masks.size and masks.min() >= 0 and masks.max() <= 1:  # after a sigmoid
         even = np.clip(masks, _LEAST, 1 - _LEAST)
         masks = np.log(even / (1 - even))
-    query, class_ids, best = best_class(logits, np.full(logits.shape[1], -np.inf, np.float32))
-    scores = sigmoid(best)
-    keep = scores >= column_thresholds(params, class_ids)
-    query, class_ids, scores = query[keep], class_ids[keep], scores[keep]
+    query, class_ids, scores = top_scores(logits, len(logits), params)
     size = np.array([network.width, network.height], np.float32)
     centres, half = boxes[query, :2] * size, boxes[query, 2:] * size * _HALF
     (x1, y1), (x2, y2) = (centres - half).T, (centres + half).T
@@ -174,7 +170,8 @@ HEADS = (
 INSTANCE_HEADS = (
     InstanceHead(
         "HeadraceParseDetrSeg",
-        "RF-DETR and other DETR with masks: best class per query, sigmoid >= T[class], mask logits",
+        "RF-DETR and other DETR with masks: as many of the best scores as queries, sigmoid >= "
+        "T[class], mask logits",
         (
             Layout(
                 (

@@ -50,7 +50,7 @@ def _centre_corners(
     return x1, y1, x1 + w, y1 + h
 
 
-def _with_scores(pairs: FloatArray) -> FloatArray:
+def with_scores(pairs: FloatArray) -> FloatArray:
     """(N, K, 2) x, y as keypoints of score 1."""
     return np.concatenate([pairs, np.ones_like(pairs[..., :1])], axis=2)
 
@@ -60,7 +60,7 @@ def points_of(values: FloatArray) -> FloatArray:
     count, width = values.shape
     if width % 3 == 0:
         return values.reshape(count, width // 3, 3)
-    return _with_scores(values.reshape(count, width // 2, 2))
+    return with_scores(values.reshape(count, width // 2, 2))
 
 
 def _yolo_v8_pose(
@@ -90,7 +90,7 @@ def _yolo_v5_face(arrays: Arrays, network: NetworkInfo, params: DetectionParams)
         rows[:, 15:], params.per_class_threshold, objectness=rows[:, 4]
     )
     pairs = rows[index, 5:15].reshape(-1, _FACE_POINTS, 2)
-    return posed(_centre_corners(rows, index), scores, class_ids, _with_scores(pairs), network)
+    return posed(_centre_corners(rows, index), scores, class_ids, with_scores(pairs), network)
 
 
 def _yolo_v7_face(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
@@ -114,12 +114,14 @@ def _cells(width: int, height: int, stride: int, anchors: int) -> FloatArray:
 
 
 def _scrfd(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
-    """Three strides of scores, distances to the four sides and points, in strides from the cell."""
+    """Three strides of scores, distances to the four sides and points, in strides from the cell.
+
+    Points may be missing.
+    """
     threshold = first_threshold(params)
     parts = []
-    for stride, score, sides, points in zip(
-        _STRIDES, arrays[:3], arrays[3:6], arrays[6:], strict=True
-    ):
+    tables = arrays[6:] or [np.empty((len(score), 0), np.float32) for score in arrays[:3]]
+    for stride, score, sides, points in zip(_STRIDES, arrays[:3], arrays[3:6], tables, strict=True):
         cells = _cells(network.width, network.height, stride, 1)
         anchors, rest = divmod(len(score), max(1, len(cells)))
         if rest or not anchors:
@@ -131,14 +133,16 @@ def _scrfd(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Det
         at = _cells(network.width, network.height, stride, anchors)[keep]
         sides, points = (
             sides[keep] * stride,
-            points[keep].reshape(len(keep), _FACE_POINTS, 2) * stride,
+            points[keep].reshape(len(keep), points.shape[1] // 2, 2) * stride,
         )
         corners = np.concatenate([at - sides[:, :2], at + sides[:, 2:]], axis=1)
         parts.append((corners, score[keep, 0], points + at[:, None]))
     corners, scores, points = (np.concatenate(part) for part in zip(*parts, strict=True))
     x1, y1, x2, y2 = corners.T
     ids = np.zeros(len(scores), np.int32)
-    return posed((x1, y1, x2, y2), scores, ids, _with_scores(points), network)
+    if not points.shape[1]:
+        return clipped_corners(x1, y1, x2, y2, network.width, network.height, scores, ids)
+    return posed((x1, y1, x2, y2), scores, ids, with_scores(points), network)
 
 
 @lru_cache(maxsize=8)
@@ -173,7 +177,7 @@ def _retina_face(arrays: Arrays, network: NetworkInfo, params: DetectionParams) 
     )
     (x1, y1), (x2, y2) = (centres - sides * _HALF).T, (centres + sides * _HALF).T
     ids = np.zeros(len(keep), np.int32)
-    return posed((x1, y1, x2, y2), scores[keep, 1], ids, _with_scores(pairs), network)
+    return posed((x1, y1, x2, y2), scores[keep, 1], ids, with_scores(pairs), network)
 
 
 def _heat_maps(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
@@ -181,7 +185,7 @@ def _heat_maps(arrays: Arrays, network: NetworkInfo, params: DetectionParams) ->
 
     A quarter cell towards the higher neighbour, as SimpleBaseline and HRNet are evaluated.
     """
-    maps = arrays[0]
+    maps = arrays[0]  # TinyPose adds the places of their peaks
     count, height, width = maps.shape
     y, x = np.divmod(maps.reshape(count, -1).argmax(axis=1), width)
     every = np.arange(count)
@@ -212,6 +216,11 @@ def _persons(dims: Dims, network: NetworkInfo | None) -> bool:
 def _one_class(dims: Dims, network: NetworkInfo | None) -> bool:
     """Faces alone, of as many candidates as three anchors a cell give."""
     return dims["C"] == 1 and dims["N"] % 63 == 0
+
+
+def _quarters(dims: Dims, network: NetworkInfo | None) -> bool:
+    """Each level has a quarter of the candidates of the finer one."""
+    return dims["N"] == 4 * dims["M"] == 16 * dims["K"]
 
 
 def _quarter(dims: Dims, network: NetworkInfo | None) -> bool:
@@ -255,9 +264,11 @@ HEADS = (
     ),
     Head(
         "HeadraceParseSCRFD",
-        "SCRFD with points: scores of strides 8, 16, 32, then distances, then points; score >= "
-        "T[0]",
-        (Layout(_SCRFD, _scrfd, likely=lambda dims, _: True),),
+        "SCRFD: scores of strides 8, 16, 32, then distances, then points, if any; score >= T[0]",
+        (
+            Layout(_SCRFD, _scrfd, likely=lambda dims, _: True),
+            Layout(_SCRFD[:6], _scrfd, _quarters, _quarters),
+        ),
     ),
     Head(
         "HeadraceParseRetinaFace",
@@ -268,6 +279,9 @@ HEADS = (
         "HeadraceParseHeatmapPose",
         "SimpleBaseline, HRNet, ViTPose on a crop: one object, a point at the peak of each of K "
         "maps; mean score >= T[0]",
-        (Layout((Out("K H W"),), _heat_maps, _quarter, suggested=False),),
+        (
+            Layout((Out("K H W"),), _heat_maps, _quarter, suggested=False),
+            Layout((Out("K H W"), Out("K", integers=True)), _heat_maps, _quarter, _quarter),
+        ),
     ),
 )

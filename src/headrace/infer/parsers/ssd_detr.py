@@ -8,7 +8,16 @@ import numpy as np
 
 from headrace._core.types import Array
 from headrace.infer.parsers.boxes import best_class, clipped_corners, column_thresholds, sigmoid
-from headrace.infer.parsers.head import Arrays, Dims, Head, Layout, Out, UnfitError, wrong_classes
+from headrace.infer.parsers.head import (
+    Arrays,
+    Decode,
+    Dims,
+    Head,
+    Layout,
+    Out,
+    UnfitError,
+    wrong_classes,
+)
 from headrace.meta.detections import Detections, FloatArray
 from headrace.meta.layers import DetectionParams, NetworkInfo
 
@@ -61,31 +70,37 @@ def _ddetr(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Det
     )
 
 
+def top_scores(
+    logits: FloatArray, most: int, params: DetectionParams
+) -> tuple[Array, Array, FloatArray]:
+    """Query, class and sigmoid of the best of all (Q, C) logits, if they reach T[class]."""
+    flat = np.where(np.isnan(logits), np.float32(-np.inf), logits).ravel()
+    # Only the ties of the last one can be too many; the stable sort settles them by position.
+    k = min(most, len(flat))
+    limit = np.partition(flat, -k)[-k] if k else np.inf
+    best = np.nonzero(flat >= limit)[0]
+    best = best[np.argsort(-flat[best], kind="stable")][:k]
+    query, class_ids = np.divmod(best, max(1, logits.shape[1]))
+    scores = sigmoid(flat[best])
+    keep = scores >= column_thresholds(params, class_ids)
+    return query[keep], class_ids[keep], scores[keep]
+
+
 def _rtdetr(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
     """The best 100 of all scores of all queries: a query may appear with several classes."""
     logits, boxes = arrays
-    flat = np.where(np.isnan(logits), np.float32(-np.inf), logits).ravel()
-    # Only the ties of the hundredth can be too many; the stable sort settles them by position.
-    k = min(_RTDETR_LIMIT, len(flat))
-    limit = np.partition(flat, -k)[-k] if k else np.inf
-    best = np.nonzero(flat >= limit)[0]
-    best = best[np.argsort(-flat[best], kind="stable")][:_RTDETR_LIMIT]
-    query, class_ids = np.divmod(best, logits.shape[1])
-    scores = sigmoid(flat[best])
-    keep = scores >= column_thresholds(params, class_ids)
-    return _unit_centres(
-        boxes[query[keep]], scores[keep], class_ids[keep], network, inside=1, smallest=0
-    )
+    query, class_ids, scores = top_scores(logits, _RTDETR_LIMIT, params)
+    return _unit_centres(boxes[query], scores, class_ids, network, inside=1, smallest=0)
 
 
 def _sigmoid_queries(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
-    """One class per query, all classes, score = sigmoid(logit)."""
+    """As many of the best scores as there are queries, score = sigmoid(logit).
+
+    A query may appear with several classes, as deformable DETR and its heirs select.
+    """
     logits, boxes = arrays
-    query, class_ids, scores = _best_logit(logits)
-    keep = scores >= column_thresholds(params, class_ids)
-    return _unit_centres(
-        boxes[query[keep]], scores[keep], class_ids[keep], network, inside=0, smallest=1
-    )
+    query, class_ids, scores = top_scores(logits, len(logits), params)
+    return _unit_centres(boxes[query], scores, class_ids, network, inside=0, smallest=1)
 
 
 def _softmax_queries(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
@@ -104,6 +119,10 @@ def _few_queries(dims: Dims, network: NetworkInfo | None) -> bool:
     return dims["Q"] <= 2000
 
 
+def _few_wide_queries(dims: Dims, network: NetworkInfo | None) -> bool:
+    return _few_queries(dims, network) and dims["C"] != 4
+
+
 def _queries(dims: Dims, network: NetworkInfo | None) -> bool:
     return 10 <= dims["Q"] <= 2000
 
@@ -116,6 +135,15 @@ _ANY = (
     ),
     (Out("Q C"), Out("Q 4")),
 )
+
+
+def _both_orders(decode: Decode) -> tuple[Layout, ...]:
+    """Logits and boxes by name, or in either order."""
+    return (
+        *(Layout(outs, decode, _few_queries, _queries) for outs in _ANY),
+        Layout(_ANY[1][::-1], lambda a, n, p: decode(a[::-1], n, p), _few_wide_queries, _queries),
+    )
+
 
 HEADS = (
     Head(
@@ -132,14 +160,15 @@ HEADS = (
     ),
     Head(
         "HeadraceParseDetr",
-        "Deformable DETR, DINO, RT-DETR with logits: best class per query, sigmoid >= T[class]",
-        tuple(Layout(outs, _sigmoid_queries, _few_queries, _queries) for outs in _ANY),
+        "Deformable DETR, DINO, RT-DETR with logits: as many of the best scores as queries, "
+        "sigmoid >= T[class]",
+        _both_orders(_sigmoid_queries),
         strict_classes=True,
     ),
     Head(
         "HeadraceParseDetrSoftmax",
         "DETR: soft-max over C classes and no-object (last), >= T[class]",
-        tuple(Layout(outs, _softmax_queries, _few_queries, _queries) for outs in _ANY),
+        _both_orders(_softmax_queries),
         surplus=(1,),
     ),
 )
@@ -153,9 +182,14 @@ def _boxes_scores(
     unit: bool,
     centres: bool = False,
     swapped: bool = False,
+    turned: bool = False,
 ) -> Detections:
-    """Best class >= T[class]; one channel more than classes means: channel 0 is background."""
+    """Best class >= T[class]; one channel more than classes means: channel 0 is background.
+
+    `swapped`: scores first; `turned`: scores are [C, N].
+    """
     boxes, scores = arrays[::-1] if swapped else arrays
+    scores = scores.T if turned else scores
     surplus = scores.shape[1] - params.num_classes
     if surplus not in (0, 1):
         channels = scores.shape[1]
@@ -176,6 +210,10 @@ def _boxes_scores(
     return clipped_corners(x1, y1, x2, y2, network.width, network.height, best, class_ids)
 
 
+def _more_boxes(dims: Dims, network: NetworkInfo | None) -> bool:
+    return dims["N"] > dims["C"] != 4
+
+
 def _many(dims: Dims, network: NetworkInfo | None) -> bool:
     return dims["N"] > 1000
 
@@ -191,6 +229,7 @@ def _layouts(*, unit: bool, centres: bool = False) -> tuple[Layout, ...]:
     return (
         *(Layout(pair, decode, likely=_many) for pair in _PAIRS),
         Layout(_PAIRS[1][::-1], partial(decode, swapped=True), likely=_many),
+        Layout((Out("N 4"), Out("C N")), partial(decode, turned=True), _more_boxes, _many),
     )
 
 

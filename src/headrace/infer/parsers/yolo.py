@@ -143,6 +143,10 @@ def _few(dims: Dims, network: NetworkInfo | None) -> bool:
 
 
 _COLUMNS = Layout((Out("4+C N"),), _columns, likely=_tall_cells, first=True, batched=True)
+_DUAL = Layout(
+    (Out("4+C N"), Out("4+C N")), lambda a, n, p: _columns(a[1:], n, p), _tall_cells, _tall_cells,
+    batched=True,
+)  # fmt: skip
 _ROWS = Layout((Out("N 4+C"),), _rows, likely=_tall_cells, first=True, batched=True)
 _UNIT_COLUMNS = Layout(
     (Out("4+C N"),), partial(_columns, unit=True), first=True, suggested=False, batched=True
@@ -176,8 +180,8 @@ HEADS = (
     ),
     Head(
         "HeadraceParseYoloV8",
-        f"YOLOv8/9/11 raw, either orientation: {_PLAIN}",
-        (_COLUMNS, _ROWS),
+        f"YOLOv8/9/11 raw, either orientation, the second of YOLOv9's two: {_PLAIN}",
+        (_DUAL, _COLUMNS, _ROWS),
         strict_classes=True,
     ),
     Head(
@@ -227,6 +231,7 @@ def _anchors(text: str) -> FloatArray:
 
 # In pixels, of YOLOv3 and YOLOv5 alike; those of YOLOv2 are in cells.
 _V3 = _anchors("10,13, 16,30, 33,23, 30,61, 62,45, 59,119, 116,90, 156,198, 373,326")
+_V7 = _anchors("12,16, 19,36, 40,28, 36,75, 76,55, 72,146, 142,110, 192,243, 459,401")
 _V3_TINY = _anchors("10,14, 23,27, 37,58, 81,82, 135,169, 344,319")
 _V2 = _anchors(
     "0.57273,0.677385, 1.87446,2.06253, 3.33843,5.47434, 7.88282,3.52778, 9.77052,9.16828"
@@ -250,6 +255,13 @@ def _gathered(
     return clipped_corners(x1, y1, x2, y2, network.width, network.height, scores, class_ids)
 
 
+def _yolov2_activated(logits: FloatArray) -> FloatArray:
+    """[5+C, N] of YOLOv2 with its activations: sigmoid of x, y, objectness, soft-max of scores."""
+    powers = np.exp(logits[5:] - logits[5:].max(axis=0))
+    parts = [sigmoid(logits[:2]), logits[2:4], sigmoid(logits[4:5]), powers / powers.sum(axis=0)]
+    return np.concatenate(parts)
+
+
 def _activated(
     arrays: Arrays,
     network: NetworkInfo,
@@ -258,11 +270,13 @@ def _activated(
     anchors: FloatArray,
     masks: Sequence[Sequence[int]],
     exponential: bool = False,
+    logits: bool = False,
 ) -> Detections:
     """Grids [A*(5+C), h, w], coarsest first, with activated x, y, objectness and scores.
 
     Centre = (cell + x) * stride; size = anchor * w, or anchor * stride * exp(w). Boxes come cell
-    by cell, the anchors of a cell together.
+    by cell, the anchors of a cell together. With `logits` nothing is activated yet: sigmoid of x, y
+    and objectness, soft-max of the scores.
     """
     parts, base = [], 0
     for grid, mask in zip(sorted(arrays, key=lambda a: a.shape[1]), masks, strict=True):
@@ -270,7 +284,7 @@ def _activated(
         stride_x, stride_y = -(-network.width // columns), -(-network.height // rows)
         planes = grid.reshape(len(mask), -1, rows * columns)
         for k, anchor in enumerate(mask):
-            table = planes[k]
+            table = _yolov2_activated(planes[k]) if logits else planes[k]
             cell, class_ids, scores = best_class(
                 table[5:].T, params.per_class_threshold, objectness=table[4]
             )
@@ -286,16 +300,25 @@ def _activated(
     return _gathered(parts, network)
 
 
-def _raw_v5(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
+def _raw_v5(
+    arrays: Arrays,
+    network: NetworkInfo,
+    params: DetectionParams,
+    *,
+    anchors: FloatArray = _V3,
+    activated: bool = False,
+) -> Detections:
     """Grids [3, h, w, 5+C] or [3*(5+C), h, w] of logits, finest first.
 
     Centre = (2 sigmoid(t) - 0.5 + cell) * stride, size = (2 sigmoid(t))^2 * anchor,
-    score = sigmoid(objectness) * sigmoid(best class).
+    score = sigmoid(objectness) * sigmoid(best class). With `activated` the graph has the sigmoid.
     """
     # No class score exceeds 1, so the objectness alone rules most cells out; the margins cover
     # rounding (a float32 sigmoid reaches 1 at a logit of 17).
     lowest = min(max(params.min_threshold, 0.0), 1.0 - 1e-6)
     limit = np.float32(np.log(lowest) - np.log1p(-lowest) - 1e-3)
+    if activated:
+        limit = np.float32(lowest)
     parts, base = [], 0
     for grid, mask in zip(
         sorted(arrays, key=lambda a: -a.shape[1]), reversed(_V3_MASKS), strict=True
@@ -312,14 +335,15 @@ def _raw_v5(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> De
         stride = np.array([network.width / columns, network.height / rows], np.float32)
         for k, anchor in enumerate(mask):
             cell = np.nonzero(tables[k, :, 4] >= limit)[0]
-            t = sigmoid(np.ascontiguousarray(tables[k, cell]))
+            t = np.ascontiguousarray(tables[k, cell])
+            t = t if activated else sigmoid(t)
             index, class_ids, scores = best_class(
                 t[:, 5:], params.per_class_threshold, objectness=t[:, 4]
             )
             cell, boxes = cell[index], t[index, :4] * np.float32(2)
             boxes[:, :2] += np.stack([cell % columns, cell // columns], axis=1) - np.float32(0.5)
             boxes[:, :2] *= stride
-            boxes[:, 2:] *= boxes[:, 2:] * _V3[anchor]
+            boxes[:, 2:] *= boxes[:, 2:] * anchors[anchor]
             parts.append((boxes, scores, class_ids, base + k * rows * columns + cell))
         base += 3 * rows * columns
     return _gathered(parts, network)
@@ -327,6 +351,13 @@ def _raw_v5(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> De
 
 def _not_empty(dims: Dims, network: NetworkInfo | None) -> bool:
     return min(dims.values()) > 0
+
+
+def _coarsest(dims: Dims, network: NetworkInfo | None) -> bool:
+    """One cell for 32 pixels, as YOLOv2 has."""
+    if network is None:
+        return False
+    return (32 * dims["H"], 32 * dims["W"]) == (network.height, network.width)
 
 
 def _pyramid(dims: Dims, network: NetworkInfo | None) -> bool:
@@ -345,18 +376,28 @@ _V2_DECODE = partial(_activated, anchors=_V2, masks=(range(5),), exponential=Tru
 _RULE = "activated grids, objectness * best score >= T[class]"
 
 ANCHOR_HEADS = (
-    Head(
-        "HeadraceParseYoloV5Raw",
-        "YOLOv5/7 without the decoding layer: three grids of logits, COCO anchors",
-        (
-            Layout(
-                (Out("3 H W 5+C"), Out("3 I J 5+C"), Out("3 K L 5+C")),
-                _raw_v5,
-                _not_empty,
-                _pyramid,
+    *(
+        Head(
+            f"HeadraceParseYoloV{version}{suffix}",
+            f"YOLOv{version} without the decoding layer: three grids {kind}, COCO anchors",
+            tuple(
+                Layout(
+                    outs,
+                    partial(_raw_v5, anchors=anchors, activated=activated),
+                    _not_empty,
+                    _pyramid,
+                )
+                for outs in (
+                    (Out("3 H W 5+C"), Out("3 I J 5+C"), Out("3 K L 5+C")),
+                    _THREE,
+                )
             ),
-            Layout(_THREE, _raw_v5, _not_empty, _pyramid),
-        ),
+        )
+        for suffix, kind, activated in (
+            ("Raw", "of logits", False),
+            ("Grids", "after a sigmoid", True),
+        )
+        for version, anchors in ((5, _V3), (7, _V7))
     ),
     Head("NvDsInferParseCustomYoloV3", f"YOLOv3: three {_RULE}", _V3_LAYOUTS),
     Head("NvDsInferParseCustomYoloV3_cuda", f"YOLOv3: three {_RULE}", _V3_LAYOUTS, suggested=False),
@@ -372,5 +413,17 @@ ANCHOR_HEADS = (
             (Layout((Out("5*(5+C) H W"),), _V2_DECODE, _not_empty),),
         )
         for name in ("NvDsInferParseCustomYoloV2", "NvDsInferParseCustomYoloV2Tiny")
+    ),
+    Head(
+        "HeadraceParseYoloV2Raw",
+        "YOLOv2 of Custom Vision: one grid of logits, objectness * best score >= T[class]",
+        (
+            Layout(
+                (Out("5*(5+C) H W"),),
+                partial(_V2_DECODE, logits=True),
+                _coarsest,
+            ),
+        ),
+        suggested=False,
     ),
 )

@@ -84,6 +84,7 @@ TAO_BATCHED = Exporter(
     "TAO YOLO", "BGR", Scaling(1.0, (103.939, 116.779, 123.68), "Caffe's means"), "centre", 0.3
 )
 TAO_DETR = Exporter("TAO DETR", "RGB", IMAGENET, "stretch", 0.5, 0.5)
+TAO_EFFICIENTDET = Exporter("TAO EfficientDet", "RGB", BYTES, "corner", 0.3, 0.5)
 PADDLE_DET = Exporter("PaddleOCR", "BGR", IMAGENET, "centre", 0.5)
 PADDLE = Exporter("PaddleOCR", "BGR", HALF, "corner", 0.5)
 PADDLE_CLAS = Exporter("PaddleClas", "RGB", IMAGENET, "stretch", crops=True)
@@ -149,12 +150,17 @@ def _named_outputs(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
         return _dets_labels(evidence)
     if any("output_cov" in n for n in names) and any("output_bbox" in n for n in names):
         return TAO_GRID, "outputs output_cov and output_bbox"
-    if {"BatchedNMS"} <= names or "BatchedNMSDynamic_TRT" in evidence.operators:
+    if {"BatchedNMS"} <= names:
         return TAO_BATCHED, "a BatchedNMS output"
-    if {"pred_logits", "pred_boxes"} <= names:
-        return TAO_DETR, "outputs pred_logits and pred_boxes"
+    if {"pred_logits", "pred_boxes"} <= names and evidence.input.name == "inputs":
+        return TAO_DETR, "input inputs, outputs pred_logits and pred_boxes"
     tensorflow = evidence.producer.startswith("tf2onnx") or evidence.input.dtype.kind == "u"
-    if tensorflow and {"detection_boxes", "detection_scores", "detection_classes"} <= names:
+    if {"detection_boxes", "detection_scores", "detection_classes"} <= names:
+        classes = next(o for o in evidence.outputs if o.name == "detection_classes")
+        if classes.dtype.kind in "iu" and evidence.input.shape[-1] == 3:
+            return TAO_EFFICIENTDET, "detection_classes of integers, an input of pixels"
+        if not tensorflow:
+            return None
         return TF_DETECTION, "outputs of TensorFlow's detection API"
     return None
 

@@ -58,6 +58,8 @@ def weigh(stem: Stem) -> FirstLayers:
         return FirstLayers(inside, "bytes" if of_bytes else "small", why=inside)
     if stem.conv is None:
         return FirstLayers()
+    if stem.untrained:
+        return FirstLayers(why="the first layer was never trained")
     spread = natural_answers(stem.conv)
     if (ratio := spread_ratio(stem, spread)) is not None:
         scale, level = 1 / ratio, learnt_mean(stem)

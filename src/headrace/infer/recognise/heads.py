@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from headrace._core.types import Array, Arrays
 from headrace.config.enums import NetworkType
 from headrace.infer.parsers.catalogue import HEADS, INSTANCE_HEADS
 from headrace.infer.parsers.head import AnyHead, LayerLike
+from headrace.infer.recognise.values import CHECKS, UNIT_REACH, final_rows
 from headrace.meta.layers import NetworkInfo
 from headrace.network.tensor_spec import TensorSpec
 
@@ -27,7 +28,7 @@ _BY_NAME = {head.name: head for head in (*HEADS, *INSTANCE_HEADS)}
 # They hold classes as numbers: how many there are, the outputs do not say.
 _UNCOUNTED = "num-detected-classes"
 YOLOX, YOLOV5, YOLOV8 = "HeadraceParseYoloX", "HeadraceParseYoloV5", "HeadraceParseYoloV8"
-_ROWS_6 = "NvDsInferParseYolo"
+ROWS_6 = "NvDsInferParseYolo"
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class HeadReading:
         own_names: names of the classes that come with this reading.
         counted: what tells the number of classes; empty: `why`.
         from_one: the outputs hold ids of classes that count from 1: id 0 is background, or unused.
+        fields: further fields of the config that it needs.
     """
 
     kind: NetworkType
@@ -58,6 +60,7 @@ class HeadReading:
     own_names: tuple[str, ...] = ()
     counted: str = ""
     from_one: bool = False
+    fields: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -94,13 +97,14 @@ class View:
         return [TensorSpec(o.name, o.dtype, o.shape[1:] or (1,)) for o in self.outputs]
 
     def bound(self, head: AnyHead) -> dict[str, int | None] | None:
-        """Letters of the first layout that fits; None if none does."""
+        """Letters of the layout that fits best; None if none does."""
         layers: Sequence[LayerLike] = [_sized(item) for item in self.items]
-        for layout in head.layouts:
-            match = layout.match(layers, self.network)
-            if match is not None:
-                return match[1]
-        return None
+        matches = [(x, match[1]) for x in head.layouts if (match := x.match(layers, self.network))]
+        for layout, bound in matches:  # of a table that fits either way the likely one
+            known = {k: v for k, v in bound.items() if v is not None}
+            if layout.likely and len(known) == len(bound) and layout.likely(known, self.network):
+                return bound
+        return matches[0][1] if matches else None
 
 
 def _sized(spec: TensorSpec) -> Any:
@@ -149,29 +153,6 @@ def class_reading(view: View, why: str) -> HeadReading:
     )
 
 
-def segmentation(view: View, *, anywhere: bool = False) -> list[HeadReading] | None:
-    """The reading of one map of scores or of class numbers: of a good part of the image's size."""
-    if len({item.shape for item in view.items}) != 1:
-        return None  # of several maps of one shape the first is the main one
-    match tuple(d for d in view.items[0].shape if d != 1):
-        case (int() as height, int() as width) if view.items[0].dtype.kind in "iu":
-            why = f"a map of class numbers, {width}x{height}"
-            words, parser = "semantic segmentation with arg-max inside", "HeadraceParseClassMap"
-            return [HeadReading(NetworkType.SEGMENTATION, parser, view.names or None, words, why)]
-    match view.items[0].shape:
-        case (int() as channels, int() as height, int() as width):
-            pass
-        case _:
-            return None
-    small = height * 4 < view.network.height or width * 4 < view.network.width
-    if small and not anywhere:
-        return None
-    if channels < 2 or view.items[0].dtype.kind != "f":
-        return []
-    why = f"a map of {channels} scores for each of {width}x{height} cells"
-    return [HeadReading(NetworkType.SEGMENTATION, None, channels, "semantic segmentation", why)]
-
-
 def judged(view: View, name: str) -> HeadReading | None:
     """A reading of a head unless the values of one run speak against it."""
     head = _BY_NAME[name]
@@ -180,7 +161,12 @@ def judged(view: View, name: str) -> HeadReading | None:
         return None
     classes, background = bound.get("C"), False
     why = "shapes of the outputs"
-    if name in _TABLES:
+    if (check := CHECKS.get(name)) is not None:
+        said = check(view)
+        if said is None:
+            return None
+        why = said
+    elif name in _TABLES:
         values = [np.asarray(a, np.float64) for a in view.probe().values()]
         boxes, scores = _tables(values)
         if boxes is None or scores is None:
@@ -202,16 +188,10 @@ def judged(view: View, name: str) -> HeadReading | None:
         if boxes is None or scores is None or not _beyond_unit(scores):
             return None
         why = "logits beside boxes"
-    elif name == _ROWS_6:
-        rows = np.asarray(next(iter(view.probe().values())), np.float64)
-        reach = float(np.percentile(np.abs(rows[..., :4]), 95)) if rows.size else 0.0
-        if 0 < reach <= _UNIT_REACH:
-            return None
-        why = f"boxes reach {reach:.3g}"
     elif name in _LABELLED:
         boxes = next(np.asarray(a) for a in view.probe().values() if np.shape(a)[-1:] == (4,))
         reach = float(np.abs(boxes).max(initial=0))
-        if reach and (reach <= _UNIT_REACH) is not _LABELLED[name]:
+        if reach and (reach <= UNIT_REACH) is not _LABELLED[name]:
             return None
         why = f"boxes reach {reach:.3g}"
     elif name in (YOLOX, YOLOV5, YOLOV8, "HeadraceParseRTDETR"):
@@ -228,12 +208,17 @@ def judged(view: View, name: str) -> HeadReading | None:
         if rows[:, 4:].min() < -1e-3 or rows[:, 4:].max() > 1.001:
             return None
         why = f"centres reach {reach:.3g}, scores within 0..1"
-    suppressed = name == _ROWS_6 or name in _AFTER_NMS
+    suppressed = name in _AFTER_NMS or name in _FINAL
+    if name == ROWS_6:
+        suppressed = final_rows(view)
     counted = "" if background else scores_counted(classes)
-    if classes is None or name in _AFTER_NMS:
+    if name in ONE_KIND:
+        classes, counted = 1, "the head finds one kind"
+    elif classes is None or name in _AFTER_NMS:
         classes, counted = view.names or None, ""
     return HeadReading(DETECTOR, name, classes, head.summary.split(":")[0], why,
-                   suppressed=suppressed, counted=counted)  # fmt: skip
+                   suppressed=suppressed, counted=counted,
+                   own_names=ONE_KIND.get(name, ()))  # fmt: skip
 
 
 _TABLES = {
@@ -242,15 +227,38 @@ _TABLES = {
     "HeadraceParseBoxesScores": (False, False),
 }
 DETR, DETR_SOFTMAX = "HeadraceParseDetr", "HeadraceParseDetrSoftmax"
+TAO_QUERIES = ("NvDsInferParseCustomDDETRTAO", "NvDsInferParseCustomRTDETRTAO")
 _LOGITS = (DETR, DETR_SOFTMAX)
 _LABELLED = {"HeadraceParseBoxesLabels": False, "HeadraceParseBoxesLabelsUnit": True}
 """Boxes, scores and class numbers apart, and whether the boxes are in 0..1."""
-_UNIT_REACH = 2.0
 _AFTER_NMS = tuple(
     name
     for name, head in _BY_NAME.items()
-    if any("K 4" in str(out.dims) or out.dims in ("K 7", "K 5") for out in head.layouts[0].outs)
+    if any(
+        "K 4" in str(out.dims) or out.dims in ("K 7", "K 6", "K 5") for out in head.layouts[0].outs
+    )
 )
+ONE_KIND: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ("HeadraceParseSCRFD", "HeadraceParseRetinaFace", "HeadraceParseYuNet",
+         "HeadraceParseUltraFacePriors"),
+        ("face",),
+    ),
+    **dict.fromkeys(
+        ("HeadraceParseBlazePose", "HeadraceParseMoveNet", "HeadraceParseMoveNetMany"), ("person",)
+    ),
+    **dict.fromkeys(
+        ("HeadraceParseBlazeFace", "HeadraceParseLandmarks", "HeadraceParseSimCC",
+         "HeadraceParseHeatmapPose", "HeadraceParseDetsPoints", "HeadraceParseDetrPoints"),
+        (),
+    ),
+}  # fmt: skip
+"""Heads of one class -> its name, where the head is of nothing else."""
+_FINAL = (DETR, DETR_SOFTMAX, *TAO_QUERIES, "HeadraceParseRTDETR", "HeadraceParseDetrPoints",
+          "HeadraceParseDetrPose", "HeadraceParseDetsPoints", "HeadraceParseSimCC",
+          "HeadraceParseLandmarks", "HeadraceParseBlazePose", "HeadraceParseMoveNet",
+          "HeadraceParseMoveNetMany", "HeadraceParseHeatmapPose")  # fmt: skip
+"""Heads of queries or of one object: each object has one box."""
 
 
 def _tables(
@@ -261,6 +269,8 @@ def _tables(
     if len(tables) != 2:
         return None, None
     first, second = tables
+    if len(first) != len(second) and second.shape[-1] == len(first):
+        second = second.T  # classes first, as Paddle writes them
     widths = [np.shape(table)[1] for table in tables]
     if widths[0] == 4 and (widths[1] != 4 or second.max() <= 1.0 < first.max()):
         return first, second

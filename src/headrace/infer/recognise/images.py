@@ -150,7 +150,7 @@ def _axes(
     evidence: FileEvidence, exporter: Exporter | None, user_fields: Collection[str]
 ) -> Images:
     shape = evidence.input.shape
-    if len(shape) != 4 or evidence.input.dtype.kind not in "fu":
+    if len(shape) != 4 or evidence.input.dtype.kind not in "fui":
         raise ModelError(
             f"the first input {evidence.input} is no image",
             where=str(evidence.path),
@@ -238,7 +238,7 @@ def _scale(
 ) -> None:
     said = _said(evidence)
     trained = exporter.scaling if exporter is not None else None
-    if evidence.input.dtype.kind == "u":
+    if evidence.input.dtype.kind in "ui":
         images.scaling, why = BYTES, f"the input is {evidence.input.dtype}"
     elif layers.inside:
         images.scaling, why = (BYTES if layers.level == "bytes" else UNIT), layers.inside

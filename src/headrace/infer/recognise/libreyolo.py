@@ -21,8 +21,8 @@ from headrace.infer.recognise.heads import (
     View,
     class_reading,
     headed,
-    segmentation,
 )
+from headrace.infer.recognise.maps import maps
 
 if TYPE_CHECKING:
     from headrace.infer.recognise.evidence import FileEvidence
@@ -106,7 +106,7 @@ def by_family(view: View) -> list[HeadReading]:
     if task == "classify":
         return [class_reading(view, why)] if len(view.items) == 1 else []
     if task == "semantic":
-        return segmentation(view, anywhere=True) or []
+        return maps(view, anywhere=True) or []
     if task in _IMAGES:
         return [HeadReading(NetworkType.OTHER, None, None, f"{task} map", why)]
     family = _FAMILIES.get(name)

@@ -8,12 +8,11 @@ import numpy as np
 
 from headrace.config.enums import NetworkType
 from headrace.infer.parsers.catalogue import suggest
+from headrace.infer.parsers.head import InstanceHead
 from headrace.infer.parsers.text import CTC
 from headrace.infer.recognise import exporters, libreyolo
 from headrace.infer.recognise.heads import (
     DETECTOR,
-    DETR,
-    DETR_SOFTMAX,
     YOLOV5,
     YOLOV8,
     YOLOX,
@@ -22,8 +21,9 @@ from headrace.infer.recognise.heads import (
     class_reading,
     headed,
     judged,
-    segmentation,
 )
+from headrace.infer.recognise.look_alikes import told_apart
+from headrace.infer.recognise.maps import maps, vectors
 from headrace.infer.recognise.ultralytics import by_task
 from headrace.network.tensor_spec import TensorSpec
 
@@ -32,7 +32,7 @@ def readings(view: View) -> list[HeadReading]:
     """The ways in which these outputs may be read; one if it is decided, none if no parser fits."""
     if any(0 in output.shape for output in view.outputs):
         return []
-    for look in (_by_task, _by_exporter, _classifier, segmentation):
+    for look in (_by_task, _by_exporter, vectors, maps):
         candidates = look(view)
         if candidates is not None:
             return candidates
@@ -51,13 +51,16 @@ def _by_exporter(view: View) -> list[HeadReading] | None:
     if exporter in (exporters.YOLOX, exporters.YOLOX_LEGACY):
         return _yolox(view)
     if exporter is exporters.YOLOV5 and len(view.items) == 2:
+        if view.items[0].shape == view.items[1].shape:
+            return headed(view, YOLOV8, "YOLOv9 detector", "two tables, of which the second counts")
         return headed(view, "HeadraceParseYoloV5Seg", "YOLOv5 segmentation", "rows and prototypes")
     if exporter is exporters.CENTERFACE:
         return [HeadReading(DETECTOR, "HeadraceParseCenterFace", 1, "CenterFace", "four maps",
                         own_names=("face",))]  # fmt: skip
     if exporter is exporters.ULTRAFACE:
-        reading = judged(view, "HeadraceParseSSDCorners")
-        return [replace(reading, words=exporter.name, own_names=("face",))] if reading else []
+        heads = ("HeadraceParseSSDCorners", "HeadraceParseUltraFacePriors")
+        found = [reading for name in heads if (reading := judged(view, name))]
+        return [replace(r, words=exporter.name, own_names=("face",)) for r in found[:1]]
     if exporter is exporters.PADDLE_DET:
         return [HeadReading(DETECTOR, "HeadraceParseTextRegions", 1,
                         "PaddleOCR text detector (DB)",
@@ -75,7 +78,10 @@ def _by_exporter(view: View) -> list[HeadReading] | None:
                             "detector of TensorFlow's API", "names of the outputs",
                             suppressed=True, from_one=True)]  # fmt: skip
     if exporter is exporters.RFDETR:
-        parser = "HeadraceParseDetrSeg" if len(view.items) > 2 else "HeadraceParseDetr"
+        third = view.items[2].shape if len(view.items) > 2 else ()
+        parser = "HeadraceParseDetrSeg" if third else "HeadraceParseDetr"
+        if third[-1:] == (8,):
+            parser = "HeadraceParseDetrPose"
         found = headed(view, parser, "RF-DETR", "dets of four columns beside logits")
         return [replace(reading, suppressed=True) for reading in found]
     if exporter is exporters.MMDET and len(view.items) == 2:
@@ -98,22 +104,8 @@ def _yolox(view: View) -> list[HeadReading]:
     return headed(view, YOLOX, "YOLOX detector", f"centres stay below {reach:.1f}: not decoded")
 
 
-_EMBEDS = frozenset(("GlobalAveragePool", "ReduceMean", "BatchNormalization", "LpNormalization"))
-"""Operators that end a vector of features; scores of classes end in weights of their own."""
-
-
-def _classifier(view: View) -> list[HeadReading] | None:
-    shapes = [tuple(d for d in item.shape if d != 1) for item in view.items]
-    if any(len(shape) != 1 or item.dtype.kind != "f" for shape, item in
-           zip(shapes, view.items, strict=True)):  # fmt: skip
-        return None
-    if len(shapes) == 1 and _EMBEDS.intersection(view.evidence.ends.values()):
-        why = f"a vector behind {', '.join(view.evidence.ends.values())}"
-        return [HeadReading(NetworkType.OTHER, None, None, "embedding", why)]
-    widths = {shape[0] for shape in shapes}
-    if len(widths) != 1 or widths == {4}:
-        return None
-    return [class_reading(view, "one value for each class")]
+_UNSUGGESTED = ("HeadraceParseYoloV2Raw",)
+"""Heads that fit too many outputs to be suggested, but that values tell."""
 
 
 def _by_shape(view: View) -> list[HeadReading]:
@@ -123,38 +115,23 @@ def _by_shape(view: View) -> list[HeadReading]:
         view.network,
         view.names or None,
     )
+    if not names and any(
+        len(item.shape) > 2 for item in view.items[1:]
+    ):  # masks, known by the names of their outputs
+        names = suggest(
+            [TensorSpec(o.name, o.dtype, o.shape) for o in view.outputs],
+            view.network,
+            view.names or None,
+            key=InstanceHead.key,
+        )
+        return [r for name in names[:1] for r in headed(view, name, "instance segmentation",
+                                                         "names of the outputs")]  # fmt: skip
+    names += [name for name in _UNSUGGESTED if name not in names]
     candidates = [reading for name in names if (reading := judged(view, name)) is not None]
     if view.names and any(r.classes == view.names for r in candidates):
         candidates = [r for r in candidates if r.classes == view.names]
-    kept = {(r.parser or ""): r for r in candidates}
-    if {DETR, DETR_SOFTMAX} <= kept.keys() and (other := _not_of_detr(view)):
-        kept.pop(other)
-    for twin, of in _TWINS.items():
-        if of in kept:
-            kept.pop(twin, None)
+    kept = told_apart(view, {(r.parser or ""): r for r in candidates})
     for parser in names:  # coverage grids need no name
         if parser == "NvDsInferParseCustomResnet" and parser in kept:
             return [kept[parser]]
     return list(kept.values())[:3]
-
-
-def _not_of_detr(view: View) -> str | None:
-    """Which of the two readings of logits does not fit; None if both may.
-
-    The last logit of DETR means no object, and wins for most queries of any image. Deformable
-    attention and the selection of queries came with the models that have no such logit.
-    """
-    logits = max(view.probe().values(), key=lambda a: np.shape(a)[-1])
-    rows = np.asarray(logits, np.float64).reshape(-1, np.shape(logits)[-1])
-    last = float((rows.argmax(axis=1) == rows.shape[1] - 1).mean())
-    if last > _MOSTLY:
-        return DETR
-    return DETR_SOFTMAX if view.evidence.operators & {"GridSample", "TopK"} else None
-
-
-_MOSTLY = 0.8
-_TWINS = {
-    "NvDsInferParseYoloV11": YOLOV8,
-    "NvDsInferParseCustomYoloV8": YOLOV8,
-    "NvDsInferParseCustomYoloV4": "NvDsInferParseCustomBatchedNMSTLT",
-}

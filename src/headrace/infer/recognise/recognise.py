@@ -466,6 +466,8 @@ def _values(
     reasons["profile"] = "the profile of bare models: what their training frameworks do"
     if reading is None:
         return values, reasons
+    values |= reading.fields
+    reasons |= dict.fromkeys(reading.fields, reading.why)
     values["network_type"] = reading.kind
     reasons["network_type"] = f"{reading.words}: {reading.why}"
     if reading.kind is NetworkType.OTHER:

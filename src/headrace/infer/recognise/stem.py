@@ -61,6 +61,7 @@ class Stem:
         steps: operators that scale or centre, each with the largest number of its constant.
         focus: the image is cut into four by strided slices, as YOLOX and early YOLOv5 do.
         conv: weights of the first convolution (M, C, kh, kw).
+        untrained: its bias, or the statistics behind it, are as they were before any training.
         direct: it gets the image itself, but for `factor` and `shift`.
         bias: its bias (M,), if any.
         statistics: mean and variance (M,) that a batch normalisation behind it learnt.
@@ -75,6 +76,7 @@ class Stem:
     focus: bool = False
     conv: Array | None = None
     direct: bool = True
+    untrained: bool = False
     bias: Array | None = None
     statistics: tuple[Array, Array] | None = None
 
@@ -133,6 +135,9 @@ class _Reader:
         real = inputs[:1] if len(inputs) == 1 else [
             x for x in inputs if _name_of(x, 1) not in self.tensors
         ]  # fmt: skip
+        if len(real) > 1:  # Paddle writes the size of the image before the image
+            planes = [x for x in real if len(list(_axes(x))) == 4]
+            real = planes[:1] or real
         if real:
             self.stem.input = _name_of(real[0], 1)
             self.stem.axes = tuple(_axes(real[0]))
@@ -201,15 +206,17 @@ class _Reader:
             return
         self.stem.conv = weights
         self.stem.bias = None if bias is None or bias.shape != weights.shape[:1] else bias
+        self.stem.untrained = bias is not None and not bias.any()
         for user in self.nodes:
             if user.op == "BatchNormalization" and node.outputs[0] in user.inputs[:1]:
                 learnt = self._statistics(user)
+                self.stem.untrained |= self._is_initial(user)
                 if learnt is not None and learnt[0].shape == weights.shape[:1]:
                     self.stem.statistics = None if self._is_initial(user) else learnt
 
     def _is_initial(self, node: _Node) -> bool:
-        """True if nothing of a batch normalisation was trained: gain, shift, mean, variance."""
-        values = zip([self._value(n) for n in node.inputs[1:5]], (1, 0, 0, 1), strict=False)
+        """True if a batch normalisation has seen no image: the mean is 0, the variance 1."""
+        values = zip([self._value(n) for n in node.inputs[3:5]], (0, 1), strict=False)
         return all(v is not None and (np.abs(v - n) < _UNTRAINED).all() for v, n in values)
 
     def _statistics(self, node: _Node) -> tuple[Array, Array] | None:

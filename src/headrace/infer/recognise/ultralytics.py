@@ -20,8 +20,8 @@ from headrace.infer.recognise.heads import (
     headed,
     judged,
     scores_counted,
-    segmentation,
 )
+from headrace.infer.recognise.maps import maps
 
 _MOST_ROWS = 1000  # a selection keeps at most 300 by default
 _UNIT = 2.0  # boxes in 0..1 reach a little further than 1
@@ -48,7 +48,7 @@ def by_task(view: View) -> list[HeadReading]:
         case "pose":
             return _poses(view, why)
         case "semantic":
-            return segmentation(view) or []
+            return maps(view) or []
         case "depth":
             return [HeadReading(NetworkType.OTHER, None, None, "depth map", why)]
         case "detect":

@@ -1,0 +1,150 @@
+"""Outputs that are vectors or maps: classifiers, embeddings, segmentation, images of values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.config.enums import NetworkType, TensorOrder
+from headrace.infer.recognise.heads import DETECTOR, HeadReading, View, class_reading
+from headrace.infer.recognise.values import unit, values_of
+
+if TYPE_CHECKING:
+    from headrace.network.tensor_spec import TensorSpec
+
+_EMBEDS = frozenset(
+    ("GlobalAveragePool", "ReduceMean", "BatchNormalization", "LpNormalization", "Relu",
+     "LayerNormalization")
+)  # fmt: skip
+"""Operators that end a vector of features; scores of classes end in weights of their own."""
+
+_NORMS = frozenset(("ReduceL2", "LpNormalization"))
+_FEATURES = frozenset(
+    ("last_hidden_state", "pooler_output", "image_embeds", "embedding", "embeddings", "fc_pred")
+)
+_CROPS = {(112, 112): "faces", (256, 128): "persons", (384, 128): "persons"}
+_FEATURE_WIDTHS = (128, 256, 384, 512, 768, 1024, 1536, 2048)
+_DEPTH = ("depth", "disparity")
+
+
+def vectors(view: View) -> list[HeadReading] | None:
+    """Readings of outputs of one axis: scores of classes, or features; None for other outputs."""
+    if len(view.items) == 1 and view.items[0].name in _FEATURES:
+        return [_features(f"output {view.items[0].name!r}")]
+    shapes = [tuple(d for d in item.shape if d != 1) for item in view.items]
+    if any(len(shape) != 1 or item.dtype.kind != "f" for shape, item in
+           zip(shapes, view.items, strict=True)):  # fmt: skip
+        return None
+    ends = set(view.evidence.ends.values())
+    widths = {shape[0] for shape in shapes}
+    if len(shapes) == 1 and "Softmax" not in ends:
+        why = _why_features(view, ends)
+        if why:
+            return [_features(why)]
+    if len(widths) != 1 or (widths == {4} and "Softmax" not in ends):
+        return None
+    return [class_reading(view, "one value for each class")]
+
+
+def _why_features(view: View, ends: set[str]) -> str:
+    """Why a vector holds features; empty if nothing tells."""
+    if _EMBEDS & ends:
+        return f"a vector behind {', '.join(sorted(ends))}"
+    if "Div" in ends and view.evidence.operators & _NORMS:
+        return "a vector that is divided by its length"
+    width = next(d for d in view.items[0].shape if d != 1)
+    size = view.network.height, view.network.width
+    if width in _FEATURE_WIDTHS and width != view.names and size in _CROPS:
+        return f"{width} values of a crop of {size[1]}x{size[0]}, as models of {_CROPS[size]} take"
+    return ""
+
+
+def _features(why: str) -> HeadReading:
+    return HeadReading(NetworkType.OTHER, None, None, "embedding", why)
+
+
+def maps(view: View, *, anywhere: bool = False) -> list[HeadReading] | None:
+    """Readings of one map: of scores, of class numbers, of one value; None for other outputs.
+
+    Args:
+        view: the outputs.
+        anywhere: metadata say that it is segmentation: the map may be of any size.
+    """
+    if len({item.shape for item in view.items}) != 1:
+        return None  # of several maps of one shape the first is the main one
+    item = view.items[0]
+    match tuple(d for d in item.shape if d != 1):
+        case (int() as height, int() as width) if item.dtype.kind in "iu":
+            why = f"a map of class numbers, {width}x{height}"
+            words, parser = "semantic segmentation with arg-max inside", "HeadraceParseClassMap"
+            return [HeadReading(NetworkType.SEGMENTATION, parser, view.names or None, words, why)]
+        case (int() as height, int() as width) if item.dtype.kind == "f" and _large(view, item):
+            return _one_value(view, f"a map of one value, {width}x{height}")
+    found = _channels(view, item)
+    if found is None:
+        return None
+    channels, height, width, last = found
+    named = anywhere or item.name == "logits"  # of transformers: maps of 1/32 of the image
+    if not named and (height * 4 < view.network.height or width * 4 < view.network.width):
+        return None
+    if channels < 2 or item.dtype.kind != "f":
+        return []
+    if _is_pose(view, channels, height, width):
+        why = f"{channels} maps of a quarter of a crop of {view.network.width}x"
+        why += f"{view.network.height}, as models of poses take"
+        return [HeadReading(DETECTOR, "HeadraceParseHeatmapPose", 1, "points of a crop", why,
+                            suppressed=True)]  # fmt: skip
+    why = f"a map of {channels} scores for each of {width}x{height} cells"
+    fields = {"segmentation_output_order": TensorOrder.NHWC} if last else {}
+    return [
+        HeadReading(
+            NetworkType.SEGMENTATION, None, channels, "semantic segmentation", why, fields=fields
+        )
+    ]
+
+
+def _channels(view: View, item: TensorSpec) -> tuple[int, int, int, bool] | None:
+    """Channels, height and width, and whether the channels are the last axis."""
+    match item.shape:
+        case (int() as first, int() as second, int() as third):
+            pass
+        case _:
+            return None
+    interleaved = view.evidence.input.shape[-1] in (1, 3)
+    if interleaved and third < min(first, second) and first * 4 >= view.network.height:
+        return third, first, second, True
+    return first, second, third, False
+
+
+_POSE_SIZES = ((256, 192), (384, 288), (128, 96))
+_POINTS = (14, 15, 16, 17, 21, 26, 133)
+
+
+def _is_pose(view: View, channels: int, height: int, width: int) -> bool:
+    """Whether maps are of points: a crop of a person, and as many as data sets have."""
+    size = view.network.height, view.network.width
+    quarter = (4 * height, 4 * width) == size
+    return quarter and size in _POSE_SIZES and channels in _POINTS and not view.names
+
+
+def _large(view: View, item: TensorSpec) -> bool:
+    sides = [d for d in item.shape if isinstance(d, int) and d != 1]
+    return min(sides) * 4 >= min(view.network.height, view.network.width)
+
+
+def _one_value(view: View, why: str) -> list[HeadReading]:
+    """One channel: depth by its name, a mask of one class by its sigmoid, else nothing."""
+    item = view.items[0]
+    if any(word in item.name.lower() for word in _DEPTH):
+        return [HeadReading(NetworkType.OTHER, None, None, "depth map", f"output {item.name!r}")]
+    classes, kind = view.names or 1, NetworkType.SEGMENTATION
+    end = view.evidence.ends.get(item.name, "")
+    if classes != 1 or (end in ("Sigmoid", "Clip", "HardSigmoid") and not unit(values_of(view))):
+        return []
+    words = "semantic segmentation of one class"
+    if end == "Sigmoid":
+        why += " behind a sigmoid: 0.5 and more is the class"
+        return [HeadReading(kind, None, 1, words, why, fields={"segmentation_threshold": 0.5})]
+    if any("segmentation_head" in name for name in view.evidence.node_names):
+        why += ", a logit of segmentation_models_pytorch: above 0 is the class"
+        return [HeadReading(kind, None, 1, words, why, fields={"segmentation_threshold": 0.0})]
+    return []
