@@ -113,6 +113,7 @@ def _one_to_one(known: Recognition) -> bool:
 _SURPLUS = {
     "HeadraceParseHeatmapPose": range(-500, 1),
     "HeadraceParseMoveNet": range(-500, 1),
+    "HeadraceParseSimCC": range(-500, 1),
 }
 """Heads whose notes count points."""
 

@@ -1,4 +1,4 @@
-"""Heads whose result is points: of a crop, of a frame, of queries. Network pixels.
+"""Heads of points: of a crop, of a frame, of queries. Network pixels.
 
 A model of a crop finds one object as large as its input. A model without boxes gets the box around
 the points.

@@ -1,4 +1,4 @@
-"""Heads whose rows begin with the number of the image, or with the class. Network pixels."""
+"""Heads of rows that begin with the number of the image, or with the class. Network pixels."""
 
 from __future__ import annotations
 

@@ -28,6 +28,8 @@ _BY_NAME = {head.name: head for head in (*HEADS, *INSTANCE_HEADS)}
 # They hold classes as numbers: how many there are, the outputs do not say.
 _UNCOUNTED = "num-detected-classes"
 YOLOX, YOLOV5, YOLOV8 = "HeadraceParseYoloX", "HeadraceParseYoloV5", "HeadraceParseYoloV8"
+YOLOV8S = (YOLOV8, "NvDsInferParseYoloV11", "NvDsInferParseCustomYoloV8")
+"""Heads of the same candidates."""
 ROWS_6 = "NvDsInferParseYolo"
 
 
@@ -194,10 +196,10 @@ def judged(view: View, name: str) -> HeadReading | None:
         if reach and (reach <= UNIT_REACH) is not _LABELLED[name]:
             return None
         why = f"boxes reach {reach:.3g}"
-    elif name in (YOLOX, YOLOV5, YOLOV8, "HeadraceParseRTDETR"):
+    elif name in (YOLOX, YOLOV5, *YOLOV8S, "HeadraceParseRTDETR"):
         rows = np.asarray(next(iter(view.probe().values())), np.float64)
         rows = rows.reshape(-1, rows.shape[-1])
-        if rows.shape[0] < rows.shape[1] and name == YOLOV8:
+        if rows.shape[0] < rows.shape[1] and name in YOLOV8S:
             rows = rows.T
         if np.shape(rows)[1] <= 4:
             return None

@@ -1,4 +1,4 @@
-"""Outputs that look alike: what tells the readings of the same shapes apart.
+"""Choice among the readings of outputs that look alike: by values, graph and names.
 
 What nothing tells stays in the list, and is asked.
 """
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headrace._core.types import Array
 from headrace.infer.recognise import exporters
 from headrace.infer.recognise.heads import (
     DETR,
@@ -25,14 +24,19 @@ from headrace.infer.recognise.heads import (
 )
 from headrace.infer.recognise.names import COCO, COCO_IDS
 from headrace.infer.recognise.sidecars import MODEL_TYPE
-from headrace.infer.recognise.values import ROWS_7, class_numbers_last, corners, whole
+from headrace.infer.recognise.values import (
+    FCOS,
+    ROWS_7,
+    candidates_of,
+    class_numbers_last,
+    corners,
+)
 
 if TYPE_CHECKING:
     Readings = dict[str, HeadReading]
 
-_CORNERS, _FCOS = "HeadraceParseYoloCorners", "HeadraceParseFcos"
+_CORNERS = "HeadraceParseYoloCorners"
 _MOSTLY = 0.8
-_PYRAMID = 8  # levels at most
 TWINS = {
     "NvDsInferParseYoloV11": YOLOV8,
     "NvDsInferParseCustomYoloV8": YOLOV8,
@@ -73,9 +77,9 @@ def _queries(view: View, kept: Readings) -> Readings:
     kept = {name: r for name, r in kept.items() if name not in TAO_QUERIES or tao}
     if tao and any(name in kept for name in TAO_QUERIES):
         kept = {name: r for name, r in kept.items() if name not in (DETR, DETR_SOFTMAX)}
-        count = view.items[0].shape[-1] if view.items[0].shape[-1] != 4 else None
+        count = kept[next(n for n in TAO_QUERIES if n in kept)].classes
         known = {len(COCO_IDS): TAO_QUERIES[0], len(COCO): TAO_QUERIES[1]}.get(count or 0)
-        if known in kept:
+        if known is not None and known in kept:
             why = f"{count} logits: COCO's {'ids' if known == TAO_QUERIES[0] else 'classes'}"
             return {known: replace(kept[known], why=why)}
     if {DETR, DETR_SOFTMAX} <= kept.keys() and (other := _not_of_detr(view)):
@@ -100,35 +104,22 @@ def _not_of_detr(view: View) -> str | None:
     return DETR_SOFTMAX if view.evidence.operators & {"GridSample", "TopK"} else None
 
 
-def _candidates(view: View) -> Array:
-    """The rows of a table of candidates, in either orientation."""
-    values = np.asarray(view.probe()[view.items[0].name], np.float64)
-    rows = values.reshape(-1, values.shape[-1])
-    return rows.T if rows.shape[0] < rows.shape[1] else rows
-
-
 def _unused_column(view: View, kept: Readings) -> Readings:
     """Column 4 of candidates: always 1, the level of a pyramid, an objectness, or a first class."""
+    if FCOS in kept:
+        return {FCOS: kept[FCOS]}
     if YOLOV8 not in kept or len(view.items) != 1:
         return kept
-    rows = _candidates(view)
+    rows = candidates_of(view)
     ordered = corners(rows)
     five = rows[:, 4]
-    level = whole(five) and five.min() >= 0 and five.max() < _PYRAMID
-    if ordered and (level or np.allclose(five, rows[:, 5:].max(axis=1, initial=0))):
-        reading = kept[YOLOV8]
-        classes = (reading.classes or 1) - 1
-        what = "is a level" if level else "repeats the best score"
-        why = f"corners; column 4 {'is always 1' if (five == 1).all() else what}"
-        counted = reading.counted.replace(str(reading.classes), str(classes))
-        return {_FCOS: replace(reading, parser=_FCOS, classes=classes, why=why, counted=counted,
-                               words="detector of corner boxes")}  # fmt: skip
     if YOLOV5 in kept:
         if (five == 1).all():  # YOLOv6
             return {YOLOV5: replace(kept[YOLOV5], why="column 4 is always 1, as YOLOv6 writes it")}
-        for name in (YOLOV5, YOLOV8):
-            if kept[name].classes == len(COCO) and not (name == YOLOV5 and ordered):
-                kept = {k: r for k, r in kept.items() if k not in (YOLOV5, YOLOV8) or k == name}
+        pair = (YOLOV5, YOLOV8)
+        coco = (n for n in pair if kept[n].classes == len(COCO) and not (n == YOLOV5 and ordered))
+        if (taken := next(coco, None)) is not None:
+            kept = {name: r for name, r in kept.items() if name not in pair or name == taken}
     return kept
 
 
@@ -136,7 +127,7 @@ def _corners(view: View, kept: Readings) -> Readings:
     """Candidates with corners, where the shapes say centres."""
     if YOLOV8 not in kept:
         return kept
-    ordered = corners(_candidates(view))
+    ordered = corners(candidates_of(view))
     if ordered is False:
         return kept
     old = kept[YOLOV8]

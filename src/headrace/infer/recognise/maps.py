@@ -127,8 +127,10 @@ def _is_pose(view: View, channels: int, height: int, width: int) -> bool:
 
 
 def _large(view: View, item: TensorSpec) -> bool:
-    sides = [d for d in item.shape if isinstance(d, int) and d != 1]
-    return min(sides) * 4 >= min(view.network.height, view.network.width)
+    """Whether a map has the proportions of the image, and a quarter of its size or more."""
+    height, width = (d for d in item.shape if isinstance(d, int) and d != 1)
+    network = view.network
+    return height * 4 >= network.height and height * network.width == width * network.height
 
 
 def _one_value(view: View, why: str) -> list[HeadReading]:

@@ -77,6 +77,10 @@ def _by_exporter(view: View) -> list[HeadReading] | None:
         return [HeadReading(DETECTOR, "NvDsInferParseCustomTfSSD", view.names or None,
                             "detector of TensorFlow's API", "names of the outputs",
                             suppressed=True, from_one=True)]  # fmt: skip
+    if exporter is exporters.TAO_EFFICIENTDET:
+        return [HeadReading(DETECTOR, "NvDsInferParseCustomEfficientDetTAO", view.names or None,
+                            "TAO EfficientDet", "names of the outputs, classes as integers",
+                            suppressed=True)]  # fmt: skip
     if exporter is exporters.RFDETR:
         third = view.items[2].shape if len(view.items) > 2 else ()
         parser = "HeadraceParseDetrSeg" if third else "HeadraceParseDetr"
@@ -104,7 +108,7 @@ def _yolox(view: View) -> list[HeadReading]:
     return headed(view, YOLOX, "YOLOX detector", f"centres stay below {reach:.1f}: not decoded")
 
 
-_UNSUGGESTED = ("HeadraceParseYoloV2Raw",)
+_UNSUGGESTED = ("HeadraceParseYoloV2Raw", "HeadraceParseFcos")
 """Heads that fit too many outputs to be suggested, but that values tell."""
 
 
@@ -115,9 +119,7 @@ def _by_shape(view: View) -> list[HeadReading]:
         view.network,
         view.names or None,
     )
-    if not names and any(
-        len(item.shape) > 2 for item in view.items[1:]
-    ):  # masks, known by the names of their outputs
+    if not names and len(view.items) > 1:  # masks, known by the names of their outputs
         names = suggest(
             [TensorSpec(o.name, o.dtype, o.shape) for o in view.outputs],
             view.network,

@@ -1,4 +1,4 @@
-"""What the values of one run, the graph and the names say for and against each built-in head."""
+"""Evidence for and against each built-in head in the values of one run, the graph and the names."""
 
 from __future__ import annotations
 
@@ -56,6 +56,9 @@ def corners(rows: Array) -> bool | None:
 
     Second corners are right of and below the first; a centre is so to its size by chance only.
     """
+    rows = rows[rows[:, :4].any(axis=1)]
+    if not len(rows):
+        return None
     share = float(((rows[:, 2] >= rows[:, 0]) & (rows[:, 3] >= rows[:, 1])).mean())
     return True if share > _ORDERED else False if share < _MIXED else None
 
@@ -167,6 +170,26 @@ def _joined(*, distances: bool) -> Check:
     return check
 
 
+def candidates_of(view: View) -> Array:
+    """The first output as rows of candidates, in either orientation."""
+    rows = rows_of(view)
+    return rows.T if rows.shape[0] < rows.shape[1] else rows
+
+
+def _fcos(view: View) -> str | None:
+    """Corners, and a column 4 that is a level of the pyramid, always 1, or the best score again."""
+    rows = candidates_of(view)
+    if not corners(rows) or not unit(rows[:, 5:]) or rows.shape[1] < _FCOS_COLUMNS:
+        return None
+    five = rows[:, 4]
+    if (five == 1).all():
+        return "corners; column 4 is always 1"
+    if whole(five) and five.min() >= 0 and 1 < five.max() < _PYRAMID:
+        return "corners; column 4 is a level"
+    again = np.allclose(five, rows[:, 5:].max(axis=1, initial=0))
+    return "corners; column 4 repeats the best score" if again else None
+
+
 def _yolov2_raw(view: View) -> str | None:
     return None if unit(values_of(view)) else "one grid of logits"
 
@@ -175,6 +198,9 @@ def _yolov2(view: View) -> str | None:
     return "one grid" if unit(values_of(view)) else None
 
 
+FCOS = "HeadraceParseFcos"
+_PYRAMID = 8  # levels at most
+_FCOS_COLUMNS = 7  # of one class, column 4 may be its score
 CHECKS: Mapping[str, Check] = {
     _ROWS_6: _six,
     "HeadraceParseYoloV7Rows": _seven(corner=1, score=6, label=5, small=False),
@@ -198,6 +224,7 @@ CHECKS: Mapping[str, Check] = {
     "NvDsInferParseCustomEfficientDetTAO": _not_in_pixels_by_name,
     "HeadraceParseJoinedMaps": _joined(distances=True),
     "HeadraceParseYoloXMaps": _joined(distances=False),
+    FCOS: _fcos,
     "HeadraceParseYoloV2Raw": _yolov2_raw,
     "NvDsInferParseCustomYoloV2": _yolov2,
     "NvDsInferParseCustomYoloV2Tiny": _yolov2,

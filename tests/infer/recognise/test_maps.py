@@ -1,0 +1,85 @@
+"""Vectors and maps: classes, features, segmentation, one value a pixel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headrace.config.enums import NetworkType, TensorOrder
+from headrace.infer.recognise.recognise import Recognition, recognise_for_init
+from tests.infer.recognise.models import filters, node, rows_of, save
+
+DOC = "RGB / 255"
+
+
+def ending(path: Path, op: str, shape: tuple[int, ...], name: str = "output") -> Recognition:
+    """A model whose output of this shape comes from this operator."""
+    nodes = [node("Conv", ["images", "w"], ["seen"], pads=[1, 1, 1, 1]),
+             node("ReduceMean", ["seen"], ["mean"], axes=[1, 2, 3], keepdims=0),
+             node("Mul", ["mean", "zero"], ["nothing"]), node("Add", ["nothing", "values"], ["x"]),
+             node(op, ["x"], [name])]  # fmt: skip
+    values = np.random.default_rng(0).normal(0, 1, shape).astype("f4")
+    constants = {"w": filters(3, 500.0), "zero": np.float32(0), "values": values}
+    size = [1, 3, 64, 64]
+    save(path / "m.onnx", nodes, {"images": size}, {name: shape}, constants=constants, doc=DOC)
+    return recognise_for_init(path / "m.onnx", {}, save=False)
+
+
+def test_a_map_behind_a_sigmoid_is_one_class(tmp_path: Path) -> None:
+    recognition = ending(tmp_path, "Sigmoid", (1, 1, 64, 64))
+    cfg = recognition.config
+    assert cfg.network_type is NetworkType.SEGMENTATION
+    assert (cfg.num_detected_classes, cfg.segmentation_threshold) == (1, 0.5)
+
+
+@pytest.mark.parametrize(("op", "name", "kind"), [
+    ("Identity", "predicted_depth", NetworkType.OTHER), ("Identity", "output", None),
+])  # fmt: skip
+def test_a_map_of_values(tmp_path: Path, op: str, name: str, kind: NetworkType | None) -> None:
+    reading = ending(tmp_path, op, (1, 1, 64, 64), name).reading
+    assert (reading and reading.kind) == kind
+
+
+def test_channels_last(tmp_path: Path) -> None:
+    nodes = [node("Transpose", ["images"], ["planes"], perm=[0, 3, 1, 2]),
+             node("Conv", ["planes", "w"], ["seen"], pads=[1, 1, 1, 1]),
+             node("Transpose", ["seen"], ["output"], perm=[0, 2, 3, 1])]  # fmt: skip
+    path = save(tmp_path / "m.onnx", nodes, {"images": [1, 64, 64, 3]}, {"output": [1, 64, 64, 8]},
+                constants={"w": filters(3, 500.0)}, doc=DOC)  # fmt: skip
+    cfg = recognise_for_init(path, {}, save=False).config
+    assert cfg.network_type is NetworkType.SEGMENTATION
+    assert (cfg.num_detected_classes, cfg.segmentation_output_order) == (8, TensorOrder.NHWC)
+
+
+@pytest.mark.parametrize(("op", "kind"), [
+    ("Relu", NetworkType.OTHER), ("Softmax", NetworkType.CLASSIFIER),
+    ("Identity", NetworkType.CLASSIFIER),
+])  # fmt: skip
+def test_vectors(tmp_path: Path, op: str, kind: NetworkType) -> None:
+    assert ending(tmp_path, op, (1, 128)).config.network_type is kind
+
+
+def test_four_probabilities_are_classes(tmp_path: Path) -> None:
+    assert ending(tmp_path, "Softmax", (1, 4)).config.network_type is NetworkType.CLASSIFIER
+
+
+def read(path: Path, output: Any, size: tuple[int, int]) -> Recognition:
+    model = rows_of(path / "m.onnx", output.astype("f4"), names=("output",), doc=DOC, size=size)
+    return recognise_for_init(model, {}, save=False)
+
+
+def test_maps_of_a_crop_of_a_person_are_points(tmp_path: Path) -> None:
+    maps = np.random.default_rng(1).normal(0, 1, (1, 17, 64, 48))
+    cfg = read(tmp_path, maps, (256, 192)).config
+    assert (cfg.parse_bbox_func_name, cfg.num_detected_classes) == ("HeadraceParseHeatmapPose", 1)
+    cfg = read(tmp_path, maps[:, :, :, :48][:, :, :48], (192, 192)).config
+    assert cfg.network_type is NetworkType.SEGMENTATION
+
+
+def test_a_vector_of_a_crop_of_a_face_is_features(tmp_path: Path) -> None:
+    vector = np.random.default_rng(2).normal(0, 1, (1, 512))
+    assert read(tmp_path, vector, (112, 112)).config.network_type is NetworkType.OTHER
+    assert read(tmp_path, vector, (224, 224)).config.network_type is NetworkType.CLASSIFIER
