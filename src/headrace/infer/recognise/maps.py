@@ -46,7 +46,7 @@ def vectors(view: View) -> list[HeadReading] | None:
 
 
 def _why_features(view: View, ends: set[str]) -> str:
-    """Why a vector holds features; empty if nothing tells."""
+    """Evidence that a vector holds features; empty if nothing tells."""
     if _EMBEDS & ends:
         return f"a vector behind {', '.join(sorted(ends))}"
     if "Div" in ends and view.evidence.operators & _NORMS:

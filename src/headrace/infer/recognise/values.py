@@ -111,7 +111,7 @@ def _not_in_pixels_by_name(view: View) -> str | None:
 
 
 def _after_nms(view: View, *, small: bool) -> str | None:
-    """Boxes of a selection: their reach tells; where nothing was selected, the outputs' names."""
+    """Judge boxes of a selection by their reach; without any, by the names of the outputs."""
     boxes = next(np.asarray(v) for v in view.probe().values() if np.shape(v)[-1:] == (4,))
     reach = reach_of(boxes)
     if reach:
