@@ -46,7 +46,7 @@ def vectors(view: View) -> list[HeadReading] | None:
 
 
 def _why_features(view: View, ends: set[str]) -> str:
-    """Evidence that a vector holds features; empty if nothing tells."""
+    """Evidence that a vector holds features, or an empty text."""
     if _EMBEDS & ends:
         return f"a vector behind {', '.join(sorted(ends))}"
     if "Div" in ends and view.evidence.operators & _NORMS:
