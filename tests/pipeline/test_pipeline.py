@@ -279,7 +279,7 @@ def test_the_report_as_plain_data_keeps_its_keys() -> None:
     assert list(report) == [
         *("source", "profile", "frames", "inferred", "failed_frames", "dropped_frames", "objects"),
         *("seconds", "fps", "first_result_s", "stages_s", "crossed", "sources", "models"),
-        *("outputs", "notices", "interrupted"),
+        *("outputs", "messages", "notices", "interrupted"),
     ]
     assert report["sources"] == [
         {
