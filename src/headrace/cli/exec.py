@@ -51,21 +51,31 @@ def exec(
     """Run SCRIPT with its ARGUMENTS as python does, `import tensorrt` giving headrace.trt.
 
     `import pyds` gives Headrace's, with the GStreamer elements of DeepStream. SCRIPT may also be a
-    tool of GStreamer, such as gst-launch-1.0, which finds these elements then.
+    tool of GStreamer, such as gst-launch-1.0, or a compiled program over GStreamer; these find the
+    elements then.
 
     Engines are built and run on the CPU; device pointers are addresses of host memory. pycuda,
     cuda-python and cupy are small stand-ins, in this process only.
     """
-    from headrace.gstreamer.elements.applications import is_tool, provide, run_tool
+    from headrace.gstreamer.elements.applications import (
+        is_program,
+        is_tool,
+        provide,
+        run_program,
+        run_tool,
+    )
     from headrace.trt import release
     from headrace.trt.scripts.script import run_script
 
     if trt_version is not None:
         release.set_version(trt_version)
-    if not module and is_tool(str(script)):
-        if report is not None:
-            raise click.UsageError(f"--report is for scripts in Python, not for {script}")
-        run_tool(str(script), arguments)
+    tool = not module and is_tool(str(script))
+    if tool or (not module and is_program(script)):
+        for option in [n for n, v in (("--report", report), ("--plugins", plugins)) if v]:
+            raise click.UsageError(f"{option} is for scripts in Python, not for {script}")
+        if tool:
+            run_tool(str(script), arguments)
+        run_program(script, arguments)
     provide()
     if report is None:
         run_script(script, arguments, plugins, module=module)

@@ -18,6 +18,7 @@ from headrace._core.types import Array
 from headrace.binary.symbol_names import demangled
 from headrace.custom.box_layout import LayoutDecision
 from headrace.custom.device_tensors import DeviceTensors
+from headrace.custom.ignored_angles import IgnoredAngles
 from headrace.custom.mask_keypoints import keypoints_in
 from headrace.custom.user_calls import ParserKind
 from headrace.custom.validate import (
@@ -156,6 +157,14 @@ class CppBoxParser(CppParser):
     kind = "detector"
     _params: DetectionParams | None = None
     _warned_of_class = False
+    _ignored: IgnoredAngles | None = None
+
+    @property
+    def _takes_angles(self) -> bool:
+        """True while angles are used, or looked at: whether the parser sets them."""
+        if self._ignored is None:
+            self._ignored = IgnoredAngles()
+        return self._rotation or self._ignored.looking
 
     def _set_params(self, params: DetectionParams) -> None:
         """Hand over the thresholds if they changed; their vectors outlive the call."""
@@ -169,7 +178,7 @@ class CppBoxParser(CppParser):
         self._set_params(params)
         layout = self._layout
         words = layout.current // 4 if layout.certain and layout.current else 0
-        rotation = self._rotation and words == 7
+        rotation = words == 7 and self._takes_angles
         boxes = self.native.call_detector(tensors, size_of(network), words, rotation, MAX_OBJECTS)
         return None if boxes is None else (boxes, words)
 
@@ -184,7 +193,7 @@ class CppBoxParser(CppParser):
             layout = 28
             if data.size:
                 layout = self._layout.of_frame(data, capacity, network, params, self.where)
-            boxes = _native.decode_boxes(data, layout // 4, self._rotation)
+            boxes = _native.decode_boxes(data, layout // 4, self._takes_angles)
         return self._decoded(boxes, None)
 
     def _decoded(
@@ -201,6 +210,10 @@ class CppBoxParser(CppParser):
         spec 2.3.
         """
         boxes, scores, ids, angles, sound = arrays
+        if angles is not None and not self._rotation:
+            finding = self._ignored.look(angles, scores, self.where) if self._ignored else None
+            self._decisions += [finding] if finding else []
+            angles = None
         detections = Detections.unchecked(
             boxes,
             scores,

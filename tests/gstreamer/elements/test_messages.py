@@ -96,6 +96,39 @@ def test_event_messages_become_minimal_payloads(play: Run) -> None:
     assert (message["sensorId"], message["objects"]) == ("0", [row])
 
 
+def counted(buffer: Any) -> None:
+    """Attach an event message, and counts as nvdsanalytics does."""
+    from headrace.gstreamer import pyds
+    from headrace.gstreamer.pyds.analytics import FRAME_TYPE, NvDsAnalyticsFrameMeta
+
+    attached(buffer)
+    batch = tree(buffer)
+    (frame,) = walk(batch.frame_meta_list)
+    user, counts = pyds.nvds_acquire_user_meta_from_pool(batch), NvDsAnalyticsFrameMeta()
+    counts.objInROIcnt, counts.objLCCumCnt = {"OC": 2}, {"Entry": 3}
+    user.user_meta_data = counts
+    user.base_meta.meta_type = pyds.nvds_get_user_meta_type(FRAME_TYPE)
+    pyds.nvds_add_user_meta_to_frame(frame, user)
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+@pytest.mark.parametrize("newapi", [0, 1])
+def test_counts_of_lines_and_crowds_are_in_both_payloads(
+    play: Run, detector: Path, kind: int, newapi: int
+) -> None:
+    ran = play(
+        head(2) + f"nvinfer config-file-path={detector} ! nvmsgconv name=c payload-type={kind} "
+        f"msg2p-newapi={newapi} frame-interval=1 ! fakesink name=e",
+        c=counted,
+        e=made,
+    )
+    assert not ran.errors
+    messages = [m for batch in ran.seen["e"] for m in batch]
+    assert messages
+    for message in messages:
+        assert message["analytics"] == {"inside": {"OC": 2}, "crossed_total": {"Entry": 3}}
+
+
 def test_objects_become_payloads_and_reach_a_broker(
     play: Run, detector: Path, tmp_path: Path, redis_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -164,6 +164,14 @@ def test_payloads_of_the_three_schemas(tmp_path: Path) -> None:
     assert (full[0]["analyticsModule"], full[0]["event"]["type"]) == (None, "")
 
 
+@pytest.mark.parametrize("schema", ["headrace", "deepstream", "minimal"])
+def test_counts_of_the_frame_are_in_every_schema(schema: str) -> None:
+    counts = FrameAnalytics(inside={"yard": 2}, crossed_total={"gate": 5}).to_dict()
+    for message in payloads(replace(_event(), analytics=counts), schema):
+        assert json.loads(message)["analytics"] == counts
+    assert "analytics" not in json.loads(payloads(_event(), schema)[0])
+
+
 class _Hook(BaseHTTPRequestHandler):
     got: ClassVar[list[bytes]] = []
     protocol_version = "HTTP/1.1"

@@ -7,6 +7,7 @@ import shutil
 import site
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -14,7 +15,9 @@ from types import ModuleType
 from typing import NoReturn
 
 import headrace
-from headrace._core.errors import MissingExtraError
+from headrace._core.errors import HeadraceError, MissingExtraError
+from headrace._core.files import os_errors
+from headrace.binary.elf import ElfError, ElfFile
 from headrace.gstreamer.elements.register import ELEMENTS
 from headrace.trt.scripts.script import stand_in
 
@@ -61,6 +64,9 @@ from headrace.gstreamer.elements.register import factory
 
 __gstelementfactory__ = factory({name!r})
 """
+_HEAD = 4096
+ELF_MAGIC = b"\x7fELF"
+_OF_TENSORRT = ("libnvinfer", "libnvonnxparser", "libnvparsers")
 _LOADER = "gstreamer1.0-python3-plugin-loader"
 _LOADER_HOME = "/usr"
 """Where the loader's Python, the distribution's, has its modules.
@@ -72,6 +78,52 @@ It would take those of the first `python3` on PATH, and the compiled ones of ano
 def is_tool(program: str) -> bool:
     """True for a tool of GStreamer's own, such as `gst-launch-1.0`, that is installed."""
     return program.startswith("gst-") and shutil.which(program) is not None
+
+
+def is_program(path: Path) -> bool:
+    """True for a file that is no Python source: a compiled program, or another shell's script.
+
+    Raises:
+        HeadraceError: it holds something else that is no text.
+    """
+    if not path.is_file():
+        return False
+    with os_errors(HeadraceError, "the script cannot be read", path), path.open("rb") as file:
+        head = file.read(_HEAD)
+    if head.startswith(ELF_MAGIC):
+        return True
+    if head.startswith(b"#!"):
+        return b"python" not in head.partition(b"\n")[0]
+    if b"\0" in head:
+        raise HeadraceError("the file is neither Python source nor a program", where=str(path))
+    return False
+
+
+def run_program(path: Path, arguments: Sequence[str]) -> NoReturn:
+    """Become a program of the user's that is no Python; one over GStreamer finds the elements.
+
+    Raises:
+        HeadraceError: it may not be executed, or was compiled against TensorRT's own libraries.
+        MissingExtraError: see `run_tool`.
+    """
+    if not os.access(path, os.X_OK):
+        raise HeadraceError(
+            "the program may not be executed", where=str(path), fix=f"chmod +x {path}"
+        )
+    program, over_gstreamer = str(path.resolve()), True
+    with suppress(ElfError):  # a shell's script, whose programs are not known
+        needed = ElfFile.read(path).needed
+        if theirs := [name for name in needed if name.startswith(_OF_TENSORRT)]:
+            raise HeadraceError(
+                f"the program is linked against {', '.join(theirs)}",
+                where=str(path),
+                expected="a script, a program over GStreamer, or one made for Headrace",
+                fix="compile its sources anew: headrace compile --exe",
+            )
+        over_gstreamer = any(name.startswith("libgst") for name in needed)
+    if over_gstreamer:
+        run_tool(program, arguments)
+    os.execv(program, [str(path), *arguments])
 
 
 def run_tool(program: str, arguments: Sequence[str]) -> NoReturn:

@@ -11,6 +11,7 @@ from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import InPlace, guarded, through
 from headrace.gstreamer.elements.properties import NO_EFFECT, Choices, Property
 from headrace.gstreamer.elements.tree import frames_of, image_of
+from headrace.gstreamer.pyds.analytics import NvDsAnalyticsFrameMeta
 from headrace.gstreamer.pyds.bridge import bridge
 from headrace.gstreamer.pyds.functions import (
     nvds_acquire_user_meta_from_pool,
@@ -36,6 +37,7 @@ from headrace.media.messages.event import EventObject, MessageEvent
 from headrace.media.messages.event_record import EventRecord, record_payloads
 from headrace.media.messages.payload import payloads
 from headrace.meta import UNTRACKED_OBJECT_ID
+from headrace.meta.analytics import FrameAnalytics
 
 _SCHEMAS = ("deepstream", "minimal")
 _ATTRIBUTES = (NvDsVehicleObject, NvDsPersonObject, NvDsFaceObject)
@@ -101,7 +103,8 @@ class NvMsgConv(InPlace):
                         for event in _events(frame)
                         if self.values["comp-id"] in (0, event.componentId)
                     ]
-                    messages += record_payloads(records, self._schema, self._config)
+                    counts = frame_counts(frame)
+                    messages += record_payloads(records, self._schema, self._config, counts)
                 elif not frame.frame_num % self.values["frame-interval"]:
                     source = image_of(batch, frame).source
                     messages += payloads(frame_event(frame, source), self._schema, self._config)
@@ -183,8 +186,28 @@ def frame_event(frame: NvDsFrameMeta, source: str) -> MessageEvent:
     """The event of all objects of a frame."""
     objects = tuple(_object(obj) for obj in items(frame, "obj_meta_list") if _is_finite(obj))
     return MessageEvent(
-        "interval", source, int(frame.source_id), int(frame.frame_num), int(frame.buf_pts), objects
+        "interval",
+        source,
+        int(frame.source_id),
+        int(frame.frame_num),
+        int(frame.buf_pts),
+        objects,
+        frame_counts(frame),
     )
+
+
+def frame_counts(frame: NvDsFrameMeta) -> dict[str, object]:
+    """Counts that `nvdsanalytics` attached to a frame, as JSON has them; empty without any."""
+    for user in items(frame, "frame_user_meta_list"):
+        if isinstance(counts := user.user_meta_data, NvDsAnalyticsFrameMeta):
+            return FrameAnalytics(
+                counts.objInROIcnt,
+                counts.ocStatus,
+                counts.objLCCurrCnt,
+                counts.objLCCumCnt,
+                counts.objCnt,
+            ).to_dict()
+    return {}
 
 
 def _is_finite(obj: NvDsObjectMeta) -> bool:

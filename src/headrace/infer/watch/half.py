@@ -17,7 +17,6 @@ from headrace._core.findings import Finding
 from headrace._core.types import Array
 from headrace.infer.model.precision import export_precision
 from headrace.infer.model.source import model_source
-from headrace.infer.watch.half_trial import half_findings, try_half
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
@@ -106,11 +105,13 @@ class HalfWatch:
         yield from self._findings
 
     def _try(self) -> None:
+        from headrace.infer.watch import half_trial  # noqa: PLC0415 - it brings onnx
+
         feeds, self._feeds = self._feeds, []
         try:
-            check = try_half(self._cfg, feeds)
+            check = half_trial.try_half(self._cfg, feeds)
         except HeadraceError as error:
             text = f"FP16 is not tried on the images: {error:brief}"
             self._findings = [Finding("fp16-not-tried", "info", text, "network-mode")]
             return
-        self._findings = list(half_findings(check, end=self._end))
+        self._findings = list(half_trial.half_findings(check, end=self._end))

@@ -16,7 +16,13 @@ from headrace.media.messages.converter import (
     section,
     sensor_object,
 )
-from headrace.media.messages.payload import as_json, box_object, corners, row_text
+from headrace.media.messages.payload import (
+    as_json,
+    box_object,
+    corners,
+    counts_entry,
+    row_text,
+)
 
 _EVENT_TYPES = ("entry", "exit", "moving", "stopped", "empty", "parked", "reset")
 _OBJECT_TYPES = ("vehicle", "person", "face", "bag", "bicycle", "roadsign")
@@ -94,7 +100,10 @@ class EventRecord:
 
 
 def record_payloads(
-    records: Sequence[EventRecord], schema: str, config: ConverterConfig
+    records: Sequence[EventRecord],
+    schema: str,
+    config: ConverterConfig,
+    counts: Mapping[str, object] | None = None,
 ) -> list[bytes]:
     """The messages of the events of one frame as UTF-8 JSON.
 
@@ -102,10 +111,12 @@ def record_payloads(
         records: the events.
         schema: `deepstream` makes a message for each, `minimal` one for all.
         config: names and places of the sensors.
+        counts: of the frame, as JSON Lines have them.
     """
+    last = counts_entry(counts or {})
     if schema == "minimal":
-        return [as_json(_minimal(records, config))] if records else []
-    return [as_json(_full(record, config)) for record in records]
+        return [as_json(_minimal(records, config) | last)] if records else []
+    return [as_json(_full(record, config) | last) for record in records]
 
 
 def _minimal(records: Sequence[EventRecord], config: ConverterConfig) -> dict[str, object]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Mapping
 
 from headrace.media.messages.converter import (
     ConverterConfig,
@@ -73,7 +74,7 @@ def _headrace(event: MessageEvent) -> dict[str, object]:
         "frame": event.frame,
         "pts_ns": event.pts_ns,
         "objects": [_object(o) for o in event.objects],
-        **({"analytics": event.analytics} if event.analytics else {}),
+        **counts_entry(event.analytics),
     }
 
 
@@ -105,6 +106,7 @@ def _minimal(event: MessageEvent, config: ConverterConfig) -> dict[str, object]:
         "@timestamp": timestamp(event.time),
         "sensorId": sensor.get("id", event.source),
         "objects": [_row(o) for o in event.objects],
+        **counts_entry(event.analytics),
     }
 
 
@@ -140,6 +142,10 @@ def _full(
         },
         "event": {"id": event.id, "type": ""},
         "videoPath": "",
-        # the original has counts only with a library of the user's own
-        **({"analytics": event.analytics} if event.analytics else {}),
+        **counts_entry(event.analytics),
     }
+
+
+def counts_entry(counts: Mapping[str, object]) -> dict[str, object]:
+    """Name the counts of a frame; the original has them only with a library of the user's own."""
+    return {"analytics": counts} if counts else {}
