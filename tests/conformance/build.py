@@ -13,7 +13,7 @@ import numpy as np
 from headrace.config import ClassAttrs, ColorFormat, ModelConfig, TensorOrder
 from headrace.config.enums import NamedValue
 from headrace.meta import Detections
-from tests.conformance.cases import UnknownShape
+from tests.conformance.cases import Given, UnknownShape
 
 CLASS_KEYS = {f.name.replace("_", "-") for f in fields(ClassAttrs)} - {"min-boxes"} | {"minBoxes"}
 NAMES: dict[str, type[NamedValue]] = {
@@ -66,6 +66,25 @@ def _line(key: str, value: Any) -> list[str]:
     if isinstance(value, (list, tuple)):
         return [f"{key}={';'.join(str(v) for v in value)}"] if value else []
     return [f"{key}={int(value) if isinstance(value, bool) else value}"]
+
+
+def label_text(given: Given) -> str | None:
+    """The text of a label file: as it is, as its lines, or as the fields of its lines; or None."""
+    if "file_text" in given:
+        return str(given["file_text"])
+    if "labels_lines" in given:
+        return "".join(f"{line}\n" for line in given["labels_lines"])
+    if "labels" in given:
+        lines = (x if isinstance(x, str) else ";".join(x) for x in given["labels"])
+        return "".join(f"{line}\n" for line in lines)
+    return None
+
+
+def label_records(given: Given) -> list[list[str]]:
+    """The fields of each line of a label file that a case gives."""
+    if "labels_lines" in given:
+        return [str(line).split(";") for line in given["labels_lines"]]
+    return [[x] if isinstance(x, str) else list(x) for x in given.get("labels", [])]
 
 
 def per_class(value: Mapping[str, Any] | None) -> bool:

@@ -6,9 +6,11 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from headrace.errors import EngineError
 
 OWN_CASES = Path(__file__).with_name("cases.json")
 SCHEMA = "nvinfer-conformance/1"
@@ -79,6 +81,48 @@ class Given(Mapping[str, Any]):
             raise UnknownShape(f"{self._where}: nobody reads {sorted(self._unread)}")
 
 
+def parts(case: Case) -> list[Case] | None:
+    """The cases that a case lists under `given.cases`, each over what it gives beside; or None.
+
+    A part holds its values, or `given` and `expect` of its own. What the whole expects is a list
+    with a value for each part, or `cases` with an expectation for each. Lists of bare values are
+    read by the runner of their area.
+
+    Raises:
+        UnknownShape: the expectations are not one for each part.
+    """
+    listed = case.given.get("cases")
+    if not isinstance(listed, list) or not all(isinstance(part, Mapping) for part in listed):
+        return None
+    shared = {key: value for key, value in case.given.items() if key != "cases"}
+    expected = _of_parts(case, len(listed))
+    return [
+        replace(
+            case,
+            id=f"{case.id}[{number}]",
+            given=shared | dict(part.get("given", _without(part, "expect"))),
+            expect=own | dict(part.get("expect", {})),
+        )
+        for number, (part, own) in enumerate(zip(listed, expected, strict=True))
+    ]
+
+
+def _without(values: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name != key}
+
+
+def _of_parts(case: Case, count: int) -> list[dict[str, Any]]:
+    """What is expected of each part."""
+    expect = case.expect
+    listed = expect.get("cases")
+    for key, values in expect.items():
+        if not isinstance(values, list) or len(values) != count:
+            raise UnknownShape(f"{case.id} expect.{key}: no value for each of {count} cases")
+    if listed is not None:
+        return [dict(part) for part in listed]
+    return [{key: values[number] for key, values in expect.items()} for number in range(count)]
+
+
 @dataclass(frozen=True)
 class Judge:
     """An actual value that decides for itself whether an expectation in words is met."""
@@ -117,6 +161,30 @@ def compare(expected: Any, actual: Any, tolerance: float, where: str = "expect")
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def posted(error: Exception | None) -> Judge:
+    """Judges an element's error: whether there is one, words of it, or words and its domain."""
+    text = f"{error:brief}" if isinstance(error, EngineError) else str(error or "")
+
+    def accepts(expected: Any) -> bool:
+        if isinstance(expected, Mapping):
+            keys = {"prefix", "text", "message", "domain"}
+            if set(expected) - keys:
+                raise UnknownShape(f"an element's error has {sorted(set(expected) - keys)}")
+            domain = expected.get("domain", domain_of(error))
+            words = [v for k, v in expected.items() if k != "domain"]
+            return domain == domain_of(error) and all(accepts(value) for value in words)
+        if expected is None or isinstance(expected, bool):
+            return bool(expected) == (error is not None)
+        return error is not None and str(expected) in text
+
+    return Judge(accepts, text or "no error")
+
+
+def domain_of(error: Exception | None) -> str | None:
+    """What GStreamer calls an error of this kind."""
+    return "STREAM/FAILED" if isinstance(error, EngineError) else None
 
 
 def starts(error: Exception | None) -> Judge:

@@ -205,11 +205,10 @@ def _dropped_by(reason: DropReason) -> Judge:
 def meta(case: Case, given: Given) -> dict[str, Any]:
     """One object, attached to a frame that is the network input itself."""
     class_id = given.get("class_id", 0)
-    labels = given.get("labels")
-    if labels is None:
+    names = [fields[0] for fields in build.label_records(given)]
+    if not names:
         text = "x" * given["label_length"] if "label_length" in given else given.get("label")
-        labels = [] if text is None else [""] * class_id + [text]
-    names = [fields if isinstance(fields, str) else fields[0] for fields in labels]
+        names = [] if text is None else [""] * class_id + [text]
     own = given.get("class_attrs")
     values = {"num_detected_classes": class_id + 1}
     if given.get("unique_id", given.get("gie_unique_id")) is not None:
@@ -279,7 +278,10 @@ def _number(value: int) -> Judge:
 def labels(case: Case, given: Given) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "labels.txt")
-        path.write_bytes(given["file_text"].encode())
+        text = build.label_text(given)
+        if text is None:
+            raise UnknownShape(f"no labels among {sorted(given)}")
+        path.write_bytes(text.encode())
         found = load_labels(path)
     return {
         "labels": [list(fields) for fields in found.records],

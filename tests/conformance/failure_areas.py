@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,28 +21,34 @@ from headrace.media import ArraySource
 from headrace.meta import Classification, Detections, FrameMeta, Segmentation
 from headrace.pipeline import Pipeline
 from tests.conformance import build
-from tests.conformance.cases import Case, Given, Judge, UnknownShape
+from tests.conformance.cases import Case, Given, Judge, UnknownShape, domain_of, posted
 from tests.conformance.detector_areas import _effective
 from tests.conformance.stage import Arrays, Stage, engine, image, network_type, stage
 from tests.infer.scenes import write_identity
 
-PREFIXES = {
-    "dequeue": "Failed to dequeue output from inferencing",
-    "enqueue": "Failed to queue input batch for inferencing",
-}
+_MEMORY = ("pool", "memory")
+_INPUT = ("enqueue", "queue input", "scal", "convert", "conversion", "transform", "resize")
+_PARSER = ("parse", "parsing")
+_ENGINE = ("dequeue", "cuda", "infer", "execut", "engine", "tensorrt", "output")
 
 
 def errors(case: Case, given: Given) -> dict[str, Any]:
     if "configs" in given:
         return {"starts": [_starts(config) for config in given["configs"]]}
     if "custom_parser_returns" in given:
-        return _parser_fails(given)
-    return _engine_fails(given)
+        return _parser_fails(given, given["custom_parser_returns"])
+    failure = str(given["failure"]).lower()
+    if _any(_PARSER, failure):
+        return _parser_fails(given, [False] * given.get("frames", 1))
+    return _engine_fails(given, failure)
 
 
-def _parser_fails(given: Given) -> dict[str, Any]:
+def _any(words: Sequence[str], text: str) -> bool:
+    return any(word in text for word in words)
+
+
+def _parser_fails(given: Given, returns: Sequence[bool]) -> dict[str, Any]:
     """A pipeline whose parser fails on some frames."""
-    returns = given["custom_parser_returns"]
     kind = network_type(given.get("network_type", 0))
 
     def told(number: int, layers: Any) -> Any:
@@ -55,7 +61,7 @@ def _parser_fails(given: Given) -> dict[str, Any]:
         return Detections([[2, 2, 8, 8]], [0.9], [0])
 
     with stage({"network_type": kind}, engine({"out": (1,)}), parser=told) as running:
-        metas, posted = _pipeline(running.inferencer, len(returns))
+        metas, error = _pipeline(running.inferencer, len(returns))
         said = [n.sentence for n in running.inferencer.notices if "told to fail" in n.sentence]
         failed = running.inferencer.failed_items
     found = [len(m.objects) + len(m.segmentations) for m in metas]
@@ -65,7 +71,8 @@ def _parser_fails(given: Given) -> dict[str, Any]:
     return {
         "error_logged": bool(said),
         "stream_continues": len(metas) == len(returns) and all(kept),
-        "element_error_posted": posted is not None,
+        "element_error_posted": error is not None,
+        "element_error": posted(error),
         "recommended_objects_for_failed_frame": lost.pop() if len(lost) == 1 else sorted(lost),
         "buffer_forwarded": len(metas) == len(returns),
         "objects_per_frame": found,
@@ -84,38 +91,37 @@ def _pipeline(model: Inferencer, frames: int) -> tuple[list[FrameMeta], Exceptio
     return metas, None
 
 
-def _engine_fails(given: Given) -> dict[str, Any]:
-    failure = str(given["failure"]).lower()
+def _engine_fails(given: Given, failure: str) -> dict[str, Any]:
     frames = given.get("frames", 1)
 
     def fails(fed: Arrays) -> Arrays:
-        if "pool" in failure or "memory" in failure:
+        if _any(_MEMORY, failure):
             raise MemoryError("no more output sets")
         raise EngineError(f"told to fail: {failure}")
 
-    known = ("pool", "memory", "dequeue", "cuda", "enqueue", "queue input")
-    if not any(word in failure for word in known):
+    if not _any((*_MEMORY, *_INPUT, *_ENGINE), failure):
         raise UnknownShape(f"failure {failure!r}")
     session = engine({"out": (1,)}, fails)
     values = {"network_type": 100, "output_tensor_meta": True}
     with stage(values, session) as running:
-        if ("enqueue" in failure or "queue input" in failure) and "dequeue" not in failure:
+        if _any(_INPUT, failure) and "dequeue" not in failure:
             _no_memory_for_input(running.inferencer)
-        metas, posted = _pipeline(running.inferencer, frames)
+        metas, error = _pipeline(running.inferencer, frames)
         said = [n.sentence for n in running.inferencer.notices]
     with stage(values, engine({"out": (1,)}, fails)) as running:
         forwarded = len(metas) == frames or _survives(running, frames)
     attached = any(m.tensors or m.inferred or len(m.objects) for m in metas)
-    text = f"{posted:brief}" if isinstance(posted, EngineError) else str(posted)
+    text = f"{error:brief}" if isinstance(error, EngineError) else str(error)
     return {
-        "element_error_posted": posted is not None,
-        "element_error_prefix": Judge(lambda e: posted is not None and text.startswith(e), text),
-        "error_domain": "STREAM/FAILED" if isinstance(posted, EngineError) else None,
+        "element_error_posted": error is not None,
+        "element_error": posted(error),
+        "element_error_prefix": Judge(lambda e: error is not None and text.startswith(e), text),
+        "error_domain": domain_of(error),
         "batch_metadata_attached": attached,
         "buffer_forwarded": forwarded,
         "results_lost": not attached,
-        "error_logged": posted is not None or any("no memory" in text for text in said),
-        "stream_continues": posted is None and len(metas) == frames,
+        "error_logged": error is not None or any("no memory" in text for text in said),
+        "stream_continues": error is None and len(metas) == frames,
     }
 
 

@@ -112,7 +112,7 @@ def _classify(
     case: Case, given: Given, custom: tuple[Any, str] | None, mode: int, batch: Batch
 ) -> Classification:
     threshold = given.get("threshold", given.get("classifier_threshold", 0.0))
-    records = given.get("labels", [])
+    records = build.label_records(given)
     if "label_length" in given:
         records = [["x" * given["label_length"]]]
     text = "".join(";".join(record) + "\n" for record in records)

@@ -17,7 +17,7 @@ from headrace.infer.inferencer import Inferencer
 from headrace.infer.model import load_or_build
 from headrace.meta import Detections
 from tests.conformance import build, scripted
-from tests.conformance.cases import Case, Given, Judge, UnknownShape
+from tests.conformance.cases import Case, Given, Judge, UnknownShape, posted
 from tests.conformance.stage import (
     Stage,
     engine,
@@ -273,11 +273,17 @@ def _chunks(given: Given) -> dict[str, Any]:
         except HeadraceError as error:
             said = str(error)
             shown = Judge(lambda e: e is True or str(e) in said, said)
-            return {"error": shown, "element_error_posted": True, "inference_batches": []}
+            return {
+                "error": shown,
+                "element_error_posted": True,
+                "element_error": posted(error),
+                "inference_batches": [],
+            }
     return {
         "inference_batches": session.batches,
         "buffer_offsets": [_address(fed["tensor"]) - _address(tensor.data) for fed in session.fed],
         "element_error_posted": False,
+        "element_error": posted(None),
     }
 
 
@@ -311,14 +317,15 @@ def _chosen(given: Given) -> dict[str, Any]:
         "output_tensor_meta": True,
         "batch_size": given.get("batch_size", 16),
     }
-    failed = ""
+    failure: HeadraceError | None = None
     with stage(values, session, unique_id=given.get("unique_id", 1)) as running:
         try:
             running.process(batch)
         except HeadraceError as error:
-            failed = str(error)
+            failure = error
         before = {n.sentence for n in running.inferencer.config.notices}
         said = [n for n in running.inferencer.notices if n.sentence not in before]
+    text = "" if failure is None else str(failure)
     used = [sorted({int(data[0, 0]) for data in fed.values()}) for fed in session.fed]
     return {
         "used": sorted(number for run in used for number in run),
@@ -326,9 +333,10 @@ def _chosen(given: Given) -> dict[str, Any]:
         "used_together": used,
         "inference_batches": session.batches,
         "warnings": sum(n.level == "warning" for n in said),
-        "element_error_posted": bool(failed),
-        "error": Judge(lambda e: e == bool(failed) or str(e) in failed, failed),
-        "stream_continues": not failed,
+        "element_error_posted": failure is not None,
+        "element_error": posted(failure),
+        "error": Judge(lambda e: e == bool(text) or str(e) in text, text),
+        "stream_continues": failure is None,
         "items": sum(session.batches),
     }
 

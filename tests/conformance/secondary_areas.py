@@ -42,8 +42,8 @@ KEYS = (
 )
 NAMES = {
     "id", "gie", "gie_id", "component", "component_id", "cls", "class_id", "w", "h", "width",
-    "height", "x", "y", "left", "top", "f", "frame", "pad", "source", "object_id", "wh",
-    "tracking_id",
+    "height", "x", "y", "left", "top", "f", "frame", "pad", "pad_index", "source", "source_id",
+    "object_id", "wh", "tracking_id",
 }  # fmt: skip
 
 
@@ -200,7 +200,7 @@ def _thing(values: Mapping[str, Any], place: int, defaults: Mapping[str, Any]) -
         object_id = UNTRACKED
     return Thing(
         one("f", "frame", default=0),
-        one("pad", "source", default=0),
+        one("pad", "pad_index", "source", "source_id", default=0),
         one("id", default=place),
         (one("x", "left", default=0), one("y", "top", default=0), width, height),
         one("gie", "gie_id", "component", "component_id", default=1),

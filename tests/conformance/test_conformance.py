@@ -16,7 +16,7 @@ from tests.conformance import (
     scheduling_areas,
     secondary_areas,
 )
-from tests.conformance.cases import Case, Given, case_file, compare, load_cases
+from tests.conformance.cases import Case, Given, case_file, compare, load_cases, parts
 
 Runner = Callable[[Case, Given], dict[str, Any]]
 
@@ -53,6 +53,11 @@ CASES = load_cases(case_file())
 
 def run(case: Case) -> None:
     """Raises AssertionError if the product does otherwise than the case expects."""
+    listed = parts(case)
+    if listed is not None:
+        for part in listed:
+            run(part)
+        return
     given = Given(case.given, f"{case.id} given")
     runner = runner_of(case.area)
     assert runner is not None, f"no runner for the area {case.area!r}"

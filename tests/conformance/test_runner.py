@@ -64,6 +64,13 @@ def test_what_is_not_understood_fails_loudly() -> None:
     ):
         with pytest.raises((UnknownShape, TypeError)):
             run(Case("?", "preprocess.geometry", given, expect))
+    listed = {"cases": [{"failure": "dequeue"}, {"failure": "of the moon"}]}
+    wrong = {"of the moon": {"element_error": [True, True]}, "expect.a": {"a": [1]}}
+    for words, expect in wrong.items():
+        with pytest.raises(UnknownShape, match=words):
+            run(Case("?", "errors", listed, expect))
+    with pytest.raises(UnknownShape, match="nobody reads"):
+        run(Case("?", "labels", {"labels_lines": ["a"], "cases": [1]}, {"count": 1}))
     with pytest.raises(UnknownShape, match="sharpness"):
         run(Case("?", "detector.cluster_mode_4", SHARP, {"count": 4}))
 

@@ -338,6 +338,50 @@ UNSEEN_STAGES = [
         },
         {"starts": [False, True, False, True, False, False]},
     ),
+    case("errors", {"configs": [{"gie_unique_id": None}, {}]}, {"starts": [False, True]}),
+    case(
+        "errors",
+        {"failure": "output dequeue"},
+        {"element_error": {"prefix": "Failed to dequeue", "domain": "STREAM/FAILED"}},
+    ),
+    case("errors", {"failure": "parser"}, {"element_error": None, "stream_continues": True}),
+    case("errors", {"failure": "conversion of a frame"}, {"element_error": True}),
+    case(
+        "errors",
+        {"cases": [{"failure": "dequeue"}, {"failure": "pool growth refused"}]},
+        {"element_error": [True, False]},
+    ),
+    case(
+        "errors",
+        {
+            "frames": 2,
+            "cases": [
+                {"given": {"failure": "enqueue"}, "expect": {"element_error": "Failed to queue"}},
+                {"given": {"failure": "parsing"}, "expect": {"error_logged": True}},
+            ],
+        },
+        {},
+    ),
+    case(
+        "secondary",
+        {
+            "tracked": True,
+            "objects": [
+                {"f": 0, "pad_index": 0, "object_id": 7},
+                {"f": 0, "pad_index": 1, "object_id": 7},
+                {"f": 1, "pad_index": 1, "object_id": 7},
+            ],
+        },
+        {"inferred": [[0, 0], [0, 1]]},
+    ),
+    # label files by their lines
+    case("labels", {"labels_lines": ["car", "bus;coach"]}, {"detector_labels": ["car", "bus"]}),
+    case(
+        "classifier",
+        {"outputs": [[0.1, 0.9]], "threshold": 0.5, "labels_lines": ["red;blue"]},
+        {"label_string": "blue ", "meta_attached": True},
+    ),
+    case("detector.meta", {"class_id": 1, "labels_lines": ["car", "bus"]}, {"text": "bus"}),
     # updates
     case("model_update", {"suffixes": [".yml", ".ini"]}, {"accepted": [True, False]}),
     case(

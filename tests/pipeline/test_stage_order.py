@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from headrace.config import ModelConfig
-from headrace.pipeline.stage_order import idle_models
+from headrace.errors import ConfigError
+from headrace.pipeline.stage_order import idle_models, numbered
 from headrace.pipeline.track import open_tracker
 
 
@@ -99,3 +100,23 @@ def test_it_says_where(tmp_path: Path) -> None:
     path.write_text("[property]\ngie-unique-id=2\nprocess-mode=2\noperate-on-gie-id=5\n")
     (notice,) = idle_models([DETECTOR, ModelConfig.load(path)])
     assert notice.where == f"{path}:4"
+
+
+def without_id(folder: Path) -> ModelConfig:
+    path = folder / "any.txt"
+    path.write_text("[property]\nnetwork-type=100\n")
+    return ModelConfig.load(path)
+
+
+def test_a_config_without_an_id_gets_the_first_free_number(tmp_path: Path) -> None:
+    items, notices = numbered([model(2), without_id(tmp_path), without_id(tmp_path)], None)
+    assert [cfg.component_id for cfg in items] == [2, 1, 3]
+    assert [n.code for n in notices] == ["unique-id-absent"] * 2
+
+
+@pytest.mark.parametrize("generation", ["9.1", "6.2"])
+def test_a_release_refuses_a_config_without_an_id(tmp_path: Path, generation: Any) -> None:
+    with pytest.raises(ConfigError, match=f"generation {generation} refuses") as caught:
+        numbered([model(2), without_id(tmp_path)], None, generation)
+    assert caught.value.finding.code == "unique-id-absent"
+    assert numbered([model(2)], None, generation)[1] == []

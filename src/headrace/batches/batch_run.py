@@ -156,7 +156,7 @@ class BatchRun:
     def _run(
         self, out: Path, bucket: Bucket | None, on_change: Callable[[BatchProgress], None]
     ) -> BatchReport:
-        configs, _ = numbered(self.work.spec.load_models(), None)
+        configs, _ = numbered(self.work.spec.load_models(), None, self.work.options.generation)
         self.notices += _left_out(self.work.spec)
         parts = identity_of(self.work, configs)
         check_run(out, parts, resume=self.options.resume, shown=self.out)

@@ -49,8 +49,9 @@ class RayInferencer:
     ) -> None:
         self._column = column
         self._format = format
-        items, _ = numbered([ModelConfig.load(Path(config)) for config in configs], None)
         run = RunOptions(**options)
+        loaded = [ModelConfig.load(Path(config)) for config in configs]
+        items, _ = numbered(loaded, None, run.generation)
         self._models: list[ModelInferencer] = [open_model(cfg, run) for cfg in items]
 
     def __call__(self, batch: dict[str, Array]) -> dict[str, Array]:

@@ -56,7 +56,7 @@ _c = partial(key_row, "class-attrs", types=_BOXES, acts=True, low=0)
 
 PROPERTY_ROWS: tuple[Key, ...] = (
     # identity, scheduling, batching
-    _p("gie-unique-id", _INT, None, "id stamped on all results; Headrace takes 1 when it is absent", low=1, acts=True),
+    _p("gie-unique-id", _INT, None, "id stamped on all results; the first free number where it is absent, refused under --generation", low=1, acts=True),
     _e("process-mode", ProcessMode, ProcessMode.PRIMARY, "whole frames, or objects found upstream", loose=True, acts=True),
     _p("interval", _INT, 0, "batches skipped between two inferred ones", low=0, mode=_PRIMARY, loose=True, acts=True),
     _p("gpu-id", _INT, 0, "number of the GPU, where there is one; part of the engine file's name", low=0, acts=True),

@@ -22,6 +22,7 @@ from headrace.meta import ClassifierParams, NetworkInfo
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
+    from headrace.infer.attach import Generation
 
 
 def parser_and_labels(
@@ -33,6 +34,7 @@ def parser_and_labels(
         ConfigError, CustomLibraryError: as `Model.load`.
     """
     require_runnable(cfg)
+    require_unique_id(cfg, options.generation)
     labels = Labels(())
     if cfg.labelfile_path and cfg.network_type is not NetworkType.OTHER:
         labels = load_labels(cfg.labelfile_path)
@@ -42,7 +44,7 @@ def parser_and_labels(
     choice = choose_parser(
         cfg,
         abi=options.abi,
-        generation=options.generation,
+        generation=options.rules,
         guard=options.guard,
         function=options.parser,
     )
@@ -76,6 +78,27 @@ def require_runnable(cfg: ModelConfig) -> None:
     )
 
 
+def require_unique_id(cfg: ModelConfig, generation: Generation | None) -> None:
+    """Refuse a config without `gie-unique-id` where a run asks for the rules of a release.
+
+    Without that, `headrace.pipeline.stage_order.numbered` takes the first free number.
+
+    Raises:
+        ConfigError: it has none.
+    Source: spec 0.3; ERR-005 of the conformance cases.
+    """
+    if generation is None or cfg.gie_unique_id is not None:
+        return
+    raise ConfigError(
+        "gie-unique-id is absent",
+        where=str(cfg.path),
+        expected=f"a number: generation {generation} refuses to start without it",
+        fix=("write gie-unique-id=1", "or leave --generation out: the first free number is taken"),
+        code="unique-id-absent",
+        data={"set": {"gie-unique-id": 1}},
+    )
+
+
 def postprocessor_of(
     cfg: ModelConfig,
     network: NetworkInfo,
@@ -88,7 +111,7 @@ def postprocessor_of(
     """The steps from the outputs of a model to metadata; None if nothing is parsed."""
     if choice is None:
         return None
-    rules: Any = {"generation": options.generation, "record": record}
+    rules: Any = {"generation": options.rules, "record": record}
     if cfg.network_type is NetworkType.CLASSIFIER:
         params = ClassifierParams(cfg.classifier_threshold, labels.records)
         return ClassifierPostprocessor(

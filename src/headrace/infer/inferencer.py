@@ -98,7 +98,7 @@ class Inferencer:
         abi: Abi | None = None,
         guard: GuardMode | None = None,
         profile: Profile | None = None,
-        generation: Generation = "9.1",
+        generation: Generation | None = None,
         rebuild: bool = False,
         parser: Callable[..., Any] | None = None,
         clip_to_roi: bool = True,
@@ -126,7 +126,9 @@ class Inferencer:
             profile: whose rules apply where the configs' keys leave them open: `nvinfer` for those
                 of the original, `modern` for those that models are trained with; None takes each
                 config's `profile`.
-            generation: whose rules apply where releases of the original differ, `9.1` or `6.2`.
+            generation: whose rules apply where releases of the original differ, `9.1` or `6.2`; a
+                config without `gie-unique-id` is refused, as there. None: those of `9.1`, and the
+                first free number.
             rebuild: build engines even if valid ones are saved.
             parser: a function `(layers, network, params)` instead of the parser of the only config.
             clip_to_roi: cut objects at the edges of the region that a caller's tensor shows.

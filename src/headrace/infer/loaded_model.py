@@ -182,7 +182,7 @@ class Model:
             check_outputs(cfg, choice, session.outputs, network, labels, notices)
             selector = None
             if cfg.process_mode is ProcessMode.SECONDARY and not cfg.input_tensor_from_meta:
-                selector = Selector(cfg, generation=options.generation, tally=record.tally.objects)
+                selector = Selector(cfg, generation=options.rules, tally=record.tally.objects)
             model = cls(
                 cfg,
                 session,

@@ -142,12 +142,15 @@ class RunOptions:
             choices=("nvinfer", "modern"),
         ),
     )
-    generation: Generation = field(
-        default="9.1",
+    generation: Generation | None = field(
+        default=None,
         metadata=_option(
-            help="Whose rules apply where releases differ.",
+            help="Whose rules apply where releases differ; a config without gie-unique-id is "
+            "refused, as there. Default: 9.1's rules, and the first free number.",
             commands=_OPENING,
-            text="whose rules apply where releases of the original differ, `9.1` or `6.2`.",
+            text="whose rules apply where releases of the original differ, `9.1` or `6.2`; a "
+            "config without `gie-unique-id` is refused, as there. None: those of `9.1`, and the "
+            "first free number.",
             functions=_PROGRAMS,
             choices=("9.1", "6.2"),
         ),
@@ -189,6 +192,11 @@ class RunOptions:
     sharing: int = field(
         default=1, metadata=_option(text="processes that share the GPU.", functions="")
     )
+
+    @property
+    def rules(self) -> Generation:
+        """The release whose rules apply where releases of the original differ."""
+        return self.generation or "9.1"
 
     @classmethod
     def of(

@@ -141,7 +141,7 @@ class Assembling:
         """Give each config an id of its own, and collect every file that is read."""
         where = str(self.spec.path) if self.spec.path.exists() else None
         stages = self.spec.load_models() if self.stages is None else self.stages
-        self._items, notices = numbered(stages, where)
+        self._items, notices = numbered(stages, where, self.options.generation)
         self._log += notices
         configs = [item for item in self._items if isinstance(item, ModelConfig)]
         self._inputs = _inputs(self.spec, configs)

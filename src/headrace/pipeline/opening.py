@@ -119,7 +119,7 @@ def open_pipeline(
     abi: Abi | None = None,
     guard: GuardMode | None = None,
     profile: Profile | None = None,
-    generation: Generation = "9.1",
+    generation: Generation | None = None,
     palette: Palette = "auto",
     rebuild: bool = False,
     parser: Callable[..., Any] | None = None,
@@ -170,7 +170,9 @@ def open_pipeline(
         profile: whose rules apply where the configs' keys leave them open: `nvinfer` for those of
             the original, `modern` for those that models are trained with; None takes each config's
             `profile`.
-        generation: whose rules apply where releases of the original differ, `9.1` or `6.2`.
+        generation: whose rules apply where releases of the original differ, `9.1` or `6.2`; a
+            config without `gie-unique-id` is refused, as there. None: those of `9.1`, and the first
+            free number.
         palette: box colours: `auto` gives each class its own where the config sets none, `config`
             takes exactly the config's; a `painter` has its own.
         rebuild: build engines even if valid ones are saved.

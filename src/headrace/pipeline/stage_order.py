@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace._core.findings import Finding
 from headrace.config import ModelConfig
 from headrace.config.enums import NetworkType, ProcessMode
 from headrace.config.origin import OVERRIDE
+from headrace.infer.decoding import require_unique_id
 from headrace.pipeline.stage import is_stage, is_tracker
+
+if TYPE_CHECKING:
+    from headrace.infer.attach import Generation
 
 _FINDS_OBJECTS = (NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION)
 
@@ -37,12 +41,18 @@ def behind_tracker(items: Sequence[object]) -> int:
     return max([after_primaries(items), *trackers])
 
 
-def numbered(stages: Sequence[object], where: str | None) -> tuple[list[Any], list[Finding]]:
+def numbered(
+    stages: Sequence[object], where: str | None, generation: Generation | None = None
+) -> tuple[list[Any], list[Finding]]:
     """The stages, each config with an id of its own as far as the files leave that open.
 
     Args:
         stages: configs, opened models, trackers and probes, in order.
         where: the pipeline file, for the notices; None without one.
+        generation: of the run's options.
+
+    Raises:
+        ConfigError: a config has no id, and the run asks for the rules of a release.
     """
     items, notices = _bare_in_order(stages), []
     named: dict[int, list[str]] = {}
@@ -57,6 +67,7 @@ def numbered(stages: Sequence[object], where: str | None) -> tuple[list[Any], li
         if _is_bare(cfg, "gie_unique_id"):
             items[index] = cfg.with_overrides(gie_unique_id=next(free))
         elif isinstance(cfg, ModelConfig) and cfg.gie_unique_id is None:
+            require_unique_id(cfg, generation)
             number = next(free)
             items[index] = cfg.with_overrides(gie_unique_id=number)
             text = f"gie-unique-id is absent: {number} is used"

@@ -80,7 +80,7 @@ def compare(
     abi: Abi | None = None,
     guard: GuardMode | None = None,
     profile: Profile | None = None,
-    generation: Generation = "9.1",
+    generation: Generation | None = None,
 ) -> Comparison:
     """Run two models on the same frames, and find the stage that makes them differ.
 
@@ -107,7 +107,9 @@ def compare(
         profile: whose rules apply where the configs' keys leave them open: `nvinfer` for those of
             the original, `modern` for those that models are trained with; None takes each config's
             `profile`.
-        generation: whose rules apply where releases of the original differ, `9.1` or `6.2`.
+        generation: whose rules apply where releases of the original differ, `9.1` or `6.2`; a
+            config without `gie-unique-id` is refused, as there. None: those of `9.1`, and the first
+            free number.
 
     Raises:
         ConfigError, ModelError, EngineError, CustomLibraryError: a model cannot be used, or the

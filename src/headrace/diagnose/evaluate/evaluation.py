@@ -62,7 +62,7 @@ def evaluate(
     abi: Abi | None = None,
     guard: GuardMode | None = None,
     profile: Profile | None = None,
-    generation: Generation = "9.1",
+    generation: Generation | None = None,
 ) -> EvaluationReport:
     """Measure how good models are on images with truth, side by side.
 
@@ -95,7 +95,9 @@ def evaluate(
         profile: whose rules apply where the configs' keys leave them open: `nvinfer` for those of
             the original, `modern` for those that models are trained with; None takes each config's
             `profile`.
-        generation: whose rules apply where releases of the original differ, `9.1` or `6.2`.
+        generation: whose rules apply where releases of the original differ, `9.1` or `6.2`; a
+            config without `gie-unique-id` is refused, as there. None: those of `9.1`, and the first
+            free number.
 
     Raises:
         ConfigError: a config is refused; model and data set do not fit.

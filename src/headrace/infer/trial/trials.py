@@ -246,7 +246,7 @@ class ConfigTrials:
         if not own:
             options = self._options
             choice = choose_parser(
-                cfg, abi=options.abi, generation=options.generation, guard=options.guard
+                cfg, abi=options.abi, generation=options.rules, guard=options.guard
             )
         try:
             post = postprocessor_of(
