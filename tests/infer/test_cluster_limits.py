@@ -66,7 +66,7 @@ def plain_near(d, rows, eps):
     start, end = b[:, :2], b[:, :2] + b[:, 2:]
     sides = np.minimum(end[:, None], end) - np.maximum(start[:, None], start)
     shared = np.where((sides > 0).all(2), sides[..., 0] * sides[..., 1], f32(0))
-    area = b[:, 2] * b[:, 3]
+    area = np.where(np.isnan(b).any(1), f32(np.nan), b[:, 2] * b[:, 3])  # no neighbour of any
     return f32(1) - shared / (area[:, None] + area - shared) < f32(eps)
 
 

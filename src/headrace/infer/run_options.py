@@ -195,7 +195,7 @@ class RunOptions:
 
     @property
     def rules(self) -> Generation:
-        """The release whose rules apply where releases of the original differ."""
+        """The release whose rules decide where releases of the original disagree."""
         return self.generation or "9.1"
 
     @classmethod
