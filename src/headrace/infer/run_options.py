@@ -195,7 +195,7 @@ class RunOptions:
 
     @property
     def rules(self) -> Generation:
-        """The release whose rules decide where releases of the original disagree."""
+        """The asked release, or the newest; it decides where releases of the original disagree."""
         return self.generation or "9.1"
 
     @classmethod
