@@ -80,7 +80,7 @@ PROPERTY_ROWS: tuple[Key, ...] = (
     _p("engine-create-func-name", _STRING, None, "function of the custom library that makes the network; without a library it is not called", since="5.0", acts=True),
     _p("custom-lib-path", _PATH, None, "library (.so) or Python module (.py) with the parser", acts=True),
     _p("custom-lib-abi", _STRING, "auto", "size of a box in a C++ library: 24 or 28 bytes; auto detects", choices=("auto", "24", "28"), acts=True, extension=True),
-    _p("custom-lib-int64", _STRING, "auto", "how a C++ library gets INT64 outputs: as int32, as before TensorRT 10, or as they are; auto: int32 for generation 6.2", choices=("auto", "int32", "int64"), acts=True, extension=True),
+    _p("custom-lib-int64", _STRING, "auto", "how a C++ library gets INT64 outputs: as int32, as before TensorRT 10, or as they are; auto: int32 for generation 6.2 and libraries linked against an older TensorRT", choices=("auto", "int32", "int64"), acts=True, extension=True),
     _p("custom-lib-guard", _STRING, "auto", "whether the library runs in a worker process: auto does that with C++ libraries that are not trusted yet", choices=("auto", "always", "never"), acts=True, extension=True),
     _p("custom-lib-guard-timeout", _FLOAT, 10.0, "seconds that a call in the worker process may take", low=0.0625, acts=True, extension=True),
     _p("custom-lib-guard-memory", _INT, 4096, "MiB of address space (with a GPU: of writable memory) that the worker process may take beside what it has at the start; 0 sets no limit", low=0, acts=True, extension=True),

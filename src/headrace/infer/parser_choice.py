@@ -301,11 +301,15 @@ def _from_library(
         from headrace.custom.mask_keypoints import MaskContent
 
         parser = MaskContent(parser, cfg.mask_content)
-    old = {"auto": generation == "6.2", "int32": True, "int64": False}[cfg.custom_lib_int64]
-    if old and library.kind == "cpp":
-        from headrace.custom.narrowed import NarrowedOutputs
+    if library.kind == "cpp" and cfg.custom_lib_int64 != "int64":
+        from headrace.custom.narrowed import NarrowedOutputs, older_tensorrt
 
-        parser = NarrowedOutputs(parser)
+        reason = "custom-lib-int64=int32" if cfg.custom_lib_int64 == "int32" else ""
+        reason = reason or ("generation 6.2 had no INT64" if generation == "6.2" else "")
+        if not reason and (linked := older_tensorrt(path)):
+            reason = f"the library is linked against {linked}, which had no INT64"
+        if reason:
+            parser = NarrowedOutputs(parser, reason)
     return Choice(parser, f"{name} in {path.name}", library)
 
 

@@ -76,19 +76,25 @@ def check_outputs(
 def _wide_outputs(
     cfg: ModelConfig, choice: Choice, outputs: Sequence[TensorSpec]
 ) -> Iterator[Finding]:
-    """A warning if a C++ library gets INT64 outputs, and the config leaves open how."""
+    """How a C++ library gets INT64 outputs, where the config leaves it open."""
     wide = [o.name for o in outputs if o.dtype == np.int64]
     if not wide or choice.library is None or choice.library.kind != "cpp":
         return
-    if cfg.custom_lib_int64 != "auto" or isinstance(choice.parser, NarrowedOutputs):
+    where = cfg.where("custom_lib_path")
+    data = {"outputs": ", ".join(wide)}
+    if cfg.custom_lib_int64 != "auto":
+        return
+    if isinstance(choice.parser, NarrowedOutputs):
+        text = "the library gets {outputs} as INT32, not as INT64: {reason}"
+        fix = "custom-lib-int64=int64 if it reads 64 bits"
+        narrowed = data | {"reason": choice.parser.reason}
+        yield Finding("outputs-narrowed", "info", text, where, narrowed, remedies=(fix,))
         return
     text = (
         "the library gets {outputs} as INT64: parsers written before TensorRT 10 (DeepStream 7.0 "
     )
     text += "and older) read INT32 there, and take every second value for 0"
     fixes = "set custom-lib-int64=int32 if yours is of that time", "or int64 if it reads 64 bits"
-    data = {"outputs": ", ".join(wide)}
-    where = cfg.where("custom_lib_path")
     yield Finding("outputs-int64", "warning", text, where, data, remedies=fixes)
 
 
