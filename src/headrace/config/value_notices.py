@@ -237,7 +237,7 @@ def _engine(cfg: ModelFields) -> Iterator[Remark]:
         message = (
             f"network-mode {cfg.network_mode} without int8-calib-file: the original builds FP16"
         )
-        yield _info(message, "network_mode", code="int8-without-table", complete=False)
+        yield _info(message, "network_mode", code="int8-of-original", complete=False)
     # X10, X11
     if cfg.tlt_encoded_model and not cfg.tlt_model_key:
         message = "tlt-encoded-model needs tlt-model-key"

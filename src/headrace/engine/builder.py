@@ -34,7 +34,7 @@ from headrace.engine.plugin_graph.plugin_timing import PluginTiming
 from headrace.engine.plugin_graph.split_runner import compile_pieces
 from headrace.engine.precision.capability import choose
 from headrace.engine.precision.lower import PrecisionGraph, graph_precision, in_fp32, lower_or_fp32
-from headrace.engine.precision.rules import PrecisionRules
+from headrace.engine.precision.rules import OWN_SCALES, PrecisionRules, has_own_scales
 from headrace.engine.tactic import Tactic
 from headrace.engine.tuning.precisions import tune_precisions
 from headrace.engine.tuning.tune import Progress, TuneOptions
@@ -205,6 +205,9 @@ class _Build:
         options = self.options
         if options.exact:
             return options.precision
+        if options.precision in ("int8", "best") and has_own_scales(self.network):
+            self.decisions.append(OWN_SCALES)
+            return "fp32"
         missing = None if options.rules.scales else "there are none"
         among = options.tuning.runtimes if self.tunes and options.tuning else None
         one = options.runtime or not self.tunes

@@ -19,6 +19,7 @@ from headrace.config.model_files import model_paths
 from headrace.engine.precision.cache import DEFAULT_HEADER, CalibrationTable
 from headrace.engine.precision.collect import ActivationRunner, Collector
 from headrace.engine.precision.histogram import METHODS, Method
+from headrace.engine.precision.rules import has_own_scales
 from headrace.infer.model.image_input import network_dims
 from headrace.infer.model.source import model_source
 from headrace.infer.preprocess import Preprocessor
@@ -116,8 +117,8 @@ def calibrate(
         on_frame: called after each frame.
 
     Raises:
-        ConfigError, ModelError, EngineError: the model cannot be used, see `load_or_build`; the
-            table is there already, or cannot be written.
+        ConfigError, ModelError, EngineError: the model cannot be used, see `load_or_build`, or has
+            scales of its own; the table is there already, or cannot be written.
         MediaError: a source cannot be read, or has no frames.
     """
     if method not in METHODS:
@@ -138,6 +139,12 @@ def calibrate(
         raise _no_model(cfg)
     say("reading the model", None)
     network = source.network()
+    if has_own_scales(network):
+        raise EngineError(
+            "the scales are in the model (QuantizeLinear): a calibration table adds nothing",
+            where=str(source.model),
+            fix="set network-mode=1: it runs as it is, without int8-calib-file",
+        )
     channels, height, width = network_dims(network.inputs[0], cfg)
     preprocessor = Preprocessor.from_config(cfg, width, height, channels)
     chosen, notices = select_frames(sources, frames)

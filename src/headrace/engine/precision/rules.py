@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from headrace._core.files import sha256_of
+from headrace._core.findings import Finding
 from headrace.engine.plan_header import FileRecord, Precision, PrecisionRecord
 from headrace.engine.precision.cache import CalibrationTable
 from headrace.engine.precision.capability import exact_int8
 from headrace.engine.precision.choice import Int8Choice, TensorChoice
 
+if TYPE_CHECKING:
+    from headrace.network.network import Network
+
 _LONGEST = 4096
+_QUANTISING = ("DequantizeLinear", "QLinearConv", "QLinearMatMul")
+
+OWN_SCALES = Finding(
+    "int8-own-scales",
+    "info",
+    "the scales are in the model (QuantizeLinear): it runs as it is, without a calibration table",
+)
+"""The graph stays as it is: TensorRT, too, reads no table beside such nodes."""
 
 
 class Difference(NamedTuple):
@@ -122,6 +136,19 @@ def wrong_here(record: PrecisionRecord | None, runtime: str) -> Difference | Non
     if runtime == "openvino" and record.weight_bits == 8:
         return Difference("its INT8 weights overflow on a CPU without VNNI")
     return None
+
+
+def has_own_scales(network: Network) -> bool:
+    """True for a network with nodes that quantise."""
+    return any(node.op_type in _QUANTISING for node in network.model.graph.all_nodes())
+
+
+def file_has_own_scales(path: Path | None) -> bool:
+    """True for an ONNX file that names an operator that quantises; it is not parsed."""
+    if path is None or not path.is_file() or not path.stat().st_size:
+        return False
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        return any(data.find(name.encode()) >= 0 for name in _QUANTISING)
 
 
 def _or_digest(text: str) -> str:

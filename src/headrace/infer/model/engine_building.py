@@ -137,7 +137,7 @@ class EngineBuilding:
         """
         if not self._save:
             return None
-        usual, beside = self._search.targets(self.requirement.precision)
+        usual, beside = self._search.targets(self.requirement.decision.kind)
         for target, instead in ((usual, f"saved as {beside.name}"), (beside, "kept in memory")):
             try:
                 free = not (target.exists() or target.is_symlink())

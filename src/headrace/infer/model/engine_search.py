@@ -105,7 +105,7 @@ class EngineSearch:
         Another runtime than the default may compute a precision that the default does not.
         """
         requirement = self.requirement
-        paths = list(self.targets(requirement.precision))
+        paths = list(self.targets(requirement.decision.kind))
         asked = MODES[self.cfg.network_mode]
         open_runtime = requirement.choice.runtime is None
         if open_runtime and not requirement.precision_required and asked != requirement.precision:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from mmap import ACCESS_READ, mmap
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import ConfigError
@@ -21,7 +19,7 @@ from headrace.engine.plan_header import Precision
 from headrace.engine.precision.cache import CalibrationTable
 from headrace.engine.precision.capability import choose, fast_fp16
 from headrace.engine.precision.choice import choice_of
-from headrace.engine.precision.rules import PrecisionRules
+from headrace.engine.precision.rules import OWN_SCALES, PrecisionRules, file_has_own_scales
 
 if TYPE_CHECKING:
     from headrace.config.model_config import ModelConfig
@@ -40,18 +38,16 @@ _OUTPUT_FORMATS = ("chw", "chw2", "chw4", "hwc8", "chw16", "chw32")
 
 @dataclass(frozen=True, slots=True)
 class PrecisionDecision:
-    """The precision to build, its rules, and notices about both."""
+    """The precision to build, its rules, and notices about both.
+
+    `kind` is the precision that the engine's file is named by: that of a model with scales of its
+    own is INT8, though nothing is written into its graph.
+    """
 
     precision: Precision
     rules: PrecisionRules
     notices: list[Finding]
-
-
-_OWN_SCALES = Finding(
-    "int8-own-scales",
-    "info",
-    "the scales are in the model (QuantizeLinear): it runs as it is, without a calibration table",
-)
+    kind: Precision
 
 
 class ConfigPrecision:
@@ -95,9 +91,10 @@ class ConfigPrecision:
         asked: Precision = required or MODES[cfg.network_mode]
         missing = _why_no_table(cfg)
         full = cfg.fp16_simulation == "full"
-        if missing and asked in ("int8", "best") and _quantised(cfg.onnx_file):
+        own_scales = asked in ("int8", "best") and file_has_own_scales(cfg.onnx_file)
+        if own_scales:
             precision: Precision = "fp32"
-            notice: Finding | None = _OWN_SCALES
+            notice: Finding | None = OWN_SCALES
         else:
             precision, notice = choose(
                 asked,
@@ -124,7 +121,7 @@ class ConfigPrecision:
                 rules = replace(
                     rules, pins={n: "fp32" if p == "fp16" else p for n, p in rules.pins.items()}
                 )
-        return PrecisionDecision(precision, rules, notices)
+        return PrecisionDecision(precision, rules, notices, "int8" if own_scales else precision)
 
 
 def export_precision(
@@ -136,8 +133,13 @@ def export_precision(
     warning.
     """
     asked: Precision = required or MODES[cfg.network_mode]
+    if asked not in ("int8", "best"):
+        return asked, []
+    if file_has_own_scales(cfg.onnx_file):
+        text = "the scales are in the model (QuantizeLinear): its graph is written as it is"
+        return "fp32", [Finding("int8-own-scales", "info", text, str(cfg.path))]
     missing = _why_no_table(cfg)
-    if asked not in ("int8", "best") or missing is None:
+    if missing is None:
         return asked, []
     text = f"{_key(cfg, required)}: INT8 takes the scales of activations, and {missing}"
     text += ": FP16 is written"
@@ -171,14 +173,6 @@ def precision_rules(cfg: ModelConfig, precision: Precision) -> tuple[PrecisionRu
             rules = replace(rules, choice=choice)
             notices.append(notice)
     return rules, notices
-
-
-def _quantised(path: Path | None) -> bool:
-    """Whether an ONNX file holds nodes that quantise: then the scales are in the model."""
-    if path is None or not path.is_file() or not path.stat().st_size:
-        return False
-    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-        return data.find(b"DequantizeLinear") >= 0
 
 
 def _key(cfg: ModelConfig, required: Precision | None) -> str:
