@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from headrace.diagnose.evaluate import EvaluationReport, evaluate, load_dataset
     from headrace.diagnose.explain import explain
     from headrace.diagnose.recordings import record
+    from headrace.diagnose.repair import repair
     from headrace.infer import model
     from headrace.infer.batch import Batch
     from headrace.infer.engine_runs import RawOutput
@@ -99,6 +100,7 @@ else:
             ".diagnose.evaluate": "EvaluationReport evaluate load_dataset",
             ".diagnose.explain": "explain",
             ".diagnose.recordings": "record",
+            ".diagnose.repair": "repair",
             ".media.draw": "Painter Tiler show",
             "._core.errors": "HeadraceError",
             ".infer.batch": "Batch",
@@ -215,6 +217,7 @@ __all__ = [
     "plugins",
     "ray",
     "record",
+    "repair",
     "replay_recording",
     "show",
     "table",

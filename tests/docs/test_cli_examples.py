@@ -14,7 +14,8 @@ from tests.warm import headrace
 ROOT = Path(__file__).parents[2]
 SCENE = ROOT / "examples" / "conveyor"
 PAGES = sorted((ROOT / "docs" / "cli").glob("*.md"))
-LONG = {"batch", "bench", "build", "calibrate", "demo", "eval", "inspect", "lint", "run", "trtexec"}
+LONG = {"batch", "bench", "build", "calibrate", "demo", "eval", "inspect", "lint", "repair", "run",
+        "trtexec"}  # fmt: skip
 
 
 def _examples() -> dict[str, list[str]]:
@@ -37,6 +38,11 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "pipeline.yml").write_text(
         "sources: {uri: conveyor.mp4, repeat: 2}\nmodels: config_infer_primary.txt\n"
         "tracker: iou\nsinks: [tiles.mp4]\n"
+    )
+    right = (folder / "config_infer_primary.txt").read_text()
+    wrong = right.replace("net-scale-factor=0.00392156862745098", "net-scale-factor=1")
+    (folder / "broken.txt").write_text(
+        wrong.replace("model-color-format=0", "model-color-format=1")
     )
     (folder / "list_layers.py").write_text(
         "import sys\nimport tensorrt as trt\n"

@@ -10,6 +10,7 @@ import pytest
 
 from tests.mistakes import correct, mistakes
 from tests.mistakes.cases import Case, faults, run_case
+from tests.mistakes.repairs import KEPT, RIGHT_BY_OPTIONS, verdict
 from tests.mistakes.store import fill
 
 ALL = [*mistakes.CASES, *correct.CASES]
@@ -30,6 +31,14 @@ def _params(cases: list[Case]) -> list[object]:
     ]
 
 
+def _seldom(cases: list[Case]) -> list[object]:
+    """Make a test of each case; every tenth runs at every push."""
+    return [
+        pytest.param(case, id=case.name, marks=[pytest.mark.slow] * bool(place % 10))
+        for place, case in enumerate(cases)
+    ]
+
+
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("mistakes") / "store"
@@ -42,6 +51,28 @@ def test_case(case: Case, store: Path, tmp_path: Path) -> None:
     case.write(tmp_path / "case", store)
     outcome = run_case(tmp_path / "case")
     assert not faults(outcome), "\n".join(outcome.lines)
+
+
+@pytest.mark.parametrize("case", _seldom([c for c in mistakes.CASES if c.name not in KEPT]))
+def test_a_mistake_is_undone(case: Case, store: Path, tmp_path: Path) -> None:
+    result = verdict(case, tmp_path, store)
+    assert not result.worse, result
+    assert result.fate in ("repaired", "same boxes"), result
+
+
+@pytest.mark.parametrize("case", _seldom([c for c in mistakes.CASES if c.name in KEPT]))
+def test_what_no_key_undoes_is_not_made_worse(case: Case, store: Path, tmp_path: Path) -> None:
+    result = verdict(case, tmp_path, store)
+    assert not result.worse, result
+    assert result.fate != "wrong", result
+
+
+@pytest.mark.parametrize(
+    "case", _seldom([c for c in correct.CASES if c.name not in RIGHT_BY_OPTIONS])
+)
+def test_a_right_set_up_needs_no_repair(case: Case, store: Path, tmp_path: Path) -> None:
+    result = verdict(case, tmp_path, store)
+    assert result.words.startswith("nothing speaks against it"), result
 
 
 @pytest.mark.skipif(not ELSEWHERE, reason="no HEADRACE_MISTAKES")

@@ -35,6 +35,7 @@ _COMMANDS = {
     "trtexec": "Build, run and time an engine with the options of trtexec.",
     "lint": "Check configs with everything that they name, before they run.",
     "explain": "Show every step on one frame, and the cause of each lost object.",
+    "repair": "Search the usual mistakes of a config, tried on frames.",
     "show": "Show a config with origins, a model, or an engine.",
     "init": "Write the config of a bare model, or a plugin to begin with.",
     "trace-plugins": "Show every call into the plugins of a model.",
@@ -66,6 +67,7 @@ Exit codes:
   0 done          3 config refused     5 custom library or parser   7 refused by --strict
   1 other error   4 model or engine    6 source or output           8 below a --min of eval
   2 wrong usage   9 messages wait for a broker, or are lost         130 interrupted
+                  10 repair is undecided
 """
 
 EXIT_INTERRUPTED = 130

@@ -70,6 +70,15 @@ class ModelConfig(ModelFields):
         return overrides.with_conf(cfg)
 
     @classmethod
+    def of_text(cls, data: bytes, path: Path) -> Self:
+        """Read the text of a config that is to stand at `path`, as `load` does.
+
+        Raises:
+            ConfigError: something in it is refused.
+        """
+        return cls._of(path, read_config(path, data=data))
+
+    @classmethod
     def _of(cls, path: Path, reading: Reading) -> Self:
         cfg = cls.__new__(cls)
         cfg._take(reading.values, {})

@@ -75,9 +75,13 @@ def read_document(data: bytes, path: Path) -> Document:
     return read_yaml(data, path)
 
 
-def read_config(path: Path, lines: Sequence[AddedLine] = ()) -> Reading:
-    """Read and check a config file, INI or YAML by its name, with lines added to it."""
-    data = read_bytes(path)
+def read_config(path: Path, lines: Sequence[AddedLine] = (), data: bytes | None = None) -> Reading:
+    """Read and check a config file, INI or YAML by its name, with lines added to it.
+
+    `data` is its text where that is not to be read from the file.
+    """
+    if data is None:
+        data = read_bytes(path)
     refuse_neighbour(data, path)
     document = read_document(data, path)
     if "property" in document.groups:  # else it is no config

@@ -117,7 +117,7 @@ def require_grid_outputs(
         unset = f"parse-bbox-func-name={name} has no effect without custom-lib-path"
         unset += KINDS[NetworkType.DETECTOR].did_you_mean(name)
     hints = []
-    if not name and cfg.custom_lib_path and (own := _parsers_in(cfg.custom_lib_path)):
+    if not name and cfg.custom_lib_path and (own := parsers_in(cfg.custom_lib_path)):
         functions = f"{', '.join(own[:5])}{' …' if own[5:] else ''}"
         hints.append(
             f"{cfg.custom_lib_path.name} has {functions}: set parse-bbox-func-name to "
@@ -152,7 +152,7 @@ def _other_type(outputs: Sequence[TensorSpec], network: NetworkInfo | None) -> s
     return ""
 
 
-def _parsers_in(path: Path) -> list[str]:
+def parsers_in(path: Path) -> list[str]:
     """Functions of a library that are detector parsers, as far as they can be recognised."""
     from headrace.binary.elf import ElfError, ElfFile
     from headrace.binary.entry_points import entry_points

@@ -63,7 +63,7 @@ class RunOptions:
         default=None,
         metadata=_option(
             help="CPU threads of each engine.",
-            commands=f"{_OPENING} build calibrate",
+            commands=f"{_OPENING} repair build calibrate",
             text="CPU threads of each engine; None is one per core.",
             functions=_PROGRAMS,
             least=1,
@@ -87,7 +87,7 @@ class RunOptions:
         default="auto",
         metadata=_option(
             help="Where engines run and videos are decoded",
-            commands=f"{_OPENING} build",
+            commands=f"{_OPENING} repair build",
             text="where engines run and videos are decoded: `auto` takes an NVIDIA GPU that is "
             "there and that the runtime can use; `cpu`, `cuda`, `cuda:N`.",
             functions=_PROGRAMS,
@@ -120,7 +120,7 @@ class RunOptions:
             help="Run custom libraries in worker processes, so that their crashes are survived. "
             "auto: C++ libraries that are not trusted yet (headrace trust). Default: the config's "
             "custom-lib-guard, or auto.",
-            commands=f"{_OPENING} {_READING} build calibrate",
+            commands=f"{_OPENING} {_READING} repair build calibrate",
             text="whether custom libraries run in worker processes, so that their crashes are "
             "survived: `auto` guards C++ libraries that are not trusted yet, `always` guards "
             "Python files, too, `never` guards none; None takes each config's `custom-lib-guard`.",
@@ -147,7 +147,7 @@ class RunOptions:
         metadata=_option(
             help="Whose rules apply where releases differ; a config without gie-unique-id is "
             "refused, as there. Default: 9.1's rules, and the first free number.",
-            commands=_OPENING,
+            commands=f"{_OPENING} repair",
             text="whose rules apply where releases of the original differ, `9.1` or `6.2`; a "
             "config without `gie-unique-id` is refused, as there. None: those of `9.1`, and the "
             "first free number.",

@@ -9,7 +9,7 @@ import pytest
 
 from headrace._core.errors import ConfigError
 from headrace.diagnose.lint.catalogue import Example, all_rules
-from headrace.diagnose.lint.fixes import FIXABLE, fixes_for
+from headrace.diagnose.lint.fixes import FIXABLE, fixes_for, keys_of, with_keys
 from headrace.diagnose.lint.linting import Linter, LintReport
 from tests.diagnose.lint.setups import write_example
 
@@ -135,3 +135,23 @@ def test_of_a_key_that_stands_twice_the_line_that_counts_is_edited(
     assert config.read_text().count("net-scale-factor") == 1
     assert "net-scale-factor=0.003921568627\n" in config.read_text()
     assert not [f for f in _lint(tmp_path / "case").findings if f.severity != "note"]
+
+
+INI = b"# a camera\r\n[property]\r\noffsets=1;2;3\r\ntopk=9\r\n\r\n[class-attrs-all]\r\ntopk=3\r\n"
+YAML = b"# a camera\nproperty:\n  offsets: 1;2;3\nclass-attrs-all:\n  topk: 3\n"
+
+
+@pytest.mark.parametrize("text", [INI, YAML], ids=["ini", "yaml"])
+def test_keys_are_set_and_left_out_in_their_group(text: bytes) -> None:
+    keys = {"net-scale-factor": "0.5", "offsets": None, "class-attrs-all.topk": None,
+            "class-attrs-all.eps": "0.2", "class-attrs-2.topk": "7"}  # fmt: skip
+    changed = with_keys(text, keys)
+    after = keys_of(changed)
+    assert {name: after.get(name) for name in keys} == keys
+    assert after.get("topk") == keys_of(text).get("topk")
+    assert changed.startswith(b"# a camera")
+    assert (changed.count(b"\r\n") == changed.count(b"\n")) is (text is INI)
+    assert with_keys(text, {}) == text
+    again = with_keys(changed, {"class-attrs-2.": None, "class-attrs-all.topk": "3"})
+    assert not any(name.startswith("class-attrs-2") for name in keys_of(again))
+    assert keys_of(again)["class-attrs-all.topk"] == "3"

@@ -170,21 +170,80 @@ class _Entry:
         return self.written(self.match["head"] + value)
 
 
-def _set_key(lines: Lines, key: str, value: str) -> Edits | None:
-    """Set a key of [property]: in the line that counts, or in a new one below the group's."""
+def _set_key(lines: Lines, key: str, value: str, group: str = "property") -> Edits | None:
+    """Set a key of a group: in the line that counts, or in a new one below the group's."""
     header, last = None, None
     for index, line in enumerate(lines):
         bare = line.removesuffix("\r")
-        match, group = _LINE.fullmatch(bare), _GROUP.fullmatch(bare)
-        if match and match["key"] == key and _group_of(lines, index) == "property":
+        match, head = _LINE.fullmatch(bare), _GROUP.fullmatch(bare)
+        if match and match["key"] == key and _group_of(lines, index) == group:
             last = {index: [match["head"] + value + _ending(line)]}
-        if group and (group[1] or group[2]) == "property":
+        if head and (head[1] or head[2]) == group:
             header = index
     if last is not None or header is None:
         return last
     yaml = not lines[header].lstrip().startswith("[")
     new = f"  {key}: {value}" if yaml else f"{key}={value}"
     return {header: [lines[header], new + _ending(lines[header])]}
+
+
+def _without_key(lines: Lines, key: str, group: str) -> Edits:
+    """Take out every line of a group that sets a key; without a key the group itself."""
+    if not key:
+        heads = [_GROUP.fullmatch(line.removesuffix("\r")) for line in lines]
+        return {
+            i: [] for i, head in enumerate(heads)
+            if (_group_of(lines, i) if head is None else head[1] or head[2]) == group
+        }  # fmt: skip
+    matches = ((i, _LINE.fullmatch(line.removesuffix("\r"))) for i, line in enumerate(lines))
+    return {
+        i: [] for i, match in matches if match and match["key"] == key
+        and _group_of(lines, i) == group
+    }  # fmt: skip
+
+
+def with_keys(data: bytes, keys: Mapping[str, str | None]) -> bytes:
+    """Set keys in the text of a config; comments, order and line ends stay.
+
+    Args:
+        data: an INI or YAML file.
+        keys: `key` of [property] or `group.key` -> its value as the file writes it, None to leave
+            the key out; `group.` with None leaves the group out.
+    """
+    lines = _lines(data)
+    for name, value in keys.items():
+        group, _, key = name.rpartition(".")
+        group = group or "property"
+        edits = _without_key(lines, key, group) if value is None else None
+        if value is not None and (edits := _set_key(lines, key, value, group)) is None:
+            edits = _new_group(lines, key, value, group)
+        lines = [new for i, old in enumerate(lines) for new in (edits or {}).get(i, (old,))]
+    return "\n".join(lines).encode("utf-8", "surrogateescape")
+
+
+def keys_of(data: bytes) -> dict[str, str]:
+    """The keys that the text of a config sets, named as for `with_keys`; the last line counts."""
+    lines = _lines(data.removeprefix(b"\xef\xbb\xbf"))
+    keys = {}
+    for index, line in enumerate(lines):
+        match = _LINE.fullmatch(line.removesuffix("\r"))
+        if match and not _GROUP.fullmatch(line.removesuffix("\r")):
+            group = _group_of(lines, index)
+            name = match["key"] if group == "property" else f"{group}.{match['key']}"
+            keys[name] = match["value"].strip()
+    return keys
+
+
+def _new_group(lines: Lines, key: str, value: str, group: str) -> Edits:
+    """Add a group with one key at the end."""
+    heads = [line for line in lines if _GROUP.fullmatch(line.removesuffix("\r"))]
+    yaml = bool(heads) and not heads[0].lstrip().startswith("[")
+    end = _ending(heads[0]) if heads else ""
+    added = [f"{group}:", f"  {key}: {value}"] if yaml else [f"[{group}]", f"{key}={value}"]
+    last = len(lines) - 1
+    before = [lines[last]] if lines[last].strip() else []
+    gap = [] if yaml or not any(line.strip() for line in lines) else [end]
+    return {last: [*before, *gap, *(f"{line}{end}" for line in added), ""]}
 
 
 def _rename(finding: LintFinding, lines: Lines) -> Edits | None:

@@ -180,11 +180,11 @@ class BuiltinParser:
 
         `num` is the number that is expected, which decides where the outputs leave a choice.
         """
-        return self.head.classes([_per_item(x) for x in outputs], network, num)
+        return self.head.classes([per_item(x) for x in outputs], network, num)
 
     def reads(self, outputs: Iterable[LayerLike | TensorSpec], network: NetworkInfo | None) -> bool:
         """True if a layout of the head fits the outputs, or their sizes are not known yet."""
-        items = [_per_item(x) for x in outputs]
+        items = [per_item(x) for x in outputs]
         if any(d is None for item in items for d in item.shape):
             return True
         return any(layout.match(items, network) is not None for layout in self.head.layouts)
@@ -310,7 +310,7 @@ def suggest(
         Where no number is known, the probable heads, or else the possible ones of 80 classes.
     """
     layer_list = list(outputs.values() if isinstance(outputs, Mapping) else outputs)
-    items = [_per_item(x) for x in layer_list]
+    items = [per_item(x) for x in layer_list]
     ranked = [
         (rank, head.name)
         for head in _HEADS_OF[key]
@@ -336,7 +336,7 @@ def better_than(
     fit, are proof enough.
     """
     layer_list = list(outputs)
-    items = [_per_item(x) for x in layer_list]
+    items = [per_item(x) for x in layer_list]
     if any(d is None for item in items for d in item.shape):
         return []  # what the sizes would tell is not known yet
     own = head.rank(items, network, num_classes)
@@ -355,12 +355,13 @@ def renaming(
     head: AnyHead, outputs: Iterable[LayerLike | TensorSpec], network: NetworkInfo | None
 ) -> str:
     """How to name outputs that fit `head` but for their names; empty if that would not help."""
-    names = head.misnamed([_per_item(x) for x in outputs], network)
+    names = head.misnamed([per_item(x) for x in outputs], network)
     pairs = [f"{old!r} must be {new!r}" for old, new in names.items()]
     return f"{', '.join(pairs)} in the model" if pairs else ""
 
 
-def _per_item(output: LayerLike | TensorSpec) -> LayerLike:
+def per_item(output: LayerLike | TensorSpec) -> LayerLike:
+    """An output without its batch axis, if it is one of a session."""
     if not isinstance(output, TensorSpec):
         return output
     axes: tuple[int | None, ...] = tuple(d if isinstance(d, int) else None for d in output.shape)

@@ -1,0 +1,187 @@
+"""`headrace repair`: search the set-up that a config was meant to be."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from headrace.cli.options import run_options
+from headrace.cli.output import FiniteRange, print_json, printable
+from headrace.cli.progress import RunProgress
+
+if TYPE_CHECKING:
+    from headrace.config.overrides import GivenKey
+    from headrace.diagnose.repair import Repair, Truth
+    from headrace.infer.run_options import RunOptions
+
+UNDECIDED = 10
+"""Exit code where no set-up is chosen."""
+
+EPILOG = """\b
+Examples:
+  headrace repair config_infer_primary.txt video.mp4
+  headrace repair config_infer_primary.txt video.mp4 --write
+  headrace repair config_infer_primary.txt photos/ -o repaired.txt
+  headrace repair config_infer_primary.txt video.mp4 --box 40:car:300,150,80,120
+  headrace repair model.onnx video.mp4 -o config.txt
+
+\b
+Exit codes: 0 nothing to repair, or a set-up was chosen; 10 undecided; others as in headrace --help
+"""
+
+
+class _TrueBox(click.ParamType["Truth"]):
+    """The frame, the class and the place of a true box."""
+
+    name = "FRAME:[LABEL:]LEFT,TOP,WIDTH,HEIGHT"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Truth:
+        """Read it; a label may have colons."""
+        from headrace.diagnose.repair import Truth
+
+        if isinstance(value, Truth):
+            return value
+        number, _, rest = str(value).partition(":")
+        label, _, place = rest.rpartition(":")
+        try:
+            left, top, width, height = map(float, place.split(","))
+            frame = int(number)
+        except ValueError:
+            self.fail(f"{value!r} is not {self.name}, as 40:car:300,150,80,120.", param, ctx)
+        if frame < 0 or not (width > 0 and height > 0):
+            self.fail(f"{value!r} has no area, or a frame before the first.", param, ctx)
+        return Truth(frame, label.strip(), (left, top, width, height))
+
+
+@click.command(epilog=EPILOG)
+@click.argument("config", type=click.Path(path_type=Path))
+@click.argument("source")
+@click.option("--box", "boxes", type=_TrueBox(), multiple=True, metavar="FRAME:[LABEL:]L,T,W,H",
+              help="A true box: frame from 0, class, pixels of the frame; repeatable.")  # fmt: skip
+@click.option("--frames", type=click.IntRange(1, 64), default=8, show_default=True,
+              help="Frames on which set-ups are tried, spread over the source.")  # fmt: skip
+@click.option("--seconds", type=FiniteRange(1, 3600), default=60, show_default=True,
+              help="Time for the search.")  # fmt: skip
+@click.option("--write", is_flag=True, help="Write the chosen set-up over CONFIG without asking.")
+@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write it as a new file instead.")  # fmt: skip
+@click.option("--choose", type=click.IntRange(1, 3), metavar="N",
+              help="With --write or -o: take the Nth of the set-ups that are shown.")  # fmt: skip
+@click.option("--picture", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png",
+              help="The set-ups side by side. Default: NAME.repair.png here.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@run_options("repair")
+def repair(
+    config: Path,
+    source: str,
+    boxes: tuple[Truth, ...],
+    frames: int,
+    seconds: float,
+    write: bool,
+    out: Path | None,
+    choose: int | None,
+    picture: Path | None,
+    as_json: bool,
+    run: RunOptions,
+    settings: list[GivenKey],
+) -> int:
+    """Search the usual mistakes of CONFIG, tried on frames of SOURCE.
+
+    Range, colours, fit, parser, classes, thresholds, clustering and the like are changed, alone and
+    together, and what comes out is scored: objects that can be some, in every frame, and none in
+    images that show nothing. Shows the three likeliest side by side, and writes one if asked to.
+    """
+    if write and out is not None:
+        raise click.UsageError("--write and -o: one of both says where to write.")
+    if choose is not None and not write and out is None:
+        raise click.UsageError("--choose says what to write: --write or -o says where.")
+    if out is not None and out.exists():
+        raise click.UsageError(f"{out} exists: name a new file, or use --write for CONFIG itself.")
+    from headrace.diagnose.repair import repair as search
+
+    with RunProgress(enabled=not as_json, unit="set-ups") as progress:
+        found = search(
+            config,
+            source,
+            boxes=boxes,
+            frames=frames,
+            seconds=seconds,
+            options=run,
+            progress=lambda count, words: progress.at(count, None, words[:60]),
+        )
+    drawn = None
+    if found.outcome != "nothing":
+        from headrace.diagnose.repair.picture import write_picture
+
+        drawn = write_picture(found, picture or Path(f"{config.stem}.repair.png"))
+    if not as_json:
+        _print(found, drawn)
+    written = _written(found, write=write, out=out, choose=choose, ask=not as_json)
+    if as_json:
+        paths = {"picture": drawn, "written": written}
+        texts = {key: None if path is None else str(path) for key, path in paths.items()}
+        print_json(found.to_dict() | texts)
+    elif written is not None:
+        click.echo(printable(f"wrote {written}"))
+    elif found.outcome == "chosen":
+        click.echo("nothing is written: --write edits the config, -o FILE writes another one")
+    return UNDECIDED if found.outcome == "undecided" and written is None else 0
+
+
+def _print(found: Repair, picture: Path | None) -> None:
+    """Print what came out, and why."""
+    heads = {"nothing": "nothing to repair", "chosen": "chosen", "undecided": "undecided"}
+    color = {"nothing": "green", "chosen": "green", "undecided": "yellow"}[found.outcome]
+    click.secho(heads[found.outcome], fg=color, bold=True, nl=False)
+    click.echo(printable(f": {found.reason}"))
+    tried = f"tried {found.tried} set-ups on {len(found.frames)} frames"
+    if found.left_out:
+        tried += f"; no time for {found.left_out}: --seconds gives more"
+    click.echo(tried)
+    if found.outcome == "nothing":
+        return
+    for place, candidate in enumerate(found.shown, 1):
+        click.echo(printable(f"\n{place}: score {candidate.score:.3f}"))
+        for term in candidate.plausibility.terms:
+            click.echo(printable(f"   {term.factor:.2f}  {term.words}"))
+        why = dict.fromkeys(option.why for option in candidate.options)
+        if why:
+            click.echo(printable(f"   because: {'; '.join(why)}"))
+        click.echo(printable(found.fix(candidate).diff), nl=False)
+    click.echo(printable(f"\npicture: {picture}"))
+
+
+def _written(
+    found: Repair, *, write: bool, out: Path | None, choose: int | None, ask: bool
+) -> Path | None:
+    """Write the set-up that is chosen, by the search or by the user; None if none is written."""
+    if found.outcome == "nothing":
+        return None
+    asked_for = write or out is not None
+    candidate = found.best if found.outcome == "chosen" else None
+    if choose is not None:
+        if choose > len(found.shown):
+            raise click.UsageError(f"--choose {choose}: {len(found.shown)} are shown.")
+        candidate = found.shown[choose - 1]
+    elif ask and not asked_for and _on_terminal():
+        numbers = [str(number) for number in range(1, len(found.shown) + 1)]
+        answer = click.prompt("Write which one?", type=click.Choice([*numbers, "none"]),
+                              default="none", err=True)  # fmt: skip
+        if answer == "none":
+            return None
+        candidate, asked_for = found.shown[int(answer) - 1], True
+    if candidate is None or not asked_for:
+        return None
+    return found.write(out, candidate)
+
+
+def _on_terminal() -> bool:
+    try:
+        return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+    except ValueError:  # closed
+        return False

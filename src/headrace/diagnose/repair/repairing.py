@@ -1,0 +1,372 @@
+"""`repair`: the set-up that a config was meant to be, found by trying."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from headrace._core.errors import ConfigError, MediaError
+from headrace._core.text import counted
+from headrace.config.keys import PROPERTY_KEYS
+from headrace.config.overrides import BARE_MODEL
+from headrace.config.reading import read_bytes
+from headrace.config.values import Kind
+from headrace.diagnose.lint.fixes import FileFix, fixes_for, keys_of, with_keys
+from headrace.diagnose.lint.linting import Linter
+from headrace.diagnose.repair.candidate import Candidate, change_words, text_change
+from headrace.diagnose.repair.evidence import bare_text
+from headrace.diagnose.repair.plausibility import Truth, against
+from headrace.diagnose.repair.search import MARGIN, Progress, Search
+from headrace.diagnose.repair.setup_runs import SetupRuns
+from headrace.media import ArraySource, open_source
+from headrace.media.frame import Frame
+
+if TYPE_CHECKING:
+    from headrace.infer.run_options import RunOptions
+    from headrace.media import Source
+
+Outcome = Literal["nothing", "chosen", "undecided"]
+
+SHOWN = 3
+"""Set-ups that are shown side by side."""
+
+_READ = 600  # frames of a video among which those for the trials are
+_PATHS = (Kind.PATH, Kind.PATHS)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Repair:
+    """What a search found.
+
+    Attributes:
+        path: of the config.
+        outcome: `nothing` to repair, a set-up is `chosen`, or it stays `undecided`.
+        reason: why, in words.
+        start: the config as it is.
+        best: the likeliest set-up; `start` where there is nothing to repair.
+        shown: up to three of the likeliest, which find different objects; `best` first.
+        tried: how many set-ups were tried, `left_out` how many there was no time for.
+        engine_runs: of all of them.
+        frames: on which they were tried.
+        truths: boxes that the user gave.
+    """
+
+    path: Path
+    outcome: Outcome
+    reason: str
+    start: Candidate
+    best: Candidate
+    shown: tuple[Candidate, ...]
+    tried: int
+    left_out: int
+    engine_runs: int
+    frames: tuple[Frame, ...]
+    truths: tuple[Truth, ...] = ()
+
+    def fix(self, candidate: Candidate | None = None) -> FileFix:
+        """The edits that make the config a candidate, `best` if none is named."""
+        return FileFix(self.path, self.start.text, (candidate or self.best).text, {})
+
+    def write(self, out: Path | None = None, candidate: Candidate | None = None) -> Path:
+        """Write a candidate, `best` if none is named: over the config, or as a new file.
+
+        Raises:
+            ConfigError: the file cannot be written; the config changed meanwhile; there is nothing
+                to write; a bare model is given, and no new file.
+        """
+        candidate = candidate or self.best
+        if out is None and self.path.suffix.lower() == BARE_MODEL:
+            raise ConfigError("a model is no config.", where=str(self.path), fix="-o config.txt")
+        if out is None or (out.exists() and out.samefile(self.path)):
+            self.fix(candidate).write()
+            return self.path
+        data = moved(candidate.text, self.path.parent, out.absolute().parent)
+        before = out.read_bytes() if out.exists() else b""
+        if not out.exists():
+            new_file(out)
+        FileFix(out, before, data, {}).write()
+        return out
+
+    def to_dict(self) -> dict[str, Any]:
+        """The search as JSON data."""
+        return {
+            "config": str(self.path),
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "change": text_change(self.start.text, self.best.text)
+            if self.outcome == "chosen"
+            else {},
+            "diff": self.fix().diff if self.outcome == "chosen" else "",
+            "tried": self.tried,
+            "left_out": self.left_out,
+            "engine_runs": self.engine_runs,
+            "frames": [frame.frame for frame in self.frames],
+            "start": self._row(self.start),
+            "candidates": [self._row(candidate) for candidate in self.shown],
+        }
+
+    def to_json(self) -> str:
+        """The search as a JSON document."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    def _row(self, candidate: Candidate) -> dict[str, Any]:
+        refusal = candidate.refusal or (candidate.run.error if candidate.run else None)
+        return {
+            "change": text_change(self.start.text, candidate.text),
+            "why": [option.why for option in candidate.options],
+            "diff": self.fix(candidate).diff,
+            "prior": round(candidate.prior, 4),
+            **candidate.plausibility.to_dict(),
+            "score": round(candidate.score, 4),
+            "findings": [f.to_json() for f in candidate.run.findings] if candidate.run else [],
+            "error": None if refusal is None else f"{refusal:brief}",
+        }
+
+    def __repr__(self) -> str:
+        return f"Repair({self.path.name}: {self.outcome}: {self.reason})"
+
+
+def repair(
+    config: str | PathLike[str],
+    source: object,
+    *,
+    boxes: Iterable[Truth] = (),
+    frames: int = 8,
+    seconds: float = 60.0,
+    options: RunOptions | None = None,
+    progress: Progress | None = None,
+) -> Repair:
+    """Search the usual mistakes of a config: the set-up whose results are the most plausible.
+
+        found = headrace.repair("pgie.txt", "street.mp4")
+        if found.outcome == "chosen":
+            found.write(Path("repaired.txt"))
+
+    Nothing is written.
+
+    Args:
+        config: of a primary model, or a bare model.
+        source: a video, an image, a folder of images, or an opened source.
+        boxes: true boxes, which decide where they are given.
+        frames: on how many frames set-ups are tried.
+        seconds: for the search; what there is no time for is counted.
+        options: of the run.
+        progress: called with how many set-ups were tried, and what is tried now.
+
+    Raises:
+        ConfigError: the config cannot be read at all.
+        MediaError: the source cannot be read, has no frames, or not the frame of a box.
+    """
+    path, truths = Path(config), tuple(boxes)
+    images, moving = _sampled(source, frames, [truth.frame for truth in truths])
+    text, sure = _text_of(path)
+    with SetupRuns(images, options, moving=moving) as runs:
+        search = Search(path, text, _mended(path, text), runs, truths, seconds, progress, sure=sure)
+        search.run()
+        return _decided(search)
+
+
+def moved(data: bytes, old: Path, new: Path) -> bytes:
+    """The text of a config for another folder: paths in it lead to the same files."""
+    changes: dict[str, str | None] = {}
+    if old.absolute() == new.absolute():
+        return data
+    for name, value in keys_of(data).items():
+        key = PROPERTY_KEYS.get(name)
+        if key is None or key.kind not in _PATHS or not value:
+            continue
+        parts = value.split(";")
+        moved_parts = [
+            part if not part or Path(part).is_absolute()
+            else os.path.relpath(old.absolute() / part, new.absolute())
+            for part in parts
+        ]  # fmt: skip
+        changes[name] = ";".join(moved_parts)
+    return with_keys(data, changes)
+
+
+def new_file(path: Path) -> None:
+    """Create an empty file.
+
+    Raises:
+        ConfigError: it cannot be created.
+    """
+    try:
+        path.touch(exist_ok=False)
+    except OSError as error:
+        raise ConfigError(f"it cannot be written: {error.strerror}.", where=str(path)) from error
+
+
+def _text_of(path: Path) -> tuple[bytes, bool]:
+    """The text of a config; of a bare model what recognition reads, and whether it is sure."""
+    return bare_text(path) if path.suffix.lower() == BARE_MODEL else (read_bytes(path), True)
+
+
+def _mended(path: Path, text: bytes) -> bytes:
+    """The text with the edits that lint is certain of, for errors and warnings."""
+    if path.suffix.lower() == BARE_MODEL:
+        return text
+    report = Linter().lint([path])
+    findings = [finding for finding in report.findings if finding.severity != "note"]
+    own = (fix for fix in fixes_for(findings) if fix.path.absolute() == path.absolute())
+    return next((fix.after for fix in own if fix.before == text), text)
+
+
+def _sampled(source: Any, count: int, numbers: Sequence[int]) -> tuple[list[Frame], bool]:
+    """Frames spread over the beginning of a source, pairs in a row of a video; those of boxes, too.
+
+    Returns:
+        The frames, and whether they are of a video.
+    """
+    if isinstance(source, Frame) or hasattr(source, "dtype"):
+        source = ArraySource([source])
+    opened: Source = source if hasattr(source, "skipped") else open_source(source)
+    with opened:
+        moving = not opened.files and opened.fps is not None
+        total = min(opened.frames or _READ, max(_READ, *numbers, 0) + 1)
+        step = 2 if moving and count > 2 else 1
+        places = max(1, count // step)
+        starts = [round(i * max(0, total - step) / max(1, places - 1)) for i in range(places)]
+        wanted = {start + i for start in starts for i in range(step)} | set(numbers)
+        kept, last = [], -1
+        for frame in opened:
+            last = frame.frame
+            if frame.frame in wanted:
+                kept.append(frame)
+            if frame.frame >= max(wanted):
+                break
+    lost = [number for number in numbers if number > last]
+    if lost:
+        raise MediaError(
+            f"there is no frame {lost[0]}", where=opened.name, expected=f"frames 0 to {last}"
+        )
+    if not kept:
+        raise MediaError("there is no frame to try set-ups on", where=opened.name)
+    return kept, moving
+
+
+# --- the decision ---------------------------------------------------------------------------------
+
+
+def _decided(search: Search) -> Repair:
+    start = search.tried[0]
+    best = search.likeliest()
+    outcome, reason = _verdict(search, start, best)
+    if outcome == "nothing":
+        best = start
+    return Repair(
+        search.path,
+        outcome,
+        reason,
+        start,
+        best,
+        tuple(_different(search, best)),
+        len(search.tried),
+        search.left_out,
+        search.runs.engine_runs,
+        search.runs.frames,
+        tuple(search.truths),
+    )
+
+
+def _different(search: Search, best: Candidate) -> Iterator[Candidate]:
+    """The best candidates that find different objects, each as small as it can be."""
+    shown = [best]
+    yield best
+    ranked = sorted(search.tried, key=lambda c: (-c.score, len(c.change)))
+    for candidate in ranked:
+        if len(shown) == SHOWN:
+            return
+        ran = candidate.run is not None and candidate.run.error is None
+        if ran and not any(candidate.same_boxes(other) for other in shown):
+            small = search.smallest(candidate)
+            shown.append(small)
+            yield small
+
+
+def _healthy(start: Candidate) -> bool:
+    """Whether nothing speaks against a set-up; one that finds nothing may look at empty scenes."""
+    run = start.run
+    if run is None or run.error is not None or against(run):
+        return False
+    if run.losses.reasons and (start.plausibility.boxes or run.losses.dropped):
+        return False
+    return start.plausibility.ordinary or not _finds_boxes(start)
+
+
+def _convincing(search: Search, best: Candidate) -> bool:
+    """Whether a set-up proves that one which finds nothing is wrong, though nothing else does."""
+    figures, run = best.plausibility, best.run
+    if run is None or not search.quiet(best) or not figures.clean:
+        return False
+    often = figures.certain >= max(2, len(run.metas) // 2)
+    return often and search.agrees(best) and run.config.num_detected_classes == len(run.labels)
+
+
+def _finds_boxes(candidate: Candidate) -> bool:
+    return candidate.config is not None and candidate.config.network_type.has_class_attrs
+
+
+def _verdict(search: Search, start: Candidate, best: Candidate) -> tuple[Outcome, str]:
+    """The outcome, and why."""
+    frames = counted(len(search.runs.frames), "frame")
+
+    def words(candidate: Candidate) -> str:
+        plain = "the config as it is" if search.sure else "what recognition takes first"
+        return change_words(text_change(start.text, candidate.text)) or plain
+
+    found = start.plausibility.terms[0].words
+    margin = best.score / start.score if start.score > 0 and search.sure else float("inf")
+    changed = best.text != start.text or not search.sure
+    missed = [truth for truth in search.truths if not _has(start, truth)]
+    if search.sure and _healthy(start) and not missed:
+        silent = not start.plausibility.boxes and _finds_boxes(start)
+        if not silent or not changed or not _convincing(search, best):
+            none = "; no other set-up finds anything plausible in them either" if silent else ""
+            return "nothing", f"nothing speaks against it: {found}{none}"
+    if not changed or margin < MARGIN:
+        return "undecided", f"no change of keys makes it better: {_against(start) or found}"
+    if not best.plausibility.sound or not (best.plausibility.clean or best.firm):
+        return "undecided", f"no set-up finds anything certain in {frames}"
+    if not _finds_boxes(best) and not best.firm:
+        return "undecided", (
+            "labels, class maps and tensors do not tell right from wrong, and the model's file "
+            f"does not decide {words(best)}"
+        )
+    if search.truths and any(not _has(best, truth) for truth in search.truths):
+        return "undecided", "no set-up finds the true box"
+    rival = search.rival(best)
+    if rival is not None and best.score < MARGIN * rival.score and not (
+        best.firm and not rival.firm and best.score >= rival.score
+    ):  # fmt: skip
+        return "undecided", (
+            f"{words(best)} ({best.plausibility.terms[0].words}) is no more plausible "
+            f"than {words(rival)} ({rival.plausibility.terms[0].words})"
+        )
+    than = ""
+    if rival is not None:
+        ratio = best.score / rival.score
+        than = f"; the next, {words(rival)}, is {ratio:.2g} times less plausible"
+    return "chosen", f"{words(best)}: {best.plausibility.terms[0].words}{than}"
+
+
+def _has(candidate: Candidate, truth: Truth) -> bool:
+    """Whether a candidate finds a true box under its label."""
+    words = f"frame {truth.frame}:"
+    terms = (t for t in candidate.plausibility.terms if t.name == "true box")
+    return any(t.factor >= 0.5 and t.words.startswith(words) for t in terms)
+
+
+def _against(candidate: Candidate) -> str:
+    """What speaks against a candidate, in words."""
+    refusal = candidate.refusal or (candidate.run.error if candidate.run else None)
+    if refusal is not None:
+        return f"{refusal:brief}"
+    assert candidate.run is not None
+    said = [*(f"{f:brief}" for f in against(candidate.run)), *candidate.run.losses.reasons]
+    return said[0] if said else ""

@@ -1,0 +1,321 @@
+"""The usual mistakes: for each dimension of a set-up the values that people mean."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.config.enums import NetworkType, ProcessMode
+from headrace.diagnose.repair.evidence import PARSER_KEYS, Evidence
+from headrace.infer.parser_fit import parsers_in
+from headrace.infer.parsers import WELL_KNOWN, WELL_KNOWN_INSTANCES, BuiltinParser
+from headrace.infer.recognise.exporters import (
+    BYTES,
+    HALF,
+    IMAGENET,
+    IMAGENET_BGR,
+    ULTRA,
+    UNIT,
+    Scaling,
+)
+from headrace.infer.trial import Change
+
+if TYPE_CHECKING:
+    from headrace._core.findings import Finding
+    from headrace.config import ClassAttrs, ModelConfig
+
+RANGES = (UNIT, BYTES, HALF, IMAGENET, ULTRA)
+"""Scalings in use, the commonest first."""
+
+THRESHOLD, IOU = "0.25", "0.45"
+"""Usual thresholds of scores, and of the overlap of two objects' boxes."""
+
+_ABOUT = {
+    "range": "input-range scale-not-positive scale-absent offsets-count offsets-in-unit mean-file "
+    "outputs-constant outputs-not-finite",
+    "colours": "input-colors input-channels",
+    "fit": "aspect-ratio padding-without-ratio",
+    "input": "input-transposed input-dims order-without-dims",
+    "parser": "boxes-corners boxes-cut boxes-full boxes-in-0..1 boxes-inverted boxes-odd "
+    "boxes-on-one-point boxes-outside boxes-within-1 parser-silent parser-misfit parser-missing "
+    "parser-failed scores-above-1 scores-alike scores-below-0 function-without-library "
+    "function-of-other-type outputs-unread",
+    "classes": "class-count classes-dropped no-classes",
+    "thresholds": "threshold-0 threshold-above-all too-many-boxes",
+    "clustering": "overlaps nms-iou-0 cluster-mode-0 dbscan-eps-0 dbscan-skipped masks-clustered",
+    "process-mode": "objects-from-nowhere tensors-from-nowhere",
+    "labels": "labels-count labels-moved labels-background labels-blank labels-byte-order-mark "
+    "labels-carriage-return labels-encoding labels-numbered labels-needed classifier-labels "
+    "class-without-label background-class",
+}
+DIMENSIONS = {code: name for name, codes in _ABOUT.items() for code in codes.split()}
+"""Rule -> the dimension of a set-up that it speaks of; others say nothing of the results."""
+
+_ALL = "class-attrs-all."
+_LOW, _HIGH = 0.02, 0.8  # thresholds of scores outside of it are seldom meant
+_LEAST_READERS = 8  # parsers that are tried at most
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One value of a dimension.
+
+    Attributes:
+        dimension: of the search; a set-up changes each at most once.
+        change: the keys.
+        why: what speaks for it, in words.
+        firm: the model's file or a finding says so; else it is tried as a usual value.
+    """
+
+    dimension: str
+    change: Change
+    why: str
+    firm: bool = False
+
+
+def said_options(evidence: Evidence) -> list[Option]:
+    """What the model's file says."""
+    return [
+        Option(said.dimension, said.change, said.why if said.firm else f"usual: {said.why}",
+               said.firm)
+        for said in evidence.said
+    ]  # fmt: skip
+
+
+_OF_KEYS = {
+    "net-scale-factor": "range", "offsets": "range", "model-color-format": "colours",
+    "maintain-aspect-ratio": "fit", "symmetric-padding": "fit", "num-detected-classes": "classes",
+    "cluster-mode": "clustering", "infer-dims": "input", "network-input-order": "input",
+}  # fmt: skip
+
+
+def finding_options(findings: Sequence[Finding]) -> list[Option]:
+    """The changes that findings of a run carry."""
+    options = []
+    for finding in findings:
+        rows = [row["set"] for row in finding.data.get("advice", ())]
+        if not rows and "set" in finding.data:
+            rows = [finding.data["set"]]
+        for row in rows:
+            change = {key: None if value is None else str(value) for key, value in row.items()}
+            if (without := finding.data.get("without")) and len(rows) == 1:
+                change.setdefault(without, None)
+            name = next(iter(change), "")
+            options.append(
+                Option(_OF_KEYS.get(name, name), change, f"finding {finding.code}", firm=True)
+            )
+    return options
+
+
+def range_options(cfg: ModelConfig | None) -> list[Option]:
+    """Usual scalings; a mean image gives way to them."""
+    options = []
+    bgr = cfg is not None and int(cfg.model_color_format) == 1
+    ranges: tuple[Scaling, ...] = (*RANGES, IMAGENET_BGR) if bgr else RANGES
+    for scaling in ranges:
+        change: dict[str, str | None] = {"net-scale-factor": f"{scaling.factor:.10g}"}
+        offsets = ";".join(f"{n:g}" for n in scaling.offsets)
+        change["offsets"] = offsets or None
+        change["mean-file"] = None
+        options.append(Option("range", change, f"usual: {scaling.words}"))
+    return options
+
+
+def colour_options() -> list[Option]:
+    """The orders of colours."""
+    words = ("RGB", "BGR", "grey")
+    return [
+        Option("colours", {"model-color-format": str(number)}, f"usual: {word}")
+        for number, word in enumerate(words)
+    ]
+
+
+def fit_options() -> list[Option]:
+    """Ways to bring an image to the network's size."""
+    rows: tuple[tuple[str | None, str | None, str], ...] = (
+        ("1", "1", "fitted in, bars around"), ("1", None, "fitted in, bars right or below"),
+        (None, None, "stretched"),
+    )  # fmt: skip
+    keys = ("maintain-aspect-ratio", "symmetric-padding")
+    return [Option("fit", dict(zip(keys, row[:2], strict=True)), f"usual: {row[2]}")
+            for row in rows]  # fmt: skip
+
+
+def parser_options(
+    evidence: Evidence, cfg: ModelConfig | None, *, twins: bool = False
+) -> list[Option]:
+    """Built-in parsers that read such outputs, and functions of the user's own library.
+
+    `twins` gives the parsers instead that are not suggested: other readings of the same shapes.
+    """
+    options = []
+    masked = evidence.kind is NetworkType.INSTANCE_SEGMENTATION
+    if cfg is not None:
+        masked |= cfg.network_type is NetworkType.INSTANCE_SEGMENTATION
+    known = {**WELL_KNOWN, **(WELL_KNOWN_INSTANCES if masked else {})}
+    layers, ranked = evidence.layers, []
+    for place, (name, parser) in enumerate(known.items()):
+        if not isinstance(parser, BuiltinParser) or not layers:
+            continue
+        head = parser.head
+        count = cfg.num_detected_classes if cfg is not None else evidence.classes
+        rank = head.rank(layers, evidence.network, count or None) if head.suggested else None
+        if twins:
+            other = rank is None and parser.reads(layers, evidence.network)
+            rank = (0, 0) if other else None
+        if rank is not None:
+            classes = head.classes(layers, evidence.network, count or evidence.classes)
+            kind = (NetworkType.INSTANCE_SEGMENTATION if name in WELL_KNOWN_INSTANCES
+                    else NetworkType.DETECTOR)  # fmt: skip
+            ranked.append((rank, place, name, kind, classes))
+    for _, _, name, kind, classes in sorted(ranked)[:_LEAST_READERS]:
+        key = PARSER_KEYS[kind]
+        change: dict[str, str | None] = {
+            key: name, "custom-lib-path": None, "network-type": str(int(kind)),
+        }  # fmt: skip
+        change |= {other: None for other in PARSER_KEYS.values() if other != key}
+        if classes:
+            change["num-detected-classes"] = str(classes)
+        options.append(Option("parser", change, "usual: a built-in parser that fits the outputs"))
+    if twins or cfg is None or cfg.custom_lib_path is None:
+        return options
+    if cfg.custom_lib_path.is_file():
+        own = PARSER_KEYS.get(cfg.network_type)
+        names = parsers_in(cfg.custom_lib_path) if own == "parse-bbox-func-name" else []
+        options += [
+            Option("parser", {own: name}, f"a function of {cfg.custom_lib_path.name}")
+            for name in names[:_LEAST_READERS]
+            if own is not None
+        ]
+    return options
+
+
+def class_options(evidence: Evidence, labels: int) -> list[Option]:
+    """Counts of classes: of the outputs, and of the labels."""
+    counts = {evidence.classes: "the model", labels: "the labels"}
+    return [
+        Option("classes", {"num-detected-classes": str(count)}, f"{who} have {count}")
+        for count, who in counts.items()
+        if count > 0
+    ]
+
+
+def threshold_options(cfg: ModelConfig | None) -> list[Option]:
+    """Usual thresholds in place of values that hardly anybody means."""
+    if cfg is None:
+        return []
+    if cfg.network_type is NetworkType.CLASSIFIER and cfg.classifier_threshold > _HIGH:
+        why = f"hardly any label reaches {cfg.classifier_threshold:g}"
+        key = "classifier-threshold"
+        return [Option("thresholds", {key: x}, why, firm=True) for x in ("0.5", "0.2")]
+    if cfg.network_type is NetworkType.SEGMENTATION and cfg.segmentation_threshold > 1:
+        why = "no probability is above 1"
+        return [Option("thresholds", {"segmentation-threshold": None}, why, firm=True)]
+    change: dict[str, str | None] = {}
+    for group, attrs in _groups(cfg):
+        if not _LOW <= attrs.pre_cluster_threshold <= _HIGH:
+            change[f"{group}pre-cluster-threshold"] = THRESHOLD if group == _ALL else None
+        if attrs.post_cluster_threshold > _HIGH:
+            change[f"{group}post-cluster-threshold"] = None
+    if not _LOW <= cfg.all_classes.pre_cluster_threshold <= _HIGH:
+        change[f"{_ALL}pre-cluster-threshold"] = THRESHOLD
+    return [Option("thresholds", change, "usual threshold")] if change else []
+
+
+def cluster_options(cfg: ModelConfig | None) -> list[Option]:
+    """Suppression of overlapping boxes, or none."""
+    nms: dict[str, str | None] = {"cluster-mode": "2"}
+    if cfg is not None:
+        nms |= {
+            f"{group}nms-iou-threshold": IOU if group == _ALL else None
+            for group, attrs in _groups(cfg)
+            if not 0.1 <= attrs.nms_iou_threshold <= 0.9
+        }
+    options = [Option("clustering", nms, "usual: suppression by overlap")]
+    return [*options, Option("clustering", {"cluster-mode": "4"}, "usual: boxes that are final")]
+
+
+_FILTERS = (
+    "topk", "pre-cluster-threshold", "post-cluster-threshold", "detected-min-w", "detected-min-h",
+    "detected-max-w", "detected-max-h", "roi-top-offset", "roi-bottom-offset",
+)  # fmt: skip
+
+
+def filter_options(present: Collection[str], dropped: Sequence[str]) -> list[Option]:
+    """Without the filters that dropped most boxes, each, and without all of them.
+
+    Args:
+        present: keys of the file.
+        dropped: keys by which boxes were dropped, most first.
+    """
+    each: list[Change] = []
+    for key in dropped:
+        if key == "filter-out-class-ids":
+            each.append({key: None})
+        elif key in _FILTERS:
+            names = [name for name in present if name.endswith(f".{key}")]
+            if names:
+                each.append(dict.fromkeys(names))
+    options = [Option("filters", change, "without a filter that drops boxes") for change in each]
+    if len(each) > 1:
+        every = {key: None for change in each for key in change}
+        options.append(Option("filters", every, "without the filters that drop boxes"))
+    return options
+
+
+def run_options(cfg: ModelConfig | None, *, alone: bool = True) -> list[Option]:
+    """Keys that keep a model from the frames, or spoil its engine."""
+    if cfg is None:
+        return []
+    options = []
+    if cfg.process_mode is ProcessMode.SECONDARY and alone:
+        change: dict[str, str | None] = {"process-mode": "1"}
+        change |= dict.fromkeys(("operate-on-gie-id", "operate-on-class-ids"))
+        options.append(Option("process-mode", change, "no model before it gives objects"))
+    if cfg.input_tensor_from_meta:
+        text = "no program gives tensors here"
+        options.append(Option("process-mode", {"input-tensor-from-meta": None}, text))
+    if cfg.interval:
+        options.append(Option("interval", {"interval": None}, "every frame"))
+    if cfg.stabilize_buffer_count:
+        options.append(Option("interval", {"stabilize-buffer-count": None}, "every frame"))
+    if cfg.network_mode:
+        change = {"network-mode": "0", "int8-calib-file": None}
+        options.append(Option("precision", change, "FP32, as the model was trained"))
+    if cfg.custom_lib_path is not None and cfg.custom_lib_path.suffix == ".so":
+        options += [
+            Option("generation", {"custom-lib-abi": abi}, f"boxes of {abi} bytes")
+            for abi in ("24", "28")
+        ]
+        options += [
+            Option("generation", {"custom-lib-int64": width}, f"integers as {width}")
+            for width in ("int32", "int64")
+        ]
+    return options
+
+
+def input_options() -> list[Option]:
+    """Axes of the input as the model has them."""
+    rows: tuple[tuple[Change, str], ...] = (
+        ({"infer-dims": None}, "the model's own size"),
+        ({"infer-dims": None, "network-input-order": None}, "the model's own axes"),
+        ({"infer-dims": None, "network-input-order": "1"}, "channels last"),
+    )
+    return [Option("input", change, why) for change, why in rows]
+
+
+def sane_options(present: Collection[str]) -> list[Option]:
+    """All thresholds, filters and clustering at usual values at once."""
+    filters = [name for name in present if name.rpartition(".")[2] in _FILTERS and "." in name]
+    change: dict[str, str | None] = dict.fromkeys(["filter-out-class-ids", *filters])
+    change |= {f"{_ALL}pre-cluster-threshold": THRESHOLD, f"{_ALL}nms-iou-threshold": IOU}
+    change["cluster-mode"] = "2"
+    return [Option("sane", change, "usual thresholds and clustering")]
+
+
+def _groups(cfg: ModelConfig) -> Iterator[tuple[str, ClassAttrs]]:
+    """Each group of class keys with its values."""
+    yield _ALL, cfg.all_classes
+    for number, attrs in cfg.classes.items():
+        yield f"class-attrs-{number}.", attrs
