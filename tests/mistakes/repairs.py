@@ -28,9 +28,8 @@ _CONFIGS = (".txt", ".yml", ".onnx")
 KEPT = frozenset((
     "labels-lost", "classifier-labels-in-lines", "classifier-labels-too-few",
     "classifier-without-labels", "export-of-corners", "own-parser-counts-from-1",
-    "own-parser-swaps-axes", "yaml-in-a-txt", "ini-in-a-yml", "group-forgotten", "model-lost",
-    "model-a-web-page", "model-a-pointer", "model-cut-short", "engine-alone-of-another-model",
-    "bare-in-0..1", "bare-of-corners",
+    "own-parser-swaps-axes", "yaml-in-a-txt", "ini-in-a-yml", "equals-in-yaml", "group-forgotten",
+    "engine-alone-of-another-model", "bare-of-corners", "bare-without-scale",
 ))  # fmt: skip
 """Mistakes that `repair` leaves as they are: the fault is in no key, or stays undecided."""
 

@@ -85,6 +85,8 @@ def test_a_new_file_elsewhere_names_the_same_files(write: Write, tmp_path: Path)
     assert cfg.onnx_file is not None
     assert cfg.onnx_file.samefile(path.parent / "yolov8.onnx")
     assert ModelConfig.load(path).all_classes.pre_cluster_threshold == pytest.approx(0.999)
+    with pytest.raises(ConfigError, match="exists"):
+        found.write(out)
     path.write_text(path.read_text() + "\n# changed meanwhile\n")
     with pytest.raises(ConfigError, match="changed meanwhile"):
         found.write()

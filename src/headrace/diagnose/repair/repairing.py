@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from headrace._core.errors import ConfigError, MediaError
+from headrace._core.files import os_errors, write_atomically
 from headrace._core.text import counted
 from headrace.config.keys import PROPERTY_KEYS
 from headrace.config.overrides import BARE_MODEL
@@ -72,25 +73,32 @@ class Repair:
         """The edits that make the config a candidate, `best` if none is named."""
         return FileFix(self.path, self.start.text, (candidate or self.best).text, {})
 
-    def write(self, out: Path | None = None, candidate: Candidate | None = None) -> Path:
+    def write(
+        self, out: str | PathLike[str] | None = None, candidate: Candidate | None = None
+    ) -> Path:
         """Write a candidate, `best` if none is named: over the config, or as a new file.
 
+        Args:
+            out: a file that is not there yet; None edits the config.
+            candidate: one of those that are shown.
+
         Raises:
-            ConfigError: the file cannot be written; the config changed meanwhile; there is nothing
-                to write; a bare model is given, and no new file.
+            ConfigError: the file cannot be written, or is there already; the config changed
+                meanwhile; a model without a config is given, and no new file.
         """
         candidate = candidate or self.best
-        if out is None and self.path.suffix.lower() == BARE_MODEL:
-            raise ConfigError("a model is no config.", where=str(self.path), fix="-o config.txt")
-        if out is None or (out.exists() and out.samefile(self.path)):
+        if out is None:
+            if self.path.suffix.lower() == BARE_MODEL:
+                raise ConfigError("a model is no config.", where=str(self.path), fix="-o FILE")
             self.fix(candidate).write()
             return self.path
-        data = moved(candidate.text, self.path.parent, out.absolute().parent)
-        before = out.read_bytes() if out.exists() else b""
-        if not out.exists():
-            new_file(out)
-        FileFix(out, before, data, {}).write()
-        return out
+        path = Path(out)
+        if path.exists():
+            raise ConfigError("the file exists.", where=str(path), expected="a new file")
+        data = moved(candidate.text, self.path.parent, path.absolute().parent)
+        with os_errors(ConfigError, "it cannot be written", path):
+            write_atomically(path, [data])
+        return path
 
     def to_dict(self) -> dict[str, Any]:
         """The search as JSON data."""
@@ -188,18 +196,6 @@ def moved(data: bytes, old: Path, new: Path) -> bytes:
         ]  # fmt: skip
         changes[name] = ";".join(moved_parts)
     return with_keys(data, changes)
-
-
-def new_file(path: Path) -> None:
-    """Create an empty file.
-
-    Raises:
-        ConfigError: it cannot be created.
-    """
-    try:
-        path.touch(exist_ok=False)
-    except OSError as error:
-        raise ConfigError(f"it cannot be written: {error.strerror}.", where=str(path)) from error
 
 
 def _text_of(path: Path) -> tuple[bytes, bool]:

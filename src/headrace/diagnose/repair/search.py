@@ -177,6 +177,8 @@ class Search:
         """Whether a candidate finds other objects, and is not the best one with more changes."""
         if other.score <= 0 or not other.plausibility.sound or other.same_boxes(best):
             return False
+        if not self.sure:  # no value of it is the user's own
+            return True
         more = other.change.items() > best.change.items()
         return not more and not self.settled(other).same_boxes(best)
 
@@ -237,6 +239,7 @@ class Search:
             *([] if run is None else usual.finding_options(run.findings)),
             *usual.said_options(self.evidence),
             *usual.run_options(cfg),
+            *usual.model_options(cfg, run),
             *usual.filter_options(self._present, dropped),
             *usual.threshold_options(cfg),
             *usual.parser_options(self.evidence, cfg),

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from headrace._core.errors import ConfigError, ModelError
 from headrace.config.enums import NetworkType, ProcessMode
 from headrace.diagnose.repair.evidence import PARSER_KEYS, Evidence
 from headrace.infer.parser_fit import parsers_in
@@ -24,6 +25,7 @@ from headrace.infer.trial import Change
 if TYPE_CHECKING:
     from headrace._core.findings import Finding
     from headrace.config import ClassAttrs, ModelConfig
+    from headrace.diagnose.repair.setup_runs import SetupRun
 
 RANGES = (UNIT, BYTES, HALF, IMAGENET, ULTRA)
 """Scalings in use, the commonest first."""
@@ -54,7 +56,7 @@ DIMENSIONS = {code: name for name, codes in _ABOUT.items() for code in codes.spl
 
 _ALL = "class-attrs-all."
 _LOW, _HIGH = 0.02, 0.8  # thresholds of scores outside of it are seldom meant
-_LEAST_READERS = 8  # parsers that are tried at most
+_MOST_READERS, _MOST_MODELS = 8, 3  # parsers and models that are tried at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,7 @@ def parser_options(
             kind = (NetworkType.INSTANCE_SEGMENTATION if name in WELL_KNOWN_INSTANCES
                     else NetworkType.DETECTOR)  # fmt: skip
             ranked.append((rank, place, name, kind, classes))
-    for _, _, name, kind, classes in sorted(ranked)[:_LEAST_READERS]:
+    for _, _, name, kind, classes in sorted(ranked)[:_MOST_READERS]:
         key = PARSER_KEYS[kind]
         change: dict[str, str | None] = {
             key: name, "custom-lib-path": None, "network-type": str(int(kind)),
@@ -185,7 +187,7 @@ def parser_options(
         names = parsers_in(cfg.custom_lib_path) if own == "parse-bbox-func-name" else []
         options += [
             Option("parser", {own: name}, f"a function of {cfg.custom_lib_path.name}")
-            for name in names[:_LEAST_READERS]
+            for name in names[:_MOST_READERS]
             if own is not None
         ]
     return options
@@ -293,6 +295,18 @@ def run_options(cfg: ModelConfig | None, *, alone: bool = True) -> list[Option]:
             for width in ("int32", "int64")
         ]
     return options
+
+
+def model_options(cfg: ModelConfig | None, run: SetupRun | None) -> list[Option]:
+    """Other models in the folder, where the one that is named is lost or none."""
+    path = None if cfg is None else cfg.onnx_file
+    if path is None or run is None or not isinstance(run.error, ModelError | ConfigError):
+        return []
+    others = sorted(p for p in path.parent.glob("*.onnx") if p.name != path.name)
+    why = "the model that is named cannot be read, and this one lies beside it"
+    base = None if cfg is None else cfg.path.absolute().parent
+    names = [p.name if p.parent == base else str(p) for p in others[:_MOST_MODELS]]
+    return [Option("model", {"onnx-file": name, "model-engine-file": None}, why) for name in names]
 
 
 def input_options() -> list[Option]:
