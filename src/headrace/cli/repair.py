@@ -14,7 +14,7 @@ from headrace.cli.progress import RunProgress
 
 if TYPE_CHECKING:
     from headrace.config.overrides import GivenKey
-    from headrace.diagnose.repair import Repair, Truth
+    from headrace.diagnose.repair import Repair, TrueBox
     from headrace.infer.run_options import RunOptions
 
 UNDECIDED = 10
@@ -33,18 +33,18 @@ Exit codes: 0 nothing to repair, or a set-up was chosen; 10 undecided; others as
 """
 
 
-class _TrueBox(click.ParamType["Truth"]):
+class _BoxParam(click.ParamType["TrueBox"]):
     """The frame, the class and the place of a true box."""
 
     name = "FRAME:[LABEL:]LEFT,TOP,WIDTH,HEIGHT"
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Truth:
+    ) -> TrueBox:
         """Read it; a label may have colons."""
-        from headrace.diagnose.repair import Truth
+        from headrace.diagnose.repair import TrueBox
 
-        if isinstance(value, Truth):
+        if isinstance(value, TrueBox):
             return value
         number, _, rest = str(value).partition(":")
         label, _, place = rest.rpartition(":")
@@ -55,13 +55,13 @@ class _TrueBox(click.ParamType["Truth"]):
             self.fail(f"{value!r} is not {self.name}, as 40:car:300,150,80,120.", param, ctx)
         if frame < 0 or not (width > 0 and height > 0):
             self.fail(f"{value!r} has no area, or a frame before the first.", param, ctx)
-        return Truth(frame, label.strip(), (left, top, width, height))
+        return TrueBox(frame, label.strip(), (left, top, width, height))
 
 
 @click.command(epilog=EPILOG)
 @click.argument("config", type=click.Path(path_type=Path))
 @click.argument("source")
-@click.option("--box", "boxes", type=_TrueBox(), multiple=True, metavar="FRAME:[LABEL:]L,T,W,H",
+@click.option("--box", "boxes", type=_BoxParam(), multiple=True, metavar="FRAME:[LABEL:]L,T,W,H",
               help="A true box: frame from 0, class, pixels of the frame; repeatable.")  # fmt: skip
 @click.option("--frames", type=click.IntRange(1, 64), default=8, show_default=True,
               help="Frames on which set-ups are tried, spread over the source.")  # fmt: skip
@@ -79,7 +79,7 @@ class _TrueBox(click.ParamType["Truth"]):
 def repair(
     config: Path,
     source: str,
-    boxes: tuple[Truth, ...],
+    boxes: tuple[TrueBox, ...],
     frames: int,
     seconds: float,
     write: bool,
@@ -149,7 +149,7 @@ def _print(found: Repair, picture: Path | None) -> None:
         click.echo(printable(f"\n{place}: score {candidate.score:.3f}"))
         for term in candidate.plausibility.terms:
             click.echo(printable(f"   {term.factor:.2f}  {term.words}"))
-        why = dict.fromkeys(option.why for option in candidate.options)
+        why = dict.fromkeys(remedy.why for remedy in candidate.remedies)
         if why:
             click.echo(printable(f"   because: {'; '.join(why)}"))
         click.echo(printable(found.fix(candidate).diff), nl=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headrace.config import ModelConfig
-from headrace.diagnose.repair import Truth, repair
+from headrace.diagnose.repair import TrueBox, repair
 from headrace.errors import ConfigError, MediaError
 from tests.diagnose.repair.conftest import Write
 from tests.mistakes.cases import config_text
@@ -63,15 +63,15 @@ def test_a_true_box_decides_what_plausibility_cannot(write: Write) -> None:
     source = str(path.parent / "images")
     assert repair(path, source, frames=4).outcome == "nothing"
     square = squares(5)[0]
-    truth = Truth(5, NAMES[square.kind], (square.left, square.top, SIDE, SIDE))
+    truth = TrueBox(5, NAMES[square.kind], (square.left, square.top, SIDE, SIDE))
     found = repair(path, source, boxes=[truth], frames=4)
     assert found.outcome == "chosen", found.reason
     assert found.to_dict()["change"] == {"model-color-format": "0"}
     assert 5 in [frame.frame for frame in found.frames]
-    beside = Truth(5, "", (290.0, 150.0, 20.0, 20.0))
+    beside = TrueBox(5, "", (290.0, 150.0, 20.0, 20.0))
     assert repair(path, source, boxes=[beside], frames=4, seconds=5).outcome == "undecided"
     with pytest.raises(MediaError, match="no frame 99"):
-        repair(path, source, boxes=[Truth(99, "", (0, 0, 9, 9))])
+        repair(path, source, boxes=[TrueBox(99, "", (0, 0, 9, 9))])
 
 
 def test_a_new_file_elsewhere_names_the_same_files(write: Write, tmp_path: Path) -> None:

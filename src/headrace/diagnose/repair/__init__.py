@@ -1,6 +1,6 @@
 """Search of the usual mistakes of a config, tried on frames."""
 
-from headrace.diagnose.repair.plausibility import Truth
+from headrace.diagnose.repair.plausibility import TrueBox
 from headrace.diagnose.repair.repairing import Repair, repair
 
-__all__ = ["Repair", "Truth", "repair"]
+__all__ = ["Repair", "TrueBox", "repair"]

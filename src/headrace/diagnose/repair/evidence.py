@@ -47,7 +47,7 @@ class Said:
 
 
 @dataclass(slots=True)
-class Evidence:
+class ModelEvidence:
     """What is known before the search.
 
     Attributes:
@@ -65,12 +65,12 @@ class Evidence:
     kind: NetworkType | None = None
 
 
-def file_evidence(cfg: ModelConfig) -> Evidence:
+def file_evidence(cfg: ModelConfig) -> ModelEvidence:
     """Recognise the model that a config names; nothing is saved.
 
     A model that is no ONNX file, or that nothing is known of, gives no evidence.
     """
-    evidence = Evidence()
+    evidence = ModelEvidence()
     recognition = None if cfg.onnx_file is None else _recognised(cfg)
     if recognition is None:
         return evidence
@@ -101,7 +101,7 @@ def file_evidence(cfg: ModelConfig) -> Evidence:
     return evidence
 
 
-def _head(evidence: Evidence, recognition: Recognition) -> None:
+def _head(evidence: ModelEvidence, recognition: Recognition) -> None:
     """Add what the head says: parser, classes, clustering."""
     own, why = recognition.config, recognition.reasons
     key = PARSER_KEYS.get(own.network_type)

@@ -36,7 +36,7 @@ _DOUBT, _LOST, _REMARK = 0.5, 0.8, 0.93
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class TrueBox:
     """A true box that the user gives.
 
     Attributes:
@@ -121,7 +121,7 @@ class Plausibility:
         }
 
 
-def plausibility(run: SetupRun, truths: Sequence[Truth] = ()) -> Plausibility:
+def plausibility(run: SetupRun, truths: Sequence[TrueBox] = ()) -> Plausibility:
     """Score the results of a set-up.
 
     Boxes count by the square of their score; those that cannot be objects (tiny, as large as the
@@ -245,7 +245,7 @@ def _findings(run: SetupRun) -> list[Term]:
     return terms
 
 
-def _true_box(truth: Truth, run: SetupRun) -> Term:
+def _true_box(truth: TrueBox, run: SetupRun) -> Term:
     """The term of a box that the user gives."""
     words = f"frame {truth.frame}: no box is where the true one is"
     meta = next((meta for meta in run.metas if meta.frame == truth.frame), None)

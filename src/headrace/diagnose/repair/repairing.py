@@ -21,7 +21,7 @@ from headrace.diagnose.lint.fixes import FileFix, fixes_for, keys_of, with_keys
 from headrace.diagnose.lint.linting import Linter
 from headrace.diagnose.repair.candidate import Candidate, change_words, text_change
 from headrace.diagnose.repair.evidence import bare_text
-from headrace.diagnose.repair.plausibility import Truth, against
+from headrace.diagnose.repair.plausibility import TrueBox, against
 from headrace.diagnose.repair.search import MARGIN, Progress, Search
 from headrace.diagnose.repair.setup_runs import SetupRuns
 from headrace.media import ArraySource, open_source
@@ -67,7 +67,7 @@ class Repair:
     left_out: int
     engine_runs: int
     frames: tuple[Frame, ...]
-    truths: tuple[Truth, ...] = ()
+    truths: tuple[TrueBox, ...] = ()
 
     def fix(self, candidate: Candidate | None = None) -> FileFix:
         """The edits that make the config a candidate, `best` if none is named."""
@@ -126,7 +126,7 @@ class Repair:
         refusal = candidate.refusal or (candidate.run.error if candidate.run else None)
         return {
             "change": text_change(self.start.text, candidate.text),
-            "why": [option.why for option in candidate.options],
+            "why": [remedy.why for remedy in candidate.remedies],
             "diff": self.fix(candidate).diff,
             "prior": round(candidate.prior, 4),
             **candidate.plausibility.to_dict(),
@@ -143,7 +143,7 @@ def repair(
     config: str | PathLike[str],
     source: object,
     *,
-    boxes: Iterable[Truth] = (),
+    boxes: Iterable[TrueBox] = (),
     frames: int = 8,
     seconds: float = 60.0,
     options: RunOptions | None = None,
@@ -351,7 +351,7 @@ def _verdict(search: Search, start: Candidate, best: Candidate) -> tuple[Outcome
     return "chosen", f"{words(best)}: {best.plausibility.terms[0].words}{than}"
 
 
-def _has(candidate: Candidate, truth: Truth) -> bool:
+def _has(candidate: Candidate, truth: TrueBox) -> bool:
     """Whether a candidate finds a true box under its label."""
     words = f"frame {truth.frame}:"
     terms = (t for t in candidate.plausibility.terms if t.name == "true box")

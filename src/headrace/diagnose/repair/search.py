@@ -15,10 +15,10 @@ from headrace.config.model_config import ModelConfig
 from headrace.diagnose.lint.fixes import keys_of, with_keys
 from headrace.diagnose.repair import usual
 from headrace.diagnose.repair.candidate import Candidate, change_words
-from headrace.diagnose.repair.evidence import Evidence, Said, file_evidence
-from headrace.diagnose.repair.plausibility import Plausibility, Term, Truth, against, plausibility
+from headrace.diagnose.repair.evidence import ModelEvidence, Said, file_evidence
+from headrace.diagnose.repair.plausibility import Plausibility, Term, TrueBox, against, plausibility
 from headrace.diagnose.repair.setup_runs import SetupRun, SetupRuns
-from headrace.diagnose.repair.usual import Option
+from headrace.diagnose.repair.usual import Remedy
 from headrace.infer.trial import Change
 
 BEAM = 5
@@ -63,13 +63,13 @@ class Search:
     text: bytes
     base: bytes
     runs: SetupRuns
-    truths: Sequence[Truth] = ()
+    truths: Sequence[TrueBox] = ()
     seconds: float = 60.0
     progress: Progress | None = None
     sure: bool = True
     tried: list[Candidate] = field(default_factory=list)
     left_out: int = 0
-    evidence: Evidence = field(default_factory=Evidence)
+    evidence: ModelEvidence = field(default_factory=ModelEvidence)
     _known: dict[object, Candidate] = field(default_factory=dict)
     _present: dict[str, str] = field(default_factory=dict)
     _dimensions: frozenset[str] | None = None
@@ -84,7 +84,7 @@ class Search:
         start = self._candidate({}, (), text=self.text, thorough=True)
         assert start is not None
         if self.base != self.text:
-            lint = Option("lint", {}, "edits that lint is certain of", firm=True)
+            lint = Remedy("lint", {}, "edits that lint is certain of", firm=True)
             mended = self._candidate({}, (lint,), thorough=True)
             start = start if mended is None else mended
         if start.config is not None:
@@ -94,22 +94,22 @@ class Search:
         if self._dimensions == frozenset():
             return
         informed = self._informed(start)
-        self._try_all([start], [[option] for option in informed])
+        self._try_all([start], [[remedy] for remedy in informed])
         self._try_all([start], self._together(informed))
         if self.sure and any(c.firm and c.change and self.quiet(c) for c in self.tried):
             return
         if self._dimensions is None:
             self._widen(start)
         if self._dimensions is None and not any(self._sees(c) for c in self.tried):
-            twins = usual.parser_options(self.evidence, start.config, twins=True)
-            self._try_all([start, *self.best(2)], [[option] for option in twins])
+            twins = usual.parser_remedies(self.evidence, start.config, twins=True)
+            self._try_all([start, *self.best(2)], [[remedy] for remedy in twins])
         for _ in range(_ROUNDS):
             before = len(self.tried)
             if self.sure and self.quiet(self.best(1)[0]):
                 return
             for candidate in self.best(BEAM):
-                options = self._options(candidate)
-                self._try_all([candidate], [[option] for option in options])
+                remedies = self._remedies(candidate)
+                self._try_all([candidate], [[remedy] for remedy in remedies])
             if len(self.tried) == before:
                 break
 
@@ -133,14 +133,14 @@ class Search:
             if key not in current.change:
                 continue
             fewer = {name: value for name, value in current.change.items() if name != key}
-            options = tuple(
-                Option(
+            remedies = tuple(
+                Remedy(
                     o.dimension, {k: v for k, v in o.change.items() if k in fewer}, o.why, o.firm
                 )
-                for o in current.options
+                for o in current.remedies
                 if any(k in fewer for k in o.change)
             )
-            smaller = self._candidate(fewer, options)
+            smaller = self._candidate(fewer, remedies)
             if smaller is None or smaller.run is None or smaller.run.error is not None:
                 continue
             enough = smaller.plausibility.score >= _CUT * current.plausibility.score
@@ -211,23 +211,23 @@ class Search:
             if said.firm and said.dimension in _READ_FIRMLY
         )
 
-    # --- options --------------------------------------------------------------------------------
+    # --- remedies --------------------------------------------------------------------------------
 
-    def _informed(self, start: Candidate) -> list[Option]:
-        options = [] if start.run is None else usual.finding_options(start.run.findings)
-        return self._doubted([*options, *usual.said_options(self.evidence)])
+    def _informed(self, start: Candidate) -> list[Remedy]:
+        remedies = [] if start.run is None else usual.finding_remedies(start.run.findings)
+        return self._doubted([*remedies, *usual.said_remedies(self.evidence)])
 
-    def _together(self, options: Sequence[Option]) -> list[list[Option]]:
+    def _together(self, remedies: Sequence[Remedy]) -> list[list[Remedy]]:
         """All that the file says at once, and by pairs."""
-        firm = [option for option in options if option.firm]
-        first: dict[str, Option] = {}
-        for option in firm:
-            first.setdefault(option.dimension, option)
+        firm = [remedy for remedy in remedies if remedy.firm]
+        first: dict[str, Remedy] = {}
+        for remedy in firm:
+            first.setdefault(remedy.dimension, remedy)
         everything = list(first.values())
         pairs = [[a, b] for i, a in enumerate(everything) for b in everything[i + 1 :]]
         return [everything, *pairs] if len(everything) > 1 else pairs
 
-    def _options(self, candidate: Candidate) -> list[Option]:
+    def _remedies(self, candidate: Candidate) -> list[Remedy]:
         """Each value of each dimension, for a candidate."""
         cfg, run = candidate.config, candidate.run
         labels = 0 if run is None else len(run.labels)
@@ -235,67 +235,67 @@ class Search:
         if run is not None and (run.losses.reasons or not candidate.plausibility.boxes):
             counts = run.losses.dropped
             dropped = sorted(counts, key=lambda key: -sum(counts[key].values()))
-        options = [
-            *([] if run is None else usual.finding_options(run.findings)),
-            *usual.said_options(self.evidence),
-            *usual.run_options(cfg),
-            *usual.model_options(cfg, run),
-            *usual.filter_options(self._present, dropped),
-            *usual.threshold_options(cfg),
-            *usual.parser_options(self.evidence, cfg),
-            *usual.class_options(self.evidence, labels),
-            *usual.range_options(cfg),
-            *usual.colour_options(),
-            *usual.cluster_options(cfg),
-            *usual.fit_options(),
-            *usual.input_options(),
+        remedies = [
+            *([] if run is None else usual.finding_remedies(run.findings)),
+            *usual.said_remedies(self.evidence),
+            *usual.run_remedies(cfg),
+            *usual.model_remedies(cfg, run),
+            *usual.filter_remedies(self._present, dropped),
+            *usual.threshold_remedies(cfg),
+            *usual.parser_remedies(self.evidence, cfg),
+            *usual.class_remedies(self.evidence, labels),
+            *usual.range_remedies(cfg),
+            *usual.colour_remedies(),
+            *usual.cluster_remedies(cfg),
+            *usual.fit_remedies(),
+            *usual.input_remedies(),
         ]
         if cfg is None:
-            options += self._without_lines()
-        changed = {option.dimension for option in candidate.options}
-        return [o for o in self._doubted(options) if o.dimension not in changed]
+            remedies += self._without_lines()
+        changed = {remedy.dimension for remedy in candidate.remedies}
+        return [o for o in self._doubted(remedies) if o.dimension not in changed]
 
-    def _doubted(self, options: Sequence[Option]) -> list[Option]:
-        """The options of dimensions that may be wrong."""
+    def _doubted(self, remedies: Sequence[Remedy]) -> list[Remedy]:
+        """The remedies of dimensions that may be wrong."""
         doubts = self._dimensions
-        return [o for o in options if doubts is None or o.dimension in doubts]
+        return [o for o in remedies if doubts is None or o.dimension in doubts]
 
-    def _without_lines(self) -> list[Option]:
+    def _without_lines(self) -> list[Remedy]:
         """Without each key and group of a file that is refused."""
         return [
-            Option("refused", {name: None}, "a value or group that is refused")
+            Remedy("refused", {name: None}, "a value or group that is refused")
             for name in self._present
         ]
 
     def _widen(self, start: Candidate) -> None:
         """Try ranges, colours and parsers with each other: alone none of them may show anything."""
         cfg = start.config
-        ranges = usual.range_options(cfg)
-        colours = usual.colour_options()[:2]
-        parsers = usual.parser_options(self.evidence, cfg)
+        ranges = usual.range_remedies(cfg)
+        colours = usual.colour_remedies()[:2]
+        parsers = usual.parser_remedies(self.evidence, cfg)
         kind = NetworkType.DETECTOR if cfg is None else cfg.network_type
         if kind not in (NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION) and (
             self.evidence.kind not in (NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION)
         ):
             return
-        said = {option.dimension: option for option in usual.said_options(self.evidence)}
-        none: list[Option | None] = [None]
+        said = {remedy.dimension: remedy for remedy in usual.said_remedies(self.evidence)}
+        none: list[Remedy | None] = [None]
         firm_range = "range" in said and said["range"].firm
         firm_colours = "colours" in said and said["colours"].firm
         rows = product(
             [said["range"], None] if firm_range else [*none, *ranges],
             [said["colours"], None] if firm_colours else [*none, *colours],
             [*none, *parsers],
-            [None, *(usual.sane_options(self._present) if self._odd_filters(start) else [])],
+            [None, *(usual.sane_remedies(self._present) if self._odd_filters(start) else [])],
         )
-        combinations = [[option for option in row if option is not None] for row in rows]
+        combinations = [[remedy for remedy in row if remedy is not None] for row in rows]
         self._try_all([start], [c for c in combinations if c])
 
     def _odd_filters(self, start: Candidate) -> bool:
         """Whether thresholds or filters may be what hides the objects."""
         run = start.run
         dropped = run is not None and bool(run.losses.dropped)
-        return dropped or bool(usual.threshold_options(start.config))
+        return dropped or bool(usual.threshold_remedies(start.config))
 
     # --- trying ---------------------------------------------------------------------------------
 
@@ -331,20 +331,20 @@ class Search:
             return
 
     def _try_all(
-        self, candidates: Iterable[Candidate], combinations: Iterable[Sequence[Option]]
+        self, candidates: Iterable[Candidate], combinations: Iterable[Sequence[Remedy]]
     ) -> None:
-        rows = [(c, options) for c in candidates for options in combinations]
-        for candidate, options in rows:
-            self._try((*candidate.options, *options))
+        rows = [(c, remedies) for c in candidates for remedies in combinations]
+        for candidate, remedies in rows:
+            self._try((*candidate.remedies, *remedies))
 
-    def _try(self, options: tuple[Option, ...], *, thorough: bool = False) -> Candidate | None:
+    def _try(self, remedies: tuple[Remedy, ...], *, thorough: bool = False) -> Candidate | None:
         change: dict[str, str | None] = {}
-        for option in options:
-            change |= option.change
-        return self._candidate(change, options, thorough=thorough)
+        for remedy in remedies:
+            change |= remedy.change
+        return self._candidate(change, remedies, thorough=thorough)
 
     def _candidate(
-        self, change: Change, options: tuple[Option, ...], *, text: bytes | None = None,
+        self, change: Change, remedies: tuple[Remedy, ...], *, text: bytes | None = None,
         thorough: bool = False, run: bool = True,
     ) -> Candidate | None:  # fmt: skip
         """Try a change, or give the candidate that it makes if that is known already."""
@@ -358,7 +358,7 @@ class Search:
         assert refusal is not None or cfg is not None
         if not run:
             failed = Plausibility(())
-            return Candidate(change, options, text, cfg, None, failed, refusal=refusal)
+            return Candidate(change, remedies, text, cfg, None, failed, refusal=refusal)
         key: object = text
         if cfg is not None:
             fields = (getattr(cfg, name) for name in cfg.FIELDS)
@@ -367,7 +367,7 @@ class Search:
         if known is not None:
             if len(change) < len(known.change):
                 known.prior *= self._prior(change) / self._prior(known.change)
-                known.change, known.options, known.text = change, options, text
+                known.change, known.remedies, known.text = change, remedies, text
             return known
         if self.tried and monotonic() > self._end:
             self.left_out += 1
@@ -377,14 +377,14 @@ class Search:
         if cfg is None:
             assert refusal is not None
             failed = plausibility(SetupRun(ModelConfig(), error=refusal))
-            candidate = Candidate(change, options, text, None, None, failed, refusal=refusal)
+            candidate = Candidate(change, remedies, text, None, None, failed, refusal=refusal)
         else:
             result = self.runs.run(cfg, thorough=thorough, blanks=True)
             figures = plausibility(result, self.truths)
             prior = self._prior(change)
             prior *= _AGAINST if self._counts_otherwise(cfg) else 1.0
             candidate = Candidate(
-                change, options, text, cfg, result, figures, prior, looked_twice=thorough
+                change, remedies, text, cfg, result, figures, prior, looked_twice=thorough
             )
         self._known[key] = candidate
         self.tried.append(candidate)

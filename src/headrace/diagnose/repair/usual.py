@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace._core.errors import ConfigError, ModelError
 from headrace.config.enums import NetworkType, ProcessMode
-from headrace.diagnose.repair.evidence import PARSER_KEYS, Evidence
+from headrace.diagnose.repair.evidence import PARSER_KEYS, ModelEvidence
 from headrace.infer.parser_fit import parsers_in
 from headrace.infer.parsers import WELL_KNOWN, WELL_KNOWN_INSTANCES, BuiltinParser
 from headrace.infer.recognise.exporters import (
@@ -60,7 +60,7 @@ _MOST_READERS, _MOST_MODELS = 8, 3  # parsers and models that are tried at most
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class Remedy:
     """One value of a dimension.
 
     Attributes:
@@ -76,10 +76,10 @@ class Option:
     firm: bool = False
 
 
-def said_options(evidence: Evidence) -> list[Option]:
+def said_remedies(evidence: ModelEvidence) -> list[Remedy]:
     """What the model's file says."""
     return [
-        Option(said.dimension, said.change, said.why if said.firm else f"usual: {said.why}",
+        Remedy(said.dimension, said.change, said.why if said.firm else f"usual: {said.why}",
                said.firm)
         for said in evidence.said
     ]  # fmt: skip
@@ -92,9 +92,9 @@ _OF_KEYS = {
 }  # fmt: skip
 
 
-def finding_options(findings: Sequence[Finding]) -> list[Option]:
+def finding_remedies(findings: Sequence[Finding]) -> list[Remedy]:
     """The changes that findings of a run carry."""
-    options = []
+    remedies = []
     for finding in findings:
         rows = [row["set"] for row in finding.data.get("advice", ())]
         if not rows and "set" in finding.data:
@@ -104,15 +104,15 @@ def finding_options(findings: Sequence[Finding]) -> list[Option]:
             if (without := finding.data.get("without")) and len(rows) == 1:
                 change.setdefault(without, None)
             name = next(iter(change), "")
-            options.append(
-                Option(_OF_KEYS.get(name, name), change, f"finding {finding.code}", firm=True)
+            remedies.append(
+                Remedy(_OF_KEYS.get(name, name), change, f"finding {finding.code}", firm=True)
             )
-    return options
+    return remedies
 
 
-def range_options(cfg: ModelConfig | None) -> list[Option]:
+def range_remedies(cfg: ModelConfig | None) -> list[Remedy]:
     """Usual scalings; a mean image gives way to them."""
-    options = []
+    remedies = []
     bgr = cfg is not None and int(cfg.model_color_format) == 1
     ranges: tuple[Scaling, ...] = (*RANGES, IMAGENET_BGR) if bgr else RANGES
     for scaling in ranges:
@@ -120,38 +120,38 @@ def range_options(cfg: ModelConfig | None) -> list[Option]:
         offsets = ";".join(f"{n:g}" for n in scaling.offsets)
         change["offsets"] = offsets or None
         change["mean-file"] = None
-        options.append(Option("range", change, f"usual: {scaling.words}"))
-    return options
+        remedies.append(Remedy("range", change, f"usual: {scaling.words}"))
+    return remedies
 
 
-def colour_options() -> list[Option]:
+def colour_remedies() -> list[Remedy]:
     """The orders of colours."""
     words = ("RGB", "BGR", "grey")
     return [
-        Option("colours", {"model-color-format": str(number)}, f"usual: {word}")
+        Remedy("colours", {"model-color-format": str(number)}, f"usual: {word}")
         for number, word in enumerate(words)
     ]
 
 
-def fit_options() -> list[Option]:
+def fit_remedies() -> list[Remedy]:
     """Ways to bring an image to the network's size."""
     rows: tuple[tuple[str | None, str | None, str], ...] = (
         ("1", "1", "fitted in, bars around"), ("1", None, "fitted in, bars right or below"),
         (None, None, "stretched"),
     )  # fmt: skip
     keys = ("maintain-aspect-ratio", "symmetric-padding")
-    return [Option("fit", dict(zip(keys, row[:2], strict=True)), f"usual: {row[2]}")
+    return [Remedy("fit", dict(zip(keys, row[:2], strict=True)), f"usual: {row[2]}")
             for row in rows]  # fmt: skip
 
 
-def parser_options(
-    evidence: Evidence, cfg: ModelConfig | None, *, twins: bool = False
-) -> list[Option]:
+def parser_remedies(
+    evidence: ModelEvidence, cfg: ModelConfig | None, *, twins: bool = False
+) -> list[Remedy]:
     """Built-in parsers that read such outputs, and functions of the user's own library.
 
     `twins` gives the parsers instead that are not suggested: other readings of the same shapes.
     """
-    options = []
+    remedies = []
     masked = evidence.kind is NetworkType.INSTANCE_SEGMENTATION
     if cfg is not None:
         masked |= cfg.network_type is NetworkType.INSTANCE_SEGMENTATION
@@ -179,41 +179,41 @@ def parser_options(
         change |= {other: None for other in PARSER_KEYS.values() if other != key}
         if classes:
             change["num-detected-classes"] = str(classes)
-        options.append(Option("parser", change, "usual: a built-in parser that fits the outputs"))
+        remedies.append(Remedy("parser", change, "usual: a built-in parser that fits the outputs"))
     if twins or cfg is None or cfg.custom_lib_path is None:
-        return options
+        return remedies
     if cfg.custom_lib_path.is_file():
         own = PARSER_KEYS.get(cfg.network_type)
         names = parsers_in(cfg.custom_lib_path) if own == "parse-bbox-func-name" else []
-        options += [
-            Option("parser", {own: name}, f"a function of {cfg.custom_lib_path.name}")
+        remedies += [
+            Remedy("parser", {own: name}, f"a function of {cfg.custom_lib_path.name}")
             for name in names[:_MOST_READERS]
             if own is not None
         ]
-    return options
+    return remedies
 
 
-def class_options(evidence: Evidence, labels: int) -> list[Option]:
+def class_remedies(evidence: ModelEvidence, labels: int) -> list[Remedy]:
     """Counts of classes: of the outputs, and of the labels."""
     counts = {evidence.classes: "the model", labels: "the labels"}
     return [
-        Option("classes", {"num-detected-classes": str(count)}, f"{who} have {count}")
+        Remedy("classes", {"num-detected-classes": str(count)}, f"{who} have {count}")
         for count, who in counts.items()
         if count > 0
     ]
 
 
-def threshold_options(cfg: ModelConfig | None) -> list[Option]:
+def threshold_remedies(cfg: ModelConfig | None) -> list[Remedy]:
     """Usual thresholds in place of values that hardly anybody means."""
     if cfg is None:
         return []
     if cfg.network_type is NetworkType.CLASSIFIER and cfg.classifier_threshold > _HIGH:
         why = f"hardly any label reaches {cfg.classifier_threshold:g}"
         key = "classifier-threshold"
-        return [Option("thresholds", {key: x}, why, firm=True) for x in ("0.5", "0.2")]
+        return [Remedy("thresholds", {key: x}, why, firm=True) for x in ("0.5", "0.2")]
     if cfg.network_type is NetworkType.SEGMENTATION and cfg.segmentation_threshold > 1:
         why = "no probability is above 1"
-        return [Option("thresholds", {"segmentation-threshold": None}, why, firm=True)]
+        return [Remedy("thresholds", {"segmentation-threshold": None}, why, firm=True)]
     change: dict[str, str | None] = {}
     for group, attrs in _groups(cfg):
         if not _LOW <= attrs.pre_cluster_threshold <= _HIGH:
@@ -222,10 +222,10 @@ def threshold_options(cfg: ModelConfig | None) -> list[Option]:
             change[f"{group}post-cluster-threshold"] = None
     if not _LOW <= cfg.all_classes.pre_cluster_threshold <= _HIGH:
         change[f"{_ALL}pre-cluster-threshold"] = THRESHOLD
-    return [Option("thresholds", change, "usual threshold")] if change else []
+    return [Remedy("thresholds", change, "usual threshold")] if change else []
 
 
-def cluster_options(cfg: ModelConfig | None) -> list[Option]:
+def cluster_remedies(cfg: ModelConfig | None) -> list[Remedy]:
     """Suppression of overlapping boxes, or none."""
     nms: dict[str, str | None] = {"cluster-mode": "2"}
     if cfg is not None:
@@ -234,8 +234,8 @@ def cluster_options(cfg: ModelConfig | None) -> list[Option]:
             for group, attrs in _groups(cfg)
             if not 0.1 <= attrs.nms_iou_threshold <= 0.9
         }
-    options = [Option("clustering", nms, "usual: suppression by overlap")]
-    return [*options, Option("clustering", {"cluster-mode": "4"}, "usual: boxes that are final")]
+    remedies = [Remedy("clustering", nms, "usual: suppression by overlap")]
+    return [*remedies, Remedy("clustering", {"cluster-mode": "4"}, "usual: boxes that are final")]
 
 
 _FILTERS = (
@@ -244,7 +244,7 @@ _FILTERS = (
 )  # fmt: skip
 
 
-def filter_options(present: Collection[str], dropped: Sequence[str]) -> list[Option]:
+def filter_remedies(present: Collection[str], dropped: Sequence[str]) -> list[Remedy]:
     """Without the filters that dropped most boxes, each, and without all of them.
 
     Args:
@@ -259,45 +259,45 @@ def filter_options(present: Collection[str], dropped: Sequence[str]) -> list[Opt
             names = [name for name in present if name.endswith(f".{key}")]
             if names:
                 each.append(dict.fromkeys(names))
-    options = [Option("filters", change, "without a filter that drops boxes") for change in each]
+    remedies = [Remedy("filters", change, "without a filter that drops boxes") for change in each]
     if len(each) > 1:
         every = {key: None for change in each for key in change}
-        options.append(Option("filters", every, "without the filters that drop boxes"))
-    return options
+        remedies.append(Remedy("filters", every, "without the filters that drop boxes"))
+    return remedies
 
 
-def run_options(cfg: ModelConfig | None, *, alone: bool = True) -> list[Option]:
+def run_remedies(cfg: ModelConfig | None, *, alone: bool = True) -> list[Remedy]:
     """Keys that keep a model from the frames, or spoil its engine."""
     if cfg is None:
         return []
-    options = []
+    remedies = []
     if cfg.process_mode is ProcessMode.SECONDARY and alone:
         change: dict[str, str | None] = {"process-mode": "1"}
         change |= dict.fromkeys(("operate-on-gie-id", "operate-on-class-ids"))
-        options.append(Option("process-mode", change, "no model before it gives objects"))
+        remedies.append(Remedy("process-mode", change, "no model before it gives objects"))
     if cfg.input_tensor_from_meta:
         text = "no program gives tensors here"
-        options.append(Option("process-mode", {"input-tensor-from-meta": None}, text))
+        remedies.append(Remedy("process-mode", {"input-tensor-from-meta": None}, text))
     if cfg.interval:
-        options.append(Option("interval", {"interval": None}, "every frame"))
+        remedies.append(Remedy("interval", {"interval": None}, "every frame"))
     if cfg.stabilize_buffer_count:
-        options.append(Option("interval", {"stabilize-buffer-count": None}, "every frame"))
+        remedies.append(Remedy("interval", {"stabilize-buffer-count": None}, "every frame"))
     if cfg.network_mode:
         change = {"network-mode": "0", "int8-calib-file": None}
-        options.append(Option("precision", change, "FP32, as the model was trained"))
+        remedies.append(Remedy("precision", change, "FP32, as the model was trained"))
     if cfg.custom_lib_path is not None and cfg.custom_lib_path.suffix == ".so":
-        options += [
-            Option("generation", {"custom-lib-abi": abi}, f"boxes of {abi} bytes")
+        remedies += [
+            Remedy("generation", {"custom-lib-abi": abi}, f"boxes of {abi} bytes")
             for abi in ("24", "28")
         ]
-        options += [
-            Option("generation", {"custom-lib-int64": width}, f"integers as {width}")
+        remedies += [
+            Remedy("generation", {"custom-lib-int64": width}, f"integers as {width}")
             for width in ("int32", "int64")
         ]
-    return options
+    return remedies
 
 
-def model_options(cfg: ModelConfig | None, run: SetupRun | None) -> list[Option]:
+def model_remedies(cfg: ModelConfig | None, run: SetupRun | None) -> list[Remedy]:
     """Other models in the folder, where the one that is named is lost or none."""
     path = None if cfg is None else cfg.onnx_file
     if path is None or run is None or not isinstance(run.error, ModelError | ConfigError):
@@ -306,26 +306,26 @@ def model_options(cfg: ModelConfig | None, run: SetupRun | None) -> list[Option]
     why = "the model that is named cannot be read, and this one lies beside it"
     base = None if cfg is None else cfg.path.absolute().parent
     names = [p.name if p.parent == base else str(p) for p in others[:_MOST_MODELS]]
-    return [Option("model", {"onnx-file": name, "model-engine-file": None}, why) for name in names]
+    return [Remedy("model", {"onnx-file": name, "model-engine-file": None}, why) for name in names]
 
 
-def input_options() -> list[Option]:
+def input_remedies() -> list[Remedy]:
     """Axes of the input as the model has them."""
     rows: tuple[tuple[Change, str], ...] = (
         ({"infer-dims": None}, "the model's own size"),
         ({"infer-dims": None, "network-input-order": None}, "the model's own axes"),
         ({"infer-dims": None, "network-input-order": "1"}, "channels last"),
     )
-    return [Option("input", change, why) for change, why in rows]
+    return [Remedy("input", change, why) for change, why in rows]
 
 
-def sane_options(present: Collection[str]) -> list[Option]:
+def sane_remedies(present: Collection[str]) -> list[Remedy]:
     """All thresholds, filters and clustering at usual values at once."""
     filters = [name for name in present if name.rpartition(".")[2] in _FILTERS and "." in name]
     change: dict[str, str | None] = dict.fromkeys(["filter-out-class-ids", *filters])
     change |= {f"{_ALL}pre-cluster-threshold": THRESHOLD, f"{_ALL}nms-iou-threshold": IOU}
     change["cluster-mode"] = "2"
-    return [Option("sane", change, "usual thresholds and clustering")]
+    return [Remedy("sane", change, "usual thresholds and clustering")]
 
 
 def _groups(cfg: ModelConfig) -> Iterator[tuple[str, ClassAttrs]]:
