@@ -105,7 +105,7 @@ def repair(
     from headrace.diagnose.repair import repair as search
 
     with RunProgress(enabled=not as_json, unit="set-ups") as progress:
-        found = search(
+        result = search(
             config,
             source,
             boxes=boxes,
@@ -115,69 +115,69 @@ def repair(
             progress=lambda count, words: progress.at(count, None, words[:60]),
         )
     drawn = None
-    if found.outcome != "nothing":
+    if result.outcome != "nothing":
         from headrace.diagnose.repair.picture import write_picture
 
-        drawn = write_picture(found, picture or Path(f"{config.stem}.repair.png"))
+        drawn = write_picture(result, picture or Path(f"{config.stem}.repair.png"))
     if not as_json:
-        _print(found, drawn)
-    written = _written(found, write=write, out=out, choose=choose, ask=not as_json)
+        _print(result, drawn)
+    written = _written(result, write=write, out=out, choose=choose, ask=not as_json)
     if as_json:
         paths = {"picture": drawn, "written": written}
         texts = {key: None if path is None else str(path) for key, path in paths.items()}
-        print_json(found.to_dict() | texts)
+        print_json(result.to_dict() | texts)
     elif written is not None:
         click.echo(printable(f"wrote {written}"))
-    elif found.outcome == "chosen":
+    elif result.outcome == "chosen":
         click.echo("nothing is written: --write edits the config, -o FILE writes another one")
-    return UNDECIDED if found.outcome == "undecided" and written is None else 0
+    return UNDECIDED if result.outcome == "undecided" and written is None else 0
 
 
-def _print(found: Repair, picture: Path | None) -> None:
-    """Print what came out, and why."""
+def _print(result: Repair, picture: Path | None) -> None:
+    """Print the outcome and its reason."""
     heads = {"nothing": "nothing to repair", "chosen": "chosen", "undecided": "undecided"}
-    color = {"nothing": "green", "chosen": "green", "undecided": "yellow"}[found.outcome]
-    click.secho(heads[found.outcome], fg=color, bold=True, nl=False)
-    click.echo(printable(f": {found.reason}"))
-    tried = f"tried {found.tried} set-ups on {len(found.frames)} frames"
-    if found.left_out:
-        tried += f"; no time for {found.left_out}: --seconds gives more"
+    color = {"nothing": "green", "chosen": "green", "undecided": "yellow"}[result.outcome]
+    click.secho(heads[result.outcome], fg=color, bold=True, nl=False)
+    click.echo(printable(f": {result.reason}"))
+    tried = f"tried {result.tried} set-ups on {len(result.frames)} frames"
+    if result.left_out:
+        tried += f"; no time for {result.left_out}: --seconds gives more"
     click.echo(tried)
-    if found.outcome == "nothing":
+    if result.outcome == "nothing":
         return
-    for place, candidate in enumerate(found.shown, 1):
+    for place, candidate in enumerate(result.shown, 1):
         click.echo(printable(f"\n{place}: score {candidate.score:.3f}"))
         for term in candidate.plausibility.terms:
             click.echo(printable(f"   {term.factor:.2f}  {term.words}"))
-        why = dict.fromkeys(remedy.why for remedy in candidate.remedies)
+        why = dict.fromkeys(cure.why for cure in candidate.cures)
         if why:
             click.echo(printable(f"   because: {'; '.join(why)}"))
-        click.echo(printable(found.fix(candidate).diff), nl=False)
+        click.echo(printable(result.fix(candidate).diff), nl=False)
     click.echo(printable(f"\npicture: {picture}"))
 
 
 def _written(
-    found: Repair, *, write: bool, out: Path | None, choose: int | None, ask: bool
+    result: Repair, *, write: bool, out: Path | None, choose: int | None, ask: bool
 ) -> Path | None:
     """Write the set-up that is chosen, by the search or by the user; None if none is written."""
-    if found.outcome == "nothing":
+    if result.outcome == "nothing":
         return None
     asked_for = write or out is not None
-    candidate = found.best if found.outcome == "chosen" else None
+    candidate = result.best if result.outcome == "chosen" else None
     if choose is not None:
-        if choose > len(found.shown):
-            raise click.UsageError(f"--choose {choose}: {len(found.shown)} are shown.")
-        candidate = found.shown[choose - 1]
+        if choose > len(result.shown):
+            raise click.UsageError(f"--choose {choose}: {len(result.shown)} are shown.")
+        candidate = result.shown[choose - 1]
     elif ask and not asked_for and _on_terminal():
-        numbers = [str(number) for number in range(1, len(found.shown) + 1)]
+        numbers = [str(number) for number in range(1, len(result.shown) + 1)]
         answer = click.prompt("Write which one?", type=click.Choice([*numbers, "none"]),
                               default="none", err=True)  # fmt: skip
         if answer == "none":
             return None
-        candidate, asked_for = found.shown[int(answer) - 1], True
+        candidate, asked_for = result.shown[int(answer) - 1], True
     if candidate is None or not asked_for:
         return None
-    return found.write(out, candidate)
+    return result.write(out, candidate)
 
 
 def _on_terminal() -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from headrace.diagnose.evaluate.box_matching import Scored, agreement
 from headrace.diagnose.lint.fixes import keys_of
 from headrace.diagnose.repair.plausibility import Plausibility
-from headrace.diagnose.repair.usual import Remedy
+from headrace.diagnose.repair.usual import Cure
 from headrace.infer.trial import Change
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Candidate:
 
     Attributes:
         change: keys that differ from the file.
-        remedies: where they come from.
+        cures: where they come from.
         text: the file with them.
         config: what it says; None if it is refused, for the reason in `refusal`.
         run: what it finds.
@@ -37,7 +37,7 @@ class Candidate:
     """
 
     change: Change
-    remedies: tuple[Remedy, ...]
+    cures: tuple[Cure, ...]
     text: bytes
     config: ModelConfig | None
     run: SetupRun | None
@@ -54,7 +54,7 @@ class Candidate:
     @property
     def firm(self) -> bool:
         """Whether the model's file or a finding speaks for each of its changes."""
-        return all(remedy.firm for remedy in self.remedies)
+        return all(cure.firm for cure in self.cures)
 
     def same_boxes(self, other: Candidate) -> bool:
         """Whether both find the same objects, as far as they are sure of them."""

@@ -1,4 +1,4 @@
-"""What the model's file and its outputs say of the keys, before anything is tried."""
+"""Evidence on the keys that a model's file and its outputs give, before anything is tried."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PARSER_KEYS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Statement:
     """A change that the file speaks for.
 
     Attributes:
@@ -48,17 +48,17 @@ class Said:
 
 @dataclass(slots=True)
 class ModelEvidence:
-    """What is known before the search.
+    """Evidence on a model, read before the search.
 
     Attributes:
-        said: what the model's file says of each dimension.
+        statements: of the model's file, on each dimension.
         layers: outputs of one image; empty if no engine could be opened.
         network: the size of its image input, None if it is not known.
         classes: how many classes the metadata or the outputs hold, 0 if neither tells.
         kind: the network type by its head; None if it was not recognised.
     """
 
-    said: list[Said] = field(default_factory=list)
+    statements: list[Statement] = field(default_factory=list)
     layers: Sequence[LayerLike] = ()
     network: NetworkInfo | None = None
     classes: int = 0
@@ -80,20 +80,20 @@ def file_evidence(cfg: ModelConfig) -> ModelEvidence:
         texts = _texts(own, "net_scale_factor", "offsets")
         texts["offsets"] = texts["offsets"] if own.offsets else None
         firm = "scaling" not in assumed
-        evidence.said.append(Said("range", texts, why["net_scale_factor"], firm))
+        evidence.statements.append(Statement("range", texts, why["net_scale_factor"], firm))
     axes: dict[str, str | None] = {"infer-dims": None, "network-input-order": None}
     if recognition.images.interleaved or recognition.images.chosen:
         axes |= _texts(own, "infer_dims")
     if recognition.images.interleaved:
         axes |= _texts(own, "network_input_order")
-    evidence.said.append(Said("input", axes, why["infer_dims"]))
+    evidence.statements.append(Statement("input", axes, why["infer_dims"]))
     texts = _texts(own, "model_color_format")
     gray = own.model_color_format is ColorFormat.GRAY
     firm = "order" not in assumed or gray
-    evidence.said.append(Said("colours", texts, why["model_color_format"], firm))
+    evidence.statements.append(Statement("colours", texts, why["model_color_format"], firm))
     fit = _fit_change(own.maintain_aspect_ratio, own.symmetric_padding)
     firm = "fit" not in assumed
-    evidence.said.append(Said("fit", fit, why["maintain_aspect_ratio"], firm))
+    evidence.statements.append(Statement("fit", fit, why["maintain_aspect_ratio"], firm))
     if recognition.reading is not None:
         evidence.kind = own.network_type
         evidence.classes = own.num_detected_classes
@@ -102,7 +102,7 @@ def file_evidence(cfg: ModelConfig) -> ModelEvidence:
 
 
 def _head(evidence: ModelEvidence, recognition: Recognition) -> None:
-    """Add what the head says: parser, classes, clustering."""
+    """Add parser, classes and clustering, as the head has them."""
     own, why = recognition.config, recognition.reasons
     key = PARSER_KEYS.get(own.network_type)
     change: dict[str, str | None] = {"network-type": str(int(own.network_type))}
@@ -113,10 +113,10 @@ def _head(evidence: ModelEvidence, recognition: Recognition) -> None:
         change["custom-lib-path"] = None
     if own.network_type.has_class_attrs and own.num_detected_classes:
         change["num-detected-classes"] = str(own.num_detected_classes)
-    evidence.said.append(Said("parser", change, why.get("network_type", "the outputs")))
+    evidence.statements.append(Statement("parser", change, why.get("network_type", "the outputs")))
     if own.network_type is NetworkType.DETECTOR:
         mode: dict[str, str | None] = {"cluster-mode": str(int(own.cluster_mode))}
-        evidence.said.append(Said("clustering", mode, why["cluster_mode"], firm=False))
+        evidence.statements.append(Statement("clustering", mode, why["cluster_mode"], firm=False))
 
 
 def _fit_change(maintain: bool, symmetric: bool) -> dict[str, str | None]:

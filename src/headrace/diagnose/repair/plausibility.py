@@ -95,7 +95,7 @@ class Plausibility:
 
     @property
     def ordinary(self) -> bool:
-        """Whether what is found may be objects, be it little or nothing."""
+        """Whether the boxes may be objects, be they few or none."""
         return not self.boxes or (self.certain > 0 and self.odd <= _ODD)
 
     @property
@@ -210,7 +210,7 @@ def _measured(meta: FrameMeta, run: SetupRun) -> _Measured:
 
 
 def _on_blanks(run: SetupRun, value: float) -> float:
-    """What images that show nothing have, as a share of the value of a frame."""
+    """The value of boxes in images that show nothing, as a share of that of a frame."""
     if not run.blanks or value <= 0:
         return 0.0
     scores = (np.clip(meta.objects.confidences, 0, 1) for meta in run.blanks)

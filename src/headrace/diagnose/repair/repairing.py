@@ -42,7 +42,7 @@ _PATHS = (Kind.PATH, Kind.PATHS)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Repair:
-    """What a search found.
+    """The result of a search.
 
     Attributes:
         path: of the config.
@@ -126,7 +126,7 @@ class Repair:
         refusal = candidate.refusal or (candidate.run.error if candidate.run else None)
         return {
             "change": text_change(self.start.text, candidate.text),
-            "why": [remedy.why for remedy in candidate.remedies],
+            "why": [cure.why for cure in candidate.cures],
             "diff": self.fix(candidate).diff,
             "prior": round(candidate.prior, 4),
             **candidate.plausibility.to_dict(),
@@ -149,7 +149,7 @@ def repair(
     options: RunOptions | None = None,
     progress: Progress | None = None,
 ) -> Repair:
-    """Search the usual mistakes of a config: the set-up whose results are the most plausible.
+    """Search the usual mistakes of a config for the set-up with the most plausible results.
 
         found = headrace.repair("pgie.txt", "street.mp4")
         if found.outcome == "chosen":
@@ -199,7 +199,7 @@ def moved(data: bytes, old: Path, new: Path) -> bytes:
 
 
 def _text_of(path: Path) -> tuple[bytes, bool]:
-    """The text of a config; of a bare model what recognition reads, and whether it is sure."""
+    """The text of a config, or of the one that recognition makes, and whether it is sure."""
     return bare_text(path) if path.suffix.lower() == BARE_MODEL else (read_bytes(path), True)
 
 
@@ -359,10 +359,10 @@ def _has(candidate: Candidate, truth: TrueBox) -> bool:
 
 
 def _against(candidate: Candidate) -> str:
-    """What speaks against a candidate, in words."""
+    """The findings and losses that speak against a candidate, in words."""
     refusal = candidate.refusal or (candidate.run.error if candidate.run else None)
     if refusal is not None:
         return f"{refusal:brief}"
     assert candidate.run is not None
-    said = [*(f"{f:brief}" for f in against(candidate.run)), *candidate.run.losses.reasons]
-    return said[0] if said else ""
+    reasons = [*(f"{f:brief}" for f in against(candidate.run)), *candidate.run.losses.reasons]
+    return reasons[0] if reasons else ""

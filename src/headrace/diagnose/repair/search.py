@@ -15,10 +15,10 @@ from headrace.config.model_config import ModelConfig
 from headrace.diagnose.lint.fixes import keys_of, with_keys
 from headrace.diagnose.repair import usual
 from headrace.diagnose.repair.candidate import Candidate, change_words
-from headrace.diagnose.repair.evidence import ModelEvidence, Said, file_evidence
+from headrace.diagnose.repair.evidence import ModelEvidence, Statement, file_evidence
 from headrace.diagnose.repair.plausibility import Plausibility, Term, TrueBox, against, plausibility
 from headrace.diagnose.repair.setup_runs import SetupRun, SetupRuns
-from headrace.diagnose.repair.usual import Remedy
+from headrace.diagnose.repair.usual import Cure
 from headrace.infer.trial import Change
 
 BEAM = 5
@@ -84,7 +84,7 @@ class Search:
         start = self._candidate({}, (), text=self.text, thorough=True)
         assert start is not None
         if self.base != self.text:
-            lint = Remedy("lint", {}, "edits that lint is certain of", firm=True)
+            lint = Cure("lint", {}, "edits that lint is certain of", firm=True)
             mended = self._candidate({}, (lint,), thorough=True)
             start = start if mended is None else mended
         if start.config is not None:
@@ -94,22 +94,22 @@ class Search:
         if self._dimensions == frozenset():
             return
         informed = self._informed(start)
-        self._try_all([start], [[remedy] for remedy in informed])
+        self._try_all([start], [[cure] for cure in informed])
         self._try_all([start], self._together(informed))
         if self.sure and any(c.firm and c.change and self.quiet(c) for c in self.tried):
             return
         if self._dimensions is None:
             self._widen(start)
         if self._dimensions is None and not any(self._sees(c) for c in self.tried):
-            twins = usual.parser_remedies(self.evidence, start.config, twins=True)
-            self._try_all([start, *self.best(2)], [[remedy] for remedy in twins])
+            twins = usual.parser_cures(self.evidence, start.config, twins=True)
+            self._try_all([start, *self.best(2)], [[cure] for cure in twins])
         for _ in range(_ROUNDS):
             before = len(self.tried)
             if self.sure and self.quiet(self.best(1)[0]):
                 return
             for candidate in self.best(BEAM):
-                remedies = self._remedies(candidate)
-                self._try_all([candidate], [[remedy] for remedy in remedies])
+                cures = self._cures(candidate)
+                self._try_all([candidate], [[cure] for cure in cures])
             if len(self.tried) == before:
                 break
 
@@ -133,14 +133,12 @@ class Search:
             if key not in current.change:
                 continue
             fewer = {name: value for name, value in current.change.items() if name != key}
-            remedies = tuple(
-                Remedy(
-                    o.dimension, {k: v for k, v in o.change.items() if k in fewer}, o.why, o.firm
-                )
-                for o in current.remedies
+            cures = tuple(
+                Cure(o.dimension, {k: v for k, v in o.change.items() if k in fewer}, o.why, o.firm)
+                for o in current.cures
                 if any(k in fewer for k in o.change)
             )
-            smaller = self._candidate(fewer, remedies)
+            smaller = self._candidate(fewer, cures)
             if smaller is None or smaller.run is None or smaller.run.error is not None:
                 continue
             enough = smaller.plausibility.score >= _CUT * current.plausibility.score
@@ -204,30 +202,30 @@ class Search:
         return candidate.plausibility.sound and not any(map(_missed, candidate.plausibility.terms))
 
     def agrees(self, candidate: Candidate) -> bool:
-        """Whether no change is against what the model's file says for certain."""
+        """Whether no change is against a certain statement of the model's file."""
         return all(
-            self._says(said, candidate.change)
-            for said in self.evidence.said
-            if said.firm and said.dimension in _READ_FIRMLY
+            self._agrees_with(statement, candidate.change)
+            for statement in self.evidence.statements
+            if statement.firm and statement.dimension in _READ_FIRMLY
         )
 
-    # --- remedies --------------------------------------------------------------------------------
+    # --- cures --------------------------------------------------------------------------------
 
-    def _informed(self, start: Candidate) -> list[Remedy]:
-        remedies = [] if start.run is None else usual.finding_remedies(start.run.findings)
-        return self._doubted([*remedies, *usual.said_remedies(self.evidence)])
+    def _informed(self, start: Candidate) -> list[Cure]:
+        cures = [] if start.run is None else usual.finding_cures(start.run.findings)
+        return self._doubted([*cures, *usual.stated_cures(self.evidence)])
 
-    def _together(self, remedies: Sequence[Remedy]) -> list[list[Remedy]]:
-        """All that the file says at once, and by pairs."""
-        firm = [remedy for remedy in remedies if remedy.firm]
-        first: dict[str, Remedy] = {}
-        for remedy in firm:
-            first.setdefault(remedy.dimension, remedy)
+    def _together(self, cures: Sequence[Cure]) -> list[list[Cure]]:
+        """Combine the statements of the file: all at once, and by pairs."""
+        firm = [cure for cure in cures if cure.firm]
+        first: dict[str, Cure] = {}
+        for cure in firm:
+            first.setdefault(cure.dimension, cure)
         everything = list(first.values())
         pairs = [[a, b] for i, a in enumerate(everything) for b in everything[i + 1 :]]
         return [everything, *pairs] if len(everything) > 1 else pairs
 
-    def _remedies(self, candidate: Candidate) -> list[Remedy]:
+    def _cures(self, candidate: Candidate) -> list[Cure]:
         """Each value of each dimension, for a candidate."""
         cfg, run = candidate.config, candidate.run
         labels = 0 if run is None else len(run.labels)
@@ -235,67 +233,67 @@ class Search:
         if run is not None and (run.losses.reasons or not candidate.plausibility.boxes):
             counts = run.losses.dropped
             dropped = sorted(counts, key=lambda key: -sum(counts[key].values()))
-        remedies = [
-            *([] if run is None else usual.finding_remedies(run.findings)),
-            *usual.said_remedies(self.evidence),
-            *usual.run_remedies(cfg),
-            *usual.model_remedies(cfg, run),
-            *usual.filter_remedies(self._present, dropped),
-            *usual.threshold_remedies(cfg),
-            *usual.parser_remedies(self.evidence, cfg),
-            *usual.class_remedies(self.evidence, labels),
-            *usual.range_remedies(cfg),
-            *usual.colour_remedies(),
-            *usual.cluster_remedies(cfg),
-            *usual.fit_remedies(),
-            *usual.input_remedies(),
+        cures = [
+            *([] if run is None else usual.finding_cures(run.findings)),
+            *usual.stated_cures(self.evidence),
+            *usual.run_cures(cfg),
+            *usual.model_cures(cfg, run),
+            *usual.filter_cures(self._present, dropped),
+            *usual.threshold_cures(cfg),
+            *usual.parser_cures(self.evidence, cfg),
+            *usual.class_cures(self.evidence, labels),
+            *usual.range_cures(cfg),
+            *usual.colour_cures(),
+            *usual.cluster_cures(cfg),
+            *usual.fit_cures(),
+            *usual.input_cures(),
         ]
         if cfg is None:
-            remedies += self._without_lines()
-        changed = {remedy.dimension for remedy in candidate.remedies}
-        return [o for o in self._doubted(remedies) if o.dimension not in changed]
+            cures += self._without_lines()
+        changed = {cure.dimension for cure in candidate.cures}
+        return [o for o in self._doubted(cures) if o.dimension not in changed]
 
-    def _doubted(self, remedies: Sequence[Remedy]) -> list[Remedy]:
-        """The remedies of dimensions that may be wrong."""
+    def _doubted(self, cures: Sequence[Cure]) -> list[Cure]:
+        """The cures of dimensions that may be wrong."""
         doubts = self._dimensions
-        return [o for o in remedies if doubts is None or o.dimension in doubts]
+        return [o for o in cures if doubts is None or o.dimension in doubts]
 
-    def _without_lines(self) -> list[Remedy]:
+    def _without_lines(self) -> list[Cure]:
         """Without each key and group of a file that is refused."""
         return [
-            Remedy("refused", {name: None}, "a value or group that is refused")
+            Cure("refused", {name: None}, "a value or group that is refused")
             for name in self._present
         ]
 
     def _widen(self, start: Candidate) -> None:
         """Try ranges, colours and parsers with each other: alone none of them may show anything."""
         cfg = start.config
-        ranges = usual.range_remedies(cfg)
-        colours = usual.colour_remedies()[:2]
-        parsers = usual.parser_remedies(self.evidence, cfg)
+        ranges = usual.range_cures(cfg)
+        colours = usual.colour_cures()[:2]
+        parsers = usual.parser_cures(self.evidence, cfg)
         kind = NetworkType.DETECTOR if cfg is None else cfg.network_type
         if kind not in (NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION) and (
             self.evidence.kind not in (NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION)
         ):
             return
-        said = {remedy.dimension: remedy for remedy in usual.said_remedies(self.evidence)}
-        none: list[Remedy | None] = [None]
-        firm_range = "range" in said and said["range"].firm
-        firm_colours = "colours" in said and said["colours"].firm
+        stated = {cure.dimension: cure for cure in usual.stated_cures(self.evidence)}
+        none: list[Cure | None] = [None]
+        firm_range = "range" in stated and stated["range"].firm
+        firm_colours = "colours" in stated and stated["colours"].firm
         rows = product(
-            [said["range"], None] if firm_range else [*none, *ranges],
-            [said["colours"], None] if firm_colours else [*none, *colours],
+            [stated["range"], None] if firm_range else [*none, *ranges],
+            [stated["colours"], None] if firm_colours else [*none, *colours],
             [*none, *parsers],
-            [None, *(usual.sane_remedies(self._present) if self._odd_filters(start) else [])],
+            [None, *(usual.sane_cures(self._present) if self._odd_filters(start) else [])],
         )
-        combinations = [[remedy for remedy in row if remedy is not None] for row in rows]
+        combinations = [[cure for cure in row if cure is not None] for row in rows]
         self._try_all([start], [c for c in combinations if c])
 
     def _odd_filters(self, start: Candidate) -> bool:
-        """Whether thresholds or filters may be what hides the objects."""
+        """Whether thresholds or filters may hide the objects."""
         run = start.run
         dropped = run is not None and bool(run.losses.dropped)
-        return dropped or bool(usual.threshold_remedies(start.config))
+        return dropped or bool(usual.threshold_cures(start.config))
 
     # --- trying ---------------------------------------------------------------------------------
 
@@ -331,20 +329,20 @@ class Search:
             return
 
     def _try_all(
-        self, candidates: Iterable[Candidate], combinations: Iterable[Sequence[Remedy]]
+        self, candidates: Iterable[Candidate], combinations: Iterable[Sequence[Cure]]
     ) -> None:
-        rows = [(c, remedies) for c in candidates for remedies in combinations]
-        for candidate, remedies in rows:
-            self._try((*candidate.remedies, *remedies))
+        rows = [(c, cures) for c in candidates for cures in combinations]
+        for candidate, cures in rows:
+            self._try((*candidate.cures, *cures))
 
-    def _try(self, remedies: tuple[Remedy, ...], *, thorough: bool = False) -> Candidate | None:
+    def _try(self, cures: tuple[Cure, ...], *, thorough: bool = False) -> Candidate | None:
         change: dict[str, str | None] = {}
-        for remedy in remedies:
-            change |= remedy.change
-        return self._candidate(change, remedies, thorough=thorough)
+        for cure in cures:
+            change |= cure.change
+        return self._candidate(change, cures, thorough=thorough)
 
     def _candidate(
-        self, change: Change, remedies: tuple[Remedy, ...], *, text: bytes | None = None,
+        self, change: Change, cures: tuple[Cure, ...], *, text: bytes | None = None,
         thorough: bool = False, run: bool = True,
     ) -> Candidate | None:  # fmt: skip
         """Try a change, or give the candidate that it makes if that is known already."""
@@ -358,7 +356,7 @@ class Search:
         assert refusal is not None or cfg is not None
         if not run:
             failed = Plausibility(())
-            return Candidate(change, remedies, text, cfg, None, failed, refusal=refusal)
+            return Candidate(change, cures, text, cfg, None, failed, refusal=refusal)
         key: object = text
         if cfg is not None:
             fields = (getattr(cfg, name) for name in cfg.FIELDS)
@@ -367,7 +365,7 @@ class Search:
         if known is not None:
             if len(change) < len(known.change):
                 known.prior *= self._prior(change) / self._prior(known.change)
-                known.change, known.remedies, known.text = change, remedies, text
+                known.change, known.cures, known.text = change, cures, text
             return known
         if self.tried and monotonic() > self._end:
             self.left_out += 1
@@ -377,14 +375,14 @@ class Search:
         if cfg is None:
             assert refusal is not None
             failed = plausibility(SetupRun(ModelConfig(), error=refusal))
-            candidate = Candidate(change, remedies, text, None, None, failed, refusal=refusal)
+            candidate = Candidate(change, cures, text, None, None, failed, refusal=refusal)
         else:
             result = self.runs.run(cfg, thorough=thorough, blanks=True)
             figures = plausibility(result, self.truths)
             prior = self._prior(change)
             prior *= _AGAINST if self._counts_otherwise(cfg) else 1.0
             candidate = Candidate(
-                change, remedies, text, cfg, result, figures, prior, looked_twice=thorough
+                change, cures, text, cfg, result, figures, prior, looked_twice=thorough
             )
         self._known[key] = candidate
         self.tried.append(candidate)
@@ -394,23 +392,23 @@ class Search:
         """Whether a value is another than that of the file; a digit more or less is none."""
         return not _alike(self._present.get(key), value)
 
-    def _says(self, said: Said, change: Change) -> bool:
+    def _agrees_with(self, statement: Statement, change: Change) -> bool:
         """Whether the file with a change has the values that the model's file speaks for."""
         return all(
             _alike(change[key] if key in change else self._present.get(key), value)
-            for key, value in said.change.items()
+            for key, value in statement.change.items()
         )
 
     def _prior(self, change: Change) -> float:
-        """What speaks for a change before it is tried: the file, and that it is small."""
+        """Weigh a change before it is tried: the file speaks for it, and it is small."""
         prior = float(_COST ** len(change))
-        for said in self.evidence.said:
-            if not said.firm:
+        for statement in self.evidence.statements:
+            if not statement.firm:
                 continue
-            agrees = self._says(said, change)
+            agrees = self._agrees_with(statement, change)
             if agrees:
                 prior *= _FIRM
-            elif said.dimension in _READ_FIRMLY:
+            elif statement.dimension in _READ_FIRMLY:
                 prior *= _AGAINST
         return prior
 
@@ -431,5 +429,5 @@ def _alike(own: str | None, other: str | None) -> bool:
 
 
 def _missed(term: Term) -> bool:
-    """Whether a term says that a true box is not found, or under another label."""
+    """Whether a term speaks of a true box that is not found, or under another label."""
     return term.name == "true box" and term.factor < _TRUE

@@ -77,7 +77,7 @@ class _KeepingRunner:
         self._lock = Lock()
 
     def run(self, feeds: Mapping[str, DLPackTensor], *, to_host: bool = True) -> Sequence[Any]:
-        """As the runner's own; a parser may write into what it gets."""
+        """Run as the runner does; a parser may write into the arrays that come back."""
         arrays = {name: np.ascontiguousarray(tensor) for name, tensor in feeds.items()}
         key = tuple((n, a.dtype.str, a.shape, sha256_of(a.data)) for n, a in arrays.items())
         with self._lock:
@@ -128,7 +128,7 @@ class Engine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetupRun:
-    """What one set-up finds in the frames.
+    """The results of one set-up on the frames.
 
     Attributes:
         config: the set-up.
@@ -187,7 +187,7 @@ class SetupRuns:
         return sum(engine.runner.runs for engine in self._engines.values())
 
     def run(self, cfg: ModelConfig, *, thorough: bool = False, blanks: bool = False) -> SetupRun:
-        """Try one config; what it raises at any step is the `error` of what comes back.
+        """Try one config; an error of any step is the `error` of the result.
 
         Args:
             cfg: of the model; `interval` and the like count as in a run.

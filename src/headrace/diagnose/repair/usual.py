@@ -60,7 +60,7 @@ _MOST_READERS, _MOST_MODELS = 8, 3  # parsers and models that are tried at most
 
 
 @dataclass(frozen=True, slots=True)
-class Remedy:
+class Cure:
     """One value of a dimension.
 
     Attributes:
@@ -76,12 +76,11 @@ class Remedy:
     firm: bool = False
 
 
-def said_remedies(evidence: ModelEvidence) -> list[Remedy]:
-    """What the model's file says."""
+def stated_cures(evidence: ModelEvidence) -> list[Cure]:
+    """Cures that the model's file speaks for."""
     return [
-        Remedy(said.dimension, said.change, said.why if said.firm else f"usual: {said.why}",
-               said.firm)
-        for said in evidence.said
+        Cure(one.dimension, one.change, one.why if one.firm else f"usual: {one.why}", one.firm)
+        for one in evidence.statements
     ]  # fmt: skip
 
 
@@ -92,9 +91,9 @@ _OF_KEYS = {
 }  # fmt: skip
 
 
-def finding_remedies(findings: Sequence[Finding]) -> list[Remedy]:
+def finding_cures(findings: Sequence[Finding]) -> list[Cure]:
     """The changes that findings of a run carry."""
-    remedies = []
+    cures = []
     for finding in findings:
         rows = [row["set"] for row in finding.data.get("advice", ())]
         if not rows and "set" in finding.data:
@@ -104,15 +103,15 @@ def finding_remedies(findings: Sequence[Finding]) -> list[Remedy]:
             if (without := finding.data.get("without")) and len(rows) == 1:
                 change.setdefault(without, None)
             name = next(iter(change), "")
-            remedies.append(
-                Remedy(_OF_KEYS.get(name, name), change, f"finding {finding.code}", firm=True)
+            cures.append(
+                Cure(_OF_KEYS.get(name, name), change, f"finding {finding.code}", firm=True)
             )
-    return remedies
+    return cures
 
 
-def range_remedies(cfg: ModelConfig | None) -> list[Remedy]:
+def range_cures(cfg: ModelConfig | None) -> list[Cure]:
     """Usual scalings; a mean image gives way to them."""
-    remedies = []
+    cures = []
     bgr = cfg is not None and int(cfg.model_color_format) == 1
     ranges: tuple[Scaling, ...] = (*RANGES, IMAGENET_BGR) if bgr else RANGES
     for scaling in ranges:
@@ -120,38 +119,38 @@ def range_remedies(cfg: ModelConfig | None) -> list[Remedy]:
         offsets = ";".join(f"{n:g}" for n in scaling.offsets)
         change["offsets"] = offsets or None
         change["mean-file"] = None
-        remedies.append(Remedy("range", change, f"usual: {scaling.words}"))
-    return remedies
+        cures.append(Cure("range", change, f"usual: {scaling.words}"))
+    return cures
 
 
-def colour_remedies() -> list[Remedy]:
+def colour_cures() -> list[Cure]:
     """The orders of colours."""
     words = ("RGB", "BGR", "grey")
     return [
-        Remedy("colours", {"model-color-format": str(number)}, f"usual: {word}")
+        Cure("colours", {"model-color-format": str(number)}, f"usual: {word}")
         for number, word in enumerate(words)
     ]
 
 
-def fit_remedies() -> list[Remedy]:
+def fit_cures() -> list[Cure]:
     """Ways to bring an image to the network's size."""
     rows: tuple[tuple[str | None, str | None, str], ...] = (
         ("1", "1", "fitted in, bars around"), ("1", None, "fitted in, bars right or below"),
         (None, None, "stretched"),
     )  # fmt: skip
     keys = ("maintain-aspect-ratio", "symmetric-padding")
-    return [Remedy("fit", dict(zip(keys, row[:2], strict=True)), f"usual: {row[2]}")
+    return [Cure("fit", dict(zip(keys, row[:2], strict=True)), f"usual: {row[2]}")
             for row in rows]  # fmt: skip
 
 
-def parser_remedies(
+def parser_cures(
     evidence: ModelEvidence, cfg: ModelConfig | None, *, twins: bool = False
-) -> list[Remedy]:
+) -> list[Cure]:
     """Built-in parsers that read such outputs, and functions of the user's own library.
 
     `twins` gives the parsers instead that are not suggested: other readings of the same shapes.
     """
-    remedies = []
+    cures = []
     masked = evidence.kind is NetworkType.INSTANCE_SEGMENTATION
     if cfg is not None:
         masked |= cfg.network_type is NetworkType.INSTANCE_SEGMENTATION
@@ -179,41 +178,41 @@ def parser_remedies(
         change |= {other: None for other in PARSER_KEYS.values() if other != key}
         if classes:
             change["num-detected-classes"] = str(classes)
-        remedies.append(Remedy("parser", change, "usual: a built-in parser that fits the outputs"))
+        cures.append(Cure("parser", change, "usual: a built-in parser that fits the outputs"))
     if twins or cfg is None or cfg.custom_lib_path is None:
-        return remedies
+        return cures
     if cfg.custom_lib_path.is_file():
         own = PARSER_KEYS.get(cfg.network_type)
         names = parsers_in(cfg.custom_lib_path) if own == "parse-bbox-func-name" else []
-        remedies += [
-            Remedy("parser", {own: name}, f"a function of {cfg.custom_lib_path.name}")
+        cures += [
+            Cure("parser", {own: name}, f"a function of {cfg.custom_lib_path.name}")
             for name in names[:_MOST_READERS]
             if own is not None
         ]
-    return remedies
+    return cures
 
 
-def class_remedies(evidence: ModelEvidence, labels: int) -> list[Remedy]:
+def class_cures(evidence: ModelEvidence, labels: int) -> list[Cure]:
     """Counts of classes: of the outputs, and of the labels."""
     counts = {evidence.classes: "the model", labels: "the labels"}
     return [
-        Remedy("classes", {"num-detected-classes": str(count)}, f"{who} have {count}")
+        Cure("classes", {"num-detected-classes": str(count)}, f"{who} have {count}")
         for count, who in counts.items()
         if count > 0
     ]
 
 
-def threshold_remedies(cfg: ModelConfig | None) -> list[Remedy]:
-    """Usual thresholds in place of values that hardly anybody means."""
+def threshold_cures(cfg: ModelConfig | None) -> list[Cure]:
+    """Usual thresholds in place of values that are seldom meant."""
     if cfg is None:
         return []
     if cfg.network_type is NetworkType.CLASSIFIER and cfg.classifier_threshold > _HIGH:
         why = f"hardly any label reaches {cfg.classifier_threshold:g}"
         key = "classifier-threshold"
-        return [Remedy("thresholds", {key: x}, why, firm=True) for x in ("0.5", "0.2")]
+        return [Cure("thresholds", {key: x}, why, firm=True) for x in ("0.5", "0.2")]
     if cfg.network_type is NetworkType.SEGMENTATION and cfg.segmentation_threshold > 1:
         why = "no probability is above 1"
-        return [Remedy("thresholds", {"segmentation-threshold": None}, why, firm=True)]
+        return [Cure("thresholds", {"segmentation-threshold": None}, why, firm=True)]
     change: dict[str, str | None] = {}
     for group, attrs in _groups(cfg):
         if not _LOW <= attrs.pre_cluster_threshold <= _HIGH:
@@ -222,10 +221,10 @@ def threshold_remedies(cfg: ModelConfig | None) -> list[Remedy]:
             change[f"{group}post-cluster-threshold"] = None
     if not _LOW <= cfg.all_classes.pre_cluster_threshold <= _HIGH:
         change[f"{_ALL}pre-cluster-threshold"] = THRESHOLD
-    return [Remedy("thresholds", change, "usual threshold")] if change else []
+    return [Cure("thresholds", change, "usual threshold")] if change else []
 
 
-def cluster_remedies(cfg: ModelConfig | None) -> list[Remedy]:
+def cluster_cures(cfg: ModelConfig | None) -> list[Cure]:
     """Suppression of overlapping boxes, or none."""
     nms: dict[str, str | None] = {"cluster-mode": "2"}
     if cfg is not None:
@@ -234,8 +233,11 @@ def cluster_remedies(cfg: ModelConfig | None) -> list[Remedy]:
             for group, attrs in _groups(cfg)
             if not 0.1 <= attrs.nms_iou_threshold <= 0.9
         }
-    remedies = [Remedy("clustering", nms, "usual: suppression by overlap")]
-    return [*remedies, Remedy("clustering", {"cluster-mode": "4"}, "usual: boxes that are final")]
+    cures = [Cure("clustering", nms, "usual: suppression by overlap")]
+    return [
+        *cures,
+        Cure("clustering", {"cluster-mode": "4"}, "usual: boxes that are final"),
+    ]
 
 
 _FILTERS = (
@@ -244,7 +246,7 @@ _FILTERS = (
 )  # fmt: skip
 
 
-def filter_remedies(present: Collection[str], dropped: Sequence[str]) -> list[Remedy]:
+def filter_cures(present: Collection[str], dropped: Sequence[str]) -> list[Cure]:
     """Without the filters that dropped most boxes, each, and without all of them.
 
     Args:
@@ -259,45 +261,45 @@ def filter_remedies(present: Collection[str], dropped: Sequence[str]) -> list[Re
             names = [name for name in present if name.endswith(f".{key}")]
             if names:
                 each.append(dict.fromkeys(names))
-    remedies = [Remedy("filters", change, "without a filter that drops boxes") for change in each]
+    cures = [Cure("filters", change, "without a filter that drops boxes") for change in each]
     if len(each) > 1:
         every = {key: None for change in each for key in change}
-        remedies.append(Remedy("filters", every, "without the filters that drop boxes"))
-    return remedies
+        cures.append(Cure("filters", every, "without the filters that drop boxes"))
+    return cures
 
 
-def run_remedies(cfg: ModelConfig | None, *, alone: bool = True) -> list[Remedy]:
+def run_cures(cfg: ModelConfig | None, *, alone: bool = True) -> list[Cure]:
     """Keys that keep a model from the frames, or spoil its engine."""
     if cfg is None:
         return []
-    remedies = []
+    cures = []
     if cfg.process_mode is ProcessMode.SECONDARY and alone:
         change: dict[str, str | None] = {"process-mode": "1"}
         change |= dict.fromkeys(("operate-on-gie-id", "operate-on-class-ids"))
-        remedies.append(Remedy("process-mode", change, "no model before it gives objects"))
+        cures.append(Cure("process-mode", change, "no model before it gives objects"))
     if cfg.input_tensor_from_meta:
         text = "no program gives tensors here"
-        remedies.append(Remedy("process-mode", {"input-tensor-from-meta": None}, text))
+        cures.append(Cure("process-mode", {"input-tensor-from-meta": None}, text))
     if cfg.interval:
-        remedies.append(Remedy("interval", {"interval": None}, "every frame"))
+        cures.append(Cure("interval", {"interval": None}, "every frame"))
     if cfg.stabilize_buffer_count:
-        remedies.append(Remedy("interval", {"stabilize-buffer-count": None}, "every frame"))
+        cures.append(Cure("interval", {"stabilize-buffer-count": None}, "every frame"))
     if cfg.network_mode:
         change = {"network-mode": "0", "int8-calib-file": None}
-        remedies.append(Remedy("precision", change, "FP32, as the model was trained"))
+        cures.append(Cure("precision", change, "FP32, as the model was trained"))
     if cfg.custom_lib_path is not None and cfg.custom_lib_path.suffix == ".so":
-        remedies += [
-            Remedy("generation", {"custom-lib-abi": abi}, f"boxes of {abi} bytes")
+        cures += [
+            Cure("generation", {"custom-lib-abi": abi}, f"boxes of {abi} bytes")
             for abi in ("24", "28")
         ]
-        remedies += [
-            Remedy("generation", {"custom-lib-int64": width}, f"integers as {width}")
+        cures += [
+            Cure("generation", {"custom-lib-int64": width}, f"integers as {width}")
             for width in ("int32", "int64")
         ]
-    return remedies
+    return cures
 
 
-def model_remedies(cfg: ModelConfig | None, run: SetupRun | None) -> list[Remedy]:
+def model_cures(cfg: ModelConfig | None, run: SetupRun | None) -> list[Cure]:
     """Other models in the folder, where the one that is named is lost or none."""
     path = None if cfg is None else cfg.onnx_file
     if path is None or run is None or not isinstance(run.error, ModelError | ConfigError):
@@ -306,26 +308,26 @@ def model_remedies(cfg: ModelConfig | None, run: SetupRun | None) -> list[Remedy
     why = "the model that is named cannot be read, and this one lies beside it"
     base = None if cfg is None else cfg.path.absolute().parent
     names = [p.name if p.parent == base else str(p) for p in others[:_MOST_MODELS]]
-    return [Remedy("model", {"onnx-file": name, "model-engine-file": None}, why) for name in names]
+    return [Cure("model", {"onnx-file": name, "model-engine-file": None}, why) for name in names]
 
 
-def input_remedies() -> list[Remedy]:
+def input_cures() -> list[Cure]:
     """Axes of the input as the model has them."""
     rows: tuple[tuple[Change, str], ...] = (
         ({"infer-dims": None}, "the model's own size"),
         ({"infer-dims": None, "network-input-order": None}, "the model's own axes"),
         ({"infer-dims": None, "network-input-order": "1"}, "channels last"),
     )
-    return [Remedy("input", change, why) for change, why in rows]
+    return [Cure("input", change, why) for change, why in rows]
 
 
-def sane_remedies(present: Collection[str]) -> list[Remedy]:
+def sane_cures(present: Collection[str]) -> list[Cure]:
     """All thresholds, filters and clustering at usual values at once."""
     filters = [name for name in present if name.rpartition(".")[2] in _FILTERS and "." in name]
     change: dict[str, str | None] = dict.fromkeys(["filter-out-class-ids", *filters])
     change |= {f"{_ALL}pre-cluster-threshold": THRESHOLD, f"{_ALL}nms-iou-threshold": IOU}
     change["cluster-mode"] = "2"
-    return [Remedy("sane", change, "usual thresholds and clustering")]
+    return [Cure("sane", change, "usual thresholds and clustering")]
 
 
 def _groups(cfg: ModelConfig) -> Iterator[tuple[str, ClassAttrs]]:
