@@ -33,7 +33,6 @@ FILES = {
     ),
     "Ultralytics": ("data.yaml", "path: ../coco8\ntrain: images/train\nnames:\n  0: person\n"),
     "model-proc": ("proc.json", '{\n  "json_schema_version": "2.2.0",\n  "input_preproc": []\n}'),
-    "OpenVINO": ("m.xml", '<?xml version="1.0"?>\n<net name="yolo" version="11">\n</net>\n'),
     "converter": ("msgconv.txt", "[sensor0]\nenable=1\ntype=Camera\nid=HWY\n"),
 }
 

@@ -311,7 +311,7 @@ class TestConfigFile:
     def test_too_large(self, tmp_path: Path) -> None:
         path = tmp_path / "video.txt"
         with path.open("wb") as file:
-            file.truncate(5 << 20)
+            file.write(b"\xb5" * (5 << 20))
         with pytest.raises(ConfigError, match="larger than 1 MiB"):
             ModelConfig.load(path)
 

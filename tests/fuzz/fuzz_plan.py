@@ -25,14 +25,14 @@ if __name__ == "__main__":
     from instrument import instrumented
 
     with instrumented("headrace"):
+        from headrace._core.formats.sniff import PLAN_MAGIC
         from headrace.engine.plan import FORMAT_VERSION, Plan
         from headrace.errors import EngineError, ModelError
-        from headrace.network.model_bytes import PLAN_MAGIC
         from headrace.network.onnx_file import network_from_onnx_bytes
 else:
+    from headrace._core.formats.sniff import PLAN_MAGIC
     from headrace.engine.plan import FORMAT_VERSION, Plan
     from headrace.errors import EngineError, ModelError
-    from headrace.network.model_bytes import PLAN_MAGIC
     from headrace.network.onnx_file import network_from_onnx_bytes
 
 PREFIX = struct.Struct("<8sIIQ32s")

@@ -142,6 +142,7 @@ def _plan(
 
     `device` None is that of a tactic.
     """
+    from headrace._core.formats.tensorrt import is_tensorrt_file
     from headrace.cli.show import read_model
     from headrace.config import ModelConfig
     from headrace.engine import BuildOptions, Plan, build
@@ -149,7 +150,6 @@ def _plan(
     from headrace.engine.device import CPU, choose_device
     from headrace.engine.tensorrt_plan import plan_from_tensorrt
     from headrace.infer.model import load_or_build
-    from headrace.network.model_bytes import is_tensorrt_file
 
     if is_engine(path):
         if device not in (None, "auto"):

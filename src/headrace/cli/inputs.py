@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headrace._core.formats.foreign import is_model_name
+
 if TYPE_CHECKING:
     from headrace.config import ModelConfig, PipelineSpec
     from headrace.config.overrides import GivenKey
@@ -24,8 +26,10 @@ def is_config(name: str, *, lists: bool = False) -> bool:
         name: the argument.
         lists: True where a `.txt` may be a list of inputs: one whose first line opens no `[group]`.
     """
-    if not name.lower().endswith(_CONFIGS) or (lists and "://" in name):
-        return False
+    if "://" in name:
+        return not lists and name.lower().endswith(_CONFIGS)
+    if not name.lower().endswith(_CONFIGS):
+        return is_model_name(name)
     path = Path(name)
     if not lists or path.suffix.lower() != ".txt" or not path.is_file():
         return True

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headrace._core.errors import ConfigError, HeadraceError, ModelError
+from headrace._core.errors import ConfigError, EngineError, HeadraceError, ModelError
+from headrace._core.formats.foreign import onnx_beside
+from headrace._core.formats.tensorrt import is_tensorrt_file, read_engine_facts
 from headrace.cli.inputs import is_engine, is_model, load_config, refuse_options
 from headrace.cli.options import run_options
 from headrace.cli.output import (
@@ -19,6 +21,7 @@ from headrace.cli.output import (
     printable,
 )
 from headrace.cli.tables import counted_layers, layers_of_network, print_layers
+from headrace.config.wrong_file import refuse_folder
 
 if TYPE_CHECKING:
     from headrace.config.overrides import GivenKey
@@ -61,8 +64,9 @@ def show(
     """
     settings = [*settings, *run.keys()]
     if os.path.isdir(file):  # unlike Path.is_dir, no error where it may not look
+        refuse_folder(file)
         raise ConfigError("this is a folder", where=str(file), expected="a config, model or engine")
-    engine = is_engine(file)
+    engine = is_engine(file) or is_tensorrt_file(file)
     if engine or is_model(file):
         refuse_options(file, settings)
     if engine:
@@ -236,6 +240,8 @@ def _engine_data(path: Path) -> dict[str, Any]:
     from headrace.engine import Plan
     from headrace.engine.layers import layers_of
 
+    if is_tensorrt_file(path):
+        return _foreign_engine_data(path)
     plan = Plan.load(path)
     header = plan.header
     data = _plain(plan.describe())
@@ -254,6 +260,32 @@ def _engine_data(path: Path) -> dict[str, Any]:
     data["tactics"] = tactic_rows(plan)
     data["tuning"] = None if header.tuning is None else header.tuning.to_dict()
     data["layers"] = [asdict(layer) for layer in layers_of(plan)]
+    return data
+
+
+def _foreign_engine_data(path: Path) -> dict[str, Any]:
+    """Facts of an engine of TensorRT: its tensors where TensorRT runs it, else the names in it."""
+    from headrace.engine.tensorrt_plan import plan_from_tensorrt
+
+    facts = read_engine_facts(path)
+    data: dict[str, Any] = {"path": str(path), "format": "a TensorRT engine"}
+    data["built_by"] = facts.built_by
+    if facts.gpu:
+        data["built_on"] = facts.gpu
+    try:
+        plan = plan_from_tensorrt(path)
+    except EngineError as error:
+        data["runs_here"] = f"no: {error.__cause__ or error:brief}"
+        data["names_in_it"] = list(facts.names)
+    else:
+        data["runs_here"] = "yes"
+        data |= {"inputs": _plain(plan.inputs), "outputs": _plain(plan.outputs)}
+    data["plugins"] = list(facts.plugins)
+    if facts.metadata:
+        data["metadata"] = _plain(dict(facts.metadata))
+    data["size_bytes"] = path.stat().st_size
+    model = onnx_beside(path)
+    data["onnx_beside_it"] = "none" if model is None else str(model)
     return data
 
 

@@ -15,8 +15,8 @@ from headrace.config.field_checks import KEY_OF_FIELD, check_classes, check_fiel
 from headrace.config.file_kinds import file_kind
 from headrace.config.key import Key
 from headrace.config.model_fields import ModelFields
-from headrace.config.model_files import missing_files
-from headrace.config.origin import OVERRIDE, EffectiveValue
+from headrace.config.model_files import missing_files, onnx_of_engine
+from headrace.config.origin import OVERRIDE, EffectiveValue, Origin
 from headrace.config.overrides import BARE_MODEL, Overrides, combined, given_keywords, is_key
 from headrace.config.profile import with_profile
 from headrace.config.reading import Reading, read_config, read_lines
@@ -67,7 +67,16 @@ class ModelConfig(ModelFields):
         if path.suffix.lower() == BARE_MODEL and file_kind(path) != "model":
             return headrace._wiring.load_bare_model(path, overrides)
         cfg = cls._of(path, read_config(path, overrides.lines))
-        return overrides.with_conf(cfg)
+        return overrides.with_conf(cfg._with_onnx_of_engine())
+
+    def _with_onnx_of_engine(self) -> Self:
+        model = onnx_of_engine(self)
+        if model is None:
+            return self
+        text = f"the config names no model: {model.name}, which lies beside the engine, is used"
+        notice = Finding("onnx-of-engine", "info", text, self.where("model_engine_file"))
+        origin = Origin("model", text="beside model-engine-file")
+        return self.changed({"onnx_file": model}, {"onnx_file": origin}, [notice])
 
     @classmethod
     def of_text(cls, data: bytes, path: Path) -> Self:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from headrace._core.errors import ConfigError
+from headrace._core.formats.foreign import identify, onnx_beside
 from headrace._core.text import quoted
 from headrace.config.enums import NetworkType
 from headrace.config.keys import PROPERTY_KEYS
@@ -45,6 +46,20 @@ def model_paths(cfg: ModelFields) -> dict[str, Path]:
         assert cfg.model_file is not None
         return {"model-file": cfg.model_file, "custom-network-config": darknet_cfg(cfg)}
     return {field.replace("_", "-"): getattr(cfg, field) for field in _FILES[kind]}
+
+
+def onnx_of_engine(cfg: ModelFields) -> Path | None:
+    """Find the ONNX model beside an engine of another program, for a config that names no model.
+
+    It has the engine's name: `x.onnx` belongs to `x.engine` and `x.onnx_b1_gpu0_fp16.engine`.
+    """
+    engine = cfg.model_engine_file
+    if engine is None or model_kind(cfg) is not None or library_makes_networks(cfg):
+        return None
+    sighting = identify(engine)
+    if sighting is None or sighting.key == "headrace-plan":
+        return None
+    return onnx_beside(engine)
 
 
 def darknet_cfg(cfg: ModelFields) -> Path:

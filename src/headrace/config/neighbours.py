@@ -28,7 +28,7 @@ class Neighbour:
     suffixes: tuple[str, ...] = ()
 
 
-_JSON, _YAML, _XML = (".json",), (".yml", ".yaml"), (".xml",)
+_JSON, _YAML = (".json",), (".yml", ".yaml")
 NEIGHBOURS = (
     Neighbour(
         "a config of nvinferserver (Triton)",
@@ -83,12 +83,6 @@ NEIGHBOURS = (
         "headrace init MODEL.onnx writes a config of the model; its labels and scaling go there",
         (r"[\s{]*\"json_schema_version\"", ),
         _JSON,
-    ),
-    Neighbour(
-        "a model of OpenVINO (IR)",
-        "give the ONNX file that it was made of; an IR without it cannot be read as a config",
-        (r"(<\?xml[^>]*>\s*)?<net\s+name=",),
-        _XML,
     ),
     Neighbour(
         "a config of the message converter",

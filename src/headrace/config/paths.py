@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from headrace._core.files import os_reason
+from headrace._core.formats.foreign import is_model_name
 from headrace._core.near import near_names
 from headrace._core.text import quoted
 from headrace._core.urls import url_name, url_scheme
@@ -44,7 +45,7 @@ def resolve(text: str, config: Path) -> Path:
 
 def given_kind(path: Path) -> str:
     """Return the word for a path that a user gave for a model: its file, or its config."""
-    return "model" if path.suffix == ".onnx" else "config file"
+    return "model" if is_model_name(path.name) else "config file"
 
 
 def missing_hints(path: Path) -> list[str]:

@@ -26,6 +26,7 @@ def load_pipeline(path: str | Path) -> PipelineSpec:
     Raises:
         ConfigError: the file cannot be read, is no pipeline, or something in it is refused (all of
             it is reported at once).
+        ModelError: it is a model, or a file that stands in the place of one.
     """
     from headrace.config.pipeline_spec import build_spec
     from headrace.config.pipeline_yaml import parse_pipeline

@@ -31,7 +31,7 @@ from headrace.config.origin import Origin
 from headrace.config.paths import given_kind, missing_hints, resolve
 from headrace.config.value_notices import remark_text
 from headrace.config.values import BadValueError, Kind, Values, parse_ini, parse_yaml
-from headrace.config.wrong_file import refuse_model
+from headrace.config.wrong_file import refuse_folder, refuse_model
 
 MAX_BYTES = 1 << 20
 _CONFIGS = (".txt", ".yml", ".yaml")
@@ -124,7 +124,8 @@ def read_bytes(path: Path, noun: str | None = None) -> bytes:
             code="file-unreadable",
         ) from None
     except IsADirectoryError:
-        names = (p.name for p in path.iterdir() if p.suffix in _CONFIGS)
+        names = [p.name for p in path.iterdir() if p.suffix in _CONFIGS]
+        refuse_folder(path, has_configs=bool(names))
         likely = [path / n for n in sorted(names, key=lambda n: ("config" not in n, n))[:1]]
         raise ConfigError(
             "a config is a file, and this is a folder.",

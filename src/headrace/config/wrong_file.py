@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headrace._core.errors import ConfigError
+from headrace._core.formats.foreign import foreign_model, is_model_name, onnx_beside
+from headrace._core.formats.table import FORMATS
 from headrace._core.text import quoted
 
-ENCODED_MODEL = (
-    "an encoded TLT or TAO model (.etlt, .tlt) is encrypted and read by NVIDIA's library alone: "
-    "export it to ONNX with TAO (5.0 and later do), or decode it with TAO's tools"
-)
 _LAYERS = re.compile(rb"^\s*(layers?\s*:?\s*\{|input(_shape)?\s*[:{])", re.MULTILINE)
 _SECTIONS = re.compile(rb"^\s*\[(net|network|convolutional)\]", re.MULTILINE)
 
@@ -36,6 +34,7 @@ class _Kind:
     """Files of one suffix.
 
     Attributes:
+            formats: of such files, in `FORMATS`.
         key: of the config, that names such a file.
         option: of `headrace trtexec`, that does.
         weights: suffix of the file that belongs to it, and comes as model-file.
@@ -43,6 +42,7 @@ class _Kind:
         fits: whether the content is of that kind; large files are.
     """
 
+    formats: tuple[str, ...]
     key: str
     option: str = ""
     weights: str = ""
@@ -50,23 +50,38 @@ class _Kind:
     fits: Callable[[bytes], bool] = _binary
 
 
-_ENGINE = _Kind("model-engine-file", "loadEngine")
+_ENGINE = _Kind(("tensorrt", "headrace-plan"), "model-engine-file", "loadEngine")
 _KINDS = {
-    ".onnx": _Kind("onnx-file", "onnx"),
-    ".uff": _Kind("uff-file"),
-    ".caffemodel": _Kind("model-file"),
-    ".weights": _Kind("model-file"),
-    ".prototxt": _Kind("proto-file", weights=".caffemodel", fits=_prototxt),
-    ".cfg": _Kind("custom-network-config", weights=".weights", fits=_darknet),
-    **dict.fromkeys((".etlt", ".tlt"), _Kind("tlt-encoded-model", readable=False)),
+    ".onnx": _Kind(("onnx",), "onnx-file", "onnx"),
+    ".uff": _Kind(("uff",), "uff-file"),
+    ".caffemodel": _Kind(("caffemodel",), "model-file"),
+    ".weights": _Kind((), "model-file"),
+    ".prototxt": _Kind(("prototxt",), "proto-file", weights=".caffemodel", fits=_prototxt),
+    ".cfg": _Kind(("darknet",), "custom-network-config", weights=".weights", fits=_darknet),
+    **dict.fromkeys((".etlt", ".tlt"), _Kind(("etlt",), "tlt-encoded-model", readable=False)),
     **dict.fromkeys((".engine", ".plan", ".trt"), _ENGINE),
 }
+_TEXTS = ("text", "json", "xml", "nvinfer")  # see `neighbours`
 
 
 def refuse_model(path: Path, data: bytes, where: str, *, large: bool) -> None:
-    """Refuse a model or an engine, known by its name and content."""
+    """Refuse a model or an engine: by its content first, then by its name.
+
+    Raises:
+        ConfigError: it is of a format that a config names.
+        ModelError: it is of another format, breaks off, or is named like a model and is none.
+    """
     kind = _KINDS.get(path.suffix.lower())
-    if kind is None or not (large or kind.fits(data)):
+    fits = kind is not None and (large or kind.fits(data))
+    if not (fits or large or _is_odd(path, data)):
+        return
+    error = foreign_model(path, "a config, or a bare ONNX model")
+    key = None if error is None else error.data["format"]
+    if error is not None and key not in _TEXTS and (kind is None or key not in kind.formats):
+        if is_model_name(path.name) or FORMATS[str(key)].model:
+            raise error
+        raise ConfigError(error.finding, code="wrong-file")
+    if kind is None or not fits:
         return
     raise ConfigError(
         f"this is {'an engine' if kind is _ENGINE else 'a model'}, not a config.",
@@ -77,9 +92,26 @@ def refuse_model(path: Path, data: bytes, where: str, *, large: bool) -> None:
     )
 
 
+def refuse_folder(path: Path, *, has_configs: bool = False) -> None:
+    """Refuse the folder of a model; ONNX files beside configs do not make it one.
+
+    Raises:
+        ModelError: it is one.
+    """
+    error = foreign_model(path, "a config, or a bare ONNX model")
+    if error is not None and not (has_configs and error.data["format"] == "onnx"):
+        raise error
+
+
+def _is_odd(path: Path, data: bytes) -> bool:
+    """Whether a file is no text of lines, or is named like a model."""
+    odd = b"\0" in data or data[:512].lstrip()[:1] == b"<" or data.startswith(b"version https:")
+    return odd or (is_model_name(path.name) and b"[property]" not in data)
+
+
 def _hints(path: Path, kind: _Kind) -> list[str]:
     if not kind.readable:
-        return [ENCODED_MODEL]
+        return list(FORMATS["etlt"].ways)
     name = shlex.quote(str(path))
     weights = path.with_suffix(kind.weights) if kind.weights else None
     beside = f" --with {shlex.quote(str(weights))}" if weights is not None else ""
@@ -87,6 +119,8 @@ def _hints(path: Path, kind: _Kind) -> list[str]:
     if kind.option:
         does = "measures it" if kind is _ENGINE else "builds and measures an engine of it"
         hints.append(f"headrace trtexec --{kind.option}={name} {does}, without a config")
+    if kind is _ENGINE and (model := onnx_beside(path)):
+        hints.append(f"headrace run {shlex.quote(str(model))} VIDEO runs the ONNX beside it")
     keys = f"{kind.key}={path.name}" + (f" and model-file={weights.name}" if weights else "")
     hints.append(f"other commands take a config that names it: [property] with {keys}")
     return hints

@@ -28,6 +28,9 @@ import headrace
 from headrace._core.errors import EngineError
 from headrace._core.files import locked, os_errors, sha256_of, write_atomically
 from headrace._core.findings import Finding
+from headrace._core.formats.foreign import foreign_model, looks_like
+from headrace._core.formats.sniff import HEAD_BYTES, PLAN_MAGIC
+from headrace._core.formats.tensorrt import built_by, is_tensorrt_engine
 from headrace._core.json_record import RecordError
 from headrace.engine.backends import (
     Backend,
@@ -40,13 +43,6 @@ from headrace.engine.backends import (
 from headrace.engine.machine import usable_cores
 from headrace.engine.plan_header import BlobRecord, PlanHeader, TacticRecord
 from headrace.engine.tactic import HALVES, Tactic
-from headrace.network.model_bytes import (
-    HEAD_BYTES,
-    PLAN_MAGIC,
-    built_by,
-    is_tensorrt_engine,
-    looks_like,
-)
 from headrace.network.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
@@ -474,7 +470,10 @@ def _foreign(head: bytes, size_bytes: int, where: str) -> EngineError:
             fix="give onnx-file=<the ONNX model it was built from>: "
             "headrace builds its own engine and leaves this one alone",
         )
-    words = looks_like(head, size_bytes) if head else "an empty file"
+    error = foreign_model(Path(where), "a plan built by headrace")
+    if error is not None and error.data["format"] not in ("onnx", "tensorrt"):
+        return EngineError(error.finding)
+    words = looks_like(head, size_bytes)
     return EngineError(
         f"is not a headrace plan: it looks like {words}" if words else "is not a headrace plan",
         where=where,

@@ -7,6 +7,7 @@ from pathlib import Path
 import headrace
 from headrace._core.errors import EngineError
 from headrace._core.files import os_errors, sha256_of
+from headrace._core.formats.tensorrt import built_by, without_wrapper
 from headrace.engine.backends import CompilingBackend, RunnerOptions, get_backend
 from headrace.engine.plan import COMPILED_BLOB, MODEL_BLOB, Plan, blob_record
 from headrace.engine.plan_header import (
@@ -18,7 +19,6 @@ from headrace.engine.plan_header import (
     TacticRecord,
     TensorRecord,
 )
-from headrace.network.model_bytes import built_by, without_wrapper
 
 _MAX_BATCH = 1024
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import ModelError
 from headrace._core.files import os_reason, sha256_of
+from headrace._core.formats.foreign import foreign_model, looks_like
+from headrace._core.formats.sniff import HEAD_BYTES
 from headrace.network.external_data import check_tensors
-from headrace.network.model_bytes import HEAD_BYTES, looks_like
 from headrace.network.network import Network
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ def network_from_onnx(path: str | Path, *, needs_inputs: bool = True) -> Network
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
+            if (error := foreign_model(path)) is not None and error.data["format"] != "onnx":
+                raise error
             inside = sorted(p.name for p in path.glob("*.onnx"))[:3]
             raise ModelError(
                 "is a folder",
@@ -197,6 +200,9 @@ def _check_opsets(proto: ModelProto, where: str) -> None:
 
 
 def _not_onnx(data: bytes, where: str) -> ModelError:
+    error = foreign_model(Path(where))
+    if error is not None and error.data["format"] != "onnx":
+        return error
     words = looks_like(data[:HEAD_BYTES], len(data))
     if words is not None:
         return ModelError(

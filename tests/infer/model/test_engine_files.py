@@ -8,6 +8,7 @@ import types
 import numpy as np
 import pytest
 
+from headrace._core.formats.tensorrt import built_by, is_tensorrt_file, without_wrapper
 from headrace.config import ModelConfig
 from headrace.config.enums import TensorOrder
 from headrace.engine import Plan
@@ -16,7 +17,6 @@ from headrace.engine.tactic import Tactic
 from headrace.engine.tuning.tune import TuneOptions
 from headrace.errors import EngineError
 from headrace.infer.model import load_or_build
-from headrace.network.model_bytes import built_by, is_tensorrt_file, without_wrapper
 from headrace.network.tensor_spec import TensorSpec
 from tests.engine.plan_bytes import build_header, reseal
 from tests.network.onnx_models import image_model, save

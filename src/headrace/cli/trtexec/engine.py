@@ -13,6 +13,7 @@ from time import perf_counter
 
 from headrace._core.errors import EngineError
 from headrace._core.files import os_reason, write_atomically
+from headrace._core.formats.tensorrt import is_tensorrt_file
 from headrace.cli.trtexec.options import Options, Shapes
 from headrace.cli.trtexec.report import Log
 from headrace.engine.backends import DEFAULT_BACKEND, installed_backends
@@ -23,7 +24,6 @@ from headrace.engine.precision.cache import CalibrationTable
 from headrace.engine.precision.rules import PrecisionRules
 from headrace.engine.tensorrt_plan import plan_from_tensorrt
 from headrace.engine.tuning.tune import TuneOptions
-from headrace.network.model_bytes import is_tensorrt_file
 from headrace.network.network import Network
 from headrace.network.tensor_spec import TensorSpec
 from headrace.trt.api.refitter import make_refittable

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace._core.errors import ConfigError, EngineError
 from headrace._core.findings import Finding
+from headrace._core.formats.tensorrt import is_tensorrt_file
 from headrace._core.notices import notices_on_errors
 from headrace.config import ModelConfig
 from headrace.config.enums import ProcessMode
@@ -21,7 +22,6 @@ from headrace.infer.loaded_model import Model
 from headrace.infer.model import load_or_build
 from headrace.infer.record import Record
 from headrace.infer.run_options import RunOptions
-from headrace.network.model_bytes import is_tensorrt_file
 
 if TYPE_CHECKING:
     from headrace.engine.session import Session

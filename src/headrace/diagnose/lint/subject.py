@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from headrace._core.errors import ConfigError, HeadraceError
 from headrace.binary.regular_files import open_regular
 from headrace.config.file_kinds import file_kind
+from headrace.config.wrong_file import refuse_folder
 from headrace.infer.preprocess import Preprocessor
 from headrace.infer.recognise.stem import Stem, read_stem
 
@@ -85,6 +86,7 @@ def files_to_check(paths: Sequence[Path]) -> Iterator[Path]:
     for path in paths:
         files = list(_in_folder(path)) if os.path.isdir(path) else [path]
         if not files:
+            refuse_folder(path)
             raise ConfigError(
                 "the folder has no config.",
                 where=str(path),

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal
 from headrace._core.errors import EngineError
 from headrace._core.files import locked
 from headrace._core.findings import Finding
+from headrace._core.formats.foreign import foreign_model
+from headrace._core.formats.tensorrt import is_tensorrt_file
 from headrace.engine.backends import get_backend
 from headrace.engine.machine import this_machine, usable_cores
 from headrace.engine.plan import NewerPlanError, Plan, is_plan_file, read_header
@@ -17,7 +19,6 @@ from headrace.infer.model import engine_files
 from headrace.infer.model.precision import MODES, ConfigPrecision
 from headrace.infer.model.requirement import Mismatch, PlanRequirement
 from headrace.infer.model.source import ModelSource
-from headrace.network.model_bytes import is_tensorrt_file
 
 if TYPE_CHECKING:
     from headrace.config.model_config import ModelConfig
@@ -162,6 +163,9 @@ class EngineSearch:
         self.notices.append(Finding("engine-loaded", "info", text, where))
 
     def _nothing_else(self, path: Path, reason: Mismatch) -> EngineError:
+        foreign = foreign_model(path, "an engine, or onnx-file with an ONNX model")
+        if foreign is not None and foreign.data["format"] not in ("tensorrt", "headrace-plan"):
+            return EngineError(foreign.finding)
         return EngineError(
             reason.text,
             where=str(path),

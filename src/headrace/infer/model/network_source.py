@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 from headrace._core.errors import EngineError, HeadraceError
 from headrace._core.findings import Finding
+from headrace._core.formats.table import FORMATS
 from headrace.config.model_files import ModelKind, missing_file, model_kind, unused_model_keys
-from headrace.config.wrong_file import ENCODED_MODEL
 from headrace.infer.model.source import ModelSource, model_source
 from headrace.plugins.loading import PYTHON_SUFFIXES
 
@@ -76,7 +76,7 @@ def no_model(cfg: ModelConfig) -> HeadraceError:
             "Caffe needs model-file and proto-file, Darknet model-file and custom-network-config"
         ]
     if cfg.tlt_encoded_model:
-        fix = [ENCODED_MODEL]
+        fix = list(FORMATS["etlt"].ways)
     return EngineError(
         problem,
         where=str(cfg.path),

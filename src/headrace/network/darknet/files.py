@@ -13,7 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import ModelError
-from headrace.network.model_bytes import HEAD_BYTES, foreign, looks_like
+from headrace._core.formats.foreign import looks_like
+from headrace._core.formats.sniff import HEAD_BYTES
+from headrace.network.model_bytes import foreign
 
 MAX_SECTIONS = 10_000
 

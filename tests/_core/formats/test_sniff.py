@@ -2,7 +2,9 @@ import struct
 
 import pytest
 
-from headrace.network.model_bytes import HEAD_BYTES, is_tensorrt_engine, looks_like
+from headrace._core.formats.foreign import looks_like
+from headrace._core.formats.sniff import HEAD_BYTES
+from headrace._core.formats.tensorrt import is_tensorrt_engine
 
 CASES = [
     (b"ptrt" + b"\1" * 60, "TensorRT"),
@@ -10,8 +12,8 @@ CASES = [
     (b"version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 12\n", "Git LFS"),
     (b"\n<!DOCTYPE html>\n<html><body>404</body></html>", "HTML"),
     (b"<html>", "HTML"),
-    (b'<?xml version="1.0"?>\n<net name="x">', "XML"),
-    (b"PK\x03\x04" + b"\0" * 26 + b"archive/data.pkl", "PyTorch"),
+    (b'<?xml version="1.0"?>\n<net name="x">', "OpenVINO"),
+    (b"PK\x03\x04" + b"\0" * 26 + b"archive/data.pkl", "zip"),
     (b"PK\x03\x04" + b"\0" * 40, "zip archive"),
     (b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.", "pickle"),
     (b"\x1c\0\0\0TFL3" + b"\0" * 20, "TensorFlow Lite"),

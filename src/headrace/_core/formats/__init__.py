@@ -1,0 +1,1 @@
+"""Formats of model files: names by content, and the way to ONNX."""

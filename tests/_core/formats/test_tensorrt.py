@@ -1,0 +1,71 @@
+"""Engines of TensorRT read without TensorRT: release, GPU, names, plugins, exporters' metadata."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace._core.formats.tensorrt import built_by, read_engine_facts
+
+
+def name(text: str, width: int = 8) -> bytes:
+    return len(text).to_bytes(width, "little") + text.encode()
+
+
+def engine(*names: str) -> bytes:
+    """The beginning of a file of TensorRT 8.6 or later, then names behind their lengths."""
+    head = b"ftrt" + struct.pack("<IQQ", 0, 0, 0) + bytes((10, 3, 0, 26))
+    return head + b"".join(name(text) + b"\xff\0" for text in names)
+
+
+def test_facts_of_an_engine(tmp_path: Path) -> None:
+    data = engine(
+        "images", "output0", "/model.22/dfl/conv/Conv", "images", "NVIDIA RTX 4090"
+    )
+    data += b"\0\0EfficientNMS_TRT\0\0" + name("Roi_TRT", 4) + b"\0noise of weights=<"
+    (tmp_path / "a.engine").write_bytes(data)
+    facts = read_engine_facts(tmp_path / "a.engine")
+    assert facts.built_by == "TensorRT 10.3.0.26"
+    assert facts.gpu == "NVIDIA RTX 4090"
+    assert facts.names == ("images", "output0", "/model.22/dfl/conv/Conv")
+    assert facts.plugins == ("EfficientNMS_TRT", "Roi_TRT")
+    assert facts.metadata == {}
+
+
+def test_metadata_that_an_exporter_wrote_in_front(tmp_path: Path) -> None:
+    text = json.dumps({"task": "detect", "names": {"0": "cat"}, "imgsz": [640, 640]}).encode()
+    (tmp_path / "a.engine").write_bytes(struct.pack("<I", len(text)) + text + engine("images"))
+    facts = read_engine_facts(tmp_path / "a.engine")
+    assert facts.metadata["imgsz"] == [640, 640]
+    assert facts.names == ("images",)
+    assert facts.built_by == "TensorRT 10.3.0.26"
+
+
+@pytest.mark.parametrize(("data", "words"), [
+    (b"ptrt" + struct.pack("<I", 213), "TensorRT 8.4"),
+    (b"ptrt" + struct.pack("<I", 96), "TensorRT 8.5 or older"),
+    (b"ptrt", "TensorRT 8.5 or older"),
+])  # fmt: skip
+def test_the_release_of_older_engines(data: bytes, words: str) -> None:
+    assert built_by(data) == words
+
+
+def test_a_real_engine(data_dir: Path) -> None:
+    facts = read_engine_facts(data_dir / "models" / "lenet5.engine")
+    assert facts.gpu == "NVIDIA Tegra X2"
+    assert {"input_1", "dense_1/Softmax"} <= set(facts.names)
+
+
+@given(st.binary(max_size=200))
+def test_any_engine_is_read_without_an_error(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
+    path = tmp_path_factory.mktemp("x") / "a.engine"
+    for start in (b"", engine("images"), struct.pack("<I", 30) + b"{"):
+        path.write_bytes(start + data)
+        read_engine_facts(path)
