@@ -24,9 +24,7 @@ def engine(*names: str) -> bytes:
 
 
 def test_facts_of_an_engine(tmp_path: Path) -> None:
-    data = engine(
-        "images", "output0", "/model.22/dfl/conv/Conv", "images", "NVIDIA RTX 4090"
-    )
+    data = engine("images", "output0", "/model.22/dfl/conv/Conv", "images", "NVIDIA RTX 4090")
     data += b"\0\0EfficientNMS_TRT\0\0" + name("Roi_TRT", 4) + b"\0noise of weights=<"
     (tmp_path / "a.engine").write_bytes(data)
     facts = read_engine_facts(tmp_path / "a.engine")
