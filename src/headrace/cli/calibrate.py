@@ -211,10 +211,10 @@ def _print_sensitivity(report: SensitivityReport) -> None:
 
 def _advice(cfg: ModelConfig, table: Path) -> str:
     """The keys that a run with `table` still lacks, as the config or command line takes them."""
+    from headrace._core.formats.table import BARE_MODELS
     from headrace.config.enums import NetworkMode
-    from headrace.config.overrides import BARE_MODEL
 
-    bare = cfg.path.suffix.lower() == BARE_MODEL
+    bare = cfg.path.suffix.lower() in BARE_MODELS
     folder = Path() if bare else cfg.path.parent
     keys = [] if cfg.network_mode in (NetworkMode.INT8, NetworkMode.BEST) else ["network-mode=1"]
     named = cfg.int8_calib_file

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from headrace.config import ModelConfig, PipelineSpec
     from headrace.config.overrides import GivenKey
 
-_CONFIGS = (".txt", ".yml", ".yaml", ".ini", ".cfg", ".conf", ".onnx")
+_CONFIGS = (".txt", ".yml", ".yaml", ".ini", ".cfg", ".conf", ".onnx", ".xml")
 _ENGINES = (".engine", ".plan", ".trt")
-_WEIGHTS = (".caffemodel", ".uff", ".weights", ".prototxt", ".onnx")
+_WEIGHTS = (".caffemodel", ".uff", ".weights", ".prototxt", ".onnx", ".xml")
 
 
 def is_config(name: str, *, lists: bool = False) -> bool:

@@ -30,7 +30,7 @@ def is_routine(notice: Finding) -> bool:
     True for every choice that went as expected. What a bare model was taken for is none, but for
     the evidence: its user gave no config to look that up in.
     """
-    of_model = (notice.where or "").lower().endswith(".onnx")
+    of_model = (notice.where or "").lower().endswith((".onnx", ".xml"))
     return notice.level == "info" and not (of_model and notice.code != "recognised-from")
 
 

@@ -12,6 +12,7 @@ import click
 
 from headrace._core.errors import ConfigError, EngineError, HeadraceError, ModelError
 from headrace._core.formats.foreign import onnx_beside
+from headrace._core.formats.table import BARE_MODELS
 from headrace._core.formats.tensorrt import is_tensorrt_file, read_engine_facts
 from headrace.cli.inputs import is_engine, is_model, load_config, refuse_options
 from headrace.cli.options import run_options
@@ -106,7 +107,7 @@ def _model_data(path: Path, partner: Path | None) -> dict[str, Any]:
     data["files"] = [str(file) for file in files]
     data["opsets"] = {domain or "ai.onnx": v for domain, v in summary.opsets.items()}
     data["built-in parsers that fit"] = suggest(network.outputs) or ["none"]
-    if path.suffix.lower() == ".onnx" and not network.is_large:
+    if path.suffix.lower() in BARE_MODELS and not network.is_large:
         data |= _recognised(path)
     if not network.is_large:
         data["layers"] = layers_of_network(network)
@@ -197,7 +198,7 @@ def read_model(path: Path, partner: Path | None = None) -> tuple[Any, list[Path]
         ModelError: as the importer of the format; the other file is not found.
     """
     suffix = path.suffix.lower()
-    if suffix == ".onnx":
+    if suffix in BARE_MODELS:
         from headrace.network import network_from_onnx
 
         return network_from_onnx(path), [path]

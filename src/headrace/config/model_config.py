@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 
 import headrace
 from headrace._core.findings import Finding
+from headrace._core.formats.table import BARE_MODELS
 from headrace.config.document import AddedLine, report
 from headrace.config.dump import dump, effective
 from headrace.config.field_checks import KEY_OF_FIELD, check_classes, check_field
@@ -17,7 +18,7 @@ from headrace.config.key import Key
 from headrace.config.model_fields import ModelFields
 from headrace.config.model_files import missing_files, onnx_of_engine
 from headrace.config.origin import OVERRIDE, EffectiveValue, Origin
-from headrace.config.overrides import BARE_MODEL, Overrides, combined, given_keywords, is_key
+from headrace.config.overrides import Overrides, combined, given_keywords, is_key
 from headrace.config.profile import with_profile
 from headrace.config.reading import Reading, read_config, read_lines
 from headrace.config.value_notices import rule_notices
@@ -64,7 +65,7 @@ class ModelConfig(ModelFields):
         Source: config facts, sections 1 to 3.
         """
         path, overrides = Path(path), overrides or Overrides()
-        if path.suffix.lower() == BARE_MODEL and file_kind(path) != "model":
+        if path.suffix.lower() in BARE_MODELS and file_kind(path) != "model":
             return headrace._wiring.load_bare_model(path, overrides)
         cfg = cls._of(path, read_config(path, overrides.lines))
         return overrides.with_conf(cfg._with_onnx_of_engine())

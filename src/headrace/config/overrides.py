@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace._core.errors import ConfigError
 from headrace._core.findings import Finding
+from headrace._core.formats.table import BARE_MODELS
 from headrace._core.near import did_you_mean, nearest
 from headrace._core.text import quoted
 from headrace.config.document import AddedLine
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
 EVERY = -1
 """The number of an option that is for every model; no text of the command line has it."""
-
-BARE_MODEL = ".onnx"
-"""A path that ends so, where a config may stand, is a model without one."""
 
 _NUMBER = re.compile(r"([0-9]{1,6}):(.*)", re.DOTALL)
 _PARSERS = {
@@ -82,7 +80,7 @@ class Overrides(NamedTuple):
 
     def with_parser(self, path: Path, function: object) -> Overrides:
         """Add the name of a program's own parser: that of a bare model need not be guessed then."""
-        if function is None or path.suffix.lower() != BARE_MODEL:
+        if function is None or path.suffix.lower() not in BARE_MODELS:
             return self
         kinds = [line.text.strip() for line in self.lines if line.key == "network-type"]
         key = _PARSERS.get(kinds[-1] if kinds else "0")

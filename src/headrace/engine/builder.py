@@ -140,7 +140,16 @@ class _Build:
         self.where = str(network.path) if network.path else repr(network)
         self.decisions: list[Finding] = []
         self.shape = self._first_shape()
-        self.tactic = options.tactic or Tactic(options.runtime or DEFAULT_BACKEND)
+        self.tactic = options.tactic or Tactic(
+            options.runtime or network.only_runtime or DEFAULT_BACKEND
+        )
+        if network.only_runtime not in (None, self.tactic.runtime):
+            raise EngineError(
+                f"it is a model of {network.only_runtime}'s own format: no other runtime runs it, "
+                f"{self.tactic.runtime} neither",
+                where=self.where,
+                fix="export it to ONNX for other runtimes, and for the GPU",
+            )
         self.tunes = options.tuning is not None and options.tactic is None
         self.tuning: TuningRecord | None = None
         self.tries: tuple[TacticRecord, ...] = ()
@@ -154,6 +163,8 @@ class _Build:
         if options.batched:
             image = TensorSpec(inputs[0].name, inputs[0].dtype, self.shape)
             self.inputs = [image, *extra_inputs(self.network, self.shape, self.where)]
+        if self.network.only_runtime is not None:
+            return self._assembled(self._open_whole())
         if self.network.is_large:
             return self._assembled(self._open_large())
         lowered = self._tuned(asked)
@@ -235,8 +246,9 @@ class _Build:
 
     def _free_batch(self) -> None:
         network, shape = self.network, self.shape
-        if network.is_large or has_plugins(network):
+        if network.is_large or has_plugins(network) or network.only_runtime:
             why = "it is over 2 GiB" if network.is_large else "it has plugins"
+            why = f"it is a model of {network.only_runtime}" if network.only_runtime else why
             self.decisions.append(
                 Finding("batch-fixed", "warning", f"the batch stays fixed at 1: {why}")
             )
@@ -348,6 +360,35 @@ class _Build:
             plugins=() if layers is None else layers.records,
         )
 
+    def _open_whole(self) -> BuildResult:
+        """Open a model of a runtime's own format as it is: neither tuned nor lowered."""
+        options = self.options
+        backend = get_backend(self.tactic.runtime)
+        if options.precision != "fp32" or options.rules.pins or options.rules.outputs:
+            text = f"a model of {backend.name} keeps the precision that it was written with"
+            self.decisions.append(Finding("precision-not-used", "info", text))
+        if options.tuning is not None:
+            text = f"not tuned: it is a model of {backend.name}, which runs one way"
+            self.decisions.append(Finding("not-tuned", "warning", text))
+        started = time.perf_counter()
+        model = self._bake(self.network)
+        run_options = session_options(self.tactic, options, "fp32")
+        try:
+            runner = backend.open(model, run_options)
+        except EngineError as error:
+            raise _at(self.where, error) from error
+        return BuildResult(
+            backend=backend,
+            tactic=self.tactic,
+            precision="fp32",
+            runner=runner,
+            run_options=run_options,
+            load_s=time.perf_counter() - started,
+            blobs={MODEL_BLOB: model},
+            outputs=list(runner.outputs),
+            rules=options.rules.record(options.precision),
+        )
+
     def _open_large(self) -> BuildResult:
         """Open a model over 2 GiB as its graph is, neither tuned nor in another precision.
 
@@ -404,7 +445,9 @@ def _batch_notice(fixed: int, requested: int, network: Network, *, asked: bool) 
         runs = -(-requested // fixed)
         text = f"the model fixes its batch at {fixed}: "
         text += f"batch {requested} runs as {runs} runs of {fixed}"
-        if fixed == 1 and (asked or has_plugins(network)):  # plugins keep it fixed
+        if fixed == 1 and (
+            asked or has_plugins(network) or network.only_runtime
+        ):  # plugins keep it fixed
             text += "; an export with a free batch runs it at once"
         elif fixed == 1:
             text += (

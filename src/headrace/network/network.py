@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto
 
 MAX_MODEL_BYTES = 2**31 - 2**20  # a protobuf message ends at 2 GiB; room for the graph itself
-RUNTIME_DOMAINS = frozenset({"com.microsoft", "com.microsoft.nchwc", "com.ms.internal.nhwc"})
+OPENVINO_DOMAIN = "headrace.openvino"
+"""Domain of the one node that holds a model of OpenVINO; see `headrace.network.openvino`."""
+
+RUNTIME_DOMAINS = frozenset(
+    {"com.microsoft", "com.microsoft.nchwc", "com.ms.internal.nhwc", OPENVINO_DOMAIN}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +197,12 @@ class Network:
             size_bytes=self.size_bytes,
             external_files=tuple(self.external_locations.values()),
         )
+
+    @property
+    def only_runtime(self) -> str | None:
+        """Name of the only runtime that runs it; None for a graph of ONNX."""
+        first = next(iter(self.model.graph), None)
+        return "openvino" if first is not None and first.domain == OPENVINO_DOMAIN else None
 
     @property
     def is_large(self) -> bool:

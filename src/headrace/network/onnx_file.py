@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headrace._core.errors import ModelError
 from headrace._core.files import os_reason, sha256_of
 from headrace._core.formats.foreign import foreign_model, looks_like
-from headrace._core.formats.sniff import HEAD_BYTES
+from headrace._core.formats.sniff import HEAD_BYTES, is_openvino
 from headrace.network.external_data import check_tensors
 from headrace.network.network import Network
 
@@ -34,7 +34,7 @@ _FIELDS = {  # of ModelProto: number -> wire type, name
 
 
 def network_from_onnx(path: str | Path, *, needs_inputs: bool = True) -> Network:
-    """Read an ONNX file. External data is checked, and read only when the network is built.
+    """Read an ONNX file, or an OpenVINO model. External data is read when the network is built.
 
     Args:
         path: the file.
@@ -76,6 +76,10 @@ def network_from_onnx(path: str | Path, *, needs_inputs: bool = True) -> Network
             where=str(path),
             fix=_neighbours(path) if missing else (),
         ) from error
+    if is_openvino(path):
+        from headrace.network.openvino.wrapper import network_from_openvino
+
+        return network_from_openvino(path)
     return network_from_onnx_bytes(data, path, needs_inputs=needs_inputs)
 
 

@@ -121,7 +121,7 @@ FILES: dict[str, tuple[bytes, str, tuple[str, ...]]] = {
     "net.keras": (
         zipped(config_DOT_json=b"{}", metadata_DOT_json=b"{}", model_DOT_weights_DOT_h5=b""),
         "a Keras model",
-        ('load_model("net.keras").export("net.onnx", format="onnx")',),
+        ('load_model("net.keras")', 'net.export("net.onnx", format="onnx")'),
     ),
     "whole.h5": (hdf5(b"model_config"), "HDF5 file of Keras, a whole model", ("whole.onnx",)),
     "weights.h5": (hdf5(b"layers"), "an HDF5 file", ("load_weights",)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 
 from headrace._core.formats.tensorrt import is_tensorrt_engine
 
@@ -79,6 +80,16 @@ def sniff(head: bytes, size_bytes: int) -> str | None:
     if head.startswith(_PICKLES):
         return "pickle"
     return _protobuf(head) or _text(head)
+
+
+def is_openvino(path: Path) -> bool:
+    """Whether a file is the XML of an OpenVINO model."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(HEAD_BYTES)
+    except (OSError, ValueError):
+        return False
+    return b"<net " in head and sniff(head, len(head)) == "openvino"
 
 
 def _protobuf(head: bytes) -> str | None:

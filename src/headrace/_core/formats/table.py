@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+BARE_MODELS = (".onnx", ".xml")
+"""A path that ends so, where a config may stand, is a model without one."""
+
 _TF = "pip install tf2onnx tensorflow-cpu"
 _CONVERT = "python -m tf2onnx.convert --opset 17"
+_KERAS = 'net(keras.ops.zeros((1, *net.input_shape[1:]))); net.export({onnx!r}, format="onnx")'
 _COMPILED = "it is compiled for one chip and cannot be turned back: take the ONNX it was made of"
 _EXPORT = "torch.onnx.export(net.eval(), torch.zeros(1, 3, 640, 640), {onnx!r}, dynamo=False)"
 _FETCH = "download it again, and look at its first bytes: head -c 200 {file}"
@@ -165,12 +169,10 @@ FORMATS = {
     "mediapipe": Format("a bundle of MediaPipe", (".task",), (
         "unzip {file}, then " + _CONVERT + " --tflite MODEL.tflite --output {onnx}", _TF)),
     "keras": Format("a Keras model (.keras)", (".keras",), (
-        "python -c import keras; keras.models.load_model({file!r}).export({onnx!r}, "
-        "format=\"onnx\")",
-        _TF)),
+        "python -c import keras; net = keras.models.load_model({file!r}); " + _KERAS, _TF)),
     "keras-h5": Format("an HDF5 file of Keras, a whole model", (".h5", ".hdf5"), (
-        "python -c import keras; keras.models.load_model({file!r}, compile=False).export({onnx!r}, "
-        "format=\"onnx\")", _TF)),
+        "python -c import keras; net = keras.models.load_model({file!r}, compile=False); "
+        + _KERAS, _TF)),
     "hdf5": Format("an HDF5 file (Keras weights?)", (".h5", ".hdf5"), (
         "it holds weights without their network: net = YourModel(); net.load_weights({file!r}); "
         "net.export({onnx!r}, format=\"onnx\"), in the program that defines the network",)),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from headrace._core.errors import ConfigError, HeadraceError
 from headrace._core.findings import Data, Finding
+from headrace._core.formats.table import BARE_MODELS
 from headrace.config.document import ConfigProblemsError
 from headrace.diagnose.lint.catalogue import SEVERITIES, LintRule, Severity, all_rules
 
@@ -134,7 +135,7 @@ def _in_line(path: Path, number: int, rule: LintRule) -> Place:
 
 @lru_cache(maxsize=64)
 def _lines(path: Path) -> list[str]:
-    if path.suffix.lower() == ".onnx" or path.stat().st_size > _MOST_SHOWN:
+    if path.suffix.lower() in BARE_MODELS or path.stat().st_size > _MOST_SHOWN:
         return []
     data = path.read_bytes()
     text = "" if b"\0" in data else data.decode("utf-8", "replace")

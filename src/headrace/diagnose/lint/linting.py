@@ -8,6 +8,7 @@ from pathlib import Path
 
 from headrace._core.errors import HeadraceError
 from headrace._core.findings import Finding
+from headrace._core.formats.table import BARE_MODELS
 from headrace.config import ModelConfig, load_pipeline
 from headrace.config.file_kinds import file_kind
 from headrace.config.overrides import GivenKey, distributed
@@ -89,7 +90,7 @@ class Linter:
                 self.report.left_out.append(path)
                 continue
             self.report.files.append(path)
-            if path.suffix.lower() == ".onnx" and kind != "model":
+            if path.suffix.lower() in BARE_MODELS and kind != "model":
                 self._model(path)
             elif kind in ("pipeline", "app"):
                 self._pipeline(path)

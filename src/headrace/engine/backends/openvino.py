@@ -23,6 +23,7 @@ from headrace.engine.backends import RunnerOptions
 from headrace.engine.machine import usable_cores
 from headrace.network import wire
 from headrace.network.external_data import WEIGHTS_FILE
+from headrace.network.network import OPENVINO_DOMAIN
 from headrace.network.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
@@ -127,8 +128,8 @@ class OpenVinoRunner:
         self._batched = options.batched
         self._lock = threading.Lock()
         try:
-            read = _core().read_model(model if file is None else str(file))
-            self.inputs = tuple(map(_spec, read.inputs, _input_names(read, model)))
+            read, names = _read(model, file)
+            self.inputs = tuple(map(_spec, read.inputs, names))
             self.outputs = tuple(_spec(port) for port in read.outputs)
             self._free_batch = options.batched and _has_free_batch(read.inputs[0])
             self._model: openvino.Model = read
@@ -235,6 +236,43 @@ def _with_batch(model: openvino.Model, size: int) -> openvino.Model:
     return fixed
 
 
+def _read(model: bytes, file: Path | None = None) -> tuple[openvino.Model, list[str]]:
+    """Read a graph of ONNX, or the model of OpenVINO's own that its only node holds."""
+    graph = _messages(memoryview(model), 7)[0]
+    nodes = _messages(graph, 1)
+    if len(nodes) != 1 or [bytes(x) for x in _messages(nodes[0], 7)] != [OPENVINO_DOMAIN.encode()]:
+        read = _core().read_model(model if file is None else str(file))
+        return read, _input_names(read, model)
+    xml = bytes(_messages(_messages(nodes[0], 5)[0], 4)[0])
+    weights = next(iter(_messages(_messages(graph, 5)[0], 9)), memoryview(b""))
+    tensor = ov.Tensor(np.frombuffer(weights, np.uint8)) if weights else ov.Tensor()
+    read = _core().read_model(xml, tensor)
+    shapes = {}
+    names: list[list[str]] = []
+    for number, ports in ((11, read.inputs), (12, read.outputs)):
+        declared = _messages(graph, number)
+        names.append([_text(info, 1) for info in declared])
+        for port, name in zip(ports, names[-1], strict=True):
+            port.get_tensor().set_names({name})
+    for port, info in zip(read.inputs, _messages(graph, 11), strict=True):
+        axes = _axes_of(info)
+        if axes != [d.get_length() if d.is_static else -1 for d in port.get_partial_shape()]:
+            shapes[port] = ov.PartialShape(axes)
+    if shapes:
+        read.reshape(shapes)
+    return read, names[0]
+
+
+def _axes_of(info: memoryview) -> list[int]:
+    """Axes of a ValueInfoProto, -1 for a free one: type, tensor type, shape, dimensions."""
+    shape = _messages(_messages(_messages(info, 2)[0], 1)[0], 2)[0]
+    sizes = (
+        next((wire.signed(v) for n, _, v in wire.fields(dim) if n == 1), 0)
+        for dim in _messages(shape, 1)
+    )
+    return [size if size > 0 else -1 for size in sizes]
+
+
 def _input_names(read: openvino.Model, model: bytes) -> list[str]:
     """Names of the inputs; one that is only handed on has lost its own, and gets it back."""
     graph = _messages(memoryview(model), 7)[0]
@@ -328,7 +366,7 @@ class OpenVinoBackend:
         if options.threads:
             settings[props.inference_num_threads()] = options.threads
         try:
-            read = _core().read_model(model)
+            read, _ = _read(model)
             request = _core().compile_model(read, "CPU", settings).create_infer_request()
             times: dict[str, list[float]] = {}
             for run in range(runs + 1):

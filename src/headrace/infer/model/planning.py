@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from headrace._core.errors import EngineError
 from headrace._core.findings import Finding
+from headrace._core.formats.sniff import is_openvino
 from headrace._core.notices import notices_on_errors
 from headrace.engine.backends import GPU_RUNTIMES, get_backend, installed_backends
 from headrace.engine.plan import Plan
@@ -116,7 +117,7 @@ class _Planning:
 
     def _settle_runtime(self) -> None:
         """Let a tactic choose its runtime; refuse one that is unknown or not installed early."""
-        choice = self.choice
+        choice = self.choice = self._own_runtime()
         if choice.tactic is not None:
             if choice.runtime not in (None, choice.tactic.runtime):
                 raise EngineError(f"tactic {choice.tactic} is not one of {choice.runtime}")
@@ -132,6 +133,19 @@ class _Planning:
         if choice.built_for in GPU_RUNTIMES and self.cfg.batch_size > 1:
             choice = replace(choice, dynamic_batch=True)
         self.choice = choice
+
+    def _own_runtime(self) -> RunChoice:
+        """Take openvino for its own models, which no other runtime and no GPU runs here."""
+        choice, model = self.choice, self.cfg.onnx_file
+        if model is None or not is_openvino(model):
+            return choice
+        if choice.tactic is None and choice.runtime is None:
+            if choice.device == "cuda":
+                text = "the CPU computes: models of OpenVINO run on openvino alone; an ONNX model "
+                text += "runs on the GPU"
+                self.notices.append(Finding("gpu-unused", "warning", text, str(model)))
+            choice = replace(choice, runtime="openvino", device=None)
+        return choice
 
     def _precisions(self) -> ConfigPrecision:
         """Decide the precision; bad keys are refused before anything long begins."""

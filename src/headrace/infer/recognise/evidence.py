@@ -8,16 +8,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from headrace._core.formats.sniff import is_openvino
+from headrace.infer.recognise.openvino_info import openvino_texts
 from headrace.infer.recognise.sidecars import texts_beside
-from headrace.infer.recognise.stem import PASSIVE, Stem, read_stem
+from headrace.infer.recognise.stem import PASSIVE, Stem, read_stem, stem_of
 from headrace.network import network_from_onnx
+from headrace.network.ir import ir
+from headrace.network.network import Network
+from headrace.network.openvino.outline import outline_of
+from headrace.network.openvino.reader import read_openvino
 from headrace.network.shapes.graph_shapes import ShapeView
 from headrace.network.tensor_spec import TensorSpec
-
-if TYPE_CHECKING:
-    from headrace.network.network import Network
 
 _CLASS = re.compile(r"\b((?:torchvision|timm|ultralytics|mmdet|yolox|transformers)\.[\w.]+)")
 
@@ -33,6 +36,7 @@ class FileEvidence:
         producer: name and version of the exporting program.
         input: the first input, as declared.
         more_inputs: the others.
+        is_outline: the graph has the operators and no more: shapes cannot be derived from it.
     """
 
     path: Path
@@ -41,6 +45,7 @@ class FileEvidence:
     producer: str
     input: TensorSpec
     more_inputs: tuple[TensorSpec, ...] = field(default=())
+    is_outline: bool = False
 
     @classmethod
     def read(cls, path: Path) -> FileEvidence:
@@ -49,6 +54,8 @@ class FileEvidence:
         Raises:
             ModelError: it is no usable ONNX file.
         """
+        if is_openvino(path):
+            return cls._of_openvino(path)
         network = network_from_onnx(path)
         model = network.model
         stem = read_stem(path, sys.maxsize) or Stem()
@@ -56,6 +63,19 @@ class FileEvidence:
         producer = f"{model.producer_name or ''} {model.producer_version or ''}".strip()
         first, *more = network.inputs
         return cls(path, network, stem, producer, first, tuple(more))
+
+    @classmethod
+    def _of_openvino(cls, path: Path) -> FileEvidence:
+        """Read an OpenVINO model by its outline, which no runtime takes."""
+        network_from_onnx(path)  # it says what is wrong with the files
+        model = read_openvino(path)
+        outline = outline_of(model)
+        stem = stem_of(memoryview(outline.SerializeToString()), path) or Stem()
+        stem.metadata = openvino_texts(model)
+        network = Network(ir.from_proto(outline), path=path)
+        producer = f"OpenVINO {model.info.get('Runtime_version', '')}".strip()
+        first, *more = network.inputs
+        return cls(path, network, stem, producer, first, tuple(more), is_outline=True)
 
     @property
     def metadata(self) -> Mapping[str, str]:
@@ -121,7 +141,8 @@ class FileEvidence:
 
         Axes that stay free are None; the first axis of each output is the batch.
         """
-        if all(isinstance(d, int) for o in self.outputs for d in o.shape[1:]):
+        fixed = all(isinstance(d, int) for o in self.outputs for d in o.shape[1:])
+        if fixed or self.is_outline:
             return self.outputs
         batch = self.input.shape[0] if self.input.shape else None
         view = ShapeView(

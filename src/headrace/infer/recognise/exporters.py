@@ -222,6 +222,42 @@ def _modules(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
     return None
 
 
+_RESIZES: dict[str, Fit] = {
+    "standard": "stretch", "crop": "stretch", "fit_to_window": "corner",
+    "fit_to_window_letterbox": "centre",
+}  # fmt: skip
+_ORDERS: dict[str, Order] = {"true": "RGB", "yes": "RGB", "false": "BGR", "no": "BGR"}
+
+
+def _model_info(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
+    """How OpenVINO's `model_info` has images prepared."""
+    texts = evidence.metadata
+    if "resize_type" not in texts and "reverse_input_channels" not in texts:
+        return None
+    # programs read BGR: reversed, the model gets RGB
+    reverse = texts.get("reverse_input_channels", "").lower()
+    order = _ORDERS.get(reverse)
+    scaling = None if "mean" in texts or "scaled" in texts.get("description", "") else BYTES
+    exporter = Exporter(
+        "OpenVINO's model_info",
+        order,
+        scaling,
+        _RESIZES.get(texts.get("resize_type", "")),
+        _between(texts.get("confidence_threshold"), 0.25),
+        _between(texts.get("iou_threshold"), 0.45),
+        crops=texts.get("resize_type") == "crop",
+    )
+    return exporter, f"model_info: {texts.get('model_type', 'no model_type')}"
+
+
+def _between(text: str | None, default: float) -> float:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return default
+    return number if 0 < number < 1 else default
+
+
 def _transformers(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
     kind = evidence.metadata.get(MODEL_TYPE)
     return None if kind is None else (TRANSFORMERS, f"config.json beside the model: {kind}")
@@ -236,6 +272,7 @@ _TORCHVISION_PARTS = (
 )
 _LOOKS: tuple[Callable[[FileEvidence, FirstLayers], Found | None], ...] = (
     _ultralytics,
+    _model_info,
     _faces,
     _paddle,
     _named_outputs,

@@ -15,9 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from headrace._core.errors import ModelError
+from headrace._core.formats.sniff import is_openvino
 from headrace._core.types import Array
 from headrace.network import wire
 from headrace.network.external_data import locate
+from headrace.network.openvino.outline import outline_of
+from headrace.network.openvino.reader import read_openvino
 
 # They change neither values nor what a tensor means.
 PASSIVE = ("Identity", "Cast", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten")
@@ -99,8 +102,19 @@ def read_stem(path: Path, most: int = _MAX_FILE) -> Stem | None:
     try:
         if path.stat().st_size > most:
             return None
-        return _Reader(memoryview(path.read_bytes()), path).read()
-    except (OSError, ValueError, wire.WireError):
+        if is_openvino(path):
+            outline = outline_of(read_openvino(path))
+            return stem_of(memoryview(outline.SerializeToString()), path)
+        return stem_of(memoryview(path.read_bytes()), path)
+    except (OSError, ModelError):
+        return None
+
+
+def stem_of(data: memoryview, path: Path) -> Stem | None:
+    """`read_stem` of the bytes of a file that stands at `path`."""
+    try:
+        return _Reader(data, path).read()
+    except (ValueError, wire.WireError):
         return None
 
 

@@ -1,0 +1,1 @@
+"""OpenVINO's models (IR): a graph in XML, weights beside it. Only running one needs openvino."""
