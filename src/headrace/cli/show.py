@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -111,7 +112,24 @@ def _model_data(path: Path, partner: Path | None) -> dict[str, Any]:
         data |= _recognised(path)
     if not network.is_large:
         data["layers"] = layers_of_network(network)
-    return data
+    return data | (_openvino_facts(path, data) if network.only_runtime == "openvino" else {})
+
+
+def _openvino_facts(path: Path, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Counts of an OpenVINO model's own layers, in place of those of the node that holds it."""
+    from headrace.network.openvino.reader import read_openvino
+
+    model = read_openvino(path)
+    constants = [layer for layer in model.layers.values() if layer.kind == "Const"]
+    operators = Counter(layer["operator"] for layer in data.get("layers", ()))
+    return {
+        "ir_version": model.version,
+        "opsets": {},
+        "nodes": sum(operators.values()),
+        "operators": dict(operators.most_common()),
+        "parameters": sum(o.elements for layer in constants for o in layer.outputs.values()),
+        "runs_on": "openvino alone",
+    }
 
 
 def _recognised(path: Path) -> dict[str, str]:

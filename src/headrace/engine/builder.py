@@ -15,7 +15,6 @@ from headrace.engine.backends import (
     DEFAULT_BACKEND,
     Backend,
     CompilingBackend,
-    ExternalWeightsBackend,
     PluginBackend,
     Runner,
     RunnerOptions,
@@ -25,8 +24,8 @@ from headrace.engine.backends import (
 )
 from headrace.engine.dynamic_batch import with_free_batch
 from headrace.engine.input_shapes import AxisOrder, Dims, extra_inputs, resolve_shape, sample_inputs
-from headrace.engine.onnx_message import fix_axes, model_bytes, serialized
-from headrace.engine.plan import COMPILED_BLOB, MODEL_BLOB, WEIGHTS_BLOB, Plan
+from headrace.engine.onnx_message import model_bytes
+from headrace.engine.plan import COMPILED_BLOB, MODEL_BLOB, Plan
 from headrace.engine.plan_header import MAX_BATCH, Precision, TacticRecord, TuningRecord
 from headrace.engine.plugin_graph.opening import split_at
 from headrace.engine.plugin_graph.plugin_layers import PluginLayers, Profiles, build_plugins
@@ -38,7 +37,7 @@ from headrace.engine.precision.rules import OWN_SCALES, PrecisionRules, has_own_
 from headrace.engine.tactic import Tactic
 from headrace.engine.tuning.precisions import tune_precisions
 from headrace.engine.tuning.tune import Progress, TuneOptions
-from headrace.network.external_data import split_proto
+from headrace.engine.whole_model import check_runtime, open_whole, why_whole
 from headrace.network.network import Network
 from headrace.network.tensor_spec import TensorSpec
 from headrace.plugins.lookup import unknown_error
@@ -143,13 +142,7 @@ class _Build:
         self.tactic = options.tactic or Tactic(
             options.runtime or network.only_runtime or DEFAULT_BACKEND
         )
-        if network.only_runtime not in (None, self.tactic.runtime):
-            raise EngineError(
-                f"it is a model of {network.only_runtime}'s own format: no other runtime runs it, "
-                f"{self.tactic.runtime} neither",
-                where=self.where,
-                fix="export it to ONNX for other runtimes, and for the GPU",
-            )
+        check_runtime(network, self.tactic.runtime, self.where)
         self.tunes = options.tuning is not None and options.tactic is None
         self.tuning: TuningRecord | None = None
         self.tries: tuple[TacticRecord, ...] = ()
@@ -163,10 +156,10 @@ class _Build:
         if options.batched:
             image = TensorSpec(inputs[0].name, inputs[0].dtype, self.shape)
             self.inputs = [image, *extra_inputs(self.network, self.shape, self.where)]
-        if self.network.only_runtime is not None:
-            return self._assembled(self._open_whole())
-        if self.network.is_large:
-            return self._assembled(self._open_large())
+        if why_whole(self.network) is not None:
+            whole, notices = open_whole(self.network, options, self.tactic, self.shape, self.where)
+            self.decisions += notices
+            return self._assembled(whole)
         lowered = self._tuned(asked)
         if lowered is None:
             lowered = lower_or_fp32(self.network, asked, options.rules, [self.tactic.runtime])
@@ -246,9 +239,8 @@ class _Build:
 
     def _free_batch(self) -> None:
         network, shape = self.network, self.shape
-        if network.is_large or has_plugins(network) or network.only_runtime:
-            why = "it is over 2 GiB" if network.is_large else "it has plugins"
-            why = f"it is a model of {network.only_runtime}" if network.only_runtime else why
+        why = why_whole(network) or ("it has plugins" if has_plugins(network) else None)
+        if why is not None:
             self.decisions.append(
                 Finding("batch-fixed", "warning", f"the batch stays fixed at 1: {why}")
             )
@@ -360,78 +352,6 @@ class _Build:
             plugins=() if layers is None else layers.records,
         )
 
-    def _open_whole(self) -> BuildResult:
-        """Open a model of a runtime's own format as it is: neither tuned nor lowered."""
-        options = self.options
-        backend = get_backend(self.tactic.runtime)
-        if options.precision != "fp32" or options.rules.pins or options.rules.outputs:
-            text = f"a model of {backend.name} keeps the precision that it was written with"
-            self.decisions.append(Finding("precision-not-used", "info", text))
-        if options.tuning is not None:
-            text = f"not tuned: it is a model of {backend.name}, which runs one way"
-            self.decisions.append(Finding("not-tuned", "warning", text))
-        started = time.perf_counter()
-        model = self._bake(self.network)
-        run_options = session_options(self.tactic, options, "fp32")
-        try:
-            runner = backend.open(model, run_options)
-        except EngineError as error:
-            raise _at(self.where, error) from error
-        return BuildResult(
-            backend=backend,
-            tactic=self.tactic,
-            precision="fp32",
-            runner=runner,
-            run_options=run_options,
-            load_s=time.perf_counter() - started,
-            blobs={MODEL_BLOB: model},
-            outputs=list(runner.outputs),
-            rules=options.rules.record(options.precision),
-        )
-
-    def _open_large(self) -> BuildResult:
-        """Open a model over 2 GiB as its graph is, neither tuned nor in another precision.
-
-        The plan holds the weights in a blob of their own, mapped from the file when loaded.
-        """
-        options = self.options
-        backend = get_backend(self.tactic.runtime)
-        if not isinstance(backend, ExternalWeightsBackend):
-            raise EngineError(
-                f"{backend.name} takes no models over 2 GiB",
-                where=self.where,
-                fix="build for onnxruntime or openvino",
-            )
-        if options.precision != "fp32" or options.rules.pins or options.rules.outputs:
-            text = "the model is over 2 GiB: its precision is left as it is"
-            self.decisions.append(Finding("precision-not-used", "warning", text))
-        if options.tuning is not None:
-            self.decisions.append(
-                Finding("not-tuned", "warning", "not tuned: the model is over 2 GiB")
-            )
-        started = time.perf_counter()
-        proto, weights = split_proto(self.network)
-        if self.shape:
-            fix_axes(proto.graph, self.shape)
-        graph = serialized(proto, self.where)
-        del proto
-        run_options = session_options(self.tactic, options, "fp32")
-        try:
-            runner = backend.open_with_weights(graph, weights, run_options)
-        except EngineError as error:
-            raise _at(self.where, error) from error
-        return BuildResult(
-            backend=backend,
-            tactic=self.tactic,
-            precision="fp32",
-            runner=runner,
-            run_options=run_options,
-            load_s=time.perf_counter() - started,
-            blobs={MODEL_BLOB: graph, WEIGHTS_BLOB: weights},
-            outputs=list(runner.outputs),
-            rules=options.rules.record(options.precision),
-        )
-
 
 def _at(where: str, error: EngineError, advice: Sequence[str] = ()) -> EngineError:
     """Name the model in an error of its runtime."""
@@ -445,9 +365,8 @@ def _batch_notice(fixed: int, requested: int, network: Network, *, asked: bool) 
         runs = -(-requested // fixed)
         text = f"the model fixes its batch at {fixed}: "
         text += f"batch {requested} runs as {runs} runs of {fixed}"
-        if fixed == 1 and (
-            asked or has_plugins(network) or network.only_runtime
-        ):  # plugins keep it fixed
+        stays = asked or has_plugins(network) or network.only_runtime is not None
+        if fixed == 1 and stays:
             text += "; an export with a free batch runs it at once"
         elif fixed == 1:
             text += (

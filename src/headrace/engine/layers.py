@@ -6,12 +6,15 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from headrace._core.errors import EngineError
 from headrace.engine.backends import Backend, RunnerOptions, get_backend
 from headrace.engine.plan import MODEL_BLOB, WEIGHTS_BLOB, Plan
 from headrace.engine.precision.rounded import half_tensors
+from headrace.network.network import OPENVINO_DOMAIN
+from headrace.network.openvino.reader import parse_openvino
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, ValueInfoProto
@@ -24,6 +27,8 @@ _QUANTIZED = ("QuantizeLinear", "DequantizeLinear", "QLinear", "ConvInteger", "M
               "QAttention", "QGemm")  # fmt: skip
 _FLOATS = {1: "fp32", 10: "fp16", 16: "bf16", 11: "fp64"}
 _OTHERS = {2: "uint8", 3: "int8", 6: "int32", 7: "int64", 9: "bool", 5: "int16", 4: "uint16"}
+
+_OPENVINO_TYPES = {"i8": "int8", "u8": "uint8", "i32": "int32", "i64": "int64", "boolean": "bool"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,8 @@ def layers_of(plan: Plan) -> tuple[LayerInfo, ...]:
 def layers_of_model(model: ModelProto) -> tuple[LayerInfo, ...]:
     """`layers_of` for a ModelProto."""
     graph = model.graph
+    if [node.domain for node in graph.node] == [OPENVINO_DOMAIN]:
+        return _layers_of_openvino(graph.node[0].attribute[0].s)
     weights = {t.name: (t.data_type, math.prod(t.dims)) for t in graph.initializer}
     known = {name: (kind, None) for name, (kind, _) in weights.items()}
     for info in (*graph.input, *_inferred(model), *graph.output):
@@ -100,6 +107,35 @@ def layers_of_model(model: ModelProto) -> tuple[LayerInfo, ...]:
             parameters=sum(weights[n][1] for n in node.input if n in weights),
         )
         layers.append(layer)
+    return tuple(layers)
+
+
+def _layers_of_openvino(xml: bytes) -> tuple[LayerInfo, ...]:
+    """Layers of the OpenVINO model that a node holds."""
+    model = parse_openvino(xml, Path("model.xml"))
+    constants = {layer.id for layer in model.layers.values() if layer.kind == "Const"}
+    names = model.tensor_names
+    layers = []
+    for layer in model.layers.values():
+        if layer.kind in ("Const", "Parameter", "Result"):
+            continue
+        first = next(iter(layer.outputs.values()), None)
+        precision = "" if first is None else first.precision.lower()
+        layers.append(
+            LayerInfo(
+                name=layer.name,
+                operator=layer.kind,
+                inputs=tuple(names[port] for port in layer.inputs if port[0] not in constants),
+                outputs=tuple(names[layer.id, port] for port in layer.outputs),
+                shape=None if first is None else first.axes,
+                precision=_OPENVINO_TYPES.get(precision, precision),
+                parameters=sum(
+                    model.layers[source].outputs[port].elements
+                    for source, port in layer.inputs
+                    if source in constants
+                ),
+            )
+        )
     return tuple(layers)
 
 

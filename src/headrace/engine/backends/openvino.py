@@ -244,9 +244,13 @@ def _read(model: bytes, file: Path | None = None) -> tuple[openvino.Model, list[
         read = _core().read_model(model if file is None else str(file))
         return read, _input_names(read, model)
     xml = bytes(_messages(_messages(nodes[0], 5)[0], 4)[0])
-    weights = next(iter(_messages(_messages(graph, 5)[0], 9)), memoryview(b""))
-    tensor = ov.Tensor(np.frombuffer(weights, np.uint8)) if weights else ov.Tensor()
-    read = _core().read_model(xml, tensor)
+    raw = next(iter(_messages(_messages(graph, 5)[0], 9)), memoryview(b""))
+    weights = (
+        np.frombuffer(raw, np.uint8)
+        if file is None
+        else np.fromfile(file.with_name(WEIGHTS_FILE), np.uint8)
+    )
+    read = _core().read_model(xml, ov.Tensor(weights) if weights.size else ov.Tensor())
     shapes = {}
     names: list[list[str]] = []
     for number, ports in ((11, read.inputs), (12, read.outputs)):

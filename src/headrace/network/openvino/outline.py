@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.network.openvino.reader import DTYPES, Layer, OpenVinoModel, Port, name_of
+from headrace.network.openvino.reader import DTYPES, IrLayer, OpenVinoModel, Port
 from headrace.network.openvino.wrapper import value_infos
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ def outline_of(model: OpenVinoModel) -> ModelProto:
     import onnx
 
     helper = onnx.helper
-    names = _names(model)
-    users: dict[Port, list[Layer]] = {}
+    names = model.tensor_names
+    users: dict[Port, list[IrLayer]] = {}
     for layer in model.layers.values():
         for port in layer.inputs:
             users.setdefault(port, []).append(layer)
@@ -62,21 +62,7 @@ def outline_of(model: OpenVinoModel) -> ModelProto:
     return proto
 
 
-def _names(model: OpenVinoModel) -> dict[Port, str]:
-    """A name for each port, all different."""
-    names: dict[Port, str] = {}
-    taken: set[str] = set()
-    for layer in model.layers.values():
-        for port, output in layer.outputs.items():
-            name = name_of(layer, output)
-            if name in taken:
-                name = f"{name}:{layer.id}:{port}"
-            taken.add(name)
-            names[layer.id, port] = name
-    return names
-
-
-def _constant(model: OpenVinoModel, layer: Layer, name: str) -> Any:
+def _constant(model: OpenVinoModel, layer: IrLayer, name: str) -> Any:
     """A tensor in the weights' file; None for types without a number in ONNX."""
     output = next(iter(layer.outputs.values()))
     dtype = DTYPES.get(output.precision.upper())
@@ -86,7 +72,7 @@ def _constant(model: OpenVinoModel, layer: Layer, name: str) -> Any:
     return _tensor(name, kind, [d or 0 for d in output.axes], model, layer)
 
 
-def _tensor(name: str, kind: int, dims: list[int], model: OpenVinoModel, layer: Layer) -> Any:
+def _tensor(name: str, kind: int, dims: list[int], model: OpenVinoModel, layer: IrLayer) -> Any:
     import onnx
 
     tensor = onnx.TensorProto(name=name, data_type=kind, dims=dims)
@@ -98,7 +84,7 @@ def _tensor(name: str, kind: int, dims: list[int], model: OpenVinoModel, layer: 
     return tensor
 
 
-def _bias(model: OpenVinoModel, conv: Layer, users: dict[Port, list[Layer]]) -> Any:
+def _bias(model: OpenVinoModel, conv: IrLayer, users: dict[Port, list[IrLayer]]) -> Any:
     """The constant that is added to a convolution, as its bias; None if there is none."""
     port = (conv.id, next(iter(conv.outputs), ""))
     adding = users.get(port, [])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,9 +44,14 @@ class Output:
     axes: tuple[int | None, ...]
     names: tuple[str, ...]
 
+    @property
+    def elements(self) -> int:
+        """How many numbers it holds for one item; free axes count as 1."""
+        return prod(axis or 1 for axis in self.axes)
+
 
 @dataclass(slots=True)
-class Layer:
+class IrLayer:
     """One layer.
 
     Attributes:
@@ -65,18 +71,20 @@ class Layer:
 
 @dataclass(frozen=True)
 class OpenVinoModel:
-    """What the XML of a model holds.
+    """The XML of a model: its layers, and the texts about it.
 
     Attributes:
         path: of the XML; `weights` is the file beside it.
         xml: its bytes.
+        version: of the format.
         layers: by id, in the order of the file.
         info: texts of `rt_info`, by the path of their names: `model_info/labels`.
     """
 
     path: Path
     xml: bytes
-    layers: Mapping[str, Layer]
+    version: int
+    layers: Mapping[str, IrLayer]
     info: Mapping[str, str]
 
     @property
@@ -104,10 +112,24 @@ class OpenVinoModel:
             found.append(self._spec(self.layers[source], self.layers[source].outputs[port]))
         return found
 
-    def _of_kind(self, kind: str) -> Iterator[Layer]:
+    @property
+    def tensor_names(self) -> dict[Port, str]:
+        """A name for each port, all different."""
+        names: dict[Port, str] = {}
+        taken: set[str] = set()
+        for layer in self.layers.values():
+            for port, output in layer.outputs.items():
+                name = name_of(layer, output)
+                if name in taken:
+                    name = f"{name}:{layer.id}:{port}"
+                taken.add(name)
+                names[layer.id, port] = name
+        return names
+
+    def _of_kind(self, kind: str) -> Iterator[IrLayer]:
         return (layer for layer in self.layers.values() if layer.kind == kind)
 
-    def _spec(self, layer: Layer, output: Output | None) -> TensorSpec:
+    def _spec(self, layer: IrLayer, output: Output | None) -> TensorSpec:
         if output is None:
             raise self.error(f"layer {layer.name!r} has no output")
         dtype = DTYPES.get(output.precision.upper())
@@ -120,7 +142,7 @@ class OpenVinoModel:
         return ModelError(problem, where=str(self.path), expected=KIND, fix="convert it again: ovc")
 
 
-def name_of(layer: Layer, output: Output) -> str:
+def name_of(layer: IrLayer, output: Output) -> str:
     """Name the tensor of an output: its first name in order, as the runtime lists them."""
     return min(output.names, default=layer.name)
 
@@ -131,7 +153,11 @@ def read_openvino(path: Path) -> OpenVinoModel:
     Raises:
         ModelError: it cannot be read, is damaged, too large, or of another version.
     """
-    data = read_model_file(path, KIND, max_bytes=MAX_XML_BYTES)
+    return parse_openvino(read_model_file(path, KIND, max_bytes=MAX_XML_BYTES), path)
+
+
+def parse_openvino(data: bytes, path: Path) -> OpenVinoModel:
+    """`read_openvino` of the bytes of an XML that stands at `path`."""
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
         raise ModelError("it declares entities, which no model does", where=str(path))
     import xml.etree.ElementTree as ElementTree
@@ -147,17 +173,18 @@ def read_openvino(path: Path) -> OpenVinoModel:
             expected="<net> of version 10 or 11, which OpenVINO has written since 2020",
             fix="convert it again: ovc",
         )
-    model = OpenVinoModel(path, data, _layers(root, path), dict(_texts(root)))
+    version = int(root.get("version", ""))
+    model = OpenVinoModel(path, data, version, _layers(root, path), dict(_texts(root)))
     if not model.inputs or not model.outputs:
         raise model.error("it has no inputs or no outputs")
     return model
 
 
-def _layers(root: Element, path: Path) -> dict[str, Layer]:
-    layers: dict[str, Layer] = {}
+def _layers(root: Element, path: Path) -> dict[str, IrLayer]:
+    layers: dict[str, IrLayer] = {}
     for element in root.iterfind("layers/layer"):
         data = element.find("data")
-        layer = Layer(
+        layer = IrLayer(
             element.get("id", ""),
             element.get("name", ""),
             element.get("type", ""),
