@@ -11,6 +11,7 @@ from headrace.infer.model import load_or_build
 from tests.infer.recognise.models import rows_of
 from tests.infer.recognise.test_recognise import yolov8
 from tests.network.onnx_models import image_model, save
+from tests.network.openvino.models import written
 
 
 def headrace(*words):
@@ -111,3 +112,17 @@ def test_an_onnx_model_is_recognised_as_a_run_does_without_saving_an_engine(tmp_
     undecided = rows_of(tmp_path / "p.onnx", np.float32([[0.5, 0.5]]), spread=137)
     assert "how values are scaled is undecided" in headrace("show", undecided).stdout
     assert list(tmp_path.glob("*.engine")) == []
+
+
+def test_an_openvino_model_and_its_engine_tell_their_own_layers(tmp_path):
+    path = written(tmp_path)
+    data = json.loads(headrace("show", path, "--json").stdout)
+    assert data["operators"] == {"Convolution": 1}
+    assert (data["ir_version"], data["parameters"], data["runs_on"]) == (11, 12, "openvino alone")
+    (layer,) = data["layers"]
+    assert (layer["name"], layer["parameters"], layer["inputs"]) == ("conv", 12, ["images"])
+    assert "images float32[?, 3, 8, 8]" in headrace("show", path).stdout
+    pytest.importorskip("openvino")
+    plan = load_or_build(ModelConfig(onnx_file=path, input_tensor_from_meta=True))
+    data = json.loads(headrace("show", plan.path, "--json").stdout)
+    assert data["layers"] == [layer]

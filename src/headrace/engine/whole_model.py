@@ -73,7 +73,7 @@ def open_whole(
     why = why_whole(network)
     decisions = []
     if options.precision != "fp32" or options.rules.pins or options.rules.outputs:
-        text = f"the precision of the model is left as it is: {why}"
+        text = f"precision is left as it is: {why}"
         decisions.append(Finding("precision-not-used", "warning", text))
     if options.tuning is not None:
         decisions.append(Finding("not-tuned", "warning", f"not tuned: {why}"))
