@@ -588,7 +588,7 @@ class Inferencer:
         steps = self.runs.new_steps(run.items)
         watch = model.watch if run.watched and run.inputs else None
         if watch is not None:
-            watch.look(run.inputs, outputs, run.seconds)
+            watch.look(run.inputs, outputs, run.seconds, run.items)
         if model.postprocessor is not None:
             model.postprocessor.attach(outputs, run.items, steps, watch)
         if watch is not None:

@@ -211,7 +211,7 @@ class Model:
             if choice is not None and choice.library is not None:
                 session.output_memory = choice.library.output_memory
             if preprocessor is not None and model.asynchronous is None:
-                model.watch = Watch(model, record)
+                model.watch = Watch(model, record, options)
             if cfg.warmup_engine and not session.options.graph:  # its first run is for its graph
                 model._warm_up()
         except BaseException:

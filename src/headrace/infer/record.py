@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from headrace._core import _native
 from headrace._core.errors import ParserError
-from headrace._core.findings import Finding
+from headrace._core.findings import Data, Finding
 from headrace._core.notices import note_once
 from headrace.infer.tally import Tally
 from headrace.meta import FrameMeta
@@ -79,10 +79,20 @@ class Record:
         self.warn("outputs-unread", f"{text} reads them", str(cfg.origin("network_type")))
 
     def find(self, finding: Finding) -> None:
-        """Keep the first finding of a code."""
-        if all(notice.code != finding.code for notice in self.notices):
-            self.notices.append(finding)
+        """Keep the first finding of a code of the watch; one that was tried replaces it."""
+        for index, notice in enumerate(self.notices):
+            if notice.code == finding.code:
+                if was_tried(finding.data) and not was_tried(notice.data):
+                    self.notices[index] = finding
+                return
+        self.notices.append(finding)
 
     def warn(self, code: str, text: str, where: str | None = None) -> None:
         """Say something once."""
         note_once(self.notices, Finding(code, "warning", text, where))
+
+
+def was_tried(data: Data) -> bool:
+    """Whether the changes that a finding recommends were tried; see `headrace.infer.trial`."""
+    rows = data.get("advice", ())
+    return bool(rows) and any("frames" in row or row.get("refused") for row in rows)

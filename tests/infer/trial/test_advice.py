@@ -66,7 +66,7 @@ def test_what_is_read_is_told_with_what_comes_out(tmp_path: Path) -> None:
 
 def test_a_trial_without_budget_stays_a_guess_with_its_reason(tmp_path: Path) -> None:
     with opened(tmp_path, net_scale_factor=1) as trials:
-        trials.left_s, trials.run_s = 0.0, 3.0
+        trials.budget.left_s, trials.budget.run_s = 0.0, 3.0
         finding = tried(advised(FINDING, [RIGHT]), trials)
     assert "a guess, not tried (a run of the network takes 3 s" in str(finding)
     assert "set" not in finding.data

@@ -81,7 +81,7 @@ def test_a_refused_value_is_an_outcome(tmp_path: Path) -> None:
 
 def test_what_the_budget_does_not_pay_is_not_tried(tmp_path: Path) -> None:
     with opened(tmp_path) as trials:
-        trials.left_s = 0
+        trials.budget.left_s = 0
         outcome = trials({"net-scale-factor": "1"})
         assert outcome.untried is not None
         assert not outcome.readings
@@ -90,7 +90,7 @@ def test_what_the_budget_does_not_pay_is_not_tried(tmp_path: Path) -> None:
 
 def test_a_budget_for_fewer_frames_tries_those(tmp_path: Path) -> None:
     with opened(tmp_path) as trials:
-        trials.run_s, trials.left_s = 10.0, 25.0
+        trials.budget.run_s, trials.budget.left_s = 10.0, 25.0
         assert len(trials({"net-scale-factor": "1"}).readings) == 2
 
 

@@ -170,7 +170,10 @@ def test_a_class_that_is_called_background_needs_no_crowd(
 
 @pytest.mark.parametrize(
     ("config", "words"),
-    [("none", "set cluster-mode=2"), ("loose", "nms-iou-threshold=1 lets them through")],
+    [
+        ("none", "a guess, not tried: cluster-mode=2"),
+        ("loose", "nms-iou-threshold=1 lets them through"),
+    ],
 )
 def test_duplicates(config: str, words: str, configs: dict[str, ModelConfig]) -> None:
     boxes = np.repeat(some(3), 4, axis=0)

@@ -83,7 +83,7 @@ def test_a_folded_stem_tells_bytes_from_units(tmp_path: Path) -> None:
     assert judged(tmp_path, stem, SCALES["means"][0]) == {}  # old networks are like that
     assert judged(tmp_path, Stem(conv=stem.conv / 255), "net-scale-factor=1\n") == {}
     text = judged(tmp_path, Stem(conv=stem.conv / 255), SCALES["unit"][0])["input-range"]
-    assert "it probably expects 0 to 255: set net-scale-factor=1" in text
+    assert "larger numbers: a guess, not tried: net-scale-factor=1" in text
 
 
 def test_an_image_cut_into_four_tells_the_range_all_the_same(tmp_path: Path) -> None:
@@ -91,11 +91,11 @@ def test_an_image_cut_into_four_tells_the_range_all_the_same(tmp_path: Path) -> 
     stem = Stem(conv=weights, direct=False, focus=True)
     dark = np.zeros((3, SIZE[1], SIZE[0]))
     text = judged(tmp_path, stem, SCALES["unit"][0], images=dark)["input-range"]
-    assert text.endswith("it probably expects 0 to 255: set net-scale-factor=1")
+    assert text.endswith("a guess, not tried: net-scale-factor=1")
     assert judged(tmp_path, stem, "net-scale-factor=1\n") == {}
     small = Stem(conv=weights * 255, direct=False, focus=True)
     assert (
-        "only its results tell: net-scale-factor=0.0039"
+        "guesses, not tried: net-scale-factor=0.0039"
         in judged(tmp_path, small, "net-scale-factor=1\n")["input-range"]
     )
     assert judged(tmp_path, small, SCALES["unit"][0]) == {}
@@ -124,7 +124,7 @@ def test_infer_dims_the_wrong_way_round(tmp_path: Path) -> None:
     free = Stem(axes=(None, 3, None, None))
     assert judged(tmp_path, free, keys, frame=(640, 480)) == {}
     text = judged(tmp_path, free, keys, frame=(480, 640))["input-transposed"]
-    assert "set infer-dims=3;64;48" in text
+    assert "a guess, not tried: infer-dims=3;64;48" in text
     fixed = Stem(axes=(1, 3, 48, 64))
     assert judged(tmp_path, fixed, keys, frame=(480, 640)) == {}
 

@@ -91,7 +91,7 @@ def test_the_command_says_it_and_strict_refuses(wrong: Path, folder: Path) -> No
     done = command("run", wrong, folder)
     assert done.returncode == 0
     (line,) = [x for x in done.stderr.splitlines() if x.startswith("warning: ")]
-    assert "net-scale-factor=1 (0 to 255) give" in line
+    assert "set net-scale-factor=1 (with it: 20 boxes in 4 frames, scores up to 1.00)" in line
     told = json.loads(command("run", wrong, folder, "--json").stdout)
     assert [n["code"] for n in told["notices"] if n["level"] == "warning"] == ["input-range"]
     refused = command("run", wrong, folder, "--strict")

@@ -12,12 +12,28 @@ frame, with the figures that tell a right reading from a wrong one. All advice i
 `advised` words a finding whose remedy is a change, and `tried` adds what came of it.
 """
 
-from headrace.infer.trial.advice import advised, better, calmer, plain, tried, tried_changes
+from headrace.infer.trial.advice import advised, better, calmer, plain, some, tried, tried_changes
+from headrace.infer.trial.candidates import (
+    in_range,
+    other_ranges,
+    parser_change,
+    parser_changes,
+    range_change,
+    readers,
+)
 from headrace.infer.trial.outcome import FrameReading, Outcome
 from headrace.infer.trial.samples import Run, Sample, sampled
-from headrace.infer.trial.trials import Change, ConfigTrials, change_text, changed_config
+from headrace.infer.trial.trials import (
+    Budget,
+    Change,
+    ConfigTrials,
+    change_text,
+    changed_config,
+    network_of,
+)
 
 __all__ = [
+    "Budget",
     "Change",
     "ConfigTrials",
     "FrameReading",
@@ -29,8 +45,16 @@ __all__ = [
     "calmer",
     "change_text",
     "changed_config",
+    "in_range",
+    "network_of",
+    "other_ranges",
+    "parser_change",
+    "parser_changes",
     "plain",
+    "range_change",
+    "readers",
     "sampled",
+    "some",
     "tried",
     "tried_changes",
 ]

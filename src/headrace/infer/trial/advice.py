@@ -39,6 +39,11 @@ def plain(outcome: Outcome, present: Outcome) -> bool:
     return outcome.kind == "boxes" and outcome.sound
 
 
+def some(outcome: Outcome, present: Outcome) -> bool:
+    """Whether a change gives results where there were none."""
+    return outcome.boxes > 0 == present.boxes
+
+
 def calmer(outcome: Outcome, present: Outcome) -> bool:
     """Whether a change leaves fewer boxes than there were, and some."""
     return outcome.sound and outcome.boxes < present.boxes
@@ -113,7 +118,7 @@ def _words(
         return f"{kind}{why}: {' or '.join(texts)}"
     if len(texts) == 1:
         if fitting:
-            return f"with {texts[0]}: {outcomes[0]}: set it"
+            return f"set {texts[0]} (with it: {outcomes[0]})"
         return f"tried {texts[0]}: {outcomes[0]}, which proves nothing"
     told = "; ".join(f"{text}: {o}" for text, o in zip(texts, outcomes, strict=True))
     end = "none of them is proved by that"

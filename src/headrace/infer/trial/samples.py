@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -122,6 +122,17 @@ def _image_of(sample: Sample, pre: Preprocessor, network: NetworkInfo) -> Frame:
     pixels = np.empty(stretch.shape, np.float32)
     stretch(frame, pixels)
     return ArraySource((), name="trial", format="rgb").frame_of(pixels.astype(np.uint8), 0)
+
+
+def blank_frames(network: NetworkInfo) -> Iterator[Frame]:
+    """Images of the network's size that show nothing: plain grey, a ramp, noise."""
+    high, wide = network.height, network.width
+    ramp = np.broadcast_to(np.linspace(0, 255, wide), (high, wide))
+    noise = np.random.default_rng(0).uniform(0, 255, (high, wide, 3))
+    source = ArraySource((), name="blank", format="rgb")
+    for index, image in enumerate((np.full((high, wide), 114), ramp, noise)):
+        pixels = image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)
+        yield source.frame_of(np.ascontiguousarray(pixels, np.uint8), index)
 
 
 def image_fields(cfg: ModelConfig) -> tuple[object, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +20,11 @@ from headrace.infer.parser_choice import Choice, choose_parser
 from headrace.infer.preprocess import Preprocessor
 from headrace.infer.record import Record
 from headrace.infer.run_options import RunOptions
-from headrace.infer.trial.outcome import FrameReading, Kind, Outcome, reading_of, steadiness
+from headrace.infer.trial.outcome import Kind, Outcome, reading_of, steadiness
 from headrace.infer.trial.samples import (
     Run,
     Sample,
+    blank_frames,
     image_fields,
     neighbours,
     placed,
@@ -44,13 +45,41 @@ Change = Mapping[str, str | None]
 """Keys and their new values as a config has them; `class-attrs-all.topk` is of a group, and None
 leaves a key out."""
 
-BUDGET_S = 2.0
-"""Seconds of the network that the trials of one model may take."""
+_BLANKS = 3  # images without content
+
+
+@dataclass(slots=True)
+class Budget:
+    """Time of the network for the trials of one model.
+
+    Attributes:
+        left_s: seconds left.
+        run_s: how long a run takes; 0: not known yet.
+    """
+
+    left_s: float = 2.0
+    run_s: float = 0.0
+
+    def runs(self, count: int) -> int:
+        """How many of so many runs it pays."""
+        if self.left_s <= 0:
+            return 0
+        return min(count, int(self.left_s / self.run_s)) if self.run_s else count
+
+    def spend(self, seconds: float) -> None:
+        """Count one run."""
+        self.left_s -= seconds
+        self.run_s = min(self.run_s or seconds, seconds)
+
 
 _PARSING = (
     "network_type", "custom_lib_path", "parse_bbox_func_name", "parse_classifier_func_name",
     "parse_segmentation_func_name", "parse_bbox_instance_mask_func_name", "custom_lib_abi",
     "custom_lib_int64", "rotated_boxes", "mask_content",
+)  # fmt: skip
+_ENGINE = (
+    "infer_dims", "network_mode", "network_input_order", "onnx_file", "model_engine_file",
+    "output_blob_names", "process_mode", "int8_calib_file",
 )  # fmt: skip
 _KINDS: dict[NetworkType, Kind] = {
     NetworkType.CLASSIFIER: "labels", NetworkType.SEGMENTATION: "maps",
@@ -107,9 +136,8 @@ class ConfigTrials:
         run: the network; None: changes of the images are not tried.
         choice: the parser of `cfg`, opened already; None opens one where it is needed.
         options: of the run.
-        budget_s: seconds of the network that all changes may take together; with fewer left a
-            change is tried on fewer frames, or not at all, which its outcome says.
-        run_s: how long the network takes for one image, if that is known.
+        budget: time of the network that all changes may take together; with less left a change is
+            tried on fewer frames, or not at all, which its outcome says.
     """
 
     def __init__(
@@ -122,12 +150,11 @@ class ConfigTrials:
         run: Run | None = None,
         choice: Choice | None = None,
         options: RunOptions | None = None,
-        budget_s: float = BUDGET_S,
-        run_s: float = 0.0,
+        budget: Budget | None = None,
     ) -> None:
         self.cfg, self.network, self.labels = with_profile(cfg), network, labels
         self.samples = list(samples)
-        self.run, self.run_s, self.left_s = run, run_s, budget_s
+        self.run, self.budget = run, budget or Budget()
         self._choice = choice
         self._options = options or RunOptions()
         self._pairs = neighbours(self.samples)
@@ -144,7 +171,7 @@ class ConfigTrials:
             model: with a preprocessor.
             frames: whole images, which the network runs on now; not on the budget.
             samples: those that it ran on already.
-            more: `options`, `budget_s`, `run_s`.
+            more: `options`, `budget`.
 
         Raises:
             EngineError: the network failed.
@@ -155,6 +182,13 @@ class ConfigTrials:
         return cls(
             model.config, model.network, model.labels, samples,
             run=run, choice=model.parser, **more,
+        )  # fmt: skip
+
+    def of(self, samples: Sequence[Sample]) -> ConfigTrials:
+        """Trials on some of the samples, on the same budget."""
+        return type(self)(
+            self.cfg, self.network, self.labels, samples, run=self.run, choice=self._choice,
+            options=self._options, budget=self.budget,
         )  # fmt: skip
 
     @property
@@ -189,17 +223,16 @@ class ConfigTrials:
     def _samples(self, cfg: ModelConfig) -> list[Sample] | str:
         """The samples as this config gives them to the network, or why they are not made."""
         fields = image_fields(cfg)
+        if any(getattr(cfg, name) != getattr(self.cfg, name) for name in _ENGINE):
+            return "it needs another engine"
         if fields in self._inputs:
             return self._inputs[fields]
-        if cfg.network_input_order != self.cfg.network_input_order:
-            return "it needs another engine"
         if self.run is None:
             return "the network is not at hand"
-        count = len(self.samples)
-        if self.run_s:
-            count = min(count, int(self.left_s / self.run_s))
-        if count < 1 or self.left_s <= 0:
-            return f"a run of the network takes {self.run_s:.2g} s, and trials had their time"
+        count = self.budget.runs(len(self.samples))
+        if count < 1:
+            run_s = self.budget.run_s
+            return f"a run of the network takes {run_s:.2g} s, and trials had their time"
         size = self.network.width, self.network.height, self.network.channels
         old, new = (Preprocessor.from_config(c, *size) for c in (self.cfg, cfg))
         changed = []
@@ -211,7 +244,7 @@ class ConfigTrials:
                     sample, tensor=tensor, outputs=outputs, transform=transform, size=frame_size
                 )
             )
-            if self.left_s <= 0:
+            if self.budget.left_s <= 0:
                 break
         self._inputs[fields] = changed
         return changed
@@ -221,21 +254,31 @@ class ConfigTrials:
         assert self.run is not None
         start = perf_counter()
         outputs = {name: data[0] for name, data in self.run(tensor).items()}
-        seconds = perf_counter() - start
-        self.left_s -= seconds
-        self.run_s = min(self.run_s or seconds, seconds)
+        self.budget.spend(perf_counter() - start)
         return outputs
 
-    def read(self, change: Change, sample: Sample) -> FrameReading:
-        """The reading of one more sample, by the config with a change; it counts nowhere.
+    def nonsense(self, change: Change) -> float:
+        """The best score that a change gives in images without content, at the budget's expense.
 
-        Raises:
-            HeadraceError: the config or its parser refuses.
+        A network that gets a wrong range may find things in anything. Infinite where no run of the
+        network is left to look.
         """
-        cfg = with_profile(changed_config(self.cfg, change))
-        with np.errstate(all="ignore"):
-            readings = self._decoded({}, cfg, [sample]).readings
-        return readings[0] if readings else FrameReading()
+        if self.run is None or self.budget.runs(_BLANKS) < _BLANKS:
+            return np.inf
+        try:
+            cfg = with_profile(changed_config(self.cfg, change))
+            pre = Preprocessor.from_config(
+                cfg, self.network.width, self.network.height, self.network.channels
+            )
+            blanks = []
+            for frame in blank_frames(self.network):
+                tensor = np.empty(pre.shape, np.float32)
+                transform = pre(frame, tensor)
+                blanks.append(Sample(tensor, self.infer(tensor), transform=transform))
+            with np.errstate(all="ignore"):
+                return self._decoded({}, cfg, blanks).best
+        except HeadraceError:
+            return np.inf
 
     def _decoded(self, change: Change, cfg: ModelConfig, samples: Sequence[Sample]) -> Outcome:
         kind = _KINDS.get(cfg.network_type, "boxes")

@@ -11,6 +11,7 @@ import numpy as np
 from headrace._core.findings import Finding
 from headrace._core.text import counted
 from headrace.config.enums import ClusterMode, ProcessMode
+from headrace.infer.trial import advised
 from headrace.infer.watch.rules import MIN_FRAMES, enough
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _PLACES = 16  # boxes at as many places never have one score, except from a pars
 _SPOT = 0.02  # of the input's sides: centres of all boxes of a frame within it
 _LIKE = 0.75  # IoU of boxes of one class that are the same object to any NMS in use
 _DOUBLE = 0.5  # IoU of candidates of one object, before any NMS
+_THRESHOLD = "class-attrs-all.pre-cluster-threshold"
 _PAIRS = 128  # boxes of a frame whose overlaps are looked at: 0.1 ms
 
 
@@ -194,10 +196,8 @@ class BoxWatch:
         net, of = f"{self.network.width}x{self.network.height}", counted(self.parsed, "box")
         if n := self._seen("inverted", 0.3, final):  # rounding inverts no third of them
             text = f"the parser's boxes are inverted: {n:,} of {of} have a negative width or height"
-            text += "; it probably reads centre and size as corners: parsers return left, top, "
-            yield Finding(
-                "boxes-inverted", "warning", text + "width, height (parse-bbox-func-name)"
-            )
+            text += ", as centre and size read as corners have; parsers return left, top, width, "
+            yield Finding("boxes-inverted", "warning", f"{text}height (parse-bbox-func-name)")
         if n := self._seen("corners", 0.95, final):
             text = "the parser's boxes hold right and bottom corners instead of width and height: "
             text += f"{n:,} of {of} reach beyond the {net} network input, and would lie in it as "
@@ -210,40 +210,42 @@ class BoxWatch:
             if self._in_frame:
                 text += "they fit the frame: parsers return pixels of the network input"
             else:
-                text += "the model may be decoded twice, or for another input size: check "
-                text += "parse-bbox-func-name and infer-dims"
+                text += "a guess: the model is decoded twice, or for another input size "
+                text += "(parse-bbox-func-name, infer-dims)"
             yield Finding("boxes-outside", "warning", text, "parse-bbox-func-name")
         elif n := self._seen("far", 0.2, final):  # half an object does not reach so far
             text = f"the parser's boxes reach outside the image: {n:,} of {of} by more than a "
-            text += f"tenth of the {net} network input; x and y, or corners and centres, are "
-            text += "probably swapped (parse-bbox-func-name)"
+            text += f"tenth of the {net} network input, as with x and y, or corners and centres, "
+            text += "swapped (parse-bbox-func-name)"
             yield Finding("boxes-outside", "warning", text, "parse-bbox-func-name")
         # A close-up fills the input with a few candidates, and never all of them exactly.
         primary = self.cfg.process_mode is ProcessMode.PRIMARY
         full = self._seen("full", 0.9, final)
         if primary and full >= 20 and full >= 5 * self.found:
             text = f"the parser's boxes are as large as the image: {full:,} of {of} fill the "
-            text += f"{net} network input; boxes in pixels are probably scaled as if they were in "
-            text += "0..1: check parse-bbox-func-name"
+            text += (
+                f"{net} network input, as boxes in pixels do that are scaled as if they were in "
+            )
+            text += "0..1 (parse-bbox-func-name)"
             yield Finding("boxes-full", "warning", text, "parse-bbox-func-name")
         spot = self._bad.get("spot", [0, 0])
         # the boxes of one frame may have one cause: their number is no evidence
         if spot[0] >= 0.9 * self.found and enough(spot[0], self.looks, final=final):
             text = f"all boxes of a frame stand on one point: {counted(spot[1], 'box')} of "
             text += f"{counted(spot[0], 'frame')}, within {_SPOT:.0%} of the network input; "
-            text += "positions are probably in 0..1 or not decoded: check parse-bbox-func-name"
+            text += "a guess: positions are in 0..1 or not decoded (parse-bbox-func-name)"
             yield Finding("boxes-on-one-point", "warning", text, "parse-bbox-func-name")
 
     def _of_scores(self, final: bool) -> Iterator[Finding]:
         of = counted(self.parsed, "box")
         if n := self._seen("high", 0.01, final):
             text = f"scores are no probabilities: {n:,} of {of} have more than 1, up to "
-            text += f"{self._top:.4g}; the sigmoid or softmax is probably missing in the model or "
-            text += "the parser, or they are percent: pre-cluster-threshold compares them as is"
+            text += f"{self._top:.4g}; a guess: the sigmoid or softmax is missing in the model or "
+            text += "the parser, or they are percent; pre-cluster-threshold compares them as is"
             yield Finding("scores-above-1", "warning", text, "parse-bbox-func-name")
         elif n := self._seen("low", 0.01, final):
             text = f"scores are no probabilities: {n:,} of {of} are below 0, down to "
-            text += f"{self._low:.4g}; the sigmoid or softmax is probably missing in the model or "
+            text += f"{self._low:.4g}; a guess: the sigmoid or softmax is missing in the model or "
             text += "the parser (parse-bbox-func-name)"
             yield Finding("scores-below-0", "warning", text, "parse-bbox-func-name")
         low, high = self._scores
@@ -252,8 +254,8 @@ class BoxWatch:
         same = self.custom and high == low and len(self._places) >= _PLACES
         if spread or (same and self.found >= MIN_FRAMES):
             text = f"all scores are {high:.4g}: {of} of {counted(self.found, 'frame')}, at many "
-            text += "places; the parser probably reads the wrong values as scores: check "
-            text += "parse-bbox-func-name"
+            text += "places; a guess: the parser reads the wrong values as scores "
+            text += "(parse-bbox-func-name)"
             yield Finding("scores-alike", "warning", text, "parse-bbox-func-name")
 
     def _of_numbers(self, final: bool) -> Iterator[Finding]:
@@ -261,9 +263,10 @@ class BoxWatch:
         if n := self._seen("background", 0.5, final, of=self.kept):
             ids = self._background()
             text = f"class {ids[0]} is {self.labels[ids[0]]!r} and no object: {n:,} of "
-            text += f"{counted(self.kept, 'box')} are of it; hide it with filter-out-class-ids="
-            text += ";".join(map(str, ids))
-            yield Finding("background-class", "warning", text, "filter-out-class-ids")
+            text += f"{counted(self.kept, 'box')} are of it"
+            finding = Finding("background-class", "warning", text, "filter-out-class-ids")
+            hidden = ";".join(map(str, (*self.cfg.filter_out_class_ids, *ids)))
+            yield advised(finding, [{"filter-out-class-ids": hidden}], basis="read")
         elif crowds >= 0.75 * self.looks and enough(crowds, self.looks, final=final):
             yield self._crowd(sum(self._crowds) // crowds)
         elif (
@@ -272,7 +275,8 @@ class BoxWatch:
         ):  # fmt: skip
             text = f"pre-cluster-threshold=0 lets everything pass: {self._weak:,} of "
             text += f"{counted(self.kept, 'box')} have scores below 0.05; usual are 0.2 to 0.5"
-            yield Finding("threshold-0", "warning", text, "pre-cluster-threshold")
+            finding = Finding("threshold-0", "warning", text, "pre-cluster-threshold")
+            yield advised(finding, [{_THRESHOLD: "0.25"}])
         twins = self._bad.get("twins", [0, 0])
         share = twins[1] / self.kept if self.kept else 0.0
         if share >= 0.4 and enough(twins[0], self.found, final=final) and twins[1] >= 6:
@@ -283,29 +287,32 @@ class BoxWatch:
         class_id = max(self._crowd_classes, key=self._crowd_classes.__getitem__)
         share = self._crowd_classes[class_id] / total
         if share >= _BACKGROUND and self.cfg.num_detected_classes > 1:
-            text = f"class {class_id} is probably the background: {share:.1%} of about {mean:,} "
-            text += "objects a frame are of it; hide it with filter-out-class-ids="
-            return Finding(
-                "background-class", "warning", f"{text}{class_id}", "filter-out-class-ids"
-            )
+            text = f"class {class_id} looks like the background: {share:.1%} of about {mean:,} "
+            finding = Finding(
+                "background-class", "warning", f"{text}objects a frame are of it",
+                "filter-out-class-ids",
+            )  # fmt: skip
+            hidden = ";".join(map(str, (*self.cfg.filter_out_class_ids, class_id)))
+            return advised(finding, [{"filter-out-class-ids": hidden}])
         threshold = min((c.pre_cluster_threshold for c in self.cfg.per_class), default=0.0)
-        text = f"about {mean:,} objects a frame are more than images have: "
-        text += f"pre-cluster-threshold={threshold:g} is probably too low, or the parser reads the "
-        return Finding(
-            "too-many-boxes", "warning", text + "wrong values as scores", "pre-cluster-threshold"
-        )
+        text = f"about {mean:,} objects a frame are more than images have, at "
+        text += f"pre-cluster-threshold={threshold:g}; or the parser reads the wrong values as "
+        finding = Finding("too-many-boxes", "warning", text + "scores", "pre-cluster-threshold")
+        higher = [{_THRESHOLD: value} for value in ("0.25", "0.5") if float(value) > threshold]
+        return advised(finding, higher) if higher else finding
 
     def _overlaps(self, share: float) -> Finding:
         text = f"the same objects are found several times: {share:.0%} of the boxes overlap another"
         text += f" of their class by more than {_LIKE:g} (IoU); "
         mode, _ = self.cfg.effective_cluster
         if mode is ClusterMode.NONE:
-            text += "cluster-mode=4 leaves them all, and the model suppresses none: set "
-            text += "cluster-mode=2"
-            return Finding("overlaps", "warning", text, "cluster-mode")
+            text += "cluster-mode=4 leaves them all, and the model suppresses none"
+            finding = Finding("overlaps", "warning", text, "cluster-mode")
+            return advised(finding, [{"cluster-mode": "2"}])
         limit = max((c.nms_iou_threshold for c in self.cfg.per_class), default=0.0)
         text += f"nms-iou-threshold={limit:g} lets them through: usual are 0.45 to 0.65"
-        return Finding("overlaps", "warning", text, "nms-iou-threshold")
+        finding = Finding("overlaps", "warning", text, "nms-iou-threshold")
+        return advised(finding, [{"class-attrs-all.nms-iou-threshold": "0.5"}])
 
 
 def _twins(kept: Detections, limit: float = _LIKE) -> int:

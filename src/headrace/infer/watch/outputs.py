@@ -12,6 +12,7 @@ from headrace._core.findings import Finding
 from headrace._core.text import counted
 from headrace._core.types import Array, Arrays
 from headrace.config.enums import NetworkType
+from headrace.infer.trial import Change, advised, other_ranges, range_change
 from headrace.infer.watch.rules import MIN_FRAMES, enough
 
 if TYPE_CHECKING:
@@ -113,16 +114,29 @@ class OutputWatch:
         for name, looks in self._broken.items():
             if enough(looks, self.looks, final=final):
                 text = f"output {name} has NaN or infinite values in {looks} of "
-                text += f"{counted(self.looks, 'image')}: the network overflows; probably "
-                text += "net-scale-factor is too large, or network-mode=2 (FP16) too narrow"
-                yield Finding("outputs-not-finite", "warning", text, "net-scale-factor")
+                text += f"{counted(self.looks, 'image')}: the network overflows"
+                finding = Finding("outputs-not-finite", "warning", text, "net-scale-factor")
+                smaller = [
+                    range_change(usual, self.cfg)
+                    for usual in other_ranges(self.cfg)
+                    if usual.factor < self.cfg.net_scale_factor
+                ]
+                half = int(self.cfg.network_mode) == 2
+                precise: list[Change] = [{"network-mode": "0"}] if half else []
+                yield advised(finding, [*smaller, *precise]) if smaller or half else finding
         if self.images >= _MIN_IMAGES and self._change < _SAME:
             text = "the network does not see the image: its outputs are the same for "
             text += f"{self.images + 1} different images, to {self._change:.1g} of their range;"
-            text += f" net-scale-factor={self.cfg.net_scale_factor:.6g} is probably too small"
+            text += f" net-scale-factor={self.cfg.net_scale_factor:.6g} may be too small"
             if int(self.cfg.network_mode) == 1:
                 text += ", or INT8 (network-mode=1) has lost what it found"
-            yield Finding("outputs-constant", "warning", text, "net-scale-factor")
+            finding = Finding("outputs-constant", "warning", text, "net-scale-factor")
+            larger = [
+                range_change(usual, self.cfg)
+                for usual in other_ranges(self.cfg)
+                if usual.factor > self.cfg.net_scale_factor
+            ]
+            yield advised(finding, larger) if larger else finding
         if enough(self._high, self.looks, final=final) and self._high >= 0.5 * self.looks:
             text = f"confidences are no probabilities: up to {self._top:.4g} in {self._high} of "
             text += f"{counted(self.looks, 'item')}; the model ends without softmax, so "
@@ -148,7 +162,8 @@ class OutputWatch:
         if segments and seen and limit > max(self._top, _CERTAIN):
             text = f"no pixel has a class: segmentation-threshold={limit:g} is above all values of "
             text += f"the output, which end at {self._top:.3g}"
-            yield Finding("threshold-above-all", "warning", text, "segmentation-threshold")
+            finding = Finding("threshold-above-all", "warning", text, "segmentation-threshold")
+            yield advised(finding, [{"segmentation-threshold": f"{self._top / 2:.2g}"}])
 
     def _of_labels(self, final: bool) -> Iterator[Finding]:
         records = self.labels.records
@@ -158,7 +173,7 @@ class OutputWatch:
                 continue
             text = f"class {best} wins and has no label: line {layer + 1} of labelfile-path has "
             text += f"{counted(len(names), 'name')}, the output {self._classes[layer]} classes; it "
-            text += "is probably the file of another model"
+            text += "looks like the file of another model"
             yield Finding("class-without-label", "warning", text, "labelfile-path")
             return
 

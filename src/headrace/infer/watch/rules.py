@@ -27,6 +27,17 @@ CAUSES = frozenset(("boxes-in-0..1", "boxes-corners", "parser-silent", "input-ra
 """Those that tell why a model finds nothing, as strong responses were seen."""
 
 
+OF_PARSERS = frozenset((
+    "boxes-corners", "boxes-full", "boxes-in-0..1", "boxes-inverted", "boxes-on-one-point",
+    "boxes-outside", "scores-above-1", "scores-alike", "scores-below-0",
+))  # fmt: skip
+"""Those that another parser may mend."""
+
+
+OF_CROWDS = frozenset(("background-class", "overlaps", "threshold-0", "too-many-boxes"))
+"""Those whose remedy leaves fewer boxes."""
+
+
 def is_finding(notice: Finding) -> bool:
     """Whether a notice is a finding of the watch."""
     return notice.level == "warning" and notice.code in WATCH_RULES

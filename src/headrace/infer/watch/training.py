@@ -11,6 +11,7 @@ from headrace._core.findings import Finding
 from headrace._core.types import Array
 from headrace.config.enums import ColorFormat, ProcessMode
 from headrace.infer.recognise.exporters import (
+    BYTES,
     HALF,
     IMAGENET,
     ULTRALYTICS,
@@ -28,6 +29,8 @@ from headrace.infer.recognise.first_layers import (
     spread_ratio,
 )
 from headrace.infer.recognise.names import names_in
+from headrace.infer.trial import Change, advised, range_change
+from headrace.infer.trial.advice import Basis
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 # An image's contrast and a network's taste vary by a few times; the ranges in use differ by 57 to
 # 255 times. In between nothing is said.
 _FAR = 20.0
+_NEAR = 5.0  # times the spread in training: ranges that are likely
 _UNIT = f"{UNIT.factor:.10g}"
 _HUNDREDTHS = 0.01  # spread of a first layer's answers
 _PATCHES = 1500
@@ -76,9 +80,9 @@ def training_findings(
         if stem.normalises:
             yield from _of_stem(pre, stem)
         elif stem.statistics is not None:
-            yield from _of_statistics(pre, stem, tensors)
+            yield from _of_statistics(cfg, pre, stem, tensors)
         else:
-            yield from _of_weights(pre, stem, tensors)
+            yield from _of_weights(cfg, pre, stem, tensors)
     yield from _of_names(stem, labels)
 
 
@@ -98,12 +102,11 @@ def _of_exporter(
     said = "the model's metadata (Ultralytics) says"
     low, high = byte_range(pre)
     if high > 2 or high < 0.5 or low < -0.1:
-        text = f"images have the wrong range: {_given(pre)}; {said} 0 to 1: set {UNIT.keys[0]}, "
-        text += "without offsets"
-        data = {"set": {"net-scale-factor": _UNIT}, "without": "offsets"}
-        yield Finding("input-range", "warning", text, "net-scale-factor", data)
-    yield from _swapped(cfg, ULTRALYTICS, "", said)
-    yield from _squeezed(cfg, pre, frame, f"{said} letterboxed", " and symmetric-padding=1")
+        text = f"images have the wrong range: {_given(pre)}; {said} 0 to 1"
+        yield _range(text, [range_change(UNIT, cfg)], "read")
+    yield from _swapped(cfg, ULTRALYTICS, said, "read")
+    said = f"{said} letterboxed"
+    yield from _squeezed(cfg, pre, frame, said, {**_LETTERBOX, "symmetric-padding": "1"}, "read")
 
 
 def _of_yolox(cfg: ModelConfig, pre: Preprocessor, frame: tuple[int, int]) -> Iterator[Finding]:
@@ -112,28 +115,44 @@ def _of_yolox(cfg: ModelConfig, pre: Preprocessor, frame: tuple[int, int]) -> It
         return
     said = "YOLOX is trained on"
     if pre.scale == 1 and not pre.offsets:
-        yield from _swapped(cfg, YOLOX, "probably ", said)
-    yield from _squeezed(cfg, pre, frame, f"{said} letterboxed images")
+        yield from _swapped(cfg, YOLOX, said, "guess")
+    yield from _squeezed(cfg, pre, frame, f"{said} letterboxed images", _LETTERBOX, "guess")
 
 
-def _swapped(cfg: ModelConfig, exporter: Exporter, how: str, said: str) -> Iterator[Finding]:
+_LETTERBOX: Change = {"maintain-aspect-ratio": "1"}
+
+
+def _range(text: str, changes: Sequence[Change], basis: Basis = "guess") -> Finding:
+    """The finding that the range of images is wrong."""
+    field = "offsets" if "net-scale-factor" not in changes[0] else "net-scale-factor"
+    return advised(Finding("input-range", "warning", text, field), changes, basis=basis)
+
+
+def _swapped(cfg: ModelConfig, exporter: Exporter, said: str, basis: Basis) -> Iterator[Finding]:
     wrong = {"RGB": ColorFormat.BGR, "BGR": ColorFormat.RGB}[exporter.order or "RGB"]
     if cfg.model_color_format is wrong:
-        text = f"red and blue are {how}swapped: model-color-format={wrong.value} ({wrong.name}), "
-        text += f"but {said} {exporter.order}: set model-color-format={1 - wrong.value}"
-        data = {"set": {"model-color-format": 1 - wrong.value}}
-        yield Finding("input-colors", "warning", text, "model-color-format", data)
+        text = f"red and blue are swapped: model-color-format={wrong.value} ({wrong.name}), "
+        finding = Finding(
+            "input-colors", "warning", f"{text}but {said} {exporter.order}", "model-color-format"
+        )
+        yield advised(finding, [{"model-color-format": str(1 - wrong.value)}], basis=basis)
 
 
 def _squeezed(
-    cfg: ModelConfig, pre: Preprocessor, frame: tuple[int, int], said: str, more: str = ""
+    cfg: ModelConfig,
+    pre: Preprocessor,
+    frame: tuple[int, int],
+    said: str,
+    change: Change,
+    basis: Basis,
 ) -> Iterator[Finding]:
     shape = (frame[0] / frame[1]) / (pre.width / pre.height) if all(frame) else 1.0
     primary = cfg.process_mode is ProcessMode.PRIMARY
     if primary and not pre.maintain_aspect_ratio and not 1 / 1.25 <= shape <= 1.25:
         text = f"images are squeezed: frames of {frame[0]}x{frame[1]} are scaled to {pre.width}x"
-        text += f"{pre.height}; {said}: set maintain-aspect-ratio=1{more}"
-        yield Finding("aspect-ratio", "warning", text, "maintain-aspect-ratio")
+        text += f"{pre.height}; {said}"
+        finding = Finding("aspect-ratio", "warning", text, "maintain-aspect-ratio")
+        yield advised(finding, [change], basis=basis)
 
 
 def _of_stem(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
@@ -142,37 +161,37 @@ def _of_stem(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
     factor, shift = float(np.abs(stem.factor).max()), float(np.abs(stem.shift).max())
     if factor <= 1 / 30 and high - low <= 2.1:
         text = f"images are scaled twice: {_given(pre)}, and the model itself multiplies by "
-        text += f"{factor:.4g}: it expects 0 to 255: set net-scale-factor=1"
-        data = {"set": {"net-scale-factor": "1"}}
-        yield Finding("input-range", "warning", text, "net-scale-factor", data)
+        text += f"{factor:.4g}: it expects 0 to 255"
+        yield _range(text, [{"net-scale-factor": "1"}], "read")
     elif 1 < factor <= 10 and shift and high - low >= 50:
         text = f"images have the wrong range: {_given(pre)}, and the model itself multiplies by "
-        text += f"{factor:.4g} and adds {-shift:.4g}: it expects 0 to 1: set {UNIT.keys[0]}"
-        data = {"set": {"net-scale-factor": _UNIT}}
-        yield Finding("input-range", "warning", text, "net-scale-factor", data)
+        text += f"{factor:.4g} and adds {-shift:.4g}: it expects 0 to 1"
+        yield _range(text, [{"net-scale-factor": _UNIT}], "read")
     elif shift and max(pre.offsets, default=0.0) * pre.scale > 0.3 * (high - low):
         text = f"means are subtracted twice: offsets={';'.join(f'{v:g}' for v in pre.offsets)}, and"
-        text += " the model itself subtracts its own: leave offsets out"
-        yield Finding("input-range", "warning", text, "offsets")
+        text += " the model itself subtracts its own"
+        yield _range(text, [{"offsets": None}], "read")
 
 
-def _of_statistics(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> Iterator[Finding]:
+def _of_statistics(
+    cfg: ModelConfig, pre: Preprocessor, stem: Stem, tensors: Sequence[Array]
+) -> Iterator[Finding]:
     """The first batch normalisation keeps statistics of the first convolution's outputs."""
     ratio = trained_ratio(pre, stem, tensors)
     if ratio is None:
         return
     if 1 / _FAR <= ratio <= _FAR:
-        yield from _of_mean(pre, stem)
+        yield from _of_mean(cfg, pre, stem)
         return
     much = f"{ratio:.3g} times" if ratio > 1 else f"1/{1 / ratio:.3g} of"
     text = f"images have the wrong range: {_given(pre)}; the first layer's values spread {much} "
     text += "what its batch normalisation learnt: "
-    usual = ", ".join(" with ".join(scaling.keys) for scaling in USUAL)
-    text += f"about {pre.scale / ratio:.1g} would fit; usual are {usual}"
-    yield Finding("input-range", "warning", text, "net-scale-factor")
+    text += f"a factor of about {pre.scale / ratio:.1g} fits them"
+    near = [u for u in USUAL if 1 / _NEAR <= ratio * u.factor / pre.scale <= _NEAR] or USUAL
+    yield _range(text, [range_change(usual, cfg) for usual in near])
 
 
-def _of_mean(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
+def _of_mean(cfg: ModelConfig, pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
     """The mean that it learnt is that of an image which the config can make: no black or white."""
     assert stem.conv is not None
     size = np.abs(stem.conv).sum(axis=(1, 2, 3)).max()
@@ -184,11 +203,16 @@ def _of_mean(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
         setting = f"offsets={';'.join(f'{m:g}' for m in means)}" if pre.offsets else "no offsets"
         text = f"offsets are missing or wrong: with {setting} and net-scale-factor={pre.scale:.6g} "
         text += f"the mean that the first layers learnt is that of bytes of {byte:.0f}, where "
-        text += f"images have about 100 to 140; usual are {HALF.keys[1]} or {IMAGENET.keys[1]}"
-        yield Finding("input-range", "warning", text, "offsets")
+        text += "images have about 100 to 140"
+        usual = (HALF, IMAGENET) if stem.conv.shape[1] == 3 else ()
+        offsets = [{"offsets": range_change(u, cfg)["offsets"]} for u in usual]
+        finding = Finding("input-range", "warning", text, "offsets")
+        yield advised(finding, offsets) if offsets else finding
 
 
-def _of_weights(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> Iterator[Finding]:
+def _of_weights(
+    cfg: ModelConfig, pre: Preprocessor, stem: Stem, tensors: Sequence[Array]
+) -> Iterator[Finding]:
     """A trained first layer answers with about 1, not with hundreds or hundredths.
 
     Means that are subtracted from bytes speak of old networks without normalisation, whose layers
@@ -201,17 +225,14 @@ def _of_weights(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> Iter
     seen = f"images have the wrong range: {_given(pre)}; the first layer answers with values that "
     seen += f"spread by {size:.3g}, where trained ones do by about 1: "
     if size <= _HUNDREDTHS and pre.scale < 0.1:
-        text = f"{seen}it probably expects 0 to 255: set net-scale-factor=1"
-        data = {"set": {"net-scale-factor": "1"}}
-        yield Finding("input-range", "warning", text, "net-scale-factor", data)
+        yield _range(f"{seen}it was trained on larger numbers", [range_change(BYTES, cfg)])
     elif size >= FOLDED and pre.scale >= 0.5 and not pre.offsets:
         after = {usual: size * usual.factor / pre.scale for usual in USUAL if usual.factor < 0.5}
-        fitting = sorted(after, key=lambda usual: abs(np.log(after[usual])))
-        tries = "; ".join(f"{' with '.join(u.keys)} (by {after[u]:.2g})" for u in fitting)
-        text = (
-            f"{seen}which of the usual ranges it was trained with, only its results tell: {tries}"
-        )
-        yield Finding("input-range", "warning", text, "net-scale-factor")
+        likely = sorted(after, key=lambda usual: abs(np.log(after[usual])))
+        spreads = ", ".join(f"{after[u]:.2g} with {u.keys[0]}" for u in likely)
+        text = f"{seen}which of the usual ranges it was trained with, only its results tell "
+        text += f"(the spread is {spreads})"
+        yield _range(text, [range_change(usual, cfg) for usual in likely])
 
 
 def trained_ratio(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> float | None:
@@ -268,9 +289,11 @@ def _of_shape(
     net, real = pre.width / pre.height, frame[0] / frame[1]
     if (net < 0.77 and real > 1.3) or (net > 1.3 and real < 0.77):
         dims = f"infer-dims={pre.channels};{pre.height};{pre.width}"
-        text = f"height and width are probably swapped: {dims} (channels, height, width) for "
-        text += f"frames of {frame[0]}x{frame[1]}: set infer-dims={pre.channels};{pre.width};"
-        yield Finding("input-transposed", "warning", f"{text}{pre.height}", "infer-dims")
+        text = f"height and width look swapped: {dims} (channels, height, width) for "
+        finding = Finding(
+            "input-transposed", "warning", f"{text}frames of {frame[0]}x{frame[1]}", "infer-dims"
+        )
+        yield advised(finding, [{"infer-dims": f"{pre.channels};{pre.width};{pre.height}"}])
 
 
 def _of_names(stem: Stem, labels: Labels) -> Iterator[Finding]:

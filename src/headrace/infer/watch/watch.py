@@ -6,7 +6,7 @@ import math
 import threading
 import weakref
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,17 +17,35 @@ from headrace.config.enums import NetworkType
 from headrace.infer.parsers import BuiltinParser, parse_coverage_bbox
 from headrace.infer.postprocess import DetectorPostprocessor
 from headrace.infer.recognise.stem import read_stem
-from headrace.infer.trial import Sample
+from headrace.infer.record import was_tried
+from headrace.infer.trial import (
+    Budget,
+    ConfigTrials,
+    Sample,
+    advised,
+    better,
+    calmer,
+    in_range,
+    network_of,
+    plain,
+    readers,
+    some,
+    tried,
+)
+from headrace.infer.trial.advice import Fits
 from headrace.infer.watch import second_look as rules
 from headrace.infer.watch.boxes import BoxWatch
 from headrace.infer.watch.half import HalfWatch
 from headrace.infer.watch.outputs import OutputWatch
-from headrace.infer.watch.rules import MIN_FRAMES
+from headrace.infer.watch.rules import MIN_FRAMES, OF_CROWDS, OF_PARSERS
 from headrace.infer.watch.training import trained_ratio, training_findings
 
 if TYPE_CHECKING:
+    from headrace.infer.items import Items
     from headrace.infer.loaded_model import Model
+    from headrace.infer.preprocess import Preprocessor
     from headrace.infer.record import Record
+    from headrace.infer.run_options import RunOptions
     from headrace.meta import Detections, FrameMeta
 
 
@@ -40,7 +58,8 @@ _MORE = 2 * _FIRST  # … and how often it is not waited any longer than that
 _SAMPLES = 6
 _MAX_SAMPLE = 1 << 25  # bytes of one kept sample
 _SHARE = 0.01  # of the engine's time that other images may take at the end of a run
-_SILENT_S = 1.5  # that they may take in any case where nothing at all was found
+_SILENT_S = 1.5  # that trials at a run's end may take in any case
+_BETWEEN_S = 0.5  # and those in the middle of a run that has something to advise
 
 
 class Watch:
@@ -52,11 +71,12 @@ class Watch:
     Args:
         model: what runs.
         record: gets the findings, each rule once.
+        options: of the run.
     """
 
-    def __init__(self, model: Model, record: Record) -> None:
+    def __init__(self, model: Model, record: Record, options: RunOptions | None = None) -> None:
         self._model: Model = weakref.proxy(model)  # which holds this watch
-        self._record = record
+        self._record, self._options = record, options
         choice, cfg = model.parser, model.config
         parser = None if choice is None else choice.parser
         self._parser = parser
@@ -76,7 +96,9 @@ class Watch:
         self._size = (0, 0)
         self._run_s = math.inf
         self._looked_twice = False
-        self._model_read = False
+        self._training: list[Finding] | None = None
+        self._range_known = False
+        self._trials: ConfigTrials | None = None
 
     def due(self) -> bool:
         """Count a run; True if it is one to look at."""
@@ -102,13 +124,14 @@ class Watch:
         self._more, self._last, self._left = self._more - 1, run, post.left
         return True
 
-    def look(self, inputs: Arrays, outputs: Arrays, seconds: float) -> None:
+    def look(self, inputs: Arrays, outputs: Arrays, seconds: float, items: Items) -> None:
         """Look at the first item of a run.
 
         Args:
             inputs: of the run, batch first.
             outputs: the same.
             seconds: how long the engine took for it.
+            items: of the run.
         """
         tensor = inputs[self._model.input_name][0]
         row = {name: data[0] for name, data in outputs.items()}
@@ -120,12 +143,13 @@ class Watch:
             if self._half is not None:
                 self._half.look(self._model, inputs)
             if self._looks <= _SAMPLES // 2 or self._looks >= _FIRST:
-                self._keep(tensor, row, alone=len(inputs[self._model.input_name]) == 1)
+                self._keep(tensor, row, items)
 
-    def _keep(self, tensor: Array, row: Arrays, *, alone: bool) -> None:
-        if self._model.config.network_type not in _BOXES:
-            row = {}  # nobody reads them a second time
-        if tensor.nbytes + sum(data.nbytes for data in row.values()) > _MAX_SAMPLE:
+    def _keep(self, tensor: Array, row: Arrays, items: Items) -> None:
+        alone = len(items) == 1
+        boxes = self._model.config.network_type in _BOXES
+        size = tensor.nbytes + sum(data.nbytes for data in row.values())
+        if size > (_MAX_SAMPLE if boxes else _MAX_SAMPLE // 4):
             return
 
         # Each run has arrays of its own: what is alone in them need not be copied, unless a
@@ -134,7 +158,9 @@ class Watch:
             tensor = tensor.copy()
         if not (alone and self._builtin):
             row = {name: data.copy() for name, data in row.items()}
-        self._current = Sample(tensor, row)
+        meta = items.metas[0]
+        transform = items.transform(0) if items.valid()[0] else None
+        self._current = Sample(tensor, row, transform=transform, size=(meta.width, meta.height))
         self._samples.append(self._current)
         while len(self._samples) > _SAMPLES:  # images in which nothing was found go first
             empty = (i for i, sample in enumerate(self._samples[:-1]) if not sample.found)
@@ -173,10 +199,15 @@ class Watch:
         with self._lock, np.errstate(all="ignore"):
             if not self._looks:
                 return
+            self._trials = None
             for finding in self._findings(final):
-                key, cfg = (finding.where or "").replace("-", "_"), self._model.config
-                where = cfg.where(key) if key and hasattr(cfg, key) else str(cfg.path)
-                self._record.find(finding.changed(where=where))
+                self._tell(self._tried(finding, final))
+            self._trials = None
+
+    def _tell(self, finding: Finding) -> None:
+        key, cfg = (finding.where or "").replace("-", "_"), self._model.config
+        where = cfg.where(key) if key and hasattr(cfg, key) else str(cfg.path)
+        self._record.find(finding.changed(where=where))
 
     def _findings(self, final: bool) -> Iterator[Finding]:
         if self._half is not None:
@@ -202,66 +233,95 @@ class Watch:
 
     def _of_training(self) -> Iterator[Finding]:
         cfg, pre = self._model.config, self._model.preprocessor
-        if self._model_read or pre is None or cfg.onnx_file is None:
+        if pre is None or cfg.onnx_file is None:
             return
-        self._model_read = True
+        if self._training is None:
+            stem = read_stem(cfg.onnx_file)
+            tensors = [s.tensor for s in self._samples]
+            self._training = []
+            if stem is not None:
+                # a file that tells the range of its images needs no trial of others
+                ratio = trained_ratio(pre, stem, tensors)
+                self._range_known = stem.normalises or ratio is not None
+                self._training += training_findings(
+                    cfg, pre, stem, self._model.labels, tensors=tensors, frame=self._size
+                )
+        yield from self._training
 
-        stem = read_stem(cfg.onnx_file)
-        if stem is None:
-            return
-        tensors = [s.tensor for s in self._samples]
-        # a file that tells the range of its images needs no trial of others
-        self._range_known = stem.normalises or trained_ratio(pre, stem, tensors) is not None
-        yield from training_findings(
-            cfg, pre, stem, self._model.labels, tensors=tensors, frame=self._size
-        )
+    def _tried(self, finding: Finding, final: bool) -> Finding:
+        """Try the changes that a finding recommends, once, on the kept samples."""
+        trials = self._at_hand(final)
+        if trials is None or any(
+            n.code == finding.code and was_tried(n.data) for n in self._record.notices
+        ):
+            return finding
+        if finding.code in OF_PARSERS and "advice" not in finding.data:
+            if others := readers(trials):
+                finding = advised(finding, [outcome.change for outcome in others])
+            return tried(finding, trials, plain)
+        if was_tried(finding.data):
+            return finding
+        fits: Fits = calmer if finding.code in OF_CROWDS else better
+        if finding.code == "input-range":
+            fits = in_range(trials)
+        elif finding.code == "threshold-above-all":
+            fits = some
+        return tried(finding, trials, fits)
 
-    _range_known = False
+    def _at_hand(self, final: bool) -> ConfigTrials | None:
+        """Trials on the kept samples; None without any."""
+        model = self._model
+        if self._trials is None and self._samples:
+            least = _SILENT_S if final else _BETWEEN_S
+            budget = Budget(max(least, _SHARE * self._runs * self._run_s), self._run_s)
+            further = {spec.name for spec in model.session.inputs[1:]}
+            self._trials = ConfigTrials(
+                model.config,
+                model.network,
+                model.labels,
+                self._samples,
+                run=network_of(model) if further <= set(model.extra_inputs) else None,
+                choice=model.parser,
+                options=self._options,
+                budget=budget,
+            )
+        return self._trials
 
     def _second_look(self) -> Iterator[Finding]:
-        samples, model = list(self._samples), self._model
-        post, pre = model.postprocessor, model.preprocessor
-        if model.config.network_type not in _BOXES or not samples:
+        model, trials = self._model, self._at_hand(True)
+        pre = model.preprocessor
+        if model.config.network_type not in _BOXES or trials is None:
             return
-
-        assert isinstance(post, DetectorPostprocessor)
-        reader = rules.Reader(model.config, model.network, post.params, post.clusterer)
         silent = not self._boxes.found
         odd = self._boxes.odd
         findings: list[Finding] = []
         source = "the parser" if model.parser is None else model.parser.source
         if silent:
-            findings += rules.final_rows(reader, self._parser, samples, source)
+            findings += rules.final_rows(trials, self._parser, source)
         if not findings and (silent or (odd and self._builtin)):  # a head that reads them says most
-            findings += rules.other_heads(
-                reader, self._parser, samples, silent=silent, source=source
-            )
+            findings += rules.other_heads(trials, self._parser, silent=silent, source=source)
         if not findings:
-            findings += rules.odd_tables(reader, self._parser, samples)
+            findings += rules.odd_tables(trials, self._parser)
         if silent and not findings:
-            findings += rules.high_threshold(reader, self._parser, samples)
+            findings += rules.high_threshold(trials, self._parser)
         if not findings and pre is not None and self._builtin:
-            findings += self._other_images(reader, samples, silent)
+            findings += self._other_images(trials, pre, silent)
         yield from findings
 
-    def _other_images(self, reader: Any, samples: list[Sample], silent: bool) -> list[Finding]:
+    def _other_images(self, trials: ConfigTrials, pre: Preprocessor, silent: bool) -> list[Finding]:
         """Run the network on changed images, as far as time allows."""
-        model, pre = self._model, self._model.preprocessor
-        runs, least = (10, _SILENT_S) if silent else (_SAMPLES, 0.0)
-        allowed = max(least, _SHARE * self._runs * self._run_s)
-        if len(model.session.inputs) > 1 or runs * self._run_s > allowed or pre is None:
+        if trials.run is None:
             return []
-
-        def run(tensor: Array) -> Arrays:
-            return model.session.run(model.feeds(np.ascontiguousarray(tensor[None])))
-
         findings: list[Finding] = []
         known = {n.code for n in self._record.notices}
+        allowed = trials.budget.left_s if silent else _SHARE * self._runs * self._run_s
+        if (10 if silent else _SAMPLES) * self._run_s > allowed:
+            return []
         try:
             if silent and not self._range_known and "input-range" not in known:
-                findings += rules.other_ranges(reader, self._parser, samples, pre, run)
+                findings += rules.other_range(trials, pre)
             if not findings and not known & {"input-colors", "input-range"}:
-                findings += rules.swapped_colors(reader, self._parser, samples, pre, run)
+                findings += rules.swapped_colors(trials, pre)
         except HeadraceError:
             return []  # a session that is closed or has failed says nothing about the config
         return findings
