@@ -95,7 +95,8 @@ def test_the_edge_of_the_frame(tmp_path: Path) -> None:
 def test_a_parser_that_returns_nothing(tmp_path: Path) -> None:
     found = explained(tmp_path, **own_parser(tmp_path, "Detections.empty()"))
     assert found.verdict.startswith("0 objects: parse in own.py finds nothing")
-    assert "set parse-bbox-func-name=HeadraceParseYoloV5 (config.txt:" in found.verdict
+    assert "set parse-bbox-func-name=HeadraceParseYoloV5" in found.verdict
+    assert "(with it: 3 boxes in 1 frame, scores up to 0.90) (config.txt:" in found.verdict
     assert found.reasons[0].startswith("the parser (parse in own.py) returned no boxes")
     assert found.classes == ()
 
@@ -103,7 +104,8 @@ def test_a_parser_that_returns_nothing(tmp_path: Path) -> None:
 def test_a_parser_for_other_outputs(tmp_path: Path) -> None:
     found = explained(tmp_path, parse_bbox_func_name="HeadraceParseEfficientNMS")
     assert found.verdict.startswith("0 objects: built-in HeadraceParseEfficientNMS")
-    assert "set parse-bbox-func-name=HeadraceParseYoloV5 (config.txt:" in found.verdict
+    assert "set parse-bbox-func-name=HeadraceParseYoloV5" in found.verdict
+    assert "(with it: 3 boxes in 1 frame, scores up to 0.90) (config.txt:" in found.verdict
     assert found.reasons[0].startswith("parse-bbox-func-name=HeadraceParseEfficientNMS: ")
 
 

@@ -70,10 +70,18 @@ def tried_changes(finding: Finding) -> list[Change]:
     return [row["set"] for row in finding.data.get("advice", ())]
 
 
-def tried(finding: Finding, trials: ConfigTrials, fits: Fits = better) -> Finding:
+def tried(
+    finding: Finding, trials: ConfigTrials, fits: Fits = better, proof: Fits | None = None
+) -> Finding:
     """Try the changes of a finding on the frames at hand; without advice it stays as it is.
 
     What is certain by reading stays so, and is told with what comes out of it.
+
+    Args:
+        finding: with the changes of `advised`.
+        trials: the frames.
+        fits: tells whether a change may be right.
+        proof: tells whether the only one that fits is; None: it is.
     """
     rows = finding.data.get("advice", ())
     if not rows:
@@ -89,13 +97,14 @@ def tried(finding: Finding, trials: ConfigTrials, fits: Fits = better) -> Findin
         chosen = changes[:1]
     else:
         basis = "tried" if ran else "guess"
-        chosen = [o.change for o in fitting]
+        only = fitting if len(fitting) == 1 else []
+        chosen = [o.change for o in only if proof is None or proof(o, present)]
     data["advice"] = [
         {"set": dict(o.change), "basis": "guess" if o.untried and basis != "read" else basis}
         | dict(o.data)
         for o in outcomes
     ]
-    data["advised"] = _words(changes, basis, outcomes, fitting)
+    data["advised"] = _words(changes, basis, outcomes, fitting, proved=bool(chosen))
     if len(chosen) == 1:
         data["set"] = dict(chosen[0])
     return replace(finding, data=data)
@@ -106,6 +115,8 @@ def _words(
     basis: Basis,
     outcomes: Sequence[Outcome] = (),
     fitting: Sequence[Outcome] = (),
+    *,
+    proved: bool = False,
 ) -> str:
     texts = [change_text(change) for change in changes]
     if basis == "read":
@@ -117,13 +128,13 @@ def _words(
         kind = "a guess, not tried" if len(texts) == 1 else "guesses, not tried"
         return f"{kind}{why}: {' or '.join(texts)}"
     if len(texts) == 1:
-        if fitting:
+        if proved:
             return f"set {texts[0]} (with it: {outcomes[0]})"
         return f"tried {texts[0]}: {outcomes[0]}, which proves nothing"
     told = "; ".join(f"{text}: {o}" for text, o in zip(texts, outcomes, strict=True))
     end = "none of them is proved by that"
-    if len(fitting) == 1:
+    if proved:
         end = f"set {change_text(fitting[0].change)}"
-    elif fitting:
+    elif len(fitting) > 1:
         end = f"{len(fitting)} of them fit: the pages of the model tell which is right"
     return f"tried on the same frames: {told}: {end}"

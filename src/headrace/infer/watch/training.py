@@ -229,9 +229,7 @@ def _of_weights(
     elif size >= FOLDED and pre.scale >= 0.5 and not pre.offsets:
         after = {usual: size * usual.factor / pre.scale for usual in USUAL if usual.factor < 0.5}
         likely = sorted(after, key=lambda usual: abs(np.log(after[usual])))
-        spreads = ", ".join(f"{after[u]:.2g} with {u.keys[0]}" for u in likely)
-        text = f"{seen}which of the usual ranges it was trained with, only its results tell "
-        text += f"(the spread is {spreads})"
+        text = f"{seen}which of the usual ranges it was trained with, only its results tell"
         yield _range(text, [range_change(usual, cfg) for usual in likely])
 
 

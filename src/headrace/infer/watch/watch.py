@@ -263,8 +263,8 @@ class Watch:
             return finding
         fits: Fits = calmer if finding.code in OF_CROWDS else better
         if finding.code == "input-range":
-            fits = in_range(trials)
-        elif finding.code == "threshold-above-all":
+            return tried(finding, trials, plain, in_range(trials))
+        if finding.code == "threshold-above-all":
             fits = some
         return tried(finding, trials, fits)
 
