@@ -108,6 +108,21 @@ def test_a_repeated_best_score_is_no_class(tmp_path: Path) -> None:
     assert parser(known(tmp_path, columns)) == ("HeadraceParseFcos", 80)
 
 
+def test_offsets_of_cells_are_no_corners_in_pixels(tmp_path: Path) -> None:
+    offsets, chances = np.tile([0.5, 0.5, 1.4, 1.4], (N, 1)), scores(N, 3)
+    rows = table(offsets, chances.max(axis=1, keepdims=True), chances)
+    assert asked(tmp_path, rows) == {"HeadraceParseYoloX", "HeadraceParseYoloV8Unit"}
+    rows[..., 2:4] -= 2  # logarithms of sizes
+    assert parser(known(tmp_path, rows)) == ("HeadraceParseYoloX", 3)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_boxes_in_0_to_1_need_no_metadata(turned: bool, tmp_path: Path) -> None:
+    rows = table(centres(N) / SIZE, scores(N, 80))
+    rows = np.ascontiguousarray(rows.transpose(0, 2, 1)) if turned else rows
+    assert parser(known(tmp_path, rows)) == ("HeadraceParseYoloV8Unit", 80)
+
+
 def test_rows_of_six(tmp_path: Path) -> None:
     final = table(corners(100), RNG.uniform(0, 1, (100, 1)), ids(100))
     reading = known(tmp_path, final, num_detected_classes=5).reading

@@ -351,8 +351,9 @@ def test_real_models(tmp_path: Path) -> None:
     assert found.names == ("face",)
     raw = tmp_path / "raw.onnx"
     raw.write_bytes((DATA / "version-RFB-320_without_postprocessing.onnx").read_bytes())
-    with pytest.raises(ModelError, match="no built-in parser reads these outputs"):
-        recognise(raw)
+    found = recognise(raw)
+    assert parser_of(found) == "HeadraceParseUltraFacePriors"
+    assert found.names == ("face",)
 
 
 def test_the_profile_keeps_what_the_trainer_uses(tmp_path: Path) -> None:

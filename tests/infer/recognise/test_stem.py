@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from headrace.infer.recognise.stem import read_stem
+from headrace.infer.recognise.stem import Stem, read_stem
 from tests.infer.watch.detectors import write_detector
 
 node = helper.make_node
@@ -178,12 +178,27 @@ def test_a_focus_is_followed_but_is_not_direct(tmp_path: Path) -> None:
     np.testing.assert_array_equal(stem.conv, WEIGHTS)
 
 
-def test_statistics_as_initialised_are_none(tmp_path: Path) -> None:
-    nodes = [
-        node("Conv", ["image", "w"], ["a"]),
-        node("BatchNormalization", ["a", "one", "zero", "zero", "one"], ["out"]),
-    ]
-    stem = read_stem(write(tmp_path / "m.onnx", nodes, w=WEIGHTS, one=[1, 1], zero=[0, 0]))
-    assert stem is not None
+@pytest.mark.parametrize("gain", [[1, 1], [0.3, 1.7]])
+def test_statistics_as_initialised_are_none(gain: list[float], tmp_path: Path) -> None:
+    stem = normalised(tmp_path / "m.onnx", gain, [0, 0])
+    assert stem.untrained
     assert stem.conv is not None
     assert stem.statistics is None
+
+
+def test_a_learnt_shift_tells_of_a_training(tmp_path: Path) -> None:
+    stem = normalised(tmp_path / "m.onnx", [0.3, 0.3], [0.5, 0.4])
+    assert not stem.untrained
+    assert stem.statistics is not None
+
+
+def normalised(path: Path, gain: list[float], shift: list[float]) -> Stem:
+    """The stem of a model with a batch normalisation of mean 0 and variance 1."""
+    nodes = [
+        node("Conv", ["image", "w"], ["a"]),
+        node("BatchNormalization", ["a", "gain", "shift", "zero", "one"], ["out"]),
+    ]
+    write(path, nodes, w=WEIGHTS, gain=gain, shift=shift, one=[1, 1], zero=[0, 0])
+    stem = read_stem(path)
+    assert stem is not None
+    return stem

@@ -149,11 +149,13 @@ _DUAL = Layout(
 )  # fmt: skip
 _ROWS = Layout((Out("N 4+C"),), _rows, likely=_tall_cells, first=True, batched=True)
 _UNIT_COLUMNS = Layout(
-    (Out("4+C N"),), partial(_columns, unit=True), first=True, suggested=False, batched=True
-)
+    (Out("4+C N"),), partial(_columns, unit=True), likely=_tall_cells, first=True, suggested=False,
+    batched=True,
+)  # fmt: skip
 _UNIT_ROWS = Layout(
-    (Out("N 4+C"),), partial(_rows, unit=True), first=True, suggested=False, batched=True
-)
+    (Out("N 4+C"),), partial(_rows, unit=True), likely=_tall_cells, first=True, suggested=False,
+    batched=True,
+)  # fmt: skip
 _PRODUCTS = partial(_rows, objectness=True)
 _WEIGHTED = Layout(
     (Out("N 5+C"),), _PRODUCTS, _tall, _is_cells_or_anchors, first=True, batched=True

@@ -27,6 +27,7 @@ from headrace.infer.recognise.sidecars import MODEL_TYPE
 from headrace.infer.recognise.values import (
     FCOS,
     ROWS_7,
+    YOLOV8_UNIT,
     candidates_of,
     class_numbers_last,
     corners,
@@ -40,6 +41,7 @@ _MOSTLY = 0.8
 TWINS = {
     "NvDsInferParseYoloV11": YOLOV8,
     "NvDsInferParseCustomYoloV8": YOLOV8,
+    YOLOV8_UNIT: "HeadraceParseRTDETR",
     "NvDsInferParseCustomYoloV4": "NvDsInferParseCustomBatchedNMSTLT",
     "NvDsInferParseYoloV5CustomBatchedNMSTLT": "HeadraceParseEfficientNMS",
     "HeadraceParseEfficientNMSUnit": "NvDsInferParseCustomBatchedNMSTLT",

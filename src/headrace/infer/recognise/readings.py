@@ -25,6 +25,7 @@ from headrace.infer.recognise.heads import (
 from headrace.infer.recognise.look_alikes import told_apart
 from headrace.infer.recognise.maps import maps, vectors
 from headrace.infer.recognise.ultralytics import by_task
+from headrace.infer.recognise.values import FCOS, YOLOV8_UNIT
 from headrace.network.tensor_spec import TensorSpec
 
 
@@ -108,7 +109,7 @@ def _yolox(view: View) -> list[HeadReading]:
     return headed(view, YOLOX, "YOLOX detector", f"centres stay below {reach:.1f}: not decoded")
 
 
-_UNSUGGESTED = ("HeadraceParseYoloV2Raw", "HeadraceParseFcos")
+_UNSUGGESTED = ("HeadraceParseYoloV2Raw", FCOS, YOLOV8_UNIT)
 """Heads that fit too many outputs to be suggested, but that values tell."""
 
 

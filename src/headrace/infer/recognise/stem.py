@@ -229,8 +229,11 @@ class _Reader:
                     self.stem.statistics = None if self._is_initial(user) else learnt
 
     def _is_initial(self, node: _Node) -> bool:
-        """True if a batch normalisation has seen no image: the mean is 0, the variance 1."""
-        values = zip([self._value(n) for n in node.inputs[3:5]], (0, 1), strict=False)
+        """True if a batch normalisation was never trained: shift and mean are 0, the variance 1.
+
+        Gains tell nothing: many networks begin with random ones.
+        """
+        values = zip([self._value(n) for n in node.inputs[2:5]], (0, 0, 1), strict=False)
         return all(v is not None and (np.abs(v - n) < _UNTRAINED).all() for v, n in values)
 
     def _statistics(self, node: _Node) -> tuple[Array, Array] | None:

@@ -177,9 +177,11 @@ def candidates_of(view: View) -> Array:
 
 
 def _fcos(view: View) -> str | None:
-    """Corners, and a column 4 that is a level of the pyramid, always 1, or the best score again."""
+    """Corners in pixels; column 4 is a level of the pyramid, always 1, or the best score again."""
     rows = candidates_of(view)
     if not corners(rows) or not unit(rows[:, 5:]) or rows.shape[1] < _FCOS_COLUMNS:
+        return None
+    if reach_of(rows[:, :4]) <= UNIT_REACH:  # offsets of cells: the sizes are larger by accident
         return None
     five = rows[:, 4]
     if (five == 1).all():
@@ -188,6 +190,17 @@ def _fcos(view: View) -> str | None:
         return "corners; column 4 is a level"
     again = np.allclose(five, rows[:, 5:].max(axis=1, initial=0))
     return "corners; column 4 repeats the best score" if again else None
+
+
+def _unit_candidates(view: View) -> str | None:
+    """Candidates with boxes in 0..1, centres a little beyond; logarithms of sizes are below 0."""
+    if len(view.items) > 1:
+        return None
+    rows = candidates_of(view)
+    reach = reach_of(rows[:, :4])
+    if not unit(rows[:, 4:]) or rows[:, 2:4].min(initial=0) < 0 or not 0 < reach <= UNIT_REACH:
+        return None
+    return f"boxes reach {reach:.3g}, scores within 0..1"
 
 
 def _yolov2_raw(view: View) -> str | None:
@@ -199,6 +212,7 @@ def _yolov2(view: View) -> str | None:
 
 
 FCOS = "HeadraceParseFcos"
+YOLOV8_UNIT = "HeadraceParseYoloV8Unit"
 _PYRAMID = 8  # levels at most
 _FCOS_COLUMNS = 7  # of one class, column 4 may be its score
 CHECKS: Mapping[str, Check] = {
@@ -225,6 +239,7 @@ CHECKS: Mapping[str, Check] = {
     "HeadraceParseJoinedMaps": _joined(distances=True),
     "HeadraceParseYoloXMaps": _joined(distances=False),
     FCOS: _fcos,
+    YOLOV8_UNIT: _unit_candidates,
     "HeadraceParseYoloV2Raw": _yolov2_raw,
     "NvDsInferParseCustomYoloV2": _yolov2,
     "NvDsInferParseCustomYoloV2Tiny": _yolov2,
