@@ -71,6 +71,8 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "custom-lib-guard-timeout": ("tests/custom/guard/test_options.py",),
     "custom-lib-guard-memory": ("tests/custom/guard/test_options.py",),
     "custom-lib-guard-restarts": ("tests/custom/guard/test_options.py",),
+    "custom-lib-guard-env": ("tests/custom/guard/test_environment.py",),
+    "custom-lib-paths": ("tests/custom/guard/test_reach.py",),
     "custom-lib-int64": ("tests/custom/test_narrowed.py",),
     "custom-lib-abi": ("tests/infer/test_inferencer_abi.py", "tests/custom/test_box_layout.py"),
     "network-mode": ("tests/engine/precision/test_precision_building.py", "tests/cli/test_build.py"),

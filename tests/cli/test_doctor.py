@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from headrace._core import _native
 from headrace._core.errors import EngineError, MissingExtraError
 from headrace.diagnose.doctor import engines, examination, gpu, surroundings, trials
 from headrace.diagnose.doctor.checks import Check
@@ -34,6 +35,17 @@ def test_this_machine_can_run_models() -> None:
     text = headrace("doctor").stdout
     assert "Runtimes" in text
     assert f"headrace run computes on {found['device']}" in text
+
+
+def test_it_tries_the_protections_of_a_worker() -> None:
+    done = headrace("doctor", "--json")
+    checks = {c["name"]: c for c in json.loads(done.stdout)["checks"] if c["area"] == "guard"}
+    assert all(check["state"] != "problem" for check in checks.values())
+    if checks["workers"]["state"] == "ok":
+        assert checks.keys() == {"workers", "Landlock", "protections"}
+        version = _native.guard_landlock_version()
+        assert checks["Landlock"]["state"] == ("ok" if version else "absent")
+        assert f"version {version}" in checks["Landlock"]["text"] or not version
 
 
 def doctor_beside(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

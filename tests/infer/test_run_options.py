@@ -18,7 +18,7 @@ from headrace.cli import _COMMANDS, main
 from headrace.config.profile import Profile
 from headrace.custom.guard import GuardMode
 from headrace.infer.attach import Generation
-from headrace.infer.run_options import KEY_OPTIONS, Abi, Palette, RunOptions, declared
+from headrace.infer.run_options import KEY_OPTIONS, Abi, Palette, RunOptions, declared, option_name
 from tests.conftest import write_mean_model
 
 PAGES = Path(__file__).parents[2] / "docs" / "cli"
@@ -78,7 +78,7 @@ def test_a_command_has_the_options_and_its_page_names_them(command: str) -> None
     assert found is not None
     flags = {flag for parameter in found.params for flag in parameter.opts}
     page = (PAGES / f"{command}.md").read_text()
-    names = {f"--{name}": o for name, o in declared().items()}
+    names = {option_name(name): o for name, o in declared().items()}
     names |= {"--set": KEY_OPTIONS["keys"]}
     names |= {f"--{name}": KEY_OPTIONS[name] for name in ("conf", "labels")}
     for flag, option in names.items():
@@ -104,7 +104,9 @@ def test_those_that_stand_for_keys_are_set_over_every_config(
     mean_config: Callable[..., Path],
 ) -> None:
     cfg = headrace.ModelConfig.load(mean_config())
-    changed = RunOptions(profile="modern", abi="24", guard="never").over(cfg)
+    options = RunOptions(profile="modern", abi="24", guard="never", guard_env="HF_*,-DEBUG")
+    changed = options.over(cfg)
+    assert changed.custom_lib_guard_env == ("HF_*", "-DEBUG")
     assert (changed.profile, changed.custom_lib_abi) == ("modern", "24")
     assert changed.custom_lib_guard == "never"
     assert str(changed.origin("custom_lib_abi")) == "--abi"

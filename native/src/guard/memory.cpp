@@ -35,16 +35,49 @@ uintptr_t reserve(uint64_t offset, size_t bytes) {
     return start;
 }
 
+constexpr int kPopulate = 23;   // MADV_POPULATE_WRITE, since Linux 5.14
+
+// The right to write to a file of at most so many bytes, which later mappings take from here: the
+// file can then be sealed against new writers. No memory is taken, nor need the file be that long.
+class GuardWriter {
+public:
+    GuardWriter(int file, size_t bytes) : bytes_(bytes) {
+        void *at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+        if (at == MAP_FAILED) throw std::runtime_error(std::strerror(errno));
+        start_ = static_cast<char *>(at);
+    }
+    ~GuardWriter() { munmap(start_, bytes_); }
+    GuardWriter(const GuardWriter &) = delete;
+    GuardWriter &operator=(const GuardWriter &) = delete;
+
+    // Maps a piece of the file at `place`, too, for writing.
+    void *map(uint64_t offset, size_t bytes, void *place) const {
+        if (offset > bytes_ || bytes > bytes_ - offset) {
+            errno = EINVAL;
+            return MAP_FAILED;
+        }
+        void *at = mremap(start_ + offset, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place);
+        if (at != MAP_FAILED && madvise(at, bytes, kPopulate) != 0) errno = 0;  // when written to
+        return at;
+    }
+
+private:
+    char *start_;
+    size_t bytes_;
+};
+
 // A piece of a file, mapped as long as this lives, with a gap behind it. All pages are there from
 // the start.
 class GuardMapping {
 public:
-    // `offset` and `bytes` are whole pages. Throws std::runtime_error if it cannot be mapped.
-    GuardMapping(int file, uint64_t offset, size_t bytes, bool writable) : bytes_(bytes) {
-        const int rights = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+    // `offset` and `bytes` are whole pages. Without a writer it can only be read. Throws
+    // std::runtime_error if it cannot be mapped.
+    GuardMapping(int file, uint64_t offset, size_t bytes, const GuardWriter *writer)
+        : bytes_(bytes) {
         void *place = reinterpret_cast<void *>(reserve(offset, bytes));
-        void *at = mmap(place, bytes, rights, MAP_SHARED | MAP_POPULATE | MAP_FIXED, file,
-                        static_cast<off_t>(offset));
+        void *at = writer ? writer->map(offset, bytes, place)
+                          : mmap(place, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE | MAP_FIXED,
+                                 file, static_cast<off_t>(offset));
         if (at == MAP_FAILED) {
             const int why = errno;
             munmap(place, bytes + kGap);
@@ -78,9 +111,11 @@ void protect(uintptr_t address, size_t bytes, bool readable, bool writable) {
 
 void bind_memory(nanobind::module_ &m) {
     using namespace nanobind::literals;
+    nanobind::class_<GuardWriter>(m, "GuardWriter", "The right to write to a file.")
+        .def(nanobind::init<int, size_t>(), "file"_a, "bytes"_a);
     nanobind::class_<GuardMapping>(m, "GuardMapping", "Whole pages of a file in shared memory.")
-        .def(nanobind::init<int, uint64_t, size_t, bool>(), "file"_a, "offset"_a, "bytes"_a,
-             "writable"_a)
+        .def(nanobind::init<int, uint64_t, size_t, const GuardWriter *>(), "file"_a, "offset"_a,
+             "bytes"_a, "writer"_a.none() = nanobind::none())
         .def_prop_ro("address", &GuardMapping::address);
     m.attr("GUARD_HUGE_PAGE") = kHugePage;
     m.attr("GUARD_GAP") = kGap;

@@ -1,107 +1,40 @@
 // What a process that runs a user's library gives up before it loads it.
-
 #include <fcntl.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
+#include <linux/capability.h>
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "guard/filter.h"
+#include "guard/layers.h"
 #include "module.h"
 
 namespace headrace::guard {
 namespace {
 
-#if defined(__x86_64__)
-constexpr uint32_t kThisArchitecture = AUDIT_ARCH_X86_64;
-#elif defined(__aarch64__)
-constexpr uint32_t kThisArchitecture = AUDIT_ARCH_AARCH64;
-#else
-constexpr uint32_t kThisArchitecture = 0;
-#endif
+constexpr int kKnowsShortening = 3;  // version of Landlock
+constexpr int kAny = 1 << 20;
+
+// (what is left open, why).
+using Left = std::vector<std::pair<std::string, std::string>>;
 
 std::string reason() { return std::strerror(errno); }
-
-// Calls that are refused with EACCES, as a firewall would: pairs of sockets stay possible.
-constexpr uint32_t kRefusedCalls[] = {
-    __NR_connect,
-    __NR_accept4,
-    __NR_ptrace,
-    __NR_process_vm_readv,
-    __NR_process_vm_writev,
-#ifdef __NR_accept
-    __NR_accept,
-#endif
-#ifdef __NR_io_uring_setup
-    __NR_io_uring_setup,
-#endif
-#ifdef __NR_pidfd_send_signal
-    __NR_pidfd_send_signal,
-#endif
-};
-
-// These are CUDA's, too, which makes itself reachable for other processes when it starts.
-constexpr uint32_t kCallsOfDrivers[] = {__NR_bind, __NR_listen};
-
-// Signals go to this process only. Source: man 2 seccomp, the filter language of the kernel.
-constexpr uint32_t kSignalCalls[] = {
-    __NR_kill, __NR_tgkill, __NR_tkill, __NR_rt_sigqueueinfo, __NR_rt_tgsigqueueinfo,
-};
-
-bool filter_calls(bool gpu) {
-    constexpr auto kNumber = static_cast<uint32_t>(offsetof(seccomp_data, nr));
-    constexpr auto kArchitecture = static_cast<uint32_t>(offsetof(seccomp_data, arch));
-    constexpr auto kFirstArgument = static_cast<uint32_t>(offsetof(seccomp_data, args));
-    constexpr uint32_t kRefuse = SECCOMP_RET_ERRNO | EACCES;
-    std::vector<sock_filter> code = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kArchitecture),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kThisArchitecture, 1, 0),
-        BPF_STMT(BPF_RET | BPF_K, kRefuse),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kNumber),
-#if defined(__x86_64__)
-        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000u, 0, 1),  // the x32 interface
-        BPF_STMT(BPF_RET | BPF_K, kRefuse),
-#endif
-    };
-    std::vector<uint32_t> refused(std::begin(kRefusedCalls), std::end(kRefusedCalls));
-    if (!gpu) refused.insert(refused.end(), std::begin(kCallsOfDrivers), std::end(kCallsOfDrivers));
-    for (uint32_t call : refused) {
-        code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
-        code.push_back(BPF_STMT(BPF_RET | BPF_K, kRefuse));
-    }
-    code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_socket, 0, 4));
-    code.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kFirstArgument));
-    code.push_back(
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, static_cast<uint8_t>(gpu ? 1 : 0), 0));
-    code.push_back(BPF_STMT(BPF_RET | BPF_K, kRefuse));
-    code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-    for (uint32_t call : kSignalCalls) {
-        code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4));
-        code.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kFirstArgument));
-        code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(getpid()), 1, 0));
-        code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
-        code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-    }
-    code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-    sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
-    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
 
 // What counts for RLIMIT_AS, or for RLIMIT_DATA: "VmSize", "VmData".
 uint64_t memory_now(const char *what) {
@@ -118,6 +51,11 @@ uint64_t memory_now(const char *what) {
     return static_cast<uint64_t>(kib) * 1024;
 }
 
+bool limit(__rlimit_resource what, uint64_t bytes) {
+    const rlimit both{bytes, bytes};
+    return setrlimit(what, &both) == 0;
+}
+
 // Out of memory, this process goes first, and not the application.
 void go_first() {
     const int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -126,31 +64,75 @@ void go_first() {
     close(file);
 }
 
-// Gives up, in this process and for good: new privileges, core files, address space beyond
-// `memory_bytes` more than now (0: no limit), sockets to others, and signals to other processes.
-// Its parent's death ends it. Returns what could not be done, in words; never throws.
-// With `gpu` a driver of NVIDIA works in it: unix sockets can be made, bound and listened at, but
-// not connected, and the limit is one of private writable memory, not of addresses, of which CUDA
-// reserves as many as both memories have.
-std::vector<std::string> sandbox(uint64_t memory_bytes, bool gpu) {
-    std::vector<std::string> left;
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
-        left.push_back("it may outlive the application (" + reason() + ")");
-    const rlimit none{0, 0};
-    if (setrlimit(RLIMIT_CORE, &none) != 0)
-        left.push_back("core files are not switched off (" + reason() + ")");
-    go_first();
-    const bool bound = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
-    if (!bound) left.push_back("new privileges are not ruled out (" + reason() + ")");
-    if (!kThisArchitecture || !bound || !filter_calls(gpu))
-        left.push_back("the network is not closed to it (" +
-                       (kThisArchitecture ? reason() : "no filter for this processor") + ")");
-    if (memory_bytes) {
-        const uint64_t limit = memory_now(gpu ? "VmData" : "VmSize") + memory_bytes;
-        const rlimit memory{limit, limit};
-        if (setrlimit(gpu ? RLIMIT_DATA : RLIMIT_AS, &memory) != 0)
-            left.push_back("its memory is not limited (" + reason() + ")");
+bool end_with_parent() { return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0; }
+
+// Keeps of root's rights those to read and write what is another user's; of a user's, none. So it
+// has less than the application, whose memory is closed to it for that.
+bool drop_rights() {
+    constexpr uint32_t kKept = (1u << CAP_DAC_READ_SEARCH) | (1u << CAP_DAC_OVERRIDE);
+    for (unsigned long right = 0; prctl(PR_CAPBSET_READ, right) >= 0; ++right)
+        if (right >= 32 || !(kKept & (1u << right))) prctl(PR_CAPBSET_DROP, right);
+    __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct rights[2] = {};
+    if (syscall(SYS_capget, &head, rights) != 0) return false;
+    const uint32_t kept = geteuid() == 0 ? kKept : 0;
+    for (int i = 0; i < 2; ++i) {
+        rights[i].permitted &= i ? 0 : kept;
+        rights[i].effective = rights[i].permitted;
+        rights[i].inheritable = 0;
     }
+    return syscall(SYS_capset, &head, rights) == 0;
+}
+
+bool opens(int process, const char *name, int how) {
+    const std::string path = "/proc/" + std::to_string(process) + "/" + name;
+    const int file = open(path.c_str(), how | O_CLOEXEC);
+    if (file >= 0) close(file);
+    return file >= 0;
+}
+
+// Gives up, in this process and for good: see SECURITY.md. Its parent's death ends it. Returns what
+// could not be done; what can be is tried on its parent, which has the application's rights. Never
+// throws. With `gpu` a driver of NVIDIA works in it, and the limit is one of private writable
+// memory, not of addresses, of which CUDA reserves as many as both memories have.
+Left sandbox(uint64_t memory_bytes, bool gpu, std::vector<std::string> reads, bool narrow,
+             std::vector<std::string> writes, std::vector<std::string> devices, int most) {
+    Left left;
+    const Reach reach{std::move(reads), std::move(writes), std::move(devices), narrow};
+    if (!limit(RLIMIT_CORE, 0)) left.emplace_back("core-files", reason());
+    go_first();
+    const int parent = getppid(), version = std::min(landlock_version(), most);
+    std::string why;
+    if (!version) {
+        why = "no Landlock in this kernel";
+        try {
+            separate(reach);
+        } catch (const std::runtime_error &error) {
+            why += std::string(", and no namespaces (") + error.what() + ")";
+        }
+        prctl(PR_SET_DUMPABLE, 1);  // as before
+    }
+    if (!drop_rights()) left.emplace_back("rights", reason());
+    if (!end_with_parent()) left.emplace_back("outlives", reason());  // after a change of rights
+    const bool bound = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+    if (!bound) left.emplace_back("new-rights", reason());
+    if (version) try {
+            landlock(version, reach);
+        } catch (const std::runtime_error &error) {
+            why = std::string("Landlock: ") + error.what();
+        }
+    if (memory_bytes) {
+        const uint64_t most = memory_now(gpu ? "VmData" : "VmSize") + memory_bytes;
+        if (!limit(gpu ? RLIMIT_DATA : RLIMIT_AS, most) || !limit(RLIMIT_FSIZE, memory_bytes))
+            left.emplace_back("memory-limit", reason());
+    }
+    if (!can_filter())
+        left.emplace_back("calls", "no filter for this processor");
+    else if (!bound || !filter_calls(gpu, version >= kKnowsShortening))
+        left.emplace_back("calls", reason());
+    if (opens(parent, "mem", O_RDONLY)) left.emplace_back("memory-of-others", why);
+    if (opens(parent, "oom_score_adj", O_WRONLY)) left.emplace_back("files", why);
+    if (narrow && opens(parent, "status", O_RDONLY)) left.emplace_back("reads", why);
     return left;
 }
 
@@ -158,10 +140,17 @@ std::vector<std::string> sandbox(uint64_t memory_bytes, bool gpu) {
 
 void bind_sandbox(nanobind::module_ &m) {
     using namespace nanobind::literals;
+    m.def("guard_sandbox", &sandbox, "memory_bytes"_a, "gpu"_a, "reads"_a, "narrow"_a, "writes"_a,
+          "devices"_a, "landlock"_a = kAny,
+          "Give up what a library does not need, for good; what could not be done: (what, why). "
+          "`gpu`: a driver of NVIDIA shall work in it; `reads`, `writes`, `devices`: paths that it "
+          "reaches; `narrow`: `reads` are all that it may read, folders included; `landlock`: the "
+          "newest version that is used.");
+    m.def("guard_landlock_version", &landlock_version, "Of this kernel; 0 without Landlock.");
     m.def(
-        "guard_sandbox", &sandbox, "memory_bytes"_a, "gpu"_a = false,
-        "Give up what a library does not need, for good; what could not be done, in words. `gpu`: "
-        "a driver of NVIDIA shall work in it.");
+        "guard_adopt_orphans",
+        [] { return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0; },
+        "Become the parent of what this process's children leave behind.");
 }
 
 }  // namespace headrace::guard

@@ -324,10 +324,15 @@ def guard_set_region(slot: int, start: int, end: int, name: str, file: int = -1,
 def guard_take_back() -> bool:
     """Share again what became a copy; whether anything had."""
 
+class GuardWriter:
+    """The right to write to a file."""
+
+    def __init__(self, file: int, bytes: int) -> None: ...
+
 class GuardMapping:
     """Whole pages of a file in shared memory."""
 
-    def __init__(self, file: int, offset: int, bytes: int, writable: bool) -> None: ...
+    def __init__(self, file: int, offset: int, bytes: int, writer: GuardWriter | None = None) -> None: ...
 
     @property
     def address(self) -> int: ...
@@ -339,10 +344,16 @@ GUARD_GAP: int = 1048576
 def guard_protect(address: int, bytes: int, readable: bool, writable: bool) -> None:
     """Change the rights of whole pages."""
 
-def guard_sandbox(memory_bytes: int, gpu: bool = False) -> list[str]:
+def guard_sandbox(memory_bytes: int, gpu: bool, reads: Sequence[str], narrow: bool, writes: Sequence[str], devices: Sequence[str], landlock: int = 1048576) -> list[tuple[str, str]]:
     """
-    Give up what a library does not need, for good; what could not be done, in words. `gpu`: a driver of NVIDIA shall work in it.
+    Give up what a library does not need, for good; what could not be done: (what, why). `gpu`: a driver of NVIDIA shall work in it; `reads`, `writes`, `devices`: paths that it reaches; `narrow`: `reads` are all that it may read, folders included; `landlock`: the newest version that is used.
     """
+
+def guard_landlock_version() -> int:
+    """Of this kernel; 0 without Landlock."""
+
+def guard_adopt_orphans() -> bool:
+    """Become the parent of what this process's children leave behind."""
 
 def note_crashes(text: str, exit_status: int) -> None:
     """

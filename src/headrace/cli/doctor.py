@@ -23,6 +23,7 @@ _AREAS = {
     "engine": "Runtimes",
     "video": "Video",
     "tools": "Tools",
+    "guard": "Guarded libraries",
     "extra": "Optional packages",
 }
 _COLOURS = {"ok": "green", "absent": None, "problem": "red"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headrace.infer.run_options import KEY_OPTIONS, RunOption, RunOptions, declared
+from headrace.infer.run_options import KEY_OPTIONS, RunOption, RunOptions, declared, option_name
 
 if TYPE_CHECKING:
     from headrace.config.overrides import GivenKey
@@ -51,16 +51,18 @@ def run_options(command: str, **helps: str) -> Callable[[Callable[..., Any]], Ca
 
 
 def _field_option(name: str, option: RunOption, help: str, *, several: bool) -> Any:
-    """Make the option of a field: a choice, a number or a flag; unset it is the field's default."""
-    default = getattr(RunOptions(), name)
+    """Make the option of a field: choice, number, text or flag; unset it is the field's default."""
+    default, flag = getattr(RunOptions(), name), option_name(name)
     if default is False:
-        return click.option(f"--{name}", is_flag=True, help=help)
+        return click.option(flag, is_flag=True, help=help)
     if option.choices:
         kind: Any = click.Choice(option.choices)
         shown = default is not None
-        return click.option(f"--{name}", type=kind, default=default, show_default=shown, help=help)
+        return click.option(flag, type=kind, default=default, show_default=shown, help=help)
+    if option.metavar:
+        return click.option(flag, metavar=option.metavar, help=help)
     kind = click.IntRange(option.least, option.most)
-    return click.option(f"--{name}", type=kind, metavar="N", help=help)
+    return click.option(flag, type=kind, metavar="N", help=help)
 
 
 def _device_option(name: str, option: RunOption, help: str, *, several: bool) -> Any:

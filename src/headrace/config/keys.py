@@ -85,6 +85,8 @@ PROPERTY_ROWS: tuple[Key, ...] = (
     _p("custom-lib-guard-timeout", _FLOAT, 10.0, "seconds that a call in the worker process may take", low=0.0625, acts=True, extension=True),
     _p("custom-lib-guard-memory", _INT, 4096, "MiB of address space (with a GPU: of writable memory) that the worker process may take beside what it has at the start; 0 sets no limit", low=0, acts=True, extension=True),
     _p("custom-lib-guard-restarts", _INT, 5, "how often the worker process is started again", low=0, acts=True, extension=True),
+    _p("custom-lib-guard-env", _STRINGS, (), "variables of the environment: NAME passes what looks like a credential to the worker process, -NAME holds another one back; * and ? stand for letters", acts=True, extension=True),
+    _p("custom-lib-paths", _STRINGS, (), "write:PATH may be changed in the worker process; with read:PATH it reads nothing else beside the system and its own folder", acts=True, extension=True),
     # engine build
     _e("network-mode", NetworkMode, NetworkMode.FP32, "what may be computed in; part of the engine file's name. FP16 is used where it is computed faster, INT8 with int8-calib-file", acts=True),
     _p("fp16-simulation", _STRING, "check", "FP16 on processors without it: check computes in FP32 and tries FP16 on the first images, full rounds every result as FP16 does (about half as fast), off only computes in FP32", choices=("check", "full", "off"), acts=True, extension=True),

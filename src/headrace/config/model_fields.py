@@ -69,6 +69,8 @@ class ModelFields(Frozen):
     custom_lib_guard_timeout: float = 10.0
     custom_lib_guard_memory: int = 4096
     custom_lib_guard_restarts: int = 5
+    custom_lib_guard_env: tuple[str, ...] = ()
+    custom_lib_paths: tuple[str, ...] = ()
     # engine build
     network_mode: NetworkMode = NetworkMode.FP32
     fp16_simulation: Literal["check", "full", "off"] = "check"

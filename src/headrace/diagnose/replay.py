@@ -16,8 +16,8 @@ from headrace._core.gpu.cuda import FAULT_HINT, why_lost
 from headrace._core.text import error_text
 from headrace._core.types import Array, Arrays
 from headrace.binary.elf import ElfError, ElfFile
+from headrace.custom.guard.answers import read_answer
 from headrace.custom.guard.call_args import InputsArgs, LoadArgs, ParserArgs
-from headrace.custom.guard.ipc import notices_from
 from headrace.custom.guard.library import GuardedLibrary
 from headrace.custom.guard.options import GuardOptions
 from headrace.custom.guard.repro import Case
@@ -64,19 +64,18 @@ class _Here:
         where: str,
         arrays: Sequence[object] = (),
         **_: object,
-    ) -> tuple[dict[str, Any], list[Any]]:
+    ) -> tuple[Any, list[Any]]:
         from headrace.infer.model import guarded_operations
+        from headrace.infer.model.guarded_engines import ANSWERS
 
         function = getattr(guarded_operations, operation)
         try:
-            answer: tuple[dict[str, object], list[object]] = function(
-                self, dict(payload), list(arrays)
-            )
+            answer, results = function(self, dict(payload), list(arrays))
         except HeadraceError:
             raise
         except Exception as error:  # as a worker tells it
             raise CustomLibraryError(error_text(error), where=where) from error
-        return answer
+        return read_answer(answer, ANSWERS[operation]), results
 
 
 def title(case: Case) -> str:
@@ -197,11 +196,11 @@ def _with_engines(
             answer, blobs = asked.ask(
                 "make_network", {"function": args.function}, where, limit=how.options.timeout_s
             )
-        number = int(answer["network"])
-        nodes = ", ".join(map(str, answer["plugins"]))
+        number = answer.network
+        nodes = ", ".join(answer.plugins)
         text = f"the function made a network of {blobs[0].nbytes:,} bytes"
         text += f" with the plugins {nodes}" if nodes else ""
-        notices += notices_from(answer["notices"])
+        notices += answer.notices
     if isinstance(args, BuildArgs):
         where = title(case)
         with how.limited(where):
@@ -212,8 +211,8 @@ def _with_engines(
                 arrays,
                 limit=how.options.timeout_s,
             )
-        text = f"{len(answer.get('records', ()))} plugin layer(s) were built"
-        notices += notices_from(answer.get("notices", ()))
+        text = f"{len(answer.records)} plugin layer(s) were built"
+        notices += answer.notices
     return text, notices
 
 
@@ -231,9 +230,9 @@ def _plugin(args: PluginArgs, arrays: list[Array], asked: GuardedEngines | _Here
     with how.limited(where):
         payload: dict[str, object] = {"record": record.to_json().decode(), "where": args.place}
         answer, _ = ask("load_layer", payload, blobs)
-        layer = answer["layer"]
+        layer = answer.layer
         answer, _ = ask("open_layer", {"layer": layer})
-        numbers = [answer["context"], layer]
+        numbers = [answer.context, layer]
         outputs = []
         if args.inputs is not None:
             payload = {"context": numbers[0], "inputs": args.inputs, "fresh": None}
@@ -263,7 +262,7 @@ def _engines(cfg: ModelConfig, how: _How) -> tuple[GuardedEngines | _Here, list[
     here = _Here()
     payload = {"config": pickled_config(cfg), "path": str(how.path)}
     answer, _ = here.ask("open_engines", payload, str(how.path))
-    return here, notices_from(answer["notices"])
+    return here, answer.notices
 
 
 def _arrays(arrays: Arrays) -> str:

@@ -97,6 +97,7 @@ class Inferencer:
         device: str = "auto",
         abi: Abi | None = None,
         guard: GuardMode | None = None,
+        guard_env: str | None = None,
         profile: Profile | None = None,
         generation: Generation | None = None,
         rebuild: bool = False,
@@ -123,6 +124,10 @@ class Inferencer:
             guard: whether custom libraries run in worker processes, so that their crashes are
                 survived: `auto` guards C++ libraries that are not trusted yet, `always` guards
                 Python files, too, `never` guards none; None takes each config's `custom-lib-guard`.
+            guard_env: variables of the environment, separated by commas, for libraries in worker
+                processes: `NAME` passes what looks like a credential, `-NAME` holds another one
+                back, `*` and `?` stand for letters; None takes each config's
+                `custom-lib-guard-env`.
             profile: whose rules apply where the configs' keys leave them open: `nvinfer` for those
                 of the original, `modern` for those that models are trained with; None takes each
                 config's `profile`.
@@ -160,8 +165,7 @@ class Inferencer:
         cls, cfg: ModelConfig, options: RunOptions, device: Device, name: str | None = None
     ) -> Inferencer:
         """Do the work of `from_config`, with options that are read and a device that is chosen."""
-        if options.profile is not None:
-            cfg = cfg.with_overrides(profile=options.profile)
+        cfg = options.for_model(cfg)
         threads, streams = options.threads, options.streams
         if streams is not None and streams > 1:
             threads = max(1, (threads or usable_cores()) // streams)

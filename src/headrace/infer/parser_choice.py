@@ -211,11 +211,7 @@ def custom_library(
         abi=abi or cfg.custom_lib_abi,
         rotation=cfg.rotated_boxes or None,  # without the key, the function's name decides
         guard=guard or cfg.custom_lib_guard,
-        guard_options=GuardOptions(
-            timeout_s=cfg.custom_lib_guard_timeout,
-            memory_mib=cfg.custom_lib_guard_memory,
-            restarts=cfg.custom_lib_guard_restarts,
-        ),
+        guard_options=GuardOptions.of(cfg),
     )
 
 

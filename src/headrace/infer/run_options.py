@@ -36,6 +36,7 @@ class RunOption(NamedTuple):
         commands, functions: names of those that take it.
         choices: all that it may be; empty where it is no choice.
         least, most: bounds of a number.
+        metavar: what the command line shows for a text; empty where it is no text.
     """
 
     help: str
@@ -45,6 +46,7 @@ class RunOption(NamedTuple):
     choices: tuple[str, ...] = ()
     least: int | None = None
     most: int | None = None
+    metavar: str = ""
 
 
 def _option(
@@ -126,6 +128,21 @@ class RunOptions:
             "Python files, too, `never` guards none; None takes each config's `custom-lib-guard`.",
             functions=_PROGRAMS,
             choices=("auto", "always", "never"),
+        ),
+    )
+    guard_env: str | None = field(
+        default=None,
+        metadata=_option(
+            help="Variables of the environment, separated by commas: NAME gives worker processes "
+            "what looks like a credential, -NAME holds another one back; * and ? stand for "
+            "letters. Default: the config's custom-lib-guard-env.",
+            commands=f"{_OPENING} {_READING} build calibrate",
+            text="variables of the environment, separated by commas, for libraries in worker "
+            "processes: `NAME` passes what looks like a credential, `-NAME` holds another one "
+            "back, `*` and `?` stand for letters; None takes each config's "
+            "`custom-lib-guard-env`.",
+            functions=_PROGRAMS,
+            metavar="NAMES",
         ),
     )
     profile: Profile | None = field(
@@ -231,19 +248,39 @@ class RunOptions:
         """Return those that stand for keys of a config, as lines over every config."""
         from headrace.config.overrides import EVERY, given_line
 
-        names = {"profile": "profile", "abi": "custom-lib-abi", "guard": "custom-lib-guard"}
+        names = {
+            "profile": "profile",
+            "abi": "custom-lib-abi",
+            "guard": "custom-lib-guard",
+            "guard_env": "custom-lib-guard-env",
+        }
         values = {name: getattr(self, name) for name in names}
+        values["guard_env"] = self.guard_env and self.guard_env.replace(",", ";")
         return [
-            given_line(f"{names[name]}={value}", f"--{name}")._replace(number=EVERY)
+            given_line(f"{names[name]}={value}", option_name(name))._replace(number=EVERY)
             for name, value in values.items()
             if value is not None
         ]
+
+    def for_model(self, cfg: ModelConfig) -> ModelConfig:
+        """Copy a config with the options that its model is opened with, and that are keys alone."""
+        keys: dict[str, Any] = {}
+        if self.profile is not None:
+            keys["profile"] = self.profile
+        if self.guard_env is not None:
+            keys["custom_lib_guard_env"] = tuple(filter(None, self.guard_env.split(",")))
+        return cfg.with_overrides(**keys) if keys else cfg
 
     def over(self, cfg: ModelConfig) -> ModelConfig:
         """Copy a config with the options that stand for keys of it."""
         from headrace.config.overrides import combined
 
         return combined(self.keys()).on(cfg)
+
+
+def option_name(field: str) -> str:
+    """Return the name that the command line has for a field."""
+    return f"--{field.replace('_', '-')}"
 
 
 def declared() -> dict[str, RunOption]:

@@ -118,6 +118,7 @@ def open_pipeline(
     limit: int | None = None,
     abi: Abi | None = None,
     guard: GuardMode | None = None,
+    guard_env: str | None = None,
     profile: Profile | None = None,
     generation: Generation | None = None,
     palette: Palette = "auto",
@@ -167,6 +168,9 @@ def open_pipeline(
         guard: whether custom libraries run in worker processes, so that their crashes are survived:
             `auto` guards C++ libraries that are not trusted yet, `always` guards Python files, too,
             `never` guards none; None takes each config's `custom-lib-guard`.
+        guard_env: variables of the environment, separated by commas, for libraries in worker
+            processes: `NAME` passes what looks like a credential, `-NAME` holds another one back,
+            `*` and `?` stand for letters; None takes each config's `custom-lib-guard-env`.
         profile: whose rules apply where the configs' keys leave them open: `nvinfer` for those of
             the original, `modern` for those that models are trained with; None takes each config's
             `profile`.

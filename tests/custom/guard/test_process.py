@@ -297,7 +297,7 @@ def test_modules_that_cannot_be_imported_ahead_keep_no_worker_from_starting(
 ) -> None:
     own = keeper.Keeper()
     own.import_ahead(["headrace.nothing"])
-    monkeypatch.setattr("headrace.custom.guard.process.keeper", lambda: own)
+    monkeypatch.setattr("headrace.custom.guard.handle.keeper", lambda: own)
     library = open_library(compile_parser("crashes.cpp", "-g"), guard="always")
     assert isinstance(library, GuardedLibrary)
     assert library.process.pid is not None

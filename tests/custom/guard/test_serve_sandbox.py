@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from headrace._core import _native
 from headrace.custom.guard import keeper
 
 pytestmark = pytest.mark.skipif(keeper.can_guard() is not None, reason="no workers here")
@@ -16,8 +19,13 @@ MIB = 1 << 20
 TRIES = f"""
 import errno, json, mmap, os, socket, sys, tempfile
 from headrace._core import _native
+from headrace.custom.guard.reach import reach_of
 
-left = _native.guard_sandbox(256 * {MIB}, gpu=sys.argv[1] == "gpu")
+gpu = sys.argv[1] == "gpu"
+own = tempfile.mkdtemp()
+reach = reach_of([], [own], gpu=gpu)
+places = list(reach.reads), reach.narrow, list(reach.writes), list(reach.devices)
+left = _native.guard_sandbox(256 * {MIB}, gpu, *places, *map(int, sys.argv[2:]))
 done = {{"left": left}}
 
 
@@ -37,7 +45,7 @@ attempt("internet datagrams", lambda: socket.socket(socket.AF_INET6, socket.SOCK
 attempt("netlink", lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW))
 attempt("pair", socket.socketpair)
 attempt("unix", lambda: socket.socket(socket.AF_UNIX))
-with tempfile.TemporaryDirectory() as folder:
+with tempfile.TemporaryDirectory(dir=own) as folder:
     at = os.path.join(folder, "s")
     ears = []
     attempt("bind", lambda: ears.append(socket.socket(socket.AF_UNIX)) or ears[0].bind(at))
@@ -68,6 +76,32 @@ REFUSED = {
 }
 
 
+FILES = """
+victim = sys.argv.pop()
+attempt("new", lambda: open(victim + ".new", "w"))
+attempt("change", lambda: open(victim, "r+"))
+attempt("shorten", lambda: os.truncate(victim, 0))
+attempt("empty", lambda: os.open(victim, os.O_RDONLY | os.O_TRUNC))
+attempt("take", lambda: os.rename(victim, own + "/taken"))
+attempt("link", lambda: os.link(victim, own + "/linked"))
+attempt("remove", lambda: os.remove(victim))
+attempt("read", lambda: open(victim).read())
+attempt("memory", lambda: open(f"/proc/{os.getppid()}/mem"))
+attempt("own", lambda: os.rename(open(own + "/a", "w").name, own + "/b"))
+"""
+CLOSED = dict.fromkeys(("new", "change", "shorten", "empty", "take", "link", "remove", "memory"))
+
+
+def sandboxed(code: str, *arguments: object) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
 @pytest.mark.parametrize(
     ("machine", "more"),
     [
@@ -76,9 +110,22 @@ REFUSED = {
     ],
 )
 def test_what_is_refused(machine: str, more: dict[str, str]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", TRIES, machine],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == REFUSED | more
+    assert sandboxed(TRIES, machine) == REFUSED | more
+
+
+@pytest.mark.parametrize("version", range(8))
+def test_every_version_of_landlock_closes_files_and_memory(tmp_path: Path, version: int) -> None:
+    """And namespaces do, where there is none."""
+    if version > _native.guard_landlock_version():
+        pytest.skip("this kernel has an older one")
+    victim = tmp_path / "victim.txt"
+    victim.write_text("as it was")
+    head, last = TRIES.split("PRIVATE =")[0], "print(json.dumps(done))"
+    code = head.replace("sys.argv[2:]", "sys.argv[2:3]") + FILES + last
+    told = sandboxed(code, "cpu", version, victim)
+    if not version and told["left"]:
+        pytest.skip("no namespaces here")
+    assert {name for name in CLOSED if told[name] == "works"} == set()
+    assert (told["read"], told["own"], told["left"]) == ("works", "works", [])
+    assert victim.read_text() == "as it was"
+    assert list(tmp_path.iterdir()) == [victim]

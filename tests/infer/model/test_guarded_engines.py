@@ -158,8 +158,10 @@ def test_a_crash_while_plugins_are_built(
 ) -> None:
     monkeypatch.setenv("MINI_YOLO_HARM", str(tmp_path / "harm"))
     (tmp_path / "harm").write_text("configure")
+    keys = f"{CREATE}MiniYoloEngineCreate\ncustom-lib-paths=write:."  # it removes the file
+    cfg = _config(model, library, keys, guard="always")
     with pytest.raises(CustomLibraryError, match=r"crashed \(SIGSEGV\)") as caught:
-        load_or_build(_config(model, library, f"{CREATE}MiniYoloEngineCreate", guard="always"))
+        load_or_build(cfg)
     assert "started again" not in str(caught.value)
     assert not (tmp_path / "harm").exists()
 
@@ -172,7 +174,8 @@ def test_a_crash_in_enqueue_costs_one_batch(
 ) -> None:
     harm = tmp_path / "harm"
     monkeypatch.setenv("MINI_YOLO_HARM", str(harm))
-    cfg = _config(model, library, f"{CREATE}MiniYoloEngineCreate", guard="always")
+    keys = f"{CREATE}MiniYoloEngineCreate\ncustom-lib-paths=write:."  # it removes the file
+    cfg = _config(model, library, keys, guard="always")
     pixels = np.round(model.images[0] * 255).astype(np.uint8).transpose(1, 2, 0)
     image = np.ascontiguousarray(pixels)
     with Inferencer.from_config(cfg) as inferencer:

@@ -68,8 +68,10 @@ class OutputArena:
         self._lock = threading.Lock()
         self._size = 0  # of all slots
         self._end = 0  # of the last one in the file
-        self._file = ipc.new_memory("results", 0)
-        try:  # the worker can only read it
+        self._file = ipc.open_memory("results", 0)
+        self._writer = _native.GuardWriter(self._file, max_bytes)
+        ipc.seal(self._file, ipc.AGAINST_WRITERS)  # the worker can only read it
+        try:
             self.fd = os.open(f"/proc/self/fd/{self._file}", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:  # no /proc
             self.fd = os.dup(self._file)
@@ -112,7 +114,7 @@ class OutputArena:
             return None
         try:
             os.ftruncate(self._file, self._end + size)
-            mapping = _native.GuardMapping(self._file, self._end, room, True)
+            mapping = _native.GuardMapping(self._file, self._end, room, self._writer)
         except (OSError, RuntimeError):
             return None
         self.slots.add(mapping.address, room, self._end, size)

@@ -19,6 +19,7 @@ import fcntl
 import json
 import mmap
 import os
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -81,7 +82,14 @@ HAS_RAW_MASKS = HAS_KEYPOINTS << 1  # the same
 
 _MAX_REGION = 1 << 36  # networks come with their weights; much of it may be holes
 
-_SEALS = getattr(fcntl, "F_SEAL_SHRINK", 2) | getattr(fcntl, "F_SEAL_SEAL", 1)
+_MAX_NOTICES = 4096
+_MAX_FINDING = 1 << 20  # letters
+_FORMATS = re.compile(r"\{\w+:([^{}]+)\}")
+_MAX_FORMAT = 4  # as in {time_s:.1f}
+
+_SEAL, _SHRINK, _GROW = 1, 2, 4
+AGAINST_WRITERS = 16 | _SHRINK | _SEAL
+"""Seals of memory that only those write to who have mapped it; F_SEAL_FUTURE_WRITE: Linux 5.1."""
 
 
 class ProtocolError(Exception):
@@ -92,16 +100,34 @@ class ResultTooLargeError(Exception):
     """A result is larger than `MAX_RESULT_BYTES`."""
 
 
-def new_memory(name: str, size: int) -> int:
-    """Make `size` bytes of anonymous memory that can be shared and never shrinks; a descriptor."""
-    fd = os.memfd_create(f"headrace-{name}", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+def new_memory(name: str, size: int, *, fixed: bool = False) -> int:
+    """Make `size` bytes of anonymous memory that can be shared and never shrinks; a descriptor.
+
+    `fixed`: it never grows, either.
+    """
+    fd = open_memory(name, size)
     try:
-        os.ftruncate(fd, size)
-        fcntl.fcntl(fd, getattr(fcntl, "F_ADD_SEALS", 1033), _SEALS)
+        seal(fd, _SHRINK | (_GROW if fixed else 0) | _SEAL)
     except BaseException:
         os.close(fd)
         raise
     return fd
+
+
+def open_memory(name: str, size: int) -> int:
+    """Make anonymous memory that is not sealed yet; a descriptor."""
+    fd = os.memfd_create(f"headrace-{name}", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        os.ftruncate(fd, size)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def seal(fd: int, seals: int) -> None:
+    """Let the kernel refuse changes of anonymous memory, for good."""
+    fcntl.fcntl(fd, getattr(fcntl, "F_ADD_SEALS", 1033), seals)
 
 
 def control_words(fd: int) -> memoryview:
@@ -235,12 +261,30 @@ def error_from(entries: Any) -> HeadraceError:
     """
     try:
         kind = _ERRORS[entries["type"]]
-        finding = msgspec.convert(entries["finding"], Finding)
+        finding = checked_finding(msgspec.convert(entries["finding"], Finding))
         if not finding.wording:
             raise ProtocolError("an error without a text")
         return kind(finding)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise ProtocolError(f"an error that cannot be read: {error}") from error
+
+
+def checked_finding(finding: Finding) -> Finding:
+    """Return a finding of a worker that can be written out.
+
+    Raises:
+        ProtocolError: it cannot, or would be too long.
+    """
+    try:
+        if any(len(spec) > _MAX_FORMAT for spec in _FORMATS.findall(finding.wording)):
+            raise ProtocolError("a finding with a number of absurd width")
+        size = len(str(finding)) + len(json.dumps(dict(finding.data)))
+        finding.to_json()
+    except (ValueError, TypeError, KeyError, RecursionError, AttributeError) as error:
+        raise ProtocolError(f"a finding that cannot be written out: {error}") from error
+    if size > _MAX_FINDING:
+        raise ProtocolError(f"a finding of {size} letters")
+    return finding
 
 
 def notices_json(notices: list[Finding]) -> list[Message]:
@@ -256,9 +300,12 @@ def notices_from(entries: object) -> list[Finding]:
         ProtocolError: it is no such list.
     """
     try:
-        return msgspec.convert(entries, list[Finding])
-    except ValueError as error:
+        notices = msgspec.convert(entries, list[Finding])
+    except (ValueError, TypeError, RecursionError) as error:
         raise ProtocolError(f"notices that cannot be read: {error}") from error
+    if len(notices) > _MAX_NOTICES:
+        raise ProtocolError(f"{len(notices)} notices")
+    return [checked_finding(notice) for notice in notices]
 
 
 def put_arrays(arrays: Arrays, out: Writer) -> list[list[object]]:

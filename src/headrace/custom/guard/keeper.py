@@ -13,11 +13,15 @@ import threading
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
 
 from headrace._core.errors import CustomLibraryError
 from headrace._core.files import os_reason
 from headrace._core.gpu.visible_gpus import environment_for
+from headrace.custom.guard.environment import keeper_environment, passed
+from headrace.custom.guard.leavings import readable
+from headrace.custom.guard.options import GuardOptions
 
 if TYPE_CHECKING:
     from headrace._core.types import Message
@@ -25,7 +29,9 @@ if TYPE_CHECKING:
 
 _BOOT_S = 60.0
 _REAP_S = 10.0
+_END_S = 6.0  # for it to end what workers left
 _LARGEST = 1 << 16
+_MOST_OUTPUT = 1 << 22  # bytes that a program prints
 _BOOT = "import sys; from headrace.custom.guard.keeper_main import main; main(int(sys.argv[1]))"
 
 
@@ -42,6 +48,20 @@ def can_guard() -> str | None:
     if not sys.executable:
         return "this Python is embedded: there is no interpreter to start"
     return None
+
+
+class Started(NamedTuple):
+    """A worker that was started.
+
+    Attributes:
+        pid: its process id.
+        handle: a descriptor that is readable when it ended, to be closed.
+        held: variables of the environment that it did not get.
+    """
+
+    pid: int
+    handle: int
+    held: list[str]
 
 
 class Keeper:
@@ -62,36 +82,81 @@ class Keeper:
         with self._lock:
             self._ahead += [m for m in modules if m not in self._ahead]
 
-    def start(
-        self, fds: list[int], *, python: bool, memory_bytes: int, gpu: int
-    ) -> tuple[int, int]:
+    def start(self, fds: list[int], options: GuardOptions, *, python: bool, gpu: int) -> Started:
         """Start a worker with these descriptors (`keeper_main` names them).
 
         `gpu`: number of ours that is its first.
 
-        Returns:
-            Its process id, and a descriptor that is readable when it ended (to be closed).
-
         Raises:
             CustomLibraryError: it cannot be started.
         """
-        request = {
-            "do": "start",
+        environment, held = passed(environment_for(gpu), options.environment)
+        start = {
             "python": python,
-            "memory": memory_bytes,
+            "memory": options.memory_mib << 20,
             "path": [os.path.abspath(p) if p == "" else p for p in sys.path],
             "folder": _folder(),
-            "environment": environment_for(gpu),
+            "environment": environment,
+            "reads": options.reads,
+            "writes": options.writes,
         }
-        with self._lock:
-            request["ahead"] = self._ahead
-            while self._ended:
-                self._reap(self._ended.popleft())
-            answer = self._ask(request, fds)
+        file = os.memfd_create("headrace-start", os.MFD_CLOEXEC)
+        try:  # for the worker alone: the keeper's memory is that of the next one, too
+            os.pwrite(file, json.dumps(start).encode(), 0)
+            with self._lock:
+                request: dict[str, object] = {"do": "start", "ahead": self._ahead}
+                while self._ended:
+                    self._reap(self._ended.popleft())
+                answer = self._ask(request, [file, *fds])
+        finally:
+            os.close(file)
+        pid = answer.get("pid")
+        if not isinstance(pid, int):
+            raise CustomLibraryError(f"a guarded worker cannot be started: {answer['error']}")
+        return Started(pid, os.pidfd_open(pid), held)
+
+    def run(self, command: list[str], timeout_s: float) -> str | None:
+        """Run a program as workers run, without rights to change anything.
+
+        Args:
+            command: an absolute path, and arguments.
+            timeout_s: then it is ended.
+
+        Returns:
+            What it printed; None if it failed.
+        """
+        until = monotonic() + timeout_s
+        here, there = os.pipe()
+        try:
+            with self._lock:
+                answer = self._ask({"do": "run", "command": command}, [there])
+            os.close(there)
+            there = -1
             pid = answer.get("pid")
             if not isinstance(pid, int):
-                raise CustomLibraryError(f"a guarded worker cannot be started: {answer['error']}")
-            return pid, os.pidfd_open(pid)
+                return None
+            return self._output(pid, here, until)
+        except (CustomLibraryError, OSError):
+            return None
+        finally:
+            for fd in (here, there):
+                if fd >= 0:
+                    os.close(fd)
+
+    def _output(self, pid: int, pipe: int, until: float) -> str | None:
+        handle = os.pidfd_open(pid)
+        data = b""
+        try:
+            while len(data) < _MOST_OUTPUT and readable([pipe], max(0.0, until - monotonic())):
+                part = os.read(pipe, 1 << 16)
+                if not part:
+                    readable([handle], max(0.0, until - monotonic()))
+                    break
+                data += part
+            end_process(handle)
+        finally:
+            os.close(handle)
+        return data.decode(errors="replace") if self.reap(pid) == 0 else None
 
     def reap(self, pid: int) -> int | None:
         """Return the exit code of a worker that ended (negative: a signal); None if it is lost."""
@@ -155,7 +220,7 @@ class Keeper:
     def _boot(self) -> socket.socket:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         environment = {
-            **os.environ,
+            **keeper_environment(os.environ),
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
             # Threads of a numerical library would make it unsafe to fork.
             "OPENBLAS_NUM_THREADS": "1",
@@ -179,9 +244,12 @@ class Keeper:
         process, self._process = self._process, None
         if link is not None:
             link.close()
-        if process is not None:
-            with suppress(OSError):
-                process.kill()
+        if process is None:
+            return
+        try:
+            process.wait(_END_S)  # it ends what workers left
+        except subprocess.TimeoutExpired:
+            process.kill()
             process.wait()
 
 

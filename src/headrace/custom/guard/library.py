@@ -17,6 +17,7 @@ from headrace._core.notices import note_once
 from headrace._core.types import Array, Message
 from headrace.custom.cpp_parsers import called_in_call
 from headrace.custom.guard import ipc
+from headrace.custom.guard.answers import LoadedAnswer, OpenedAnswer
 from headrace.custom.guard.arena import OutputArena
 from headrace.custom.guard.call_args import (
     InputsArgs,
@@ -29,14 +30,12 @@ from headrace.custom.guard.call_args import (
 from headrace.custom.guard.crash import LibraryDiedError
 from headrace.custom.guard.ipc import RESULT_READERS, notices_from
 from headrace.custom.guard.options import GuardMode, GuardOptions
-from headrace.custom.guard.process import GuardedProcess
+from headrace.custom.guard.process import SERVE, GuardedProcess
 from headrace.custom.guard.repro import CaseSaver, FatalCall
 from headrace.custom.guard.trust import TrustStore, content_hash
 from headrace.custom.user_calls import INPUT_INITIALIZER, InputInitializer, ParserKind
 from headrace.custom.validate import CustomLibrary, UserParser
 from headrace.meta import Layer, NetworkInfo
-
-_THERE = "headrace.custom.guard.serve"
 
 Tensors: TypeAlias = "dict[str, Array]"
 
@@ -127,19 +126,13 @@ class GuardedLibrary(CustomLibrary):
 
     def _set_up(self) -> None:
         payload = {"path": str(self.path), "abi": self._abi, "rotation": self._rotation}
-        answer, _ = self.process.invoke(f"{_THERE}:load_library", payload, what=str(self.path))
-        self._symbols = [str(s) for s in answer.get("symbols", ())]
-        self._has_initializer = bool(answer.get("initializer"))
-        for text in answer.get("unprotected", ()):
-            note_once(
-                self.decisions,
-                Finding(
-                    "worker-open",
-                    "warning",
-                    f"the worker is not closed off: {text}",
-                    str(self.path),
-                ),
-            )
+        for notice in self.process.notices:
+            note_once(self.decisions, notice)
+        answer, _ = self.process.invoke(
+            f"{SERVE}:load_library", payload, what=str(self.path), answer=LoadedAnswer
+        )
+        self._symbols = answer.symbols
+        self._has_initializer = answer.initializer
         self.prepared = None
         for reference in self._parsers:
             if function := reference():
@@ -151,15 +144,16 @@ class GuardedLibrary(CustomLibrary):
             "network": network_json(network),
             "max_batch": max_batch,
         }
+        what = f"{self.path}: {INPUT_INITIALIZER}"
         with self.process.lock:
             self.prepared = None
             try:
                 _, filled = self.process.invoke(
-                    f"{_THERE}:initialize",
-                    payload,
-                    list(layers.values()),
-                    what=f"{self.path}: {INPUT_INITIALIZER}",
+                    f"{SERVE}:initialize", payload, list(layers.values()), what=what
                 )
+                kinds = [(a.dtype, a.shape) for a in filled]
+                if kinds != [(a.dtype, a.shape) for a in layers.values()]:
+                    raise self.process.nonsense(what)
             except LibraryDiedError as error:
                 args, limit = InputsArgs(network, max_batch), self.options.load_timeout_s
                 call = FatalCall("inputs", INPUT_INITIALIZER, args, limit, layers)
@@ -303,9 +297,12 @@ class GuardedParser:
             CustomLibraryError: it is not there, or is none of this kind.
         """
         answer, _ = self._library.process.invoke(
-            f"{_THERE}:open_parser", {"kind": self.kind, "name": self.name}, what=self.where
+            f"{SERVE}:open_parser",
+            {"kind": self.kind, "name": self.name},
+            what=self.where,
+            answer=OpenedAnswer,
         )
-        self._number = int(answer["parser"])
+        self._number = answer.parser
         self._params = None
 
     def _fits(self, arrays: Tensors, network: NetworkInfo, params: Params) -> bool:
@@ -339,7 +336,7 @@ class GuardedParser:
             "params": params_json(params),
             "_arrays": described,
         }
-        process.invoke(f"{_THERE}:LibraryWorker.prepare", payload, what=self.where)
+        process.invoke(f"{SERVE}:LibraryWorker.prepare", payload, what=self.where)
         self._offsets, self._sizes = offsets, [x.nbytes for x in arrays.values()]
         self._layout = [(n, x.dtype, x.shape) for n, x in arrays.items()]
         self._network, self._params = network, params

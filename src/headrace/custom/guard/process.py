@@ -4,143 +4,51 @@ from __future__ import annotations
 
 import json
 import os
-import select
-import socket
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Sequence
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from headrace._core import _native
 from headrace._core.errors import ParserError
+from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import current_gpu
 from headrace._core.retry import Backoff
 from headrace.custom.guard import ipc
+from headrace.custom.guard.answers import StartedAnswer, read_answer
 from headrace.custom.guard.arena import OutputArena
 from headrace.custom.guard.crash import (
-    HANG_SIGNAL,
     Death,
     Ending,
     LibraryDiedError,
-    Report,
     describe,
-    read_report,
     sanitizer_of,
 )
+from headrace.custom.guard.handle import WorkerHandle
 from headrace.custom.guard.ipc import (
     Arrays,
     ProtocolError,
     SharedRegion,
     Writer,
     arrays_in,
-    control_words,
     error_from,
-    new_memory,
     put_arrays,
 )
-from headrace.custom.guard.keeper import end_process, keeper
 from headrace.custom.guard.options import GuardOptions
+from headrace.custom.guard.protections import OPEN, held_notice, open_notice
 
 if TYPE_CHECKING:
     from headrace._core.types import Array, Message
 
 
-_HANG_REPORT_S = 1.0
+SERVE = "headrace.custom.guard.serve"
 _BACKOFF = Backoff(0.1, 5.0)  # from the second death on
-_REPORT_BYTES = 1 << 24
 
 
 def deaths() -> dict[str, int]:
     """How often a worker died so far, by the name of its library; of this process."""
     return dict(_deaths)
-
-
-class WorkerHandle:
-    """The application's side of one worker: its memory, the link to it, its process."""
-
-    def __init__(self, options: GuardOptions, python: bool, results: int, gpu: int) -> None:
-        self.fds: dict[str, int] = {}
-        self.owner = os.getpid()
-        self.channel: Any = None
-        try:
-            for name, size in (
-                ("page", ipc.CONTROL_BYTES),
-                ("inputs", ipc.INPUT_BYTES),
-                ("outputs", ipc.INPUT_BYTES),
-            ):
-                self.fds[name] = new_memory(name, size)
-            self.fds["report"] = os.memfd_create("headrace-report", os.MFD_CLOEXEC)
-            # Not eventfds: to write into one waits where the worker has filled it. Its own end
-            # stays open here, so that closing it there is no event.
-            for name, end in zip(("mine", "theirs"), socket.socketpair(), strict=True):
-                self.fds[name] = end.detach()
-            self.inputs = SharedRegion(self.fds["inputs"])
-            self.outputs = SharedRegion(self.fds["outputs"])
-            self.words = control_words(self.fds["page"])
-            before, after = ("page", "inputs", "outputs"), ("theirs", "report")
-            passed = [*(self.fds[n] for n in before), results, *(self.fds[n] for n in after)]
-            self.keeper = keeper()
-            memory = options.memory_mib << 20
-            with _standard_streams() as streams:
-                self.pid, self.pidfd = self.keeper.start(
-                    [*passed, *streams], python=python, memory_bytes=memory, gpu=gpu
-                )
-            self.fds["process"] = self.pidfd
-            self.channel = _native.GuardChannel(self.fds["page"], self.fds["mine"])
-        except BaseException:
-            self.close()
-            raise
-
-    def end(self, ending: Ending) -> tuple[Report | None, int | None]:
-        """End it, if it has not ended; return its report and exit code."""
-        if ending == "late":
-            _native.guard_signal_main_thread(self.pid, HANG_SIGNAL)
-            until = monotonic() + _HANG_REPORT_S
-            while monotonic() < until and not self._reported():
-                if select.select([self.pidfd], [], [], 0.01)[0]:
-                    break
-        end_process(self.pidfd)
-        data = b""
-        with suppress(OSError):
-            while len(data) <= _REPORT_BYTES and (
-                part := os.pread(self.fds["report"], 1 << 20, len(data))
-            ):
-                data += part
-        code = self.keeper.reap(self.pid)
-        self.close()
-        return read_report(data), code
-
-    def _reported(self) -> bool:
-        size = os.fstat(self.fds["report"]).st_size
-        return size >= 4 and os.pread(self.fds["report"], 4, size - 4) == b"end\n"
-
-    def close(self) -> None:
-        """Let go of it; kill it, if this process started it."""
-        if self.channel is not None:
-            self.channel.closed = True
-        if "process" in self.fds and self.owner == os.getpid():  # not in a forked child
-            end_process(self.fds["process"])
-        for fd in self.fds.values():
-            with suppress(OSError):
-                os.close(fd)
-        self.fds = {}
-
-
-@contextmanager
-def _standard_streams() -> Iterator[list[int]]:
-    """Give descriptors that the worker prints to: the application's, or `/dev/null`."""
-    with ExitStack() as opened:
-        descriptors = []
-        for fd in (1, 2):
-            try:
-                os.fstat(fd)
-            except OSError:
-                fd = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-                opened.callback(os.close, fd)
-            descriptors.append(fd)
-        yield descriptors
 
 
 FORGIVEN_AFTER = 100
@@ -185,6 +93,7 @@ class GuardedProcess:
         generation: number of the current worker, from 1 on.
         lock: held by the thread that uses the worker.
         arena: memory for the arrays of `call` that the worker reads where they are.
+        notices: what the kernel could not close to the worker, what of the environment it has not.
     """
 
     def __init__(
@@ -204,6 +113,7 @@ class GuardedProcess:
         self.generation = 0
         self.lock = _native.CallLock()
         self.arena = OutputArena()
+        self.notices: list[Finding] = []
         self._python = python
         self._setup = setup
         self._on_news = on_news
@@ -245,7 +155,8 @@ class GuardedProcess:
         *,
         what: str,
         timeout_s: float | None = None,
-    ) -> tuple[Message, Arrays]:
+        answer: type[Any] = dict,
+    ) -> tuple[Any, Arrays]:
         """Call a function in the worker.
 
         Args:
@@ -254,6 +165,8 @@ class GuardedProcess:
             arrays: its second argument, copied into shared memory.
             what: library and function of the user, for errors.
             timeout_s: None is `load_timeout_s`.
+            answer: class of what it answers, such as those of `answers`; anything else ends the
+                worker.
 
         Returns:
             Its result; the arrays are valid until the next call.
@@ -280,8 +193,9 @@ class GuardedProcess:
                 worker.words[ipc.MESSAGE_BYTES] = len(data)
                 side = self._exchange(worker, [], ([], []), timeout_s, what)
                 try:
-                    return dict(side["payload"]), arrays_in(side["arrays"], worker.outputs)
-                except (KeyError, TypeError, ValueError, ProtocolError) as error:
+                    told = read_answer(side["payload"], answer)
+                    return told, arrays_in(side["arrays"], worker.outputs)
+                except (KeyError, ProtocolError) as error:
                     raise self.died(worker, "nonsense", what, timeout_s) from error
 
     def call(
@@ -360,6 +274,8 @@ class GuardedProcess:
             self.options, self._python, self.arena.fd, self._gpu
         )
         self.generation += 1
+        if self.generation == 1:
+            self.notices = self._first_notices()
         if self._setup is not None and not self._setting_up:
             self._setting_up = True
             try:
@@ -373,6 +289,15 @@ class GuardedProcess:
                 self._setting_up = False
         assert self._worker is not None
         return self._worker
+
+    def _first_notices(self) -> list[Finding]:
+        """Ask the first worker which protections the kernel refused; the next ones are alike."""
+        assert self._worker is not None
+        told, _ = self.invoke(f"{SERVE}:tell_open", what=self.name, answer=StartedAnswer)
+        unknown = [name for name, _ in told.left if name not in OPEN]
+        if unknown:
+            raise self.died(self._worker, "nonsense", self.name, 0)
+        return [*open_notice(told.left), *held_notice(self._worker.held, self.name)]
 
     def grow_inputs(self, size: int, what: str) -> SharedRegion:
         """Make the input region at least `size` bytes.
@@ -419,6 +344,12 @@ class GuardedProcess:
         if error is not None:
             raise error
         return side
+
+    def nonsense(self, what: str) -> LibraryDiedError:
+        """End the worker after an answer that no sound worker gives, and make the error."""
+        if self._worker is None:
+            return _closed_error(what)
+        return self.died(self._worker, "nonsense", what, 0)
 
     def died(
         self, worker: WorkerHandle, ending: str, what: str, timeout_s: float
@@ -479,7 +410,10 @@ def _read_side(words: memoryview, outputs: SharedRegion) -> Message:
     if size > _SIDE_LIMIT:
         raise ProtocolError(f"a message of {size} bytes")
     try:
-        side = json.loads(outputs.take(words[ipc.SIDE_START], size))
+        data = outputs.take(words[ipc.SIDE_START], size)
+        side = json.loads(data)
+        if b"\\ud" in data:  # halves of letters: only those that stand for bytes are texts
+            json.dumps(side, ensure_ascii=False).encode(errors="surrogateescape")
     except ValueError as error:
         raise ProtocolError(f"a message that cannot be read: {error}") from error
     if not isinstance(side, dict):

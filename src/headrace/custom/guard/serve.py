@@ -50,7 +50,7 @@ class LibraryWorker:
         library: the user's library, once it is open.
         parsers: its parsers so far: kind, parser, name for errors.
         kept: further objects that operations keep for the application, by number.
-        unprotected: rights that could not be taken from this process, in words.
+        left: what could not be closed to this process, see `protections.OPEN`, and why.
     """
 
     def __init__(self, page: int, inputs: int, outputs: int, results: int, link: int) -> None:
@@ -67,7 +67,7 @@ class LibraryWorker:
         self._checked: Checked[Any, Any] | None = None
         self._sent: set[Finding] = set()
         self._looked_at = (0, 0)  # numbers of decisions and notices
-        self.unprotected: list[str] = []
+        self.left: list[tuple[str, str]] = []
 
     def serve(self) -> None:
         """Answer requests, one after the other, until the application or the link is gone."""
@@ -194,6 +194,11 @@ class GuardedMap:
         return class_map
 
 
+def tell_open(worker: LibraryWorker, payload: Message, arrays: Arrays) -> Answer:
+    """Name the protections that the kernel refused, before any code of a user runs."""
+    return {"left": worker.left}, []
+
+
 def load_library(worker: LibraryWorker, payload: Message, arrays: Arrays) -> Answer:
     """Load the library in this process."""
     worker.library = library = open_here(
@@ -204,12 +209,11 @@ def load_library(worker: LibraryWorker, payload: Message, arrays: Arrays) -> Ans
     return {
         "symbols": symbols,
         "initializer": has_initializer,
-        "unprotected": worker.unprotected,
     }, []
 
 
 def open_parser(worker: LibraryWorker, payload: Message, arrays: Arrays) -> Answer:
-    """Get a parser of the library: its number, and its name in errors."""
+    """Get a parser of the library: its number."""
     assert worker.library is not None
     kind, name = payload["kind"], payload["name"]
     parser = getattr(worker.library, f"{kind}_parser")(name)
@@ -217,7 +221,7 @@ def open_parser(worker: LibraryWorker, payload: Message, arrays: Arrays) -> Answ
     if hasattr(inner, "new_map"):
         inner.new_map = GuardedMap()
     worker.parsers.append((kind, parser, parser.where))
-    return {"parser": len(worker.parsers) - 1, "where": parser.where}, []
+    return {"parser": len(worker.parsers) - 1}, []
 
 
 def initialize(worker: LibraryWorker, payload: Message, arrays: Arrays) -> Answer:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import struct
-import subprocess
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from headrace._core import _native
 from headrace.binary.regular_files import open_regular
+from headrace.custom.guard.keeper import keeper
 
 SHOWN = 12
 _ADDR2LINE_S = 10.0
@@ -149,13 +149,10 @@ def _lines(frames: list[tuple[int, MappedFile | None]]) -> dict[int, str]:
     for path, addresses in by_file.items():
         virtuals = list(dict.fromkeys(v for _, v in addresses))
         command = [program, "-C", "-f", "-p", "-e", path, *(hex(v) for v in virtuals)]
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=_ADDR2LINE_S, check=True
-            )
-        except (OSError, subprocess.SubprocessError):
+        said = keeper().run(command, _ADDR2LINE_S)  # the file is another's, who may be hostile
+        if said is None:
             continue
-        texts = dict(zip(virtuals, done.stdout.splitlines(), strict=False))
+        texts = dict(zip(virtuals, said.splitlines(), strict=False))
         for address, v in addresses:
             if (text := texts.get(v, "??")) and not text.startswith("??"):
                 function, _, line = text.partition(" at ")

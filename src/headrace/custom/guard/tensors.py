@@ -114,7 +114,7 @@ class Tensors:
         mapping = self._slots.get(slot)
         if mapping is None:
             try:
-                mapping = _native.GuardMapping(self._results, slot, size, False)
+                mapping = _native.GuardMapping(self._results, slot, size)
             except RuntimeError as error:
                 raise CannotShareError(str(error)) from error
             self._slots[slot] = mapping

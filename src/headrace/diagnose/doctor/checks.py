@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from headrace._core.errors import HeadraceError
 
-Area = Literal["gpu", "engine", "video", "tools", "extra"]
+Area = Literal["gpu", "engine", "video", "tools", "guard", "extra"]
 State = Literal["ok", "absent", "problem"]
 
 

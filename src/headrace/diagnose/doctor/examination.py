@@ -12,6 +12,7 @@ from headrace._core.text import error_text
 from headrace.diagnose.doctor.checks import Area, Check, Findings
 from headrace.diagnose.doctor.engines import engine_check, package_checks
 from headrace.diagnose.doctor.gpu import gpu_checks
+from headrace.diagnose.doctor.guard import guard_checks
 from headrace.diagnose.doctor.surroundings import (
     compiler_checks,
     extra_checks,
@@ -41,6 +42,7 @@ def examine() -> Findings:
             ("video", video_checks),
             ("tools", parts["gstreamer"]),
             ("tools", compiler_checks),
+            ("guard", guard_checks),
             ("extra", extra_checks),
         )
         for area, look in looks:

@@ -25,9 +25,9 @@ from headrace._core.errors import (
     PluginError,
 )
 from headrace._core.findings import Finding
+from headrace.custom.guard import answers
 from headrace.custom.guard.call_args import LoadArgs
 from headrace.custom.guard.crash import LibraryDiedError, PluginDiedError
-from headrace.custom.guard.ipc import ProtocolError, notices_from
 from headrace.custom.guard.keeper import can_guard, keeper
 from headrace.custom.guard.options import GuardOptions
 from headrace.custom.guard.process import GuardedProcess
@@ -84,6 +84,19 @@ PRELOADS = {
 Runtimes are not here: they start threads.
 """
 
+ANSWERS: Mapping[str, type[answers.Answer]] = {
+    "open_engines": answers.CreatorsAnswer,
+    "make_network": answers.MadeAnswer,
+    "preview_network": answers.MadeAnswer,
+    "preview_plugins": answers.Answer,
+    "build_layers": answers.BuiltAnswer,
+    "load_layer": answers.LayerAnswer,
+    "open_layer": answers.ContextAnswer,
+    "call_layer": answers.Answer,
+    "close": answers.Answer,
+}
+"""Operation -> what it answers."""
+
 
 class GuardedEngines:
     """The entry points for engines of one library: the twin of `CppEngines`.
@@ -129,10 +142,10 @@ class GuardedEngines:
             limit=limit,
             call=lambda: FatalCall("network", function, NetworkArgs(self.config, function), limit),
         )
-        network, number, nodes = network_of_answer(answer, arrays, self.path, where, notices)
-        self._made_by[number] = function
-        if nodes:
-            network.plugins = WorkerPlugins(self, number, nodes)
+        network = network_of_answer(answer, arrays, self.path, where, notices)
+        self._made_by[answer.network] = function
+        if answer.plugins:
+            network.plugins = WorkerPlugins(self, answer.network, answer.plugins)
         return network
 
     def build(
@@ -172,17 +185,17 @@ class GuardedEngines:
             limit=limit,
             call=lambda: FatalCall("build", "plugins", args, limit, {"network": data}),
         )
-        if answer.get("none"):
+        if answer.none:
             return None
         try:
             graph, *blobs = (a.tobytes() for a in arrays)
-            records = tuple(PluginRecord.from_json(r) for r in answer["records"])
-            named = dict(zip(map(str, answer["blobs"]), blobs, strict=True))
-            notices = notices_from(answer["notices"])
+            records = tuple(PluginRecord.from_json(r) for r in answer.records)
+            named = dict(zip(answer.blobs, blobs, strict=True))
+            notices = answer.notices
             layers = PluginLayers(graph, records, named, notices, get_plugin_registry(), where)
-            for record, layer in zip(records, answer["built"], strict=False):
-                layers.built.append(GuardedLayer(self, record, named, where, int(layer)))
-        except (KeyError, TypeError, ValueError, ProtocolError) as error:
+            for record, layer in zip(records, answer.built, strict=False):
+                layers.built.append(GuardedLayer(self, record, named, where, layer))
+        except (KeyError, TypeError, ValueError) as error:
             raise PluginError(f"its worker built no plugins: {error}", where=plugins) from error
         return layers
 
@@ -213,8 +226,10 @@ class GuardedEngines:
         plugin: bool = False,
         starting: bool = False,
         call: Callable[[], FatalCall] | None = None,
-    ) -> tuple[dict[str, Any], list[Any]]:
+    ) -> tuple[Any, list[Any]]:
         """Run an operation of `guarded_operations`; its arrays are valid until the next one.
+
+        It answers as `ANSWERS` says.
 
         Args:
             operation: name of the function.
@@ -243,6 +258,7 @@ class GuardedEngines:
                     list(arrays),
                     what=where,
                     timeout_s=limit,
+                    answer=ANSWERS[operation],
                 )
             except LibraryDiedError as error:
                 hint = self._cases.hint(error, self.options, call) if call is not None else None
@@ -263,7 +279,10 @@ class GuardedEngines:
         keeper().import_ahead(PRELOADS["open_engines"])
         try:
             answer, _ = self.process.invoke(
-                f"{OPERATIONS}:open_engines", payload, what=str(self.path)
+                f"{OPERATIONS}:open_engines",
+                payload,
+                what=str(self.path),
+                answer=ANSWERS["open_engines"],
             )
         except LibraryDiedError as error:
             if error.death is None:  # given up
@@ -271,16 +290,8 @@ class GuardedEngines:
             load = FatalCall("load", "loading", LoadArgs(self.config), self.options.load_timeout_s)
             error = self._cases.with_hint(error, self.options, lambda: load)
             raise error.while_loading(self.path) from None
-        try:
-            self._creators = [
-                (_CreatorV3 if third else _Creator, (str(name), str(version), str(space), third))
-                for name, version, space, third in answer["creators"]
-            ]
-            notices = notices_from(answer["notices"])
-        except (KeyError, TypeError, ValueError, ProtocolError) as error:
-            raise CustomLibraryError(
-                f"its worker cannot be understood: {error}", where=str(self.path)
-            ) from error
+        self._creators = [(_CreatorV3 if c[-1] else _Creator, c) for c in answer.creators]
+        notices = [*self.process.notices, *answer.notices]
         self.decisions += [n for n in notices if n not in self.decisions]
 
     def close(self) -> None:
@@ -295,13 +306,13 @@ def pickled_config(cfg: ModelConfig) -> str:
 
 
 def network_of_answer(
-    answer: Mapping[str, Any],
+    answer: answers.MadeAnswer,
     arrays: Sequence[Any],
     path: Path,
     where: str,
     notices: list[Finding],
-) -> tuple[Network, int, list[str]]:
-    """Read the network of a worker's answer, its number there, and its nodes that are plugins.
+) -> Network:
+    """Read the network of a worker's answer.
 
     Raises:
         CustomLibraryError: the answer has none.
@@ -311,11 +322,11 @@ def network_of_answer(
         network = network_from_onnx_bytes(graph, path)
         network.built = Plan.from_bytes(built[0]) if built else None
         network.sha256, network.size_bytes = None, 0  # of no file
-        network.implicit_batch = bool(answer["implicit_batch"])
-        notices += notices_from(answer["notices"])
-        return network, int(answer["network"]), [str(n) for n in answer["plugins"]]
-    except (EngineError, ModelError, KeyError, TypeError, ValueError, ProtocolError) as error:
+        network.implicit_batch = answer.implicit_batch
+    except (EngineError, ModelError, KeyError, TypeError, ValueError) as error:
         raise CustomLibraryError(f"its worker gave no network: {error}", where=where) from error
+    notices += answer.notices
+    return network
 
 
 class WorkerPlugins(dict[str, Any]):
@@ -383,8 +394,8 @@ def preview_network(cfg: ModelConfig, function: str) -> Network:
     where = f"{path}: {function}"
     with _PreviewWorker(cfg, path, where, ("open_engines", "make_network")) as worker:
         answer, arrays = worker.ask("preview_network", {"where": where})
-        network, _, nodes = network_of_answer(answer, arrays, path, where, [])
-    network.plugins = dict.fromkeys(nodes)
+        network = network_of_answer(answer, arrays, path, where, [])
+    network.plugins = dict.fromkeys(answer.plugins)
     return network
 
 
@@ -413,7 +424,7 @@ class _PreviewWorker:
         here = cfg.with_overrides(custom_lib_guard="never")  # the worker is the guard
         self._where = where
         self._config = pickled_config(here)
-        options = GuardOptions(memory_mib=cfg.custom_lib_guard_memory, restarts=0, once=True)
+        options = GuardOptions.of(cfg, restarts=0, once=True)
         keeper().import_ahead([name for operation in ahead for name in PRELOADS[operation]])
         python = path.suffix.lower() in (".py", ".pyw")
         self._process = GuardedProcess(str(path), options, python=python)
@@ -426,7 +437,7 @@ class _PreviewWorker:
 
     def ask(
         self, operation: str, payload: dict[str, object], arrays: Sequence[Any] = ()
-    ) -> tuple[dict[str, Any], list[Any]]:
+    ) -> tuple[Any, list[Any]]:
         try:
             return self._process.invoke(
                 f"{OPERATIONS}:{operation}",
@@ -434,6 +445,7 @@ class _PreviewWorker:
                 arrays,
                 what=self._where,
                 timeout_s=PREVIEW_LIMIT_S,
+                answer=ANSWERS[operation],
             )
         except LibraryDiedError as error:
             late = error.death is not None and error.death.late

@@ -66,7 +66,7 @@ class GuardedLayer(EnginePlugin):
                     starting=not self._number,
                     call=self.call,
                 )
-                self._number = int(answer["layer"])
+                self._number = answer.layer
                 self._generation = host.process.generation
             return self._number
 
@@ -171,7 +171,7 @@ class GuardedContext(ContextPlugin):
                 answer, _ = layer.host.ask(
                     "open_layer", {"layer": number}, layer.where, plugin=True, call=layer.call
                 )
-                self._number = int(answer["context"])
+                self._number = answer.context
                 self._generation = process.generation
             return self._number
 

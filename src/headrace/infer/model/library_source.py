@@ -114,12 +114,7 @@ def _engines(
         from headrace.custom.guard import GuardOptions
         from headrace.infer.model.guarded_engines import GuardedEngines
 
-        options = GuardOptions(
-            timeout_s=cfg.custom_lib_guard_timeout,
-            memory_mib=cfg.custom_lib_guard_memory,
-            restarts=cfg.custom_lib_guard_restarts,
-        )
-        engines = GuardedEngines(cfg, path, options)
+        engines = GuardedEngines(cfg, path, GuardOptions.of(cfg))
     else:
         from headrace.infer.model.engine_functions import CppEngines
 
