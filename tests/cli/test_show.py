@@ -123,7 +123,8 @@ def test_a_saved_engine_needs_no_function(
     harm = tmp_path / "harm"
     monkeypatch.setenv("MINI_YOLO_HARM", str(harm))
     monkeypatch.chdir(tmp_path)  # where the engine is saved
-    cfg = _config(model, library, f"{CREATE}MiniYoloEngineCreate", guard="always")
+    keys = f"{CREATE}MiniYoloEngineCreate\ncustom-lib-paths=write:."  # it removes the file
+    cfg = _config(model, library, keys, guard="always")
     saved = load_or_build(cfg).path
     assert saved is not None
     harm.write_text("create")
@@ -220,6 +221,7 @@ def test_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config.write_text(
         "[property]\ncustom-lib-path=mine.py\nengine-create-func-name=make\ncluster-mode=2\n"
         "num-detected-classes=1\nparse-bbox-func-name=parse\ninfer-dims=3;8;8\n"
+        "custom-lib-paths=write:.\n"
     )
     data = json.loads(headrace("show", config, "--json").stdout)
     assert data["model"]["inputs"] == ["x float32[1, 3, 8, 8]"]

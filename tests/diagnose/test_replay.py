@@ -214,6 +214,7 @@ def test_plugins_of_a_network_that_a_parser_made(
     case, _, said = loaded(folder)
     assert (case.kind, said["made-by"]) == ("build", "NvDsInferCreateModelParser")
     assert title(case).startswith("plugins of ")
+    harm.unlink()  # no worker may
     assert again(folder) == again(folder, guard=False) == "1 plugin layer(s) were built"
     harm.write_text("configure")
     with pytest.raises(HeadraceError, match=NULL):

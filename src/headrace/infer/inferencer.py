@@ -19,13 +19,7 @@ from headrace.config.overrides import combined
 from headrace.engine.device import Device, choose_device
 from headrace.engine.machine import usable_cores
 from headrace.infer.batch import Batch, frame_meta
-from headrace.infer.engine_runs import (
-    EngineRuns,
-    Pending,
-    RawOutput,
-    abandon,
-    attach_tensors,
-)
+from headrace.infer.engine_runs import EngineRuns, Pending, RawOutput, abandon, attach_tensors
 from headrace.infer.gather import BufferTurns, frame_runs, object_runs, tensor_chunks
 from headrace.infer.items import Items
 from headrace.infer.loaded_model import Model

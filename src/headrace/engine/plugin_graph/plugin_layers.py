@@ -11,6 +11,7 @@ from headrace._core.findings import Finding
 from headrace._core.text import quoted
 from headrace.engine.backends import DEFAULT_BACKEND, Backend, Runner, RunnerOptions, get_backend
 from headrace.engine.input_shapes import sample_inputs
+from headrace.engine.machine import usable_cores
 from headrace.engine.plugin_graph.opening import load_plugins, open_plugin_graph
 from headrace.engine.plugin_graph.plugin_record import PluginRecord
 from headrace.engine.plugin_graph.plugin_saving import record_of
@@ -244,7 +245,9 @@ def _measure(inputs: Sequence[TensorSpec]) -> Measure:
         specs = [TensorSpec(s.name, s.dtype, tuple(shapes[s.name])) for s in inputs]
         feeds = {**sample_inputs(specs, 1), **stand_ins}
         model, used = _upstream(proto, names, feeds)
-        runner = get_backend(DEFAULT_BACKEND).open(model, RunnerOptions(batched=False))
+        # A number: a worker, which this may be, must not bind threads to cores.
+        options = RunnerOptions(usable_cores(), batched=False)
+        runner = get_backend(DEFAULT_BACKEND).open(model, options)
         try:
             arrays = runner.run({name: feeds[name] for name in used})
             return dict(zip([s.name for s in runner.outputs], arrays, strict=True))
