@@ -395,7 +395,7 @@ class DetectorPostprocessor(Postprocessor):
     def _judge_scale(self, boxes: FloatArray) -> None:
         """Say once if the first boxes a parser finds look like 0..1 instead of network pixels."""
         self._unjudged = False
-        if self._network.width > 8 and float(np.abs(boxes).max()) <= 1.5:
+        if self._network.width > 8 and 0 < float(np.abs(boxes).max()) <= 1.5:
             text = f"all boxes lie within {boxes.min():.3g} and {boxes.max():.3g}"
             text += f": parsers return pixels of the {self._network.width}x{self._network.height}"
             text += " network input, so multiply boxes in 0..1 by its size"

@@ -89,6 +89,17 @@ def test_inverted_boxes(configs: dict[str, ModelConfig]) -> None:
     assert looked(configs["nms"], boxes) == {}
 
 
+def test_empty_boxes(configs: dict[str, ModelConfig]) -> None:
+    boxes = some(5)
+    boxes[:3] = 0  # as parsers of points leave them
+    texts = looked(configs["nms"], boxes)
+    assert "18 of 30 boxes have no width or no height" in texts["boxes-empty"]
+    assert set(texts) == {"boxes-empty"}  # and not outside of the image
+    boxes = some(5)
+    boxes[0, 2] = 0
+    assert looked(configs["nms"], boxes) == {}
+
+
 def test_boxes_in_pixels_of_the_frame(configs: dict[str, ModelConfig]) -> None:
     boxes = some(5) * 5 + np.float32([120, 0, 0, 0])
     text = looked(configs["nms"], boxes)["boxes-outside"]

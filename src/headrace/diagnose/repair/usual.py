@@ -39,10 +39,10 @@ _ABOUT = {
     "colours": "input-colors input-channels",
     "fit": "aspect-ratio padding-without-ratio",
     "input": "input-transposed input-dims order-without-dims",
-    "parser": "boxes-corners boxes-cut boxes-full boxes-in-0..1 boxes-inverted boxes-odd "
-    "boxes-on-one-point boxes-outside boxes-within-1 parser-silent parser-misfit parser-missing "
-    "parser-failed scores-above-1 scores-alike scores-below-0 function-without-library "
-    "function-of-other-type outputs-unread",
+    "parser": "boxes-corners boxes-cut boxes-empty boxes-full boxes-in-0..1 boxes-inverted "
+    "boxes-odd boxes-on-one-point boxes-outside boxes-within-1 parser-silent "
+    "parser-misfit parser-missing parser-failed scores-above-1 scores-alike scores-below-0 "
+    "function-without-library function-of-other-type outputs-unread",
     "classes": "class-count classes-dropped no-classes",
     "thresholds": "threshold-0 threshold-above-all too-many-boxes",
     "clustering": "overlaps nms-iou-0 cluster-mode-0 dbscan-eps-0 dbscan-skipped masks-clustered",

@@ -64,6 +64,7 @@ class BoxWatch:
     _crowd_classes: dict[int, int] = field(default_factory=dict)
     _sample: tuple[float, ...] = ()
     _in_frame: bool = True
+    _pointed: bool = False  # objects have points
     _weak: int = 0
     _places: set[tuple[float, ...]] = field(default_factory=set)
 
@@ -85,6 +86,7 @@ class BoxWatch:
         self.found += 1
         self.parsed += len(parsed)
         self.kept += len(kept)
+        self._pointed |= parsed.keypoints is not None
         self._look_at_places(parsed.boxes, meta)
         self._look_at_scores(parsed)
         if len(kept):
@@ -108,7 +110,11 @@ class BoxWatch:
         right, bottom = left + w, top + h
         inverted = (w < 0) | (h < 0)
         self._mark("inverted", int(inverted.sum()))
-        outside = ~inverted & ((left >= wide) | (top >= high) | (right <= 0) | (bottom <= 0))
+        flat = (w == 0) | (h == 0)
+        self._mark("flat", int(flat.sum()))
+        outside = (
+            ~inverted & ~flat & ((left >= wide) | (top >= high) | (right <= 0) | (bottom <= 0))
+        )
         if n := int(outside.sum()):
             self._mark("outside", n)
             self._sample = self._sample or tuple(boxes[int(outside.argmax())].tolist())
@@ -198,6 +204,12 @@ class BoxWatch:
             text = f"the parser's boxes are inverted: {n:,} of {of} have a negative width or height"
             text += ", as centre and size read as corners have; parsers return left, top, width, "
             yield Finding("boxes-inverted", "warning", f"{text}height (parse-bbox-func-name)")
+        if n := self._seen("flat", 0.3, final):  # rounding and clipping make few so
+            text = f"the parser's boxes are empty: {n:,} of {of} have no width or no height"
+            if self._pointed:
+                text += "; objects have points: return the box around them, else nothing is drawn "
+                text += "around an object, cut out of it, or tracked"
+            yield Finding("boxes-empty", "warning", text, "parse-bbox-func-name")
         if n := self._seen("corners", 0.95, final):
             text = "the parser's boxes hold right and bottom corners instead of width and height: "
             text += f"{n:,} of {of} reach beyond the {net} network input, and would lie in it as "
