@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from headrace.infer.recognise.images import UndecidedError
-from headrace.infer.recognise.recognise import Recognition, recognise_for_init
+from headrace.infer.recognise.recognise import Recognition, recognise, recognise_for_init
 from tests.infer.recognise.models import cells, rows_of
 
 DOC = "RGB / 255"
@@ -135,6 +135,16 @@ def test_rows_of_six(tmp_path: Path) -> None:
     unit = final.copy()
     unit[..., :4] /= SIZE  # an RT-DETR of Ultralytics without its metadata, or another one
     assert known(tmp_path, unit).reading is None
+
+
+def test_rows_whose_scores_no_parser_takes_are_asked(tmp_path: Path) -> None:
+    rows = RNG.uniform(0, SIZE, (1, 100, 6)).astype("f4")
+    model = rows_of(tmp_path / "m.onnx", rows, doc=DOC, size=(SIZE, SIZE))
+    with pytest.raises(UndecidedError, match=r"headrace init m\.onnx -o m ") as caught:
+        recognise(model)
+    (question,) = caught.value.questions
+    assert question.candidates[0][0] == ("parse-bbox-func-name=NvDsInferParseYolo",)
+    assert recognise_for_init(model, {}, save=False).reading is None  # a parser can be written
 
 
 @pytest.mark.parametrize(

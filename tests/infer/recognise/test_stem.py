@@ -202,3 +202,14 @@ def normalised(path: Path, gain: list[float], shift: list[float]) -> Stem:
     stem = read_stem(path)
     assert stem is not None
     return stem
+
+
+@pytest.mark.parametrize("alike", [False, True], ids=["by chance", "as training makes them"])
+def test_weights_without_training(alike: bool, tmp_path: Path) -> None:
+    """A bias of zeros tells only of filters whose channels are unrelated."""
+    weights = np.random.default_rng(0).normal(0, 0.1, (16, 2, 3, 3))
+    weights[:, 1] = weights[:, 0] if alike else weights[:, 1]
+    nodes = [node("Conv", ["image", "w", "b"], ["out"])]
+    stem = read_stem(write(tmp_path / "m.onnx", nodes, w=weights, b=np.zeros(16)))
+    assert stem is not None
+    assert stem.untrained is not alike

@@ -118,7 +118,8 @@ def _efficientdet(arrays: Arrays, network: NetworkInfo, params: DetectionParams)
     parts = []
     for stride, classes, offsets in zip(_LEVELS, arrays[:count], arrays[count:], strict=True):
         anchors = _efficientdet_anchors(network.width, network.height, stride)
-        table = classes.reshape(len(_OCTAVES) * len(_ASPECTS), -1, *classes.shape[1:])
+        shapes = len(_OCTAVES) * len(_ASPECTS)
+        table = classes.reshape(shapes, len(classes) // shapes, *classes.shape[1:])
         table = np.ascontiguousarray(table.transpose(2, 3, 0, 1)).reshape(-1, table.shape[1])
         if len(table) != len(anchors):
             raise UnfitError(
@@ -128,7 +129,7 @@ def _efficientdet(arrays: Arrays, network: NetworkInfo, params: DetectionParams)
         scores = sigmoid(best)
         keep = scores >= column_thresholds(params, class_ids)
         index, class_ids, scores = index[keep], class_ids[keep], scores[keep]
-        deltas = offsets.reshape(-1, 4, *offsets.shape[1:]).transpose(2, 3, 0, 1).reshape(-1, 4)
+        deltas = offsets.reshape(shapes, 4, *offsets.shape[1:]).transpose(2, 3, 0, 1).reshape(-1, 4)
         at, size = anchors[index, :2], anchors[index, 2:]
         centre = at + deltas[index, 1::-1] * size
         half = np.exp(deltas[index, :1:-1]) * size * _HALF

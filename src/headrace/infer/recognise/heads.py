@@ -12,7 +12,7 @@ from headrace._core.types import Array, Arrays
 from headrace.config.enums import NetworkType
 from headrace.infer.parsers.catalogue import HEADS, INSTANCE_HEADS
 from headrace.infer.parsers.head import AnyHead, LayerLike
-from headrace.infer.recognise.values import CHECKS, UNIT_REACH, final_rows
+from headrace.infer.recognise.values import CHECKS, UNIT_REACH, final_rows, six_by_place
 from headrace.meta.layers import NetworkInfo
 from headrace.network.tensor_spec import TensorSpec
 
@@ -31,6 +31,8 @@ YOLOX, YOLOV5, YOLOV8 = "HeadraceParseYoloX", "HeadraceParseYoloV5", "HeadracePa
 YOLOV8S = (YOLOV8, "NvDsInferParseYoloV11", "NvDsInferParseCustomYoloV8")
 """Heads of the same candidates."""
 ROWS_6 = "NvDsInferParseYolo"
+ROWS = (ROWS_6, YOLOX, YOLOV5, *YOLOV8S, "HeadraceParseRTDETR")
+"""Heads of one table of rows."""
 
 
 @dataclass(frozen=True)
@@ -155,8 +157,14 @@ def class_reading(view: View, why: str) -> HeadReading:
     )
 
 
-def judged(view: View, name: str) -> HeadReading | None:
-    """A reading of a head unless the values of one run speak against it."""
+def judged(view: View, name: str, *, scores: bool = True) -> HeadReading | None:
+    """A reading of a head unless the values of one run speak against it.
+
+    Args:
+        view: the outputs.
+        name: of the head.
+        scores: False takes any scores and class numbers of the heads of `ROWS`.
+    """
     head = _BY_NAME[name]
     bound = view.bound(head)
     if bound is None:
@@ -165,29 +173,31 @@ def judged(view: View, name: str) -> HeadReading | None:
     why = "shapes of the outputs"
     if (check := CHECKS.get(name)) is not None:
         said = check(view)
+        if name == ROWS_6 and not scores and six_by_place(view):
+            said = "shapes of the outputs"
         if said is None:
             return None
         why = said
     elif name in _TABLES:
         values = [np.asarray(a, np.float64) for a in view.probe().values()]
-        boxes, scores = _tables(values)
-        if boxes is None or scores is None:
+        boxes, table = _tables(values)
+        if boxes is None or table is None:
             return None
         unit, centres = _box_kind(boxes)
         if (unit, centres) != _TABLES[name]:
             return None
-        sums = scores.sum(axis=1)
-        columns = int(np.shape(scores)[1])
+        sums = table.sum(axis=1)
+        columns = int(np.shape(table)[1])
         background = bool(columns > 1 and np.abs(sums - 1).max() < 0.01
-                          and scores[:, 0].mean() > 0.5)  # fmt: skip
+                          and table[:, 0].mean() > 0.5)  # fmt: skip
         classes = columns - background
-        if _beyond_unit(scores):
+        if _beyond_unit(table):
             return None  # logits
         why = f"{'corners' if not centres else 'centres'} in {'0..1' if unit else 'pixels'}"
         why += ", soft-max with background first" if background else ""
     elif name in _LOGITS:
-        boxes, scores = _tables([np.asarray(a, np.float64) for a in view.probe().values()])
-        if boxes is None or scores is None or not _beyond_unit(scores):
+        boxes, table = _tables([np.asarray(a, np.float64) for a in view.probe().values()])
+        if boxes is None or table is None or not _beyond_unit(table):
             return None
         why = "logits beside boxes"
     elif name in _LABELLED:
@@ -196,7 +206,7 @@ def judged(view: View, name: str) -> HeadReading | None:
         if reach and (reach <= UNIT_REACH) is not _LABELLED[name]:
             return None
         why = f"boxes reach {reach:.3g}"
-    elif name in (YOLOX, YOLOV5, *YOLOV8S, "HeadraceParseRTDETR"):
+    elif name in ROWS:
         rows = np.asarray(next(iter(view.probe().values())), np.float64)
         rows = rows.reshape(-1, rows.shape[-1])
         if rows.shape[0] < rows.shape[1] and name in YOLOV8S:
@@ -207,9 +217,11 @@ def judged(view: View, name: str) -> HeadReading | None:
         small = reach <= 1.5 if name == "HeadraceParseRTDETR" else reach < view.network.width / 8
         if small != (name in (YOLOX, "HeadraceParseRTDETR")):
             return None
-        if rows[:, 4:].min() < -1e-3 or rows[:, 4:].max() > 1.001:
-            return None
         why = f"centres reach {reach:.3g}, scores within 0..1"
+        if rows[:, 4:].min() < -1e-3 or rows[:, 4:].max() > 1.001:
+            if scores:
+                return None
+            why = f"centres reach {reach:.3g}"
     suppressed = name in _AFTER_NMS or name in _FINAL
     if name == ROWS_6:
         suppressed = final_rows(view)

@@ -29,10 +29,14 @@ class Question:
     """An open decision: the settings that make it, each with the reason for it.
 
     A setting is one or several `key=value`.
+
+    Attributes:
+        otherwise: what to do if none of the settings is right; empty: one of them is.
     """
 
     found: str
     candidates: Sequence[tuple[tuple[str, ...], str]]
+    otherwise: str = ""
 
     @property
     def key(self) -> str:
@@ -70,6 +74,7 @@ class UndecidedError(ModelError):
             lines.append("and one of:" if number else "choose with one of:")
             whys = (why for _, why in question.candidates)
             lines += [f"  {o}   ({w})" for o, w in zip(question.options, whys, strict=True)]
+            lines += [f"  {question.otherwise}"] if question.otherwise else []
         lines.append("in Python, as keywords: " + ", ".join(q.keywords for q in questions))
         super().__init__(
             "; ".join(question.found for question in questions),

@@ -8,11 +8,12 @@ import numpy as np
 
 from headrace.config.enums import NetworkType
 from headrace.infer.parsers.catalogue import suggest
-from headrace.infer.parsers.head import InstanceHead
+from headrace.infer.parsers.head import Head, InstanceHead
 from headrace.infer.parsers.text import CTC
 from headrace.infer.recognise import exporters, libreyolo
 from headrace.infer.recognise.heads import (
     DETECTOR,
+    ROWS,
     YOLOV5,
     YOLOV8,
     YOLOX,
@@ -22,7 +23,7 @@ from headrace.infer.recognise.heads import (
     headed,
     judged,
 )
-from headrace.infer.recognise.look_alikes import told_apart
+from headrace.infer.recognise.look_alikes import TWINS, told_apart
 from headrace.infer.recognise.maps import maps, vectors
 from headrace.infer.recognise.ultralytics import by_task
 from headrace.infer.recognise.values import FCOS, YOLOV8_UNIT
@@ -33,11 +34,23 @@ def readings(view: View) -> list[HeadReading]:
     """The ways in which these outputs may be read; one if it is decided, none if no parser fits."""
     if any(0 in output.shape for output in view.outputs):
         return []
-    for look in (_by_task, _by_exporter, vectors, maps):
+    for look in _BY_OTHERS:
         candidates = look(view)
         if candidates is not None:
             return candidates
     return _by_shape(view)
+
+
+def by_shape_alone(view: View) -> list[HeadReading]:
+    """Find the detectors of rows that fit shapes and places, if not the scores: guesses."""
+    if any(0 in output.shape for output in view.outputs):
+        return []
+    if any(look(view) is not None for look in _BY_OTHERS):
+        return []
+    names = [name for name in _suggested(view) if name in ROWS]
+    rest = [name for name in names if TWINS.get(name) not in names]
+    found = [judged(view, name, scores=False) for name in rest]
+    return [reading for reading in found if reading is not None]
 
 
 def _by_task(view: View) -> list[HeadReading] | None:
@@ -113,20 +126,20 @@ _UNSUGGESTED = ("HeadraceParseYoloV2Raw", FCOS, YOLOV8_UNIT)
 """Heads that fit too many outputs to be suggested, but that values tell."""
 
 
+_BY_OTHERS = (_by_task, _by_exporter, vectors, maps)
+"""Ways to read outputs that need no choice among all heads; each gives None where it has none."""
+
+
+def _suggested(view: View, key: str = Head.key) -> list[str]:
+    specs = [TensorSpec(o.name, o.dtype, o.shape) for o in view.outputs]
+    return suggest(specs, view.network, view.names or None, key=key)
+
+
 def _by_shape(view: View) -> list[HeadReading]:
     """Readings that the shapes, names and values of the outputs allow."""
-    names = suggest(
-        [TensorSpec(o.name, o.dtype, o.shape) for o in view.outputs],
-        view.network,
-        view.names or None,
-    )
+    names = _suggested(view)
     if not names and len(view.items) > 1:  # masks, known by the names of their outputs
-        names = suggest(
-            [TensorSpec(o.name, o.dtype, o.shape) for o in view.outputs],
-            view.network,
-            view.names or None,
-            key=InstanceHead.key,
-        )
+        names = _suggested(view, InstanceHead.key)
         return [r for name in names[:1] for r in headed(view, name, "instance segmentation",
                                                          "names of the outputs")]  # fmt: skip
     names += [name for name in _UNSUGGESTED if name not in names]

@@ -47,7 +47,7 @@ from headrace.infer.recognise.images import (
 )
 from headrace.infer.recognise.libreyolo import exporter_of_libreyolo
 from headrace.infer.recognise.names import COCO, COCO_IDS, characters_in, names_in
-from headrace.infer.recognise.readings import readings
+from headrace.infer.recognise.readings import by_shape_alone, readings
 from headrace.meta.layers import NetworkInfo
 from headrace.network.tensor_spec import TensorSpec
 
@@ -209,7 +209,9 @@ def _recognise(
 
     if any(q.key == "infer-dims" for q in images.questions):
         raise UndecidedError(path, images.questions)  # the outputs have no shapes yet
-    reading, names, source = _reading(evidence, exporter, images, probe, user_fields)
+    reading, names, source = _reading(
+        evidence, exporter, images, probe, user_fields, required=required
+    )
     if reading is None and required and user_fields.get("network_type") != NetworkType.OTHER:
         raise _unread(evidence, images, overrides)
     outputs = [o.name for o in evidence.outputs]
@@ -270,6 +272,8 @@ def _reading(
     images: Images,
     probe: Probe,
     user_fields: Mapping[str, Any],
+    *,
+    required: bool,
 ) -> tuple[HeadReading | None, tuple[str, ...], str]:
     """The reading of the outputs, the names of the classes, and where these come from."""
     known = names_in(evidence.metadata)
@@ -289,13 +293,10 @@ def _reading(
         candidates = [r for r in candidates if r.parser == asked] or [
             _as_asked(user_fields, view, candidates)
         ]
-    if len(candidates) > 1:
-        outs = ", ".join(str(o) for o in outputs)
-        text = f"{len(candidates)} built-in parsers read outputs like these ({outs})"
-        choices = [
-            ((f"{r.key}={r.parser}",), f"{r.words}, {_counted(r.classes)}") for r in candidates
-        ]
-        raise UndecidedError(evidence.path, [*images.questions, Question(text, choices)])
+    doubtful = by_shape_alone(view) if required and not candidates else []
+    if len(candidates) > 1 or doubtful:
+        question = _which(evidence, outputs, candidates, doubtful)
+        raise UndecidedError(evidence.path, [*images.questions, question])
     if not candidates:
         return None, known[0] if known else (), "named in the metadata" if known else ""
     reading = candidates[0]
@@ -303,6 +304,32 @@ def _reading(
     if reading.classes is None and reading.kind is NetworkType.DETECTOR and names:
         reading = replace(reading, classes=len(names), counted=source)
     return reading, names, source
+
+
+def _which(
+    evidence: FileEvidence,
+    outputs: Sequence[TensorSpec],
+    candidates: Sequence[HeadReading],
+    doubtful: Sequence[HeadReading],
+) -> Question:
+    """The question for the parser: of `candidates`, or of those that only the shapes allow."""
+    outs = ", ".join(str(o) for o in outputs)
+    choices = [
+        ((f"{r.key}={r.parser}",), f"{r.words}, {_counted(r.classes)}")
+        for r in candidates or doubtful
+    ]
+    if candidates:
+        return Question(
+            f"{len(candidates)} built-in parsers read outputs like these ({outs})", choices
+        )
+    some = counted(len(doubtful), "built-in parser")
+    return Question(
+        f"no built-in parser reads what the model gives for an image of noise; {some} would read "
+        f"the shapes of its outputs ({outs})",
+        choices,
+        f"another head? headrace init {evidence.path.name} -o {evidence.path.stem}   "
+        "(writes a parser, with the names and shapes in place)",
+    )
 
 
 def _as_run(output: TensorSpec, run: Mapping[str, Any]) -> TensorSpec:

@@ -40,6 +40,7 @@ _KEEP_IMAGES = frozenset(
     (*PASSIVE, *_SCALING, "Slice", "SpaceToDepth", "Concat", "Pad", "Split", "Clip", "Resize")
 )
 _UNTRAINED = 1e-4
+_FEW, _DEVIATIONS = 48, 4.0  # weights of a channel, standard deviations; see `_unrelated`
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,8 @@ class Stem:
         steps: operators that scale or centre, each with the largest number of its constant.
         focus: the image is cut into four by strided slices, as YOLOX and early YOLOv5 do.
         conv: weights of the first convolution (M, C, kh, kw).
-        untrained: its bias, or the statistics behind it, are as they were before any training.
+        untrained: the statistics behind it are as they were before any training; or its bias is,
+            and its channels are unrelated.
         direct: it gets the image itself, but for `factor` and `shift`.
         bias: its bias (M,), if any.
         statistics: mean and variance (M,) that a batch normalisation behind it learnt.
@@ -220,7 +222,7 @@ class _Reader:
             return
         self.stem.conv = weights
         self.stem.bias = None if bias is None or bias.shape != weights.shape[:1] else bias
-        self.stem.untrained = bias is not None and not bias.any()
+        self.stem.untrained = bias is not None and not bias.any() and _unrelated(weights)
         for user in self.nodes:
             if user.op == "BatchNormalization" and node.outputs[0] in user.inputs[:1]:
                 learnt = self._statistics(user)
@@ -255,6 +257,19 @@ class _Reader:
                 content = node.value
             return None if content is None else _tensor(content, self.path)
         return None
+
+
+def _unrelated(filters: Array) -> bool:
+    """Whether the channels of filters are unrelated, as chance makes them and no training does.
+
+    Of n unrelated pairs the correlation has a standard deviation of 1 / sqrt(n).
+    """
+    channels = filters.swapaxes(0, 1).reshape(filters.shape[1], -1)
+    count = channels.shape[1]
+    if len(channels) < 2 or count < _FEW or not channels.std(axis=1).all():
+        return False
+    pairs = np.corrcoef(channels)[np.triu_indices(len(channels), 1)]
+    return bool(np.abs(pairs).max() < _DEVIATIONS / np.sqrt(count))
 
 
 def _name_of(content: memoryview, number: int) -> str:

@@ -96,10 +96,15 @@ def _seven(*, corner: int, score: int, label: int, small: bool) -> Check:
     return check
 
 
+def six_by_place(view: View) -> bool:
+    """Whether rows of six may hold corners in pixels: they are not within 0..1."""
+    return not 0 < reach_of(rows_of(view)[:, :4]) <= UNIT_REACH
+
+
 def _six(view: View) -> str | None:
     rows = rows_of(view)
     reach = reach_of(rows[:, :4])
-    if 0 < reach <= UNIT_REACH or (rows.size and not whole(rows[:, 5])):
+    if not six_by_place(view) or (rows.size and not whole(rows[:, 5])):
         return None
     return f"boxes reach {reach:.3g}, the last column holds whole numbers"
 
@@ -178,10 +183,12 @@ def candidates_of(view: View) -> Array:
 
 def _fcos(view: View) -> str | None:
     """Corners in pixels; column 4 is a level of the pyramid, always 1, or the best score again."""
+    if len(view.items) != 1:
+        return None
     rows = candidates_of(view)
     if not corners(rows) or not unit(rows[:, 5:]) or rows.shape[1] < _FCOS_COLUMNS:
         return None
-    if reach_of(rows[:, :4]) <= UNIT_REACH:  # offsets of cells: the sizes are larger by accident
+    if reach_of(rows[:, :4]) < view.network.width / 8:  # offsets of cells, and sizes
         return None
     five = rows[:, 4]
     if (five == 1).all():
