@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 ModuleProcess = subprocess.Popen[bytes]
@@ -105,6 +106,14 @@ class SpawnedProcess:
         )
         self.process.start()
         theirs.close()
+
+    @property
+    def stopped(self) -> bool:
+        """True while SIGSTOP holds it: then it answers nothing, SIGTERM neither."""
+        with suppress(OSError, IndexError):
+            text = Path(f"/proc/{self.process.pid}/stat").read_text()
+            return text.rpartition(")")[2].split()[0] in "Tt"
+        return False
 
     def end(self, wait_s: float) -> ProcessEnd:
         """Wait so long for its end."""

@@ -17,14 +17,14 @@ def start_thread(
     work: Callable[[], object],
     *,
     name: str,
-    failed: Callable[[BaseException], object],
+    failed: Callable[[Exception], object],
 ) -> threading.Thread:
     """Start a thread that the end of the program does not wait for.
 
     Args:
         work: all that it does.
         name: of the thread; begins with `headrace-`.
-        failed: called there with what `work` raised, whatever it is; makes a state of it that
+        failed: called there with what `work` raised, see `as_exception`; makes a state of it that
             somebody reads: an error of the run, a notice, a failed result.
 
     Raises:
@@ -41,16 +41,23 @@ def start_thread(
     return thread
 
 
-def _guarded(
-    work: Callable[[], object], name: str, failed: Callable[[BaseException], object]
-) -> None:
+def _guarded(work: Callable[[], object], name: str, failed: Callable[[Exception], object]) -> None:
     try:
         work()
     except BaseException as error:  # nobody else hears of it
         try:
-            failed(error)
+            failed(as_exception(error))
         except BaseException as second:
             say_failure(name, error, second)
+
+
+def as_exception(error: BaseException) -> Exception:
+    """Return the error of a thread; SystemExit and its like are wrapped, as they end it alone."""
+    if isinstance(error, Exception):
+        return error
+    wrapped = HeadraceError(f"code that runs in a thread raised {error_text(error)}")
+    wrapped.__cause__ = error
+    return wrapped
 
 
 def say_failure(name: str, *errors: BaseException) -> None:

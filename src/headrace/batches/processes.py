@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from time import monotonic
 from typing import Any, Protocol
 
 from headrace._core.errors import HeadraceError
@@ -16,7 +17,8 @@ from headrace.batches.executor import AHEAD, UnitClock, next_worker, room_after
 from headrace.batches.units import BatchUnit, UnitResult
 
 _MOST_STARTS = 3  # of a worker that dies before its first result
-_END_S = 5.0
+_END_S = 1.0  # for a worker to end
+_OPENING_S = 30.0  # to open the models, where a unit has less
 
 
 class DoesUnits(Protocol):
@@ -43,6 +45,7 @@ class _WorkerProcess:
     opened: bool = False
     useful: bool = False
     room: int = 1
+    started_s: float = field(default_factory=monotonic)
 
     @property
     def pipe(self) -> Connection:
@@ -53,6 +56,15 @@ class _WorkerProcess:
         """Begin the time of the oldest unit."""
         self.clock.restart(self.opened and bool(self.queue))
 
+    @property
+    def is_late(self) -> bool:
+        """Whether the models, or the oldest unit, take longer than they may."""
+        limit_s = self.clock.limit_s
+        if self.opened or limit_s is None:
+            return self.clock.is_over
+        opening_s = monotonic() - self.started_s
+        return opening_s > (limit_s if self.process.stopped else max(limit_s, _OPENING_S))
+
 
 class ProcessExecutor:
     """Runs units in processes of this machine.
@@ -60,7 +72,8 @@ class ProcessExecutor:
     Args:
         opener: makes the object that does the work, in each process.
         workers: how many processes.
-        timeout_s: that one unit may run; None is any time. Opening models does not count.
+        timeout_s: that one unit may run, and as long may a worker open its models, at least 30 s
+            unless somebody stopped it; None is any time.
     """
 
     spared_losses = 0
@@ -103,7 +116,7 @@ class ProcessExecutor:
         results: list[UnitResult] = []
         for index, worker in enumerate(self._processes):
             if worker.pipe not in ready:
-                if worker.clock.is_over:
+                if worker.is_late:
                     results += self._stopped(index)
                 continue
             try:
@@ -125,18 +138,24 @@ class ProcessExecutor:
         return results
 
     def _stopped(self, index: int) -> list[UnitResult]:
-        """End a worker that has been at one unit for too long; the units behind it come back."""
+        """End a worker that has been at one unit for too long; the units behind it come back.
+
+        So does that unit, if the worker was still opening the models.
+        """
         worker = self._processes[index]
-        worker.useful = True
         worker.process.kill()
+        if not worker.opened:
+            return self._buried(index, "did not open the models in time (--unit-timeout)")
+        worker.useful = True
         first, *rest = self._buried(index)
         return [UnitResult(first.unit, "failed", error=worker.clock.error()), *rest]
 
-    def _buried(self, index: int) -> list[UnitResult]:
+    def _buried(self, index: int, end: str = "") -> list[UnitResult]:
         """Replace a dead worker; its units come back."""
         worker = self._processes[index]
         worker.pipe.close()
-        how = f"its worker process {worker.process.end(_END_S)}"
+        how = f"its worker process {end or worker.process.end(_END_S)}"
+        worker.process.kill()
         if not worker.useful:
             self._early_deaths += 1
             if self._early_deaths >= _MOST_STARTS * self.workers:
@@ -146,7 +165,7 @@ class ProcessExecutor:
                 )
         self._processes[index] = self._started()
         return [
-            UnitResult(unit, "lost", error=how, begun=number == 0)
+            UnitResult(unit, "lost", error=how, begun=worker.opened and number == 0)
             for number, unit in enumerate(worker.queue)
         ]
 
@@ -154,8 +173,9 @@ class ProcessExecutor:
         """End every worker at once."""
         for worker in self._processes:
             worker.process.process.terminate()
+        end = monotonic() + _END_S
         for worker in self._processes:
-            worker.process.kill(_END_S)
+            worker.process.kill(max(0.0, end - monotonic()))
             worker.pipe.close()
         self._processes = []
 

@@ -110,6 +110,12 @@ class _LazyGroup(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Turn errors into messages and exit codes; a traceback is only for our own defects."""
+        from headrace.cli.ending import signals_watched
+
+        with signals_watched():
+            self._main(*args, **kwargs)
+
+    def _main(self, *args: Any, **kwargs: Any) -> None:
         kwargs["standalone_mode"] = False
         _start_fast()
         if isinstance(sys.stdout, io.TextIOWrapper):

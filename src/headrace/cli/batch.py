@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import shlex
-import threading
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from headrace._core.text import duration_text, quoted
+from headrace._core.threads import say_failure, start_thread
 from headrace.cli.inputs import parted
 from headrace.cli.options import run_options
 from headrace.cli.output import (
@@ -204,7 +205,8 @@ class _Total:
     def __init__(self, names: Sequence[str]) -> None:
         self.count: int | None = None
         if not any("://" in name for name in names):
-            threading.Thread(target=self._run, args=(names,), daemon=True).start()
+            name = "headrace-count"
+            start_thread(partial(self._run, names), name=name, failed=partial(say_failure, name))
 
     def _run(self, names: Sequence[str]) -> None:
         from headrace._core.errors import HeadraceError

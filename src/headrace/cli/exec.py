@@ -57,6 +57,7 @@ def exec(
     Engines are built and run on the CPU; device pointers are addresses of host memory. pycuda,
     cuda-python and cupy are small stand-ins, in this process only.
     """
+    from headrace.cli.ending import unwatch_signals
     from headrace.gstreamer.elements.applications import (
         is_program,
         is_tool,
@@ -67,6 +68,7 @@ def exec(
     from headrace.trt import release
     from headrace.trt.scripts.script import run_script
 
+    unwatch_signals()  # the script's own handlers decide
     if trt_version is not None:
         release.set_version(trt_version)
     tool = not module and is_tool(str(script))

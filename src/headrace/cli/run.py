@@ -13,10 +13,12 @@ import click
 from headrace._core.errors import HeadraceError, MediaError
 from headrace._core.findings import Finding
 from headrace._core.text import quoted
+from headrace._core.threads import say_failure, start_thread
+from headrace.cli.ending import STOP_S, finish_on_signal
 from headrace.cli.inputs import spec_of
 from headrace.cli.options import run_options
 from headrace.cli.output import print_json, print_notices, printable, stdout_is_for_results
-from headrace.cli.running import finish_on_signal, is_routine, say_aside
+from headrace.cli.running import is_routine, say_aside
 
 if TYPE_CHECKING:
     from headrace.cli.live_page import LivePage
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from headrace.pipeline import Pipeline, RunReport
 
 _LOOK_S = 0.5  # how often a run looks for streams that went away
+_SAID_AT_ONCE = ("connection-away", "page-ended")
 
 EPILOG = """\b
 CONFIG is an nvinfer config, INI or YAML. Several run one after the other: first those on
@@ -239,14 +242,19 @@ def execute(
         progress.stage("running", total=_total(assembly.pipeline, options))
         try:
             with (
-                finish_on_signal(assembly.pipeline.stop, say),
+                finish_on_signal(
+                    partial(assembly.pipeline.stop, STOP_S),
+                    say,
+                    lambda: assembly.pipeline.finishing,
+                ),
                 _tell_losses(assembly.pipeline, show),
             ):
                 if page is not None:
                     page.start(assembly.pipeline)
                 report = assembly.pipeline.run()
         finally:
-            assembly.close()
+            if not assembly.pipeline.left:
+                assembly.close()
             if page is not None:
                 page.close()
     tell([n for n in report.notices if n not in said])
@@ -283,12 +291,12 @@ def _tell_losses(pipeline: Pipeline, show: Callable[[list[Finding]], None]) -> I
             for part in parts:
                 for index, notice in enumerate(list(part.notices)):
                     loss = id(part), index
-                    if notice.code == "connection-away" and loss not in shown:
+                    if notice.code in _SAID_AT_ONCE and loss not in shown:
                         shown.add(loss)
                         show([notice])
 
-    watcher = threading.Thread(target=watch, name="headrace-losses", daemon=True)
-    watcher.start()
+    name = "headrace-losses"
+    watcher = start_thread(watch, name=name, failed=partial(say_failure, name))
     try:
         yield
     finally:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import HeadraceError
 from headrace._core.findings import Finding
+from headrace.cli.ending import STOP_S, finish_on_signal
 from headrace.cli.output import print_notices
 from headrace.cli.progress import RunProgress
-from headrace.cli.running import finish_on_signal, is_routine
+from headrace.cli.running import is_routine, say_aside
 
 if TYPE_CHECKING:
     from headrace.config import PipelineSpec
@@ -57,7 +59,7 @@ def execute_shares(
             ]
             raise
         progress.stage("running")
-        with finish_on_signal(shared.stop):
+        with finish_on_signal(partial(shared.stop, STOP_S), say_aside):
             report = shared.run()
     tell([n for n in report.notices if n not in said])
     error = without_results(report)

@@ -249,6 +249,9 @@ class Journal:
         Raises:
             PluginProcessLostError: a signal ended the copy, or it ended by itself before `done`.
         """
+        from headrace.cli.ending import unwatch_signals
+
+        unwatch_signals()  # the copy would wake the watch of this process
         sys.stdout.flush()
         sys.stderr.flush()
         child = os.fork()

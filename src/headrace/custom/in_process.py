@@ -5,13 +5,14 @@ from __future__ import annotations
 import faulthandler
 import os
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
+from headrace._core.threads import Countdown
 from headrace.custom.guard.trust import TrustStore, content_hash
 
 _GRACE_S = 2.0  # for the message; code that holds the interpreter's lock prevents one
@@ -62,15 +63,13 @@ def limited(seconds: float, where: str) -> Iterator[None]:
     if not seconds or debugged():
         yield
         return
-    timer = threading.Timer(seconds, _end, (seconds, where))
-    timer.daemon = True
-    timer.start()
+    countdown = Countdown(seconds, partial(_end, seconds, where), "headrace-limit")
     if last := _can_write():
         faulthandler.dump_traceback_later(seconds + _GRACE_S, exit=True)
     try:
         yield
     finally:
-        timer.cancel()
+        countdown.stop()
         if last:
             faulthandler.cancel_dump_traceback_later()
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import ConfigError, EngineError, HeadraceError
+from headrace._core.text import error_text
+from headrace._core.threads import start_thread
 from headrace.config import ModelConfig
 from headrace.infer.loaded_model import Model
 
@@ -143,13 +146,11 @@ class ModelUpdater:
         }
         if len(paths) != 1:
             raise ConfigError("an update needs a config or an engine", expected="one of the two")
-        self._thread = threading.Thread(
-            target=self._load,
-            args=(paths, on_updated or self._on_updated),
+        self._thread = start_thread(
+            partial(self._load, paths, on_updated or self._on_updated),
             name="headrace-model-load",
-            daemon=True,
+            failed=self._callback_failed,
         )
-        self._thread.start()
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until no update is being loaded; False if `timeout_s` is over first."""
@@ -157,6 +158,12 @@ class ModelUpdater:
             return True
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
+
+    def _callback_failed(self, error: BaseException) -> None:
+        self._inferencer.warn(
+            "update-callback-failed",
+            f"on_updated, which hears that a model was updated, failed: {error_text(error)}",
+        )
 
     def _load(self, paths: dict[str, Path], on_updated: Callable[[int, Path], None] | None) -> None:
         status = 0
@@ -168,9 +175,9 @@ class ModelUpdater:
             except EngineError:
                 model.close()
                 raise
-        except Exception as cause:  # the old model runs on, and a warning reports it
+        except BaseException as cause:  # the old model runs on, and a warning reports it
             status = 1
-            error = cause
+            error: BaseException = cause
             if not isinstance(error, HeadraceError):
                 error = EngineError(f"loading failed: {type(cause).__name__}: {cause}")
             self.errors.append(error)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import threading
+from functools import partial
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import HeadraceError
 from headrace._core.lazy import import_extra
+from headrace._core.text import error_text
+from headrace._core.threads import start_thread
 from headrace.live.address import Address, require_token
 
 if TYPE_CHECKING:
@@ -72,14 +74,22 @@ class LiveServer:
             ) from error
         self.address = Address(address.host, socket.getsockname()[1])
         app.state.host = self.address
-        self._thread = threading.Thread(
-            target=self._server.run, args=([socket],), name="headrace-view", daemon=True
-        )
+        self._reason = "for no reason that it gave"
         pipeline.on_event("source", self._forget)
-        self._thread.start()
+        self._thread = start_thread(
+            partial(self._server.run, [socket]), name="headrace-view", failed=self._ended
+        )
         end = monotonic() + _START_S
         while not self._server.started and self._thread.is_alive() and monotonic() < end:
             sleep(_POLL_S)
+        if not (self._server.started or self._thread.is_alive()):
+            raise HeadraceError(
+                f"the server of the page ended at once: {self._reason}", where=option
+            )
+
+    def _ended(self, error: BaseException) -> None:
+        self._reason = error_text(error)
+        self._view.note_end(f"the page of the run ended: {self._reason}")
 
     def _forget(self, event: PipelineEvent) -> None:
         if event.name == "removed":

@@ -74,6 +74,10 @@ class LiveView(Sink):
         self._number = 0
         self._listeners: set[Callable[[], None]] = set()
 
+    def note_end(self, text: str) -> None:
+        """Note that the page has ended."""
+        self._notice("page-ended", "warning", text)
+
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         now = monotonic()
         with self._lock:

@@ -10,9 +10,13 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from time import monotonic, perf_counter
 
+from headrace._core.errors import HeadraceError
+from headrace._core.text import error_text
+from headrace._core.threads import as_exception, start_thread
 from headrace.infer.batch import Batch, frame_meta
 from headrace.media import Frame, Source
 from headrace.pipeline.channel import ChannelClosedError
@@ -42,14 +46,13 @@ class _Feed:
         self.error: Exception | None = None
         self.removed = False  # on request, not at its end
         self.thread: threading.Thread | None = None
-        self._report = SourceReport(source.source_id, source.name)
+        self.report = SourceReport(source.source_id, source.name)
 
-    @property
-    def report(self) -> SourceReport:
-        """Counts of the source so far."""
-        self._report.reconnects = self.source.reconnects
-        self._report.decoder = self.source.decoder
-        return self._report
+    def counted(self) -> SourceReport:
+        """Counts of the source so far; one that is none of Headrace's may lack some."""
+        self.report.reconnects = getattr(self.source, "reconnects", 0)
+        self.report.decoder = getattr(self.source, "decoder", "")
+        return self.report
 
 
 class Muxer:
@@ -121,7 +124,7 @@ class Muxer:
     def reports(self) -> list[SourceReport]:
         """Counts of each source so far; of those that are over, the last ones."""
         with self._lock:
-            return [*self._gone, *(feed.report for feed in self._feeds)]
+            return [*self._gone, *(feed.counted() for feed in self._feeds)]
 
     @property
     def frames(self) -> tuple[int, int]:
@@ -175,8 +178,12 @@ class Muxer:
 
     def _begin(self, feed: _Feed) -> None:
         name = f"headrace-decode-{feed.index}"
-        feed.thread = threading.Thread(target=self._read, args=(feed,), name=name, daemon=True)
-        feed.thread.start()
+        failed = partial(self._lose, feed)
+        try:
+            feed.thread = start_thread(partial(self._read, feed), name=name, failed=failed)
+        except HeadraceError as error:  # the lock may be held
+            self._fail(feed, error)
+            feed.ended = True
 
     def abandon(self) -> None:
         """Drop waiting frames and end the sources."""
@@ -186,15 +193,22 @@ class Muxer:
             for feed in self._feeds:
                 feed.items.clear()
                 feed.room.notify_all()
+                feed.ended = feed.ended or feed.thread is None
 
-    def join(self) -> None:
-        """Wait for the threads, but not for a live source that does not let itself be closed."""
-        deadline = monotonic() + _LEAVE_S
+    def join(self, within_s: float = float("inf")) -> None:
+        """Wait for the threads, but not for a live source that does not let itself be closed.
+
+        Args:
+            within_s: how long to wait for the others.
+        """
+        now = monotonic()
+        deadline, last = now + _LEAVE_S, now + within_s
         for feed in list(self._feeds):
             if feed.thread is not None:
                 if feed.thread.is_alive() and self.stopping:
                     feed.source.close()
-                feed.thread.join(max(0.0, deadline - monotonic()) if feed.live else None)
+                end = min(deadline, last) if feed.live else last
+                feed.thread.join(max(0.0, end - monotonic()) if end < float("inf") else None)
 
     # The sources' threads.
 
@@ -220,22 +234,29 @@ class Muxer:
                     break
         except ChannelClosedError:
             pass
-        except Exception as error:
-            self._fail(feed, error)
+        except BaseException as error:
+            self._fail(feed, as_exception(error))
         finally:
             try:
                 source.close()
-            except Exception as error:
-                self._fail(feed, error)
-            with self._lock:
-                feed.ended = True
-                self._arrived.notify()
+            except BaseException as error:
+                self._fail(feed, as_exception(error))
+            self._end(feed)
+
+    def _lose(self, feed: _Feed, error: Exception) -> None:
+        self._fail(feed, error)
+        self._end(feed)
+
+    def _end(self, feed: _Feed) -> None:
+        with self._lock:
+            feed.ended = True
+            self._arrived.notify()
 
     def _fail(self, feed: _Feed, error: Exception) -> None:
         if feed.error is None and not feed.removed:
             feed.error = error
             feed.report.state = "failed"
-            feed.report.error = str(error) or type(error).__name__
+            feed.report.error = error_text(error, kind=False) or type(error).__name__
             if not self._keep_open:
                 self.errors.append(error)
 
@@ -371,7 +392,11 @@ class Muxer:
                 for feed in self._turns:
                     if not feed.items and not feed.ended:
                         feed.source.close()
-        over = [f for f in self._turns if not f.items and (f.ended or (self.stopping and f.live))]
+        over = [
+            f
+            for f in self._turns
+            if not f.items and (f.ended or self._abandoned or (self.stopping and f.live))
+        ]
         if over:
             for feed in over:
                 feed.ended = True  # also one that hangs: what it still gives is not wanted
@@ -383,7 +408,7 @@ class Muxer:
     def _forget(self, feed: _Feed) -> None:
         """Keep the counts of a source that is over, and nothing else; the lock is held."""
         self._feeds.remove(feed)
-        self._gone.append(feed.report)
+        self._gone.append(feed.counted())
         self._gone_s += feed.decode_s
         self._gone_frames += feed.report.frames
         self._gone_dropped += feed.report.dropped

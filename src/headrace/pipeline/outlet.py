@@ -203,13 +203,13 @@ class Outlet:
         painter = [] if self.painter is None else self.painter.notices
         return [*tiler, *painter, *(n for sink in self.sinks for n in sink.notices)]
 
-    def close(self) -> list[BaseException]:
+    def close(self, within_s: float = CLOSE_S) -> list[BaseException]:
         """Close every sink; returns the errors of those that could not be closed.
 
-        All of them together wait `CLOSE_S` seconds for brokers and servers.
+        All of them together wait so long for brokers and servers.
         """
         errors: list[BaseException] = []
-        deadline = monotonic() + CLOSE_S
+        deadline = monotonic() + within_s
         for sink in self.sinks:
             if isinstance(sink, Sink):
                 sink.end_by(deadline)

@@ -25,6 +25,7 @@ from headrace._core.errors import HeadraceError
 from headrace._core.text import quoted
 from headrace.infer.batch import Batch
 from headrace.media import open_source
+from headrace.media.messages.sender import CLOSE_S
 from headrace.pipeline.changes import RunningChanges
 from headrace.pipeline.channel import Channel, ChannelClosedError
 from headrace.pipeline.decoder_memory import trim_heap
@@ -32,6 +33,7 @@ from headrace.pipeline.events import EventKind, Events, PipelineEvent
 from headrace.pipeline.mux import Muxer
 from headrace.pipeline.outlet import Composes, Outlet, Route, routes_of
 from headrace.pipeline.report import Meter, RunReport, count_objects, fill_report
+from headrace.pipeline.run_threads import RunThreads
 from headrace.pipeline.segment import Segment, received, segments_of
 from headrace.pipeline.source_opening import gpu_of
 from headrace.pipeline.stage import is_stage, is_tracker
@@ -46,7 +48,8 @@ if TYPE_CHECKING:
     from headrace.pipeline.track import Tracker
 
 _LEFT = 200  # notices of sources that come and go, at most
-_SIGNALS_S = 0.5  # the longest that a signal waits for its handler
+_WRITES = "writing"  # what the thread of the outputs does
+_BRIEF_S = 1.0  # for brokers and servers after a stop with a limit
 
 
 class SupportsClose(Protocol):
@@ -161,7 +164,8 @@ class Pipeline(RunningChanges):
         for source in self.sources:
             self._outlet.begin(source)
         self._queue_size = max(2, -(-queue_size // max(fill, len(self.sources))))
-        self._threads: list[threading.Thread] = []
+        self._threads = RunThreads()
+        self.finishing = False  # True while files are, which a stop does not hurry
         self._error: BaseException | None = None
         self._state = "new"
         self._loop: ref[Generator[tuple[Frame, FrameMeta], None, None]] | None = None
@@ -180,6 +184,11 @@ class Pipeline(RunningChanges):
     def state(self) -> str:
         """`new`, `running` or `done`."""
         return self._state
+
+    @property
+    def left(self) -> list[str]:
+        """Stages, or `writing`, that did not come back after a stop with a limit."""
+        return self._threads.left
 
     @property
     def models(self) -> list[Any]:
@@ -202,7 +211,7 @@ class Pipeline(RunningChanges):
         if self._state != "running":
             return self.report
         report.seconds = perf_counter() - self._started
-        self._fill(report, over=False)
+        self._fill(report)
         return report
 
     def add_source(
@@ -264,8 +273,15 @@ class Pipeline(RunningChanges):
         """
         self._events.on(kind, handler)
 
-    def stop(self) -> None:
-        """Read no further frame; earlier ones are finished and written. Safe in signal handlers."""
+    def stop(self, within_s: float | None = None) -> None:
+        """Read no further frame; earlier ones are finished and written. Safe in signal handlers.
+
+        Args:
+            within_s: how long to wait for threads that are in calls; None waits for their end. What
+                a thread that is left then had begun is lost, and a warning names it.
+        """
+        if within_s is not None:
+            self._threads.limit(within_s)
         self.report.interrupted = True
         self._halt()
 
@@ -287,9 +303,7 @@ class Pipeline(RunningChanges):
         """
         self._start(None)
         try:
-            for thread in self._threads:
-                while thread.is_alive():  # a signal that reaches another thread wakes no join
-                    thread.join(_SIGNALS_S)
+            self._threads.join()
         except BaseException as error:  # Ctrl-C
             self._fail(error)
         self._finish()
@@ -310,7 +324,7 @@ class Pipeline(RunningChanges):
         return aiter(loop)
 
     def _loop_over(self) -> Generator[tuple[Frame, FrameMeta], None, None]:
-        results: Channel[Batch] = Channel(self._queue_size)
+        results = self._threads.channel(self._queue_size)
         written = self._start(results)
         hand_on = _discard if written is None else written.put
         try:
@@ -432,31 +446,29 @@ class Pipeline(RunningChanges):
                 segment.stage.restart(self._run_size, live=live)
         self._meters = [Meter(s.stage) for s in self._segments if s.stage is not None]
         self._started = perf_counter()
-        written: Channel[Batch] | None = None
-        if self._outlet.sinks:
-            written = Channel(self._queue_size)
-        links = [Channel[Batch](self._queue_size) for _ in self._segments[1:]]
+        threads = self._threads
+        written = threads.channel(self._queue_size) if self._outlet.sinks else None
+        links = [threads.channel(self._queue_size) for _ in self._segments[1:]]
         outgoing = [*links, results or written]
-        for i, segment in enumerate(self._segments):
-            work = partial(self._run_segment, segment, links[i - 1] if i else None, outgoing[i])
-            self._add_thread(f"headrace-stage-{i}", work)
-        if written is not None:
-            self._add_thread("headrace-write", partial(self._write, written))
+        try:
+            for i, segment in enumerate(self._segments):
+                between = links[i - 1] if i else None, outgoing[i]
+                work = partial(self._run_segment, segment, *between)
+                does = f"the stage {_name(segment.stage) if segment.stage else 'of the probes'}"
+                leave = partial(self._part, *between)
+                threads.start(f"headrace-stage-{i}", does, work, self._fail, leave)
+            if written is not None:
+                work = partial(self._write, written)
+                threads.start("headrace-write", _WRITES, work, self._fail, written.abandon)
+        except HeadraceError as error:  # no further thread: those that run find nobody
+            self._fail(error)
+            self._mux.abandon()
+            threads.close_channels()
+            for source in self.sources:
+                source.close()
+            return written
         self._mux.start()
-        for thread in self._threads:
-            thread.start()
         return written
-
-    def _add_thread(self, name: str, work: Callable[[], None]) -> None:
-        def guarded() -> None:
-            try:
-                work()
-            except ChannelClosedError:
-                pass
-            except BaseException as error:
-                self._fail(error)
-
-        self._threads.append(threading.Thread(target=guarded, name=name, daemon=True))
 
     def _fail(self, error: BaseException) -> None:
         self._error = self._error or error
@@ -469,20 +481,17 @@ class Pipeline(RunningChanges):
         put = outgoing.put if outgoing is not None else _discard
         batches: Iterable[Batch] = self._mux.batches() if incoming is None else received(incoming)
         ahead = 0 if segment.stage is None else segment.stage.streams
-        try:
-            segment.run(
-                batches,
-                partial(self._deliver, put) if last else put,
-                ahead=0 if (self._mux.live or self._keep_open) and incoming is None else ahead,
-                more=(lambda: True) if incoming is None else lambda: not incoming.empty,
-            )
-        finally:
-            if incoming is None:
-                self._mux.abandon()
-            else:
-                incoming.abandon()
-            if outgoing is not None:
-                outgoing.end()
+        segment.run(
+            batches,
+            partial(self._deliver, put) if last else put,
+            ahead=0 if (self._mux.live or self._keep_open) and incoming is None else ahead,
+            more=(lambda: True) if incoming is None else lambda: not incoming.empty,
+        )
+
+    def _part(self, incoming: Channel[Batch] | None, outgoing: Channel[Batch] | None) -> None:
+        (self._mux if incoming is None else incoming).abandon()
+        if outgoing is not None:
+            outgoing.end()
 
     def _deliver(self, put: Callable[[Batch], None], batch: Batch) -> None:
         """A batch that is through all stages: count it, tell, and pass it on."""
@@ -506,35 +515,42 @@ class Pipeline(RunningChanges):
         self.sources = [s for s in self.sources if s not in over]
 
     def _write(self, incoming: Channel[Batch]) -> None:
-        try:
-            for batch in received(incoming):
-                self._outlet.write(batch)
-                if self._keep_open and batch.ended:
-                    del batch  # its frames
-                    trim_heap()
-        finally:
-            incoming.abandon()
+        for batch in received(incoming):
+            self._outlet.write(batch)
+            if self._keep_open and batch.ended:
+                del batch  # its frames
+                trim_heap()
 
     def _finish(self) -> None:
         """Wait for every thread, close the sinks, complete the report."""
-        for thread in self._threads:
-            thread.join()
-        self._mux.join()
+        self._threads.join()
+        if self._threads.alive:
+            self._mux.abandon()
+            self._decided += self._threads.leave()
+        self._mux.join(self._threads.remaining_s)
         self._state = "done"
-        for error in self._outlet.close():
-            self._error = self._error or error
+        if _WRITES not in self.left:
+            self.finishing = True
+            for error in self._outlet.close(_BRIEF_S if self._threads.limited else CLOSE_S):
+                self._error = self._error or error
+            self.finishing = False
         failed = len(self._mux.errors)
         if self._error is None and not self._keep_open and failed == len(self.sources):
             self._error = self._mux.errors[0]
         self.report.seconds = perf_counter() - self._started
-        self._fill(self.report, over=True)
-        self._close_owned()
+        if not self.left:
+            left = self._threads.do("headrace-judge", "judging", self._conclude, self._fail)
+            self._decided += left
+        self._fill(self.report)
+        if not self.left:
+            self._close_owned()
 
-    def _fill(self, report: RunReport, *, over: bool) -> None:
-        """Complete a report; `over`: the models conclude their watches."""
-        if over:
-            for meter in self._meters:
-                meter.model.conclude()
+    def _conclude(self) -> None:
+        for meter in self._meters:
+            meter.model.conclude()
+
+    def _fill(self, report: RunReport) -> None:
+        """Complete a report."""
         steps = [step for s in self._segments for step in (*s.before, *s.after)]
         fill_report(report, self.sources, self._mux, self._meters, steps, self._outlet)
         report.notices = list(dict.fromkeys([*self._decided, *self._left, *report.notices]))

@@ -10,10 +10,10 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from time import perf_counter
@@ -24,6 +24,7 @@ from headrace._core.findings import Finding
 from headrace._core.gpu.mps import kernels_at_once
 from headrace._core.notices import refuse_warnings
 from headrace._core.processes import SpawnedProcess
+from headrace._core.threads import say_failure, start_thread
 from headrace.config.pipeline_spec import SinkSpec
 from headrace.engine.machine import usable_cores
 from headrace.infer.run_options import RunOptions
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 20  # bytes read from a process at once
 _LOOK_S = 0.2
+_MORE_S = 1.0  # for a process to end after its stop
 _END_S = 10.0
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the process that writes decides
 SpecMaker = Callable[[], "PipelineSpec"]
@@ -91,6 +93,7 @@ class SharedRun:
     _names: list[str] = field(default_factory=list)
     _sink: JsonLinesSink | None = None
     _stopped: bool = False
+    _end_by: float = float("inf")
     _gpu: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def begin(self) -> None:
@@ -142,12 +145,19 @@ class SharedRun:
         self._gpu.close()
         return report
 
-    def stop(self) -> None:
-        """End the run early: all files are finished and keep the results up to here."""
-        self._stopped = True
-        self._send("stop")
+    def stop(self, within_s: float | None = None) -> None:
+        """End the run early: all files are finished and keep the results up to here.
 
-    def _send(self, word: str) -> None:
+        Args:
+            within_s: how long to wait for calls, see `Pipeline.stop`; a process that is not back a
+                second later is killed.
+        """
+        self._stopped = True
+        if within_s is not None:
+            self._end_by = min(self._end_by, perf_counter() + within_s + _MORE_S)
+        self._send(("stop", within_s))
+
+    def _send(self, word: str | tuple[str, float | None]) -> None:
         for share in self._shares:
             with contextlib.suppress(OSError):  # it is dead: `_heard` finds that
                 share.talk.send(word)
@@ -165,7 +175,7 @@ class SharedRun:
             # engines on the CPU would take all cores each
             options = replace(options, threads=max(1, usable_cores() // count))
         arguments = (self.make_spec, options, index, count, self.strict, written, frames)
-        process = SpawnedProcess(_serve, *arguments, name="headrace-share", ignored=_IGNORED)
+        process = SpawnedProcess(_serve, *arguments, name="headrace share", ignored=_IGNORED)
         written.close()
         return _Share(process, lines, list(range(index, len(self._names), count)), frames)
 
@@ -208,6 +218,9 @@ class SharedRun:
                 alive = self._wrote(share) if is_lines else self._heard(share)
                 if not alive:
                     del open_pipes[pipe]
+            if perf_counter() > self._end_by:
+                for share in self._shares:
+                    share.process.kill()
             if perf_counter() - shown > _LOOK_S:
                 shown = perf_counter()
                 self.on_frames(sum(share.frames.value for share in self._shares))
@@ -366,7 +379,7 @@ def _serve(
                 on_ready=ready,
                 on_result=count_frame,
             ).assemble()
-            threading.Thread(target=_stop_when_told, args=(talk, assembly), daemon=True).start()
+            _hear_stop(talk, assembly)
             try:
                 report = assembly.pipeline.run()
             except MediaError:
@@ -386,8 +399,18 @@ def _serve(
         talk.send(report)
 
 
+def _hear_stop(talk: Connection, assembly: Any) -> None:
+    def deaf(error: Exception) -> None:
+        assembly.pipeline.stop()
+        say_failure("the thread that hears the stop", error)
+
+    work = partial(_stop_when_told, talk, assembly)
+    start_thread(work, name="headrace-share-stop", failed=deaf)
+
+
 def _stop_when_told(talk: Connection, assembly: Any) -> None:
     with contextlib.suppress(EOFError, OSError):
         while True:
-            if talk.recv() == "stop":
-                assembly.pipeline.stop()
+            word, within_s = talk.recv()
+            if word == "stop":
+                assembly.pipeline.stop(within_s)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from headrace._core.errors import EngineError
+from headrace._core.threads import start_thread
 from headrace._core.types import Array, Arrays
 from headrace.cli.trtexec.options import Options
 from headrace.engine.backends import Runner
@@ -157,23 +159,26 @@ def run_timed(runner: Runner, feeds: Arrays, options: Options) -> Measured:
 
     def work(number: int) -> None:
         stream = streams[number]
-        try:
-            stream.once(0.0)  # buffers of the outputs, and whatever the runtime does at first
-            together.wait()
-            seconds = options.warm_up_ms / 1e3
-            warmed[number] = stream.loop(0.0, least=0, seconds=seconds, keep=False)
-            together.wait()
-            stream.loop(times[-1], least=options.iterations, seconds=options.duration_s, keep=True)
-        except threading.BrokenBarrierError:
-            pass
-        except BaseException as error:
-            failed.append(error)
-            together.abort()
+        stream.once(0.0)  # buffers of the outputs, and whatever the runtime does at first
+        together.wait()
+        seconds = options.warm_up_ms / 1e3
+        warmed[number] = stream.loop(0.0, least=0, seconds=seconds, keep=False)
+        together.wait()
+        stream.loop(times[-1], least=options.iterations, seconds=options.duration_s, keep=True)
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(1, len(streams))]
-    for thread in threads:
-        thread.start()
-    work(0)
+    def give_up(error: BaseException) -> None:
+        failed.append(error)
+        together.abort()  # the others wait for it
+
+    threads: list[threading.Thread] = []
+    try:
+        threads += (
+            start_thread(partial(work, n), name="headrace-stream", failed=give_up)
+            for n in range(1, len(streams))
+        )
+        work(0)
+    except BaseException as error:
+        give_up(error)
     for thread in threads:
         thread.join()
     if failed:

@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import accumulate
 from time import monotonic, perf_counter
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
@@ -26,6 +27,7 @@ from headrace._core.gpu.cuda import current_gpu
 from headrace._core.gpu.visible_gpus import environment_for
 from headrace._core.processes import ModuleProcess, ProcessEnd, die_with_parent, start_module
 from headrace._core.text import error_text
+from headrace._core.threads import start_thread
 from headrace._core.types import Array
 
 if TYPE_CHECKING:
@@ -174,21 +176,27 @@ def measure(
     together = threading.Barrier(streams)
 
     def work(mine: list[float]) -> None:
-        try:
-            together.wait()
-            begun = now = perf_counter()
-            while len(mine) < at_least or now - begun < window_s:
-                run()
-                after = perf_counter()
-                mine.append(after - now)
-                now = after
-        except BaseException as error:
-            failed.append(error)
+        together.wait()
+        begun = now = perf_counter()
+        while len(mine) < at_least or now - begun < window_s:
+            run()
+            after = perf_counter()
+            mine.append(after - now)
+            now = after
 
-    threads = [threading.Thread(target=work, args=(mine,)) for mine in times[1:]]
-    for thread in threads:
-        thread.start()
-    work(times[0])
+    def give_up(error: BaseException) -> None:
+        failed.append(error)
+        together.abort()  # the others wait for it
+
+    threads: list[threading.Thread] = []
+    try:
+        threads += (
+            start_thread(partial(work, mine), name="headrace-tune", failed=give_up)
+            for mine in times[1:]
+        )
+        work(times[0])
+    except BaseException as error:
+        give_up(error)
     for thread in threads:
         thread.join()
     if failed:
@@ -271,16 +279,12 @@ class TuningWorker:
         assert pipe is not None
         # A model is larger than a pipe: written by a thread, so that a child that does not read is
         # given up in time (killing it makes the thread end).
-        failed: list[Exception] = []
-
-        def write() -> None:
-            try:
-                send(pipe, hello, self._feeds, self._models)
-            except Exception as error:
-                failed.append(error)
-
-        writer = threading.Thread(target=write, daemon=True)
-        writer.start()
+        failed: list[BaseException] = []
+        writer = start_thread(
+            lambda: send(pipe, hello, self._feeds, self._models),
+            name="headrace-tune-models",
+            failed=failed.append,
+        )
         writer.join(max(0.0, deadline - monotonic()))
         if writer.is_alive():
             raise HungError

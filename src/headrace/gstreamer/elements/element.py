@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from weakref import WeakMethod
 
 from headrace._core.errors import ConfigError, HeadraceError
+from headrace._core.text import error_text
+from headrace._core.threads import as_exception
 from headrace.gstreamer.elements.bindings import VERSION, BaseTransform, GLib, GObject, Gst
 from headrace.gstreamer.elements.properties import NO_EFFECT, Property, gproperties
 from headrace.gstreamer.elements.surface import RAW_FORMATS
@@ -162,7 +164,7 @@ class NvElement:
         if isinstance(error, HeadraceError):
             text, detail = f"{error:brief}", str(error)
         else:
-            text, detail = str(error), "".join(traceback.format_exception(error))
+            text, detail = error_text(error), "".join(traceback.format_exception(error))
         self._post(Gst.Message.new_error, text, detail)
 
     def post_warning(self, text: str, detail: str = "") -> None:
@@ -218,17 +220,24 @@ def weakly(method: Callable[..., R], gone: R | None = None) -> Callable[..., R |
     """Wrap a method for signals, probes and functions of pads: it keeps its element not alive.
 
     A part of an element that holds a method of the element is a circle through C, which Python's
-    collector cannot see.
+    collector cannot see. What it raises becomes an error on the bus: it is called in a thread of
+    GStreamer's, where PyGObject would print a traceback and go on.
 
     Args:
         method: bound to an element.
-        gone: the result once the element is gone.
+        gone: the result once the element is gone, and after an error.
     """
     reference = WeakMethod(method)
 
     def call(*arguments: object) -> R | None:
-        alive = reference()
-        return gone if alive is None else alive(*arguments)
+        try:
+            alive = reference()
+            return gone if alive is None else alive(*arguments)
+        except BaseException as error:
+            failed: Any = reference()
+            if failed is not None:
+                failed.__self__.post_error(as_exception(error))
+            return gone
 
     return call
 
@@ -267,8 +276,8 @@ def reported(failed: R) -> Callable[[Callable[..., R]], Callable[..., R]]:
         def call(self: NvElement, *arguments: object) -> R:
             try:
                 return method(self, *arguments)
-            except Exception as error:  # PyGObject would print it and go on
-                self.post_error(error)
+            except BaseException as error:  # PyGObject would print it and go on
+                self.post_error(as_exception(error))
                 return failed
 
         return call

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from threading import Condition, Thread
+from threading import Condition
 from typing import Generic, TypeVar
 
+from headrace._core.threads import start_thread
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import refusal
 
@@ -37,21 +38,24 @@ class InFlight(Generic[W]):
         self._waiting: deque[tuple[Gst.Buffer, W]] = deque()
         self._changed = Condition()
         self._under_way = 0
-        self._closing = False
+        self._closing = self._broken = False
         self._flow: Gst.FlowReturn = Gst.FlowReturn.OK
-        self._thread = Thread(target=self._run, name="nvinfer", daemon=True)
-        self._thread.start()
+        self._thread = start_thread(self._run, name="headrace-nvinfer", failed=self._break)
 
     def room(self) -> Gst.FlowReturn:
         """Wait until one more buffer may come; returns the flow of the last one downstream."""
         with self._changed:
-            while self._under_way >= self._most and not self._closing:
+            while self._under_way >= self._most and not (self._closing or self._broken):
                 self._changed.wait(_POLL_S)
+            if self._broken:
+                return Gst.FlowReturn.ERROR
             return Gst.FlowReturn.FLUSHING if self._closing else self._flow
 
     def add(self, buffer: Gst.Buffer, work: W) -> None:
         """Add a buffer and the work that was begun on it."""
         with self._changed:
+            if self._broken:
+                return
             self._under_way += 1
             self._waiting.append((buffer, work))
             self._changed.notify_all()
@@ -59,7 +63,7 @@ class InFlight(Generic[W]):
     def drain(self) -> None:
         """Wait until every buffer has been pushed: an event must not overtake them."""
         with self._changed:
-            while self._under_way and not self._closing:
+            while self._under_way and not (self._closing or self._broken):
                 self._changed.wait(_POLL_S)
 
     def restart(self) -> None:
@@ -73,6 +77,16 @@ class InFlight(Generic[W]):
             self._closing = True
             self._changed.notify_all()
         self._thread.join(_JOIN_S)
+
+    def _break(self, error: BaseException) -> None:
+        """Tell the error, and let no buffer wait any more."""
+        try:
+            self._failed(error)  # first: the elements before this one would tell of a refusal alone
+        finally:
+            with self._changed:
+                self._broken = True
+                self._waiting.clear()
+                self._changed.notify_all()
 
     def _run(self) -> None:
         while True:

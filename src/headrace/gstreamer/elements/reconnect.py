@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from threading import Event, Thread
+from threading import Event
 from typing import NamedTuple
+
+from headrace._core.text import error_text
+from headrace._core.threads import start_thread
 
 _POLL_S = 0.1
 _JOIN_S = 10.0
@@ -43,8 +46,7 @@ class Reconnector:
         self._since_s = time.monotonic()
         self._problem = ""
         self._closing = Event()
-        self._thread = Thread(target=self._run, name="nvurisrcbin", daemon=True)
-        self._thread.start()
+        self._thread = start_thread(self._run, name="headrace-reconnect", failed=self._fail)
 
     def image(self) -> None:
         """Tell that an image came."""
@@ -65,6 +67,10 @@ class Reconnector:
 
     def _interval_s(self) -> float:
         return self._patience.interval_s if self._seen else self._patience.first_interval_s
+
+    def _fail(self, error: BaseException) -> None:
+        self._over = True
+        self._give_up(error_text(error))
 
     def _run(self) -> None:
         while not self._closing.wait(_POLL_S):

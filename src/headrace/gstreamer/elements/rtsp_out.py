@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import socket
-from threading import Thread
 
 from headrace._core.errors import MediaError
+from headrace._core.threads import start_thread
 from headrace.gstreamer.elements.bindings import GLib, Gst
 from headrace.gstreamer.elements.bins import PartsBin
 from headrace.gstreamer.elements.element import NVMM, SYSTEM, pad, reported
@@ -90,7 +90,7 @@ class NvRtspOutSinkBin(PartsBin):
         if not server.attach(context):
             raise MediaError(f"no RTSP server can listen at {where}", fix="set rtsp-port")
         self._loop = GLib.MainLoop.new(context, False)
-        Thread(target=self._loop.run, name="nvrtspoutsinkbin", daemon=True).start()
+        start_thread(self._loop.run, name="headrace-rtsp-out", failed=self.post_error)
         print(f"RTSP: rtsp://{where}{mount}", flush=True)
 
 

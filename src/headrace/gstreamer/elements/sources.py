@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from threading import Thread
+from functools import partial
 
 from headrace._core.errors import ConfigError, MediaError
+from headrace._core.threads import start_thread
 from headrace.config.paths import safe_uri
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.bins import DECODER_MEMORY, SKIPPED, PartsBin
@@ -215,7 +216,8 @@ class NvUriSrcBin(PartsBin):
         if kind == Gst.EventType.EOS:
             self._again = True
             # The thread that brings the event cannot wait for itself.
-            Thread(target=self._restart, args=(source,), name="nvurisrcbin", daemon=True).start()
+            restart = partial(self._restart, source)
+            start_thread(restart, name="headrace-file-loop", failed=self.post_error)
             return Gst.PadProbeReturn.DROP
         if kind in (Gst.EventType.FLUSH_START, Gst.EventType.FLUSH_STOP):
             return Gst.PadProbeReturn.DROP

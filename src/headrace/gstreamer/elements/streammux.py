@@ -8,6 +8,7 @@ from threading import Condition, Thread
 
 import numpy as np
 
+from headrace._core.threads import start_thread
 from headrace.gstreamer import pyds
 from headrace.gstreamer.elements.bindings import Element, GObject, Gst, GstVideo
 from headrace.gstreamer.elements.element import NVMM, SYSTEM, NvElement, pad, refusal, timed, weakly
@@ -247,8 +248,9 @@ class NvStreamMux(NvElement, Element):
             self._stop()
         done = Gst.Element.do_change_state(self, change)
         if change == Gst.StateChange.READY_TO_PAUSED and done != Gst.StateChangeReturn.FAILURE:
-            self._thread = Thread(target=self._run, name="nvstreammux", daemon=True)
-            self._thread.start()
+            self._thread = start_thread(
+                self._push_batches, name="headrace-nvstreammux", failed=self.post_error
+            )
         elif change == Gst.StateChange.PAUSED_TO_READY and self._thread is not None:
             self._thread.join(timeout=10)
             self._thread = None
@@ -260,12 +262,6 @@ class NvStreamMux(NvElement, Element):
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
-
-    def _run(self) -> None:
-        try:
-            self._push_batches()
-        except Exception as error:  # of a thread: nobody else reports it
-            self.post_error(error)
 
     def _push_batches(self) -> None:
         started = False

@@ -12,6 +12,7 @@ from threading import Event, Thread, current_thread, main_thread
 from typing import Any
 
 from headrace._core.errors import ConfigError, HeadraceError
+from headrace._core.threads import as_exception, start_thread
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.register import register
 from headrace.gstreamer.servicemaker import nodes
@@ -290,8 +291,12 @@ class Pipeline:
     def _watch(self, on_message: OnMessage | None) -> None:
         self._on_message = on_message or self._on_message
         if self._thread is None:
-            self._thread = Thread(target=self._follow, name=self._pipeline.get_name(), daemon=True)
-            self._thread.start()
+            name = f"headrace-bus-{self._pipeline.get_name()}"
+            self._thread = start_thread(self._follow, name=name, failed=self._broke)
+
+    def _broke(self, error: BaseException) -> None:
+        self._error = self._error or error
+        self._ended.set()
 
     def _follow(self) -> None:
         """Handle messages until the end; only this thread stops the elements."""
@@ -301,8 +306,8 @@ class Pipeline:
                 message = bus.timed_pop(_POLL_NS)
                 if message is not None and self._handle(message):
                     break
-        except Exception as error:  # of on_message, the application's
-            self._error = self._error or error
+        except BaseException as error:  # of on_message, the application's
+            self._error = self._error or as_exception(error)
         finally:
             self._pipeline.set_state(Gst.State.NULL)
             for take_off in self._attached:  # a circle through GStreamer is never collected

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
-from threading import Thread
 
+from headrace._core.threads import say_failure, start_thread
 from headrace.gstreamer.elements.logger import Rates
 from headrace.gstreamer.servicemaker.metadata import BatchMetadata
 from headrace.gstreamer.servicemaker.nodes import Node
@@ -91,7 +92,11 @@ class EngineFileMonitor:
         """Watch the file from now on."""
         self.started = True
         if self._path is not None:
-            Thread(target=self._watch, args=(self._path,), daemon=True).start()
+            start_thread(
+                partial(self._watch, self._path),
+                name="headrace-engine-file",
+                failed=partial(say_failure, f"the watch over {self._path}"),
+            )
 
     def _watch(self, path: Path) -> None:
         known = _changed_s(path)

@@ -14,6 +14,8 @@ import numpy as np
 
 from headrace._core.errors import HeadraceError
 from headrace._core.findings import Finding
+from headrace._core.text import error_text
+from headrace._core.threads import start_thread
 from headrace._core.types import Array
 from headrace.infer.model.precision import export_precision
 from headrace.infer.model.source import model_source
@@ -86,10 +88,9 @@ class HalfWatch:
     def start(self) -> None:
         """Begin in a thread: the run goes on meanwhile."""
         if self._thread is None and self._feeds and not self._told:
-            self._thread = threading.Thread(
-                target=self._try, name="headrace-fp16-check", daemon=True
+            self._thread = start_thread(
+                self._try, name="headrace-fp16-check", failed=self._not_tried
             )
-            self._thread.start()
 
     def findings(self, *, final: bool) -> Iterator[Finding]:
         """Yield the findings of the trial once; with `final` it is waited for."""
@@ -108,10 +109,11 @@ class HalfWatch:
         from headrace.infer.watch import half_trial  # noqa: PLC0415 - it brings onnx
 
         feeds, self._feeds = self._feeds, []
-        try:
-            check = half_trial.try_half(self._cfg, feeds)
-        except HeadraceError as error:
-            text = f"FP16 is not tried on the images: {error:brief}"
-            self._findings = [Finding("fp16-not-tried", "info", text, "network-mode")]
-            return
-        self._findings = list(half_trial.half_findings(check, end=self._end))
+        self._findings = list(
+            half_trial.half_findings(half_trial.try_half(self._cfg, feeds), end=self._end)
+        )
+
+    def _not_tried(self, error: Exception) -> None:
+        reason = f"{error:brief}" if isinstance(error, HeadraceError) else error_text(error)
+        text = f"FP16 is not tried on the images: {reason}"
+        self._findings = [Finding("fp16-not-tried", "info", text, "network-mode")]

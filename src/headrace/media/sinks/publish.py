@@ -15,6 +15,8 @@ import av
 
 from headrace._core.errors import MediaError
 from headrace._core.findings import Level
+from headrace._core.text import error_text
+from headrace._core.threads import start_thread
 from headrace._core.urls import url_name
 from headrace.media.frame import Frame
 from headrace.media.sinks.base import Sink
@@ -104,9 +106,8 @@ class PublishSink(Sink):
         self._clocks: dict[int, tuple[float, int]] = {}  # of each video: when a time was due
         self._cause = "the other side took none in time"
         self.sent = self.dropped = self.reconnects = 0
-        self._thread = threading.Thread(target=self._run, name="headrace-publish", daemon=True)
+        self._thread: threading.Thread | None = None
         self._end_by = float("inf")
-        self._started = False
 
     def begin(self, source: Source) -> None:
         """Learn whether frames come in real time."""
@@ -125,9 +126,10 @@ class PublishSink(Sink):
             start, start_ns = self._clocks.setdefault(meta.source_id, (monotonic(), meta.pts_ns))
             sleep(max(0.0, (meta.pts_ns - start_ns) / 1e9 - (monotonic() - start) - _AHEAD_S))
         with self._changed:
-            if not self._started:
-                self._started = True
-                self._thread.start()
+            if self._thread is None:
+                self._thread = start_thread(
+                    self._run, name="headrace-publish", failed=self._give_up
+                )
             there = self._connected or self._opening
             if len(self._items) >= _ROOM and there and not self._slow:
                 self._slow = not self._changed.wait_for(
@@ -143,7 +145,7 @@ class PublishSink(Sink):
         self._ending.set()
         with self._changed:
             self._changed.notify_all()
-        if self._started:
+        if self._thread is not None:
             self._thread.join(min(_END_S, max(0.0, self._end_by - monotonic())))
         self._losses.stopped()
         self.dropped += len(self._items)
@@ -164,6 +166,15 @@ class PublishSink(Sink):
             )
 
     # The thread.
+
+    def _give_up(self, error: BaseException) -> None:
+        """Send nothing more: the frames that follow are dropped and counted."""
+        self._cause = error_text(error)
+        with self._changed:
+            self._connected = self._opening = False
+            self._changed.notify_all()
+        if not self._losses.away:
+            self._losses.lost(self._cause, self.sent)
 
     def _run(self) -> None:
         attempt, away = 0, False
@@ -218,7 +229,7 @@ class PublishSink(Sink):
             container.mux(encoder.flush())
         except MediaError as error:
             return f"{error:brief}"
-        except (OSError, ValueError, RuntimeError, av.error.FFmpegError) as error:
+        except Exception as error:  # whatever an encoder or the network does, it is tried again
             return reason_of(error)
         finally:
             if container is not None:

@@ -15,6 +15,7 @@ from av.video.reformatter import VideoReformatter
 
 from headrace._core.errors import MediaError
 from headrace._core.gpu.cuda import decoder_begins, decoder_ends
+from headrace._core.text import error_text
 from headrace.media.device_planes import DevicePlanes
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import PixelFormat, color_space
@@ -157,11 +158,13 @@ Images = Generator["av.VideoFrame", None, str | None]
 
 
 def reason_of(error: BaseException) -> str:
-    """FFmpeg's reason, without the address it is about."""
+    """FFmpeg's reason, without the address it is about; of others, kind and text."""
     text = getattr(error, "strerror", None)
-    if not text:
+    if text:
+        return str(text).lower()
+    if isinstance(error, OSError):
         return "time-out" if isinstance(error, TimeoutError) else type(error).__name__
-    return str(text).lower()
+    return error_text(error)
 
 
 def pick_stream(

@@ -15,6 +15,7 @@ from typing import Any
 import av
 
 from headrace._core.errors import MediaError
+from headrace._core.threads import start_thread
 from headrace.media.sources.decoded import reason_of
 
 MAX_WAITING = 8  # packets; a slow reader holds the peer back, as without a thread
@@ -68,9 +69,12 @@ class Feed:
         self._wanted = False
         self.left = False
         self.at_close: list[Callable[[], None]] = []
-        self._thread = threading.Thread(target=self._run, name="headrace-feed", daemon=True)
         _feeds.add(self)
-        self._thread.start()
+        self._thread = start_thread(
+            self._run,
+            name="headrace-feed",
+            failed=lambda error: self._fail(ConnectionLostError(self._cause(error))),
+        )
 
     def opened(self) -> tuple[Any, av.VideoStream] | None:
         """Wait for the container and its stream; None if the feed was left meanwhile.

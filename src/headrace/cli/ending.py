@@ -1,0 +1,144 @@
+"""The end of a command on a signal, within seconds, also in calls that do not return."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from time import monotonic, sleep
+from typing import ClassVar
+
+import click
+
+from headrace._core.threads import Countdown, say_failure, start_thread
+
+STOP_S = 2.5  # how long the first signal waits for threads that are in calls
+_LEAVE_S = 1.0  # the same for the second one
+_MOST_S = 4.5  # from the first signal to the end, unless files are being finished
+_LOOK_S = 0.05
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class _State:
+    """The end of this process, as far as it is asked for."""
+
+    asked: ClassVar[bool] = False  # a signal came that ends it
+    finishing: ClassVar[Callable[[], bool]] = staticmethod(lambda: False)  # its files are
+
+
+@contextmanager
+def signals_watched() -> Iterator[None]:
+    """End the process some seconds after a signal, though its main thread does not come to it.
+
+    Python's handlers run in the main thread, between two of its steps: a call into a library that
+    loads a model or opens a source puts them off. Signals that no handler is for are the system's.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    os.set_blocking(writer, False)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    name = "headrace-signals"
+    start_thread(partial(_watch, reader), name=name, failed=partial(say_failure, name))
+    try:
+        yield
+    except SystemExit as end:
+        _leave_if_asked(end.code)
+        raise
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(writer)
+
+
+def unwatch_signals() -> None:
+    """Leave signals to code that handles them itself."""
+    if threading.current_thread() is threading.main_thread():
+        signal.set_wakeup_fd(-1)
+
+
+@contextmanager
+def finish_on_signal(
+    stop: Callable[[], None],
+    say: Callable[[str], object],
+    finishing: Callable[[], bool] = lambda: False,
+) -> Iterator[None]:
+    """First Ctrl-C, SIGTERM or hang-up: finish the files properly. Second: leave at once.
+
+    That is, whatever a library is busy with. A signal that is ignored (`nohup`, a background job)
+    stays ignored.
+
+    Args:
+        stop: ends the work, in a signal handler.
+        say: prints a line.
+        finishing: True while files are finished, which has its time.
+    """
+
+    def finish(number: int, frame: object) -> None:
+        for other in previous:
+            signal.signal(other, leave)
+        _State.asked = True
+        stop()
+        with suppress(OSError):  # after a hang-up there is nobody to tell
+            say("stopping: finishing the files (Ctrl-C again leaves at once)")
+
+    def leave(number: int, frame: object) -> None:
+        countdowns.append(Countdown(_LEAVE_S, _leave, "headrace-leave"))
+        raise KeyboardInterrupt
+
+    countdowns: list[Countdown] = []
+    signals = [n for n in _SIGNALS if signal.getsignal(n) is not signal.SIG_IGN]
+    previous = {n: signal.signal(n, finish) for n in signals}
+    _State.finishing = finishing
+    try:
+        yield
+    finally:
+        for countdown in countdowns:
+            countdown.stop()
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+        _State.finishing = staticmethod(lambda: False)
+
+
+def _leave_if_asked(code: object) -> None:
+    """End the process after a signal without waiting for threads that are in calls."""
+    if not _State.asked:
+        return
+    status = code if isinstance(code, int) else int(code is not None)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    Countdown(_LEAVE_S, partial(os._exit, status), "headrace-leave")
+    atexit._run_exitfuncs()  # temporary folders go
+    os._exit(status)
+
+
+def _watch(reader: int) -> None:
+    with os.fdopen(reader, "rb", buffering=0) as pipe:
+        numbers = pipe.read(64)
+        while numbers and not any(number in _SIGNALS for number in numbers):
+            numbers = pipe.read(64)
+    if not numbers:
+        return  # the command is over
+    end = monotonic() + _MOST_S
+    while monotonic() < end:
+        sleep(_LOOK_S)
+        if _State.finishing():
+            end = max(end, monotonic() + _MOST_S - STOP_S)
+    _leave()
+
+
+def _leave() -> None:
+    """End the process though a thread does not: it is in a call that cannot be interrupted."""
+    from headrace.cli import EXIT_INTERRUPTED
+
+    with suppress(OSError):
+        click.echo(
+            "error: interrupted in a call that did not end; files may be left as *.part", err=True
+        )
+    os._exit(EXIT_INTERRUPTED)

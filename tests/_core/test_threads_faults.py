@@ -1,0 +1,323 @@
+"""Every thread that the sources start, with an exception raised at several lines of its work.
+
+Whatever it is and wherever: what waits for the thread comes back, somebody hears of the error, and
+no traceback is printed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from multiprocessing import Pipe
+from pathlib import Path
+from tempfile import mkdtemp
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headrace._core.findings import Finding
+from headrace.cli import batch, ending, run
+from headrace.custom import in_process
+from headrace.engine.tuning import worker
+from headrace.gstreamer.elements.reconnect import Patience, Reconnector
+from headrace.infer.update import ModelUpdater
+from headrace.infer.watch import half, half_trial
+from headrace.live import Address, LiveServer, LiveView
+from headrace.media.messages.sender import Sender
+from headrace.media.messages.spool import Spool
+from headrace.media.sinks.publish import PublishSink
+from headrace.media.sources.feed import Feed
+from headrace.media.sources.reconnect import Losses
+from headrace.pipeline import Pipeline, shares
+from tests._core.killing import WORD, Kill, killing, other_threads, thread_names
+from tests.gstreamer.conftest import SCENE, detector, gst, play
+from tests.gstreamer.elements.test_elements_faults import MUX, source
+from tests.media.conftest import gray_frame, make_meta
+from tests.media.messages.test_sender import Taking
+from tests.pipeline.fakes import FakeModel, FakeSink, FakeSource
+from tests.ports import free_port
+
+__all__ = ["detector", "gst", "make_meta", "play"]  # fixtures
+
+ERRORS = [RuntimeError, SystemExit, KeyboardInterrupt, MemoryError]
+LINES = (0, 1, 2, 5, 11)
+Ask = Callable[[str], Any]  # for a fixture
+Scene = Callable[[Ask], str]  # returns what was heard of the error
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end, "it hangs"
+        time.sleep(0.01)
+
+
+def _pipeline(ask: Ask) -> str:
+    pipeline = Pipeline([FakeSource(30)], [FakeModel()], [FakeSink()])
+    pipeline.run()
+    return ""
+
+
+def _two_sources(ask: Ask) -> str:
+    report = Pipeline([FakeSource(30, source_id=i) for i in (0, 1)], [FakeModel()]).run()
+    return "".join(source.error or "" for source in report.sources)
+
+
+def _judging(ask: Ask) -> str:
+    model = FakeModel()
+    pipeline = Pipeline([FakeSource(3000)], [model], on_result=lambda _: pipeline.stop(5))
+    pipeline.run()
+    return ""
+
+
+def _messages(ask: Ask) -> str:
+    notices: list[Finding] = []
+    sender = Sender(Spool(Path(mkdtemp(dir=ask("tmp_path")))), Taking(), watch=Losses(notices, "x"))
+    for _ in range(3):
+        sender.put(b"{}")
+        time.sleep(0.02)
+    waiting = sender.close()
+    assert sender.sent + waiting == 3, "nothing is lost"
+    return "".join(map(str, notices))
+
+
+def _feed(ask: Ask) -> str:
+    packet = SimpleNamespace(stream=SimpleNamespace(index=0))
+    container = SimpleNamespace(demux=lambda: [packet] * 20, close=lambda: None)
+    feed = Feed(lambda feed: (container, SimpleNamespace(index=0)), 5)  # type: ignore[arg-type, return-value]
+    try:
+        feed.opened()
+        list(feed.packets())
+    finally:
+        feed.end()
+    return ""
+
+
+def _publish(ask: Ask) -> str:
+    sink = PublishSink("udp://127.0.0.1:9", Path("x"), fps=1000)
+    for number in range(12):
+        frame = gray_frame(number, pts_ns=number)
+        sink.write(frame, ask("make_meta")(frame))
+        time.sleep(0.005)
+    try:
+        sink.close()
+    finally:
+        heard = "".join(map(str, sink.notices))
+    return heard
+
+
+def _view(ask: Ask) -> str:
+    view = LiveView()
+    server = LiveServer(Pipeline([FakeSource(3)], (), [view]), view, Address(port=0))
+    end = time.monotonic() + 0.3
+    while not view.notices and time.monotonic() < end:
+        time.sleep(0.02)
+    server.close()
+    return "".join(map(str, view.notices))
+
+
+def _share(ask: Ask) -> str:
+    ours, theirs = Pipe()
+    stops: list[int] = []
+    assembly = SimpleNamespace(pipeline=SimpleNamespace(stop=lambda within_s=None: stops.append(1)))
+    shares._hear_stop(theirs, assembly)
+    ours.send(("stop", None))
+    _until(lambda: bool(stops))
+    ours.close()
+    time.sleep(0.1)
+    return ""
+
+
+def _model(ask: Ask) -> str:
+    warned: list[str] = []
+    inferencer: Any = SimpleNamespace(
+        warn=lambda code, text, where=None: warned.append(f"{code}: {text}"), model=None
+    )
+    updater = ModelUpdater(inferencer)
+    updater.update(config=ask("tmp_path") / "none.txt")
+    assert updater.wait(10)
+    return "".join(warned) + "".join(map(str, updater.errors))
+
+
+def _half(ask: Ask) -> str:
+    ask("monkeypatch").setattr(half_trial, "try_half", lambda cfg, feeds: ())
+    ask("monkeypatch").setattr(half_trial, "half_findings", lambda check, end: ())
+    watch = half.HalfWatch(None, computed=False)  # type: ignore[arg-type]
+    watch._feeds = [{"x": np.zeros(1)}]
+    return "".join(map(str, watch.findings(final=True)))
+
+
+def _losses(ask: Ask) -> str:
+    pipeline: Any = SimpleNamespace(
+        sources=[SimpleNamespace(notices=[Finding("connection-away", "warning", "away")])], sinks=[]
+    )
+    with run._tell_losses(pipeline, lambda findings: None):
+        time.sleep(0.7)
+    return ""
+
+
+def _count(ask: Ask) -> str:
+    for number in range(5):
+        (ask("tmp_path") / f"{number}.png").touch()
+    total = batch._Total([str(ask("tmp_path"))])
+    time.sleep(0.2)
+    return "" if total.count is None else "counted"
+
+
+def _limit(ask: Ask) -> str:
+    ask("monkeypatch").setattr(in_process, "_end", lambda *args: None)
+    ask("monkeypatch").setattr(in_process, "debugged", lambda: False)
+    ask("monkeypatch").setattr(in_process, "_can_write", lambda: False)
+    with in_process.limited(0.1, "x"):
+        time.sleep(0.2)
+    return ""
+
+
+def _leave(ask: Ask) -> str:
+    ending.Countdown(0.1, lambda: None, "headrace-leave")
+    time.sleep(0.2)
+    return ""
+
+
+def _signals(ask: Ask) -> str:
+    with ending.signals_watched():
+        time.sleep(0.1)
+    return ""
+
+
+def _tune(ask: Ask) -> str:
+    worker.measure(lambda: time.sleep(0.001), streams=2, window_s=0.05, at_least=3)
+    return ""
+
+
+def _tuning(ask: Ask) -> str:
+    with worker.TuningWorker([b"no model"], {"x": np.zeros(1, np.float32)}, 1) as tuning:
+        tuning.ask(20, kind="none")
+    return ""
+
+
+def _stream(ask: Ask) -> str:
+    from headrace.cli.trtexec.inference import run_timed
+    from headrace.cli.trtexec.options import parse
+
+    runner: Any = SimpleNamespace(
+        inputs=[], outputs=[], run=lambda feeds, **rest: [], close=lambda: None
+    )
+    options = parse(["--onnx=x", "--infStreams=2", "--iterations=3", "--duration=0", "--warmUp=0"])
+    run_timed(runner, {}, options)
+    return ""
+
+
+def _video(ask: Ask) -> str:
+    detector = ask("detector")
+    ran = ask("play")(
+        f"{source()} {MUX} ! nvinfer config-file-path={detector} ! fakesink sync=false", wait_s=20
+    )
+    return "".join(ran.errors)
+
+
+def _loop(ask: Ask) -> str:
+    gst = ask("gst")
+    uri = (SCENE / "conveyor.mp4").as_uri()
+    pipeline = gst.parse_launch(f"nvurisrcbin uri={uri} file-loop=true ! fakesink sync=false")
+    pipeline.set_state(gst.State.PLAYING)
+    message = pipeline.get_bus().timed_pop_filtered(2 * gst.SECOND, gst.MessageType.ERROR)
+    pipeline.set_state(gst.State.NULL)
+    return "" if message is None else str(message.parse_error())
+
+
+def _rtsp_out(ask: Ask) -> str:
+    line = f"{source()} {MUX} ! nvrtspoutsinkbin rtsp-port={free_port()}"
+    return "".join(ask("play")(line, wait_s=20).errors)
+
+
+def _reconnect(ask: Ask) -> str:
+    given_up: list[str] = []
+    watch = Reconnector(Patience(0.05, 0.05, 1), lambda text: None, given_up.append)
+    watch.problem("away")
+    _until(lambda: bool(given_up))
+    watch.close()
+    return "".join(given_up)
+
+
+def _bus(ask: Ask) -> str:
+    ask("gst")
+    from headrace.gstreamer import servicemaker
+
+    pipeline = servicemaker.Pipeline("x").add("videotestsrc", "a", {"num-buffers": 3})
+    pipeline.add("fakesink", "b").link("a", "b").start().wait()
+    return ""
+
+
+def _engine_file(ask: Ask) -> str:
+    from headrace.gstreamer.servicemaker.utils import EngineFileMonitor
+
+    EngineFileMonitor(SimpleNamespace(), ask("tmp_path") / "x").start()  # type: ignore[arg-type]
+    time.sleep(0.1)
+    return ""
+
+
+SCENES: dict[str, list[Scene]] = {
+    "headrace-stage": [_pipeline],
+    "headrace-write": [_pipeline],
+    "headrace-decode": [_pipeline, _two_sources],
+    "headrace-judge": [_judging],
+    "headrace-messages": [_messages],
+    "headrace-feed": [_feed],
+    "headrace-publish": [_publish],
+    "headrace-view": [_view],
+    "headrace-share-stop": [_share],
+    "headrace-model-load": [_model],
+    "headrace-fp16-check": [_half],
+    "headrace-losses": [_losses],
+    "headrace-count": [_count],
+    "headrace-limit": [_limit],
+    "headrace-leave": [_leave],
+    "headrace-signals": [_signals],
+    "headrace-tune": [_tune],
+    "headrace-tune-models": [_tuning],
+    "headrace-stream": [_stream],
+    "headrace-nvinfer": [_video],
+    "headrace-nvstreammux": [_video],
+    "headrace-file-loop": [_loop],
+    "headrace-rtsp-out": [_rtsp_out],
+    "headrace-reconnect": [_reconnect],
+    "headrace-bus": [_bus],
+    "headrace-engine-file": [_engine_file],
+}
+
+
+def test_each_thread_has_a_scene_and_none_is_started_in_another_way() -> None:
+    assert thread_names() == set(SCENES)
+    assert [place for place in other_threads() if not place.startswith("_core/threads.py")] == []
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.__name__)
+@pytest.mark.parametrize(
+    ("name", "scene"), [(name, scene) for name, scenes in SCENES.items() for scene in scenes]
+)
+def test_a_fault_in_a_thread_is_heard_and_nothing_waits_for_it(
+    name: str,
+    scene: Scene,
+    error: type[BaseException],
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    reached = 0
+    for line in LINES:
+        kill = Kill(name, line, error(WORD))
+        with killing(kill, monkeypatch):
+            try:
+                heard = scene(request.getfixturevalue)
+            except Exception as raised:
+                heard = "".join(map(str, (raised, raised.__cause__, raised.__context__)))
+        printed = capfd.readouterr().err
+        assert "Traceback" not in printed
+        assert kill.bare == []
+        reached += kill.done
+        if kill.done:
+            assert WORD in heard + printed, f"line {line}"
+    assert reached, "the thread was not started"

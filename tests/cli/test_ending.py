@@ -1,0 +1,96 @@
+"""One signal ends a command, whatever call it is in."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from headrace.cli.ending import signals_watched
+from tests.cli.processes import usual_signals
+
+SCENE = Path(__file__).parents[2] / "examples" / "conveyor"
+FILES = ("detector.onnx", "config_infer_primary.txt", "conveyor_parser.py", "labels.txt")
+# The call is one in C that no signal ends and that leaves the interpreter free: a mutex locked
+# twice. The file says that it is reached.
+SCRIPT = """
+import ctypes
+from headrace.cli import main
+
+def block(*args, **options):
+    open("blocked", "w").close()
+    lock, libc = ctypes.create_string_buffer(64), ctypes.CDLL(None)
+    libc.pthread_mutex_lock(lock)
+    libc.pthread_mutex_lock(lock)
+
+{place} = block
+main()
+"""
+PLACES = {
+    "a model is loaded": "import onnxruntime; onnxruntime.InferenceSession",
+    "a source is opened": "import av; av.open",
+    "a frame is read": "from headrace.media.sources.video import VideoSource as v; v.__iter__",
+    "a frame is prepared": "from headrace.infer.inferencer import Inferencer as i; i.begin",
+    "boxes are clustered": "from headrace.infer.inferencer import Inferencer as i; i.complete",
+    "a frame is written": "from headrace.pipeline.outlet import Outlet as o; o.write",
+    "a run is judged": "from headrace.infer.inferencer import Inferencer as i; i.conclude",
+    "its parts are closed": "from headrace.infer.inferencer import Inferencer as i; i.close",
+}
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Path:
+    for name in (*FILES, "conveyor.mp4"):
+        shutil.copy(SCENE / name, tmp_path)
+    return tmp_path
+
+
+@contextmanager
+def _blocked(folder: Path, place: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """`headrace ARGUMENTS` in a call that does not come back."""
+    (folder / "script.py").write_text(SCRIPT.format(place=place))
+
+    with subprocess.Popen(
+        [sys.executable, "script.py", *arguments], cwd=folder, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=usual_signals,
+    ) as process:  # fmt: skip
+        end = time.monotonic() + 60
+        while not (folder / "blocked").exists():
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        yield process
+        process.kill()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PLACES)
+def test_a_run_ends_with_the_first_signal(scene: Path, name: str) -> None:
+    arguments = ["run", "config_infer_primary.txt", "conveyor.mp4", "-o", "o.jsonl"]
+    arguments += ["--limit", "5"] if name == "a run is judged" else []
+    opening = name in ("a model is loaded", "a source is opened")  # SIGTERM kills it then
+    with _blocked(scene, PLACES[name], *arguments) as process:
+        process.send_signal(signal.SIGINT if opening else signal.SIGTERM)
+        _, stderr = process.communicate(timeout=30)  # without a watch it takes for ever
+    assert process.returncode == 130, stderr
+    assert "Traceback" not in stderr
+    assert (scene / "o.jsonl").exists() == (not opening)
+
+
+def test_a_command_that_is_over_leaves_no_watch_behind() -> None:
+    before = {thread.name for thread in threading.enumerate()}
+    with signals_watched():
+        assert "headrace-signals" in {thread.name for thread in threading.enumerate()}
+    end = time.monotonic() + 10
+    while {thread.name for thread in threading.enumerate()} - before:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert signal.set_wakeup_fd(-1) == -1
