@@ -20,7 +20,7 @@ from headrace.engine.precision.explicit import activation_names
 from headrace.engine.precision.histogram import Histogram, Method, clip_at
 from headrace.engine.precision.prepare import prepare
 from headrace.network.network import Network
-from headrace.plugins.memory import read_at
+from headrace.trt.api.calibration_batches import batch_size_of, read_batch
 from headrace.trt.release import current
 from headrace.trt.types.enums import CalibrationAlgoType
 from headrace.trt.types.reporting import Severity, report
@@ -176,25 +176,20 @@ def _from_batches(
     logger: ILogger | None,
 ) -> dict[str, float]:
     """Show the calibrator's batches to the network and look at every activation."""
-    size = int(_call(calibrator, "get_batch_size"))
+    where = f"calibrator {type(calibrator).__name__}"
+    size = batch_size_of(_call(calibrator, "get_batch_size"), where)
     names = [t._name for t in network._inputs]
     shapes = _shapes(network, config, profiles, size)
     fixed = [{n: (s, s, s) for n, s in shapes.items()}]
     runner = _Activations(lowered, [*fixed, *(dict(p.shapes) for p in profiles)])
-    count = 0
+    count, alike = 0, set(names)
     try:
         while count < MAX_BATCHES:
-            pointers = _call(calibrator, "get_batch", names)
-            if not pointers:
+            returned = _call(calibrator, "get_batch", names)
+            feeds = read_batch(returned, network._inputs, shapes, where)
+            if feeds is None:
                 break
-            if len(pointers) != len(names):
-                raise EngineError(
-                    f"get_batch gave {len(pointers)} addresses for {len(names)} inputs"
-                )
-            feeds = {
-                t._name: read_at(int(pointer), shapes[t._name], t.dtype).copy()
-                for t, pointer in zip(network._inputs, pointers, strict=True)
-            }
+            alike &= {n for n, a in feeds.items() if a.size and a.min() == a.max()}
             runner.add(feeds)
             count += 1
     finally:
@@ -204,6 +199,9 @@ def _from_batches(
             "the calibrator gave no batch, and there is no table of an earlier build",
             expected="addresses of the inputs of at least one batch, from get_batch",
         )
+    for name in sorted(alike):
+        text = f"all values of input {name} are alike in each batch: were the images copied to the "
+        report(logger, Severity.WARNING, f"{text}addresses that get_batch returns?")
     report(logger, Severity.INFO, f"calibrated with {count} batches of {size}")
     percentile = 99.99
     if method == "percentile":
