@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,38 @@ def test_wrong_usage(folder: Path, words: list[str], text: str) -> None:
     done = _repair(*words)
     assert done.exit_code == 2
     assert text in done.output
+
+
+def test_wrong_inputs_are_refused_before_the_search(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = sorted(folder.iterdir())
+    for words, code, text in (
+        (["lost.txt", "images"], 3, "lost.txt: there is no such config file"),
+        (["config.txt", "lost.mp4"], 6, "lost.mp4: there is no such file"),
+        (["config.txt", "labels.txt"], 6, "it is text"),
+        (["config.txt", "images", "-o", "lost/new.txt"], 3, "there is no such folder"),
+        (["config.txt", "images", "--picture", "lost/a.png"], 3, "there is no such folder"),
+    ):
+        done = CliRunner().invoke(main, ["repair", *words])
+        assert (done.exit_code, text in done.output) == (code, True), done.output
+    monkeypatch.setattr("os.access", lambda _, mode: not mode & os.W_OK)
+    done = _repair("-o", "new.txt")
+    assert (done.exit_code, "its folder is read-only" in done.output) == (3, True), done.output
+    assert sorted(folder.iterdir()) == files
+
+
+def test_an_interrupted_search_leaves_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("headrace.cli.progress.RunProgress.at", interrupted)
+    assert _repair("--write").exit_code in (1, 130)
+    assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == files
 
 
 def test_true_boxes_are_read_with_and_without_a_label(folder: Path) -> None:

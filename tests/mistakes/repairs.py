@@ -26,9 +26,9 @@ IOU = 0.9
 _CONFIGS = (".txt", ".yml", ".onnx")
 
 KEPT = frozenset((
-    "labels-lost", "classifier-labels-in-lines", "classifier-labels-too-few",
+    "classifier-labels-in-lines", "classifier-labels-too-few",
     "classifier-without-labels", "export-of-corners", "own-parser-counts-from-1",
-    "own-parser-swaps-axes", "yaml-in-a-txt", "ini-in-a-yml", "equals-in-yaml", "group-forgotten",
+    "own-parser-swaps-axes", "yaml-in-a-txt", "ini-in-a-yml", "equals-in-yaml",
     "engine-alone-of-another-model", "bare-of-corners", "bare-without-scale",
 ))  # fmt: skip
 """Mistakes that `repair` leaves as they are: the fault is in no key, or stays undecided."""

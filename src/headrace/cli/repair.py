@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from headrace._core.errors import ConfigError, MediaError
+from headrace._core.text import counted
 from headrace.cli.options import run_options
-from headrace.cli.output import FiniteRange, print_json, printable
+from headrace.cli.output import FiniteRange, print_error, print_json, printable
 from headrace.cli.progress import RunProgress
 
 if TYPE_CHECKING:
@@ -102,6 +105,9 @@ def repair(
         raise click.UsageError("--choose says what to write: --write or -o says where.")
     if out is not None and out.exists():
         raise click.UsageError(f"{out} exists: name a new file, or use --write for CONFIG itself.")
+    for path in (out, picture, config.resolve() if write else None):
+        if path is not None:
+            _require_folder(path)
     from headrace.diagnose.repair import repair as search
 
     with RunProgress(enabled=not as_json, unit="set-ups") as progress:
@@ -114,11 +120,7 @@ def repair(
             options=run,
             progress=lambda count, words: progress.at(count, None, words[:60]),
         )
-    drawn = None
-    if result.outcome != "nothing":
-        from headrace.diagnose.repair.picture import write_picture
-
-        drawn = write_picture(result, picture or Path(f"{config.stem}.repair.png"))
+    drawn = None if result.outcome == "nothing" else _drawn(result, picture)
     if not as_json:
         _print(result, drawn)
     written = _written(result, write=write, out=out, choose=choose, ask=not as_json)
@@ -133,13 +135,41 @@ def repair(
     return UNDECIDED if result.outcome == "undecided" and written is None else 0
 
 
+def _require_folder(path: Path) -> None:
+    """Refuse a file that cannot be written, before the search.
+
+    Raises:
+        ConfigError: its folder is not there, or nothing can be written in it.
+    """
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise ConfigError("it cannot be written: there is no such folder.", where=str(path))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ConfigError("it cannot be written: its folder is read-only.", where=str(path))
+
+
+def _drawn(result: Repair, path: Path | None) -> Path | None:
+    """Write the picture; without a name for it, a folder that takes none is no error."""
+    from headrace.diagnose.repair.picture import write_picture
+
+    if all(one.run is None or not one.run.metas for one in result.shown):
+        return None  # nothing runs
+    try:
+        return write_picture(result, path or Path(f"{result.path.stem}.repair.png"))
+    except MediaError as error:
+        if path is not None:
+            raise
+        print_error(f"{error:brief}", "warning: ")
+        return None
+
+
 def _print(result: Repair, picture: Path | None) -> None:
     """Print the outcome and its reason."""
     heads = {"nothing": "nothing to repair", "chosen": "chosen", "undecided": "undecided"}
     color = {"nothing": "green", "chosen": "green", "undecided": "yellow"}[result.outcome]
     click.secho(heads[result.outcome], fg=color, bold=True, nl=False)
     click.echo(printable(f": {result.reason}"))
-    tried = f"tried {result.tried} set-ups on {len(result.frames)} frames"
+    tried = f"tried {counted(result.tried, 'set-up')} on {counted(len(result.frames), 'frame')}"
     if result.left_out:
         tried += f"; no time for {result.left_out}: --seconds gives more"
     click.echo(tried)
@@ -153,7 +183,8 @@ def _print(result: Repair, picture: Path | None) -> None:
         if why:
             click.echo(printable(f"   because: {'; '.join(why)}"))
         click.echo(printable(result.fix(candidate).diff), nl=False)
-    click.echo(printable(f"\npicture: {picture}"))
+    if picture is not None:
+        click.echo(printable(f"\npicture: {picture}"))
 
 
 def _written(

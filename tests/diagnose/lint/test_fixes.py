@@ -17,6 +17,7 @@ from tests.diagnose.lint.setups import write_example
 EXPECTED = {
     "unknown-key": {"batchsize=4": "batch-size=4"},
     "unknown-group": {"[class-attr-all]": "[class-attrs-all]"},
+    "no-property-group": {"[Property]": "[property]"},
     "function-missing": {"parse-bbox-func-name=parse_row": "parse-bbox-func-name=parse_rows"},
     "duplicate-key": {"net-scale-factor=0.0039215697906911373": None},
     "key-overruled": {"is-classifier=1": None},
@@ -101,6 +102,19 @@ def test_a_missing_key_gets_a_line_of_its_own_in_yaml_too(store: Path, tmp_path:
         found = _lint(tmp_path / base, *made.lint).findings
         (fix,) = fixes_for(f for f in found if f.code == "masks-clustered")
         assert line in fix.after.decode().split("\n")
+
+
+def test_keys_without_a_group_get_its_line(store: Path, tmp_path: Path) -> None:
+    base = write_example(Example("yolov8"), tmp_path / "case", store, wrong=False)
+    config = tmp_path / "case" / "config.txt"
+    text = config.read_text()
+    config.write_text("# mine\n" + text.replace("[property]\n", ""))
+    (fix,) = fixes_for(_lint(tmp_path / "case", *base.lint).findings)
+    fix.write()
+    assert config.read_text() == f"# mine\n{text}"
+    for other in ("tenant=9\n", "offset=1\n[property]\nbatch-size=1\n"):
+        config.write_text(other)
+        assert not fixes_for(_lint(tmp_path / "case", *base.lint).findings)
 
 
 def test_a_file_that_changed_meanwhile_is_left_alone(store: Path, tmp_path: Path) -> None:

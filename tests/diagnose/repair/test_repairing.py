@@ -37,9 +37,8 @@ def test_several_faults_are_undone_and_the_file_keeps_its_form(write: Write) -> 
     assert again.best is again.start
 
 
-@pytest.mark.parametrize("scene", ["images", "empty"])
-def test_a_right_config_needs_no_repair(write: Write, scene: str) -> None:
-    path = write(YOLOV8, scene=scene)
+def test_a_right_config_needs_no_repair(write: Write) -> None:
+    path = write(YOLOV8)
     found = repair(path, str(path.parent / "images"), frames=4)
     assert found.outcome == "nothing", found.reason
     assert found.to_dict()["change"] == {}
@@ -126,3 +125,44 @@ def test_the_time_bounds_the_search(write: Write) -> None:
     assert found.tried == 1
     assert found.left_out > 0
     assert found.outcome == "undecided"
+
+
+def test_frames_that_show_nothing_decide_nothing(write: Write) -> None:
+    for keys in ({}, {"class-attrs-all.pre-cluster-threshold": 0.999}):
+        path = write(YOLOV8, keys, scene="empty")
+        found = repair(path, str(path.parent / "images"), frames=4)
+        assert found.outcome == "undecided", found.reason
+        assert "a source that shows objects, or a true box, decides" in found.reason
+
+
+def test_a_lost_model_and_lost_labels_are_sought_beside_them(write: Write) -> None:
+    path = write(YOLOV8, {"onnx-file": "lost.onnx", "labelfile-path": "lost.txt"})
+    (path.parent / "other_labels.txt").write_text("a\nb\n")  # not as many as classes
+    found = repair(path, str(path.parent / "images"), frames=4)
+    assert found.outcome == "chosen", found.reason
+    change = found.to_dict()["change"]
+    assert change == {"onnx-file": "yolov8.onnx", "labelfile-path": "labels.txt"}
+    (path.parent / "labels.txt").unlink()
+    found = repair(path, str(path.parent / "images"), frames=4)
+    assert found.to_dict()["change"] == {"onnx-file": "yolov8.onnx", "labelfile-path": None}
+    assert "numbers of their classes" in str(found.to_dict()["candidates"][0]["why"])
+
+
+def test_keys_without_a_group_get_one(write: Write) -> None:
+    path = write(YOLOV8, {"model-color-format": 1})
+    text = path.read_text()
+    path.write_text(text.replace("[property]\n", ""))
+    found = repair(path, str(path.parent / "images"), frames=4)
+    assert found.outcome == "chosen", found.reason
+    found.write()
+    assert path.read_text() == text.replace("format=1", "format=0")
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\0\1\2", b"sources: a.mp4\nmodels: b.txt\n", b"[a]\nb=1\n"]
+)
+def test_a_file_that_is_no_config_is_refused(write: Write, data: bytes) -> None:
+    path = write(YOLOV8)
+    path.write_bytes(data)
+    with pytest.raises(ConfigError):
+        repair(path, str(path.parent / "images"), frames=2)

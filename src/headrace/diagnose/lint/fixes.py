@@ -372,6 +372,21 @@ def _without_returns(finding: LintFinding, lines: Lines) -> Edits | None:
     return {i: [line.rstrip("\r")] for i, line in enumerate(lines) if line.endswith("\r")}
 
 
+def _grouped(finding: LintFinding, lines: Lines) -> Edits | None:
+    """Give the group its name, or write its line above the first key of a file without it."""
+    index = (finding.place.line or 0) - 1
+    names = [match for line in lines if (match := _GROUP.fullmatch(line.removesuffix("\r")))]
+    if not 0 <= index < len(lines) or "property" in [name[1] or name[2] for name in names]:
+        return None
+    line = lines[index]
+    if group := _GROUP.fullmatch(line.removesuffix("\r")):
+        near = (group[1] or group[2]).strip().lower() in ("property", "properties")
+        return {index: [f"[property]{_ending(line)}"]} if near and group[1] else None
+    entry = _LINE.fullmatch(line.removesuffix("\r"))
+    known = entry is not None and entry["key"] in PROPERTY_KEYS
+    return {index: [f"[property]{_ending(line)}", line]} if known else None
+
+
 def _label_stripped(finding: LintFinding, lines: Lines) -> Edits | None:
     index = (finding.place.line or 0) - 1
     return {index: [lines[index].strip()]} if 0 <= index < len(lines) else None
@@ -380,6 +395,7 @@ def _label_stripped(finding: LintFinding, lines: Lines) -> Edits | None:
 _FIXERS: Mapping[str, Fixer] = {
     "unknown-key": _rename,
     "unknown-group": _rename,
+    "no-property-group": _grouped,
     "class-count": _set,
     "input-range": _set,
     "input-colors": _set,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from headrace._core.errors import ConfigError, MediaError
+from headrace._core.errors import ConfigError
 from headrace._core.files import os_errors, write_atomically
 from headrace._core.formats.table import BARE_MODELS
 from headrace._core.text import counted
@@ -21,22 +21,20 @@ from headrace.diagnose.lint.fixes import FileFix, fixes_for, keys_of, with_keys
 from headrace.diagnose.lint.linting import Linter
 from headrace.diagnose.repair.candidate import Candidate, change_words, text_change
 from headrace.diagnose.repair.evidence import bare_text
+from headrace.diagnose.repair.frame_choice import frames_for_trials
 from headrace.diagnose.repair.plausibility import TrueBox, against
 from headrace.diagnose.repair.search import MARGIN, Progress, Search
 from headrace.diagnose.repair.setup_runs import SetupRuns
-from headrace.media import ArraySource, open_source
 from headrace.media.frame import Frame
 
 if TYPE_CHECKING:
     from headrace.infer.run_options import RunOptions
-    from headrace.media import Source
 
 Outcome = Literal["nothing", "chosen", "undecided"]
 
 SHOWN = 3
 """Set-ups that are shown side by side."""
 
-_READ = 600  # frames of a video among which those for the trials are
 _PATHS = (Kind.PATH, Kind.PATHS)
 
 
@@ -167,11 +165,11 @@ def repair(
         progress: called with how many set-ups were tried, and what is tried now.
 
     Raises:
-        ConfigError: the config cannot be read at all.
+        ConfigError: the config cannot be read, or is none.
         MediaError: the source cannot be read, has no frames, or not the frame of a box.
     """
     path, truths = Path(config), tuple(boxes)
-    images, moving = _sampled(source, frames, [truth.frame for truth in truths])
+    images, moving = frames_for_trials(source, frames, [truth.frame for truth in truths])
     text, sure = _text_of(path)
     with SetupRuns(images, options, moving=moving) as runs:
         search = Search(path, text, _mended(path, text), runs, truths, seconds, progress, sure=sure)
@@ -211,39 +209,6 @@ def _mended(path: Path, text: bytes) -> bytes:
     findings = [finding for finding in report.findings if finding.severity != "note"]
     own = (fix for fix in fixes_for(findings) if fix.path.absolute() == path.absolute())
     return next((fix.after for fix in own if fix.before == text), text)
-
-
-def _sampled(source: Any, count: int, numbers: Sequence[int]) -> tuple[list[Frame], bool]:
-    """Frames spread over the beginning of a source, pairs in a row of a video; those of boxes, too.
-
-    Returns:
-        The frames, and whether they are of a video.
-    """
-    if isinstance(source, Frame) or hasattr(source, "dtype"):
-        source = ArraySource([source])
-    opened: Source = source if hasattr(source, "skipped") else open_source(source)
-    with opened:
-        moving = not opened.files and opened.fps is not None
-        total = min(opened.frames or _READ, max(_READ, *numbers, 0) + 1)
-        step = 2 if moving and count > 2 else 1
-        places = max(1, count // step)
-        starts = [round(i * max(0, total - step) / max(1, places - 1)) for i in range(places)]
-        wanted = {start + i for start in starts for i in range(step)} | set(numbers)
-        kept, last = [], -1
-        for frame in opened:
-            last = frame.frame
-            if frame.frame in wanted:
-                kept.append(frame)
-            if frame.frame >= max(wanted):
-                break
-    lost = [number for number in numbers if number > last]
-    if lost:
-        raise MediaError(
-            f"there is no frame {lost[0]}", where=opened.name, expected=f"frames 0 to {last}"
-        )
-    if not kept:
-        raise MediaError("there is no frame to try set-ups on", where=opened.name)
-    return kept, moving
 
 
 # --- the decision ---------------------------------------------------------------------------------
@@ -321,10 +286,17 @@ def _verdict(search: Search, start: Candidate, best: Candidate) -> tuple[Outcome
     changed = best.text != start.text or not search.sure
     missed = [truth for truth in search.truths if not _has(start, truth)]
     if search.sure and _healthy(start) and not missed:
-        silent = not start.plausibility.boxes and _finds_boxes(start)
-        if not silent or not changed or not _convincing(search, best):
-            none = "; no other set-up finds anything plausible in them either" if silent else ""
-            return "nothing", f"nothing speaks against it: {found}{none}"
+        if start.plausibility.boxes or not _finds_boxes(start):
+            return "nothing", f"nothing speaks against it: {found}"
+        if not changed or not best.plausibility.sound or not best.plausibility.clean:
+            no_one = f"{frames} show nothing to it, and no other set-up finds anything certain"
+            return "undecided", f"{no_one}: a source that shows objects, or a true box, decides"
+        if not _convincing(search, best):
+            return "undecided", (
+                f"{frames} show nothing to it, and what {words(best)} finds "
+                f"({best.plausibility.terms[0].words}) is no proof: a source that shows more "
+                "objects, or a true box, decides"
+            )
     if not changed or margin < MARGIN:
         return "undecided", f"no change of keys makes it better: {_against(start) or found}"
     if not best.plausibility.sound or not (best.plausibility.clean or best.firm):

@@ -11,6 +11,7 @@ from time import monotonic
 
 from headrace._core.errors import HeadraceError
 from headrace.config.enums import NetworkType
+from headrace.config.keys import PROPERTY_KEYS
 from headrace.config.model_config import ModelConfig
 from headrace.diagnose.lint.fixes import keys_of, with_keys
 from headrace.diagnose.repair import usual
@@ -76,17 +77,24 @@ class Search:
     _end: float = 0.0
 
     def run(self) -> None:
-        """Search; `tried[0]` is the set-up as it is."""
+        """Search; `tried[0]` is the set-up as it is.
+
+        Raises:
+            ConfigError: the file has no key of a config.
+        """
         self._end = monotonic() + self.seconds
         self._present = keys_of(self.base)
         groups = {key.rpartition(".")[0] for key in self._present if "." in key}
         self._present |= {f"{group}.": "" for group in groups}
         start = self._candidate({}, (), text=self.text, thorough=True)
         assert start is not None
+        if start.refusal is not None and not self._present.keys() & PROPERTY_KEYS.keys():
+            raise start.refusal
         if self.base != self.text:
             lint = Cure("lint", {}, "edits that lint is certain of", firm=True)
             mended = self._candidate({}, (lint,), thorough=True)
             start = start if mended is None else mended
+        start = self._with_files(start)
         if start.config is not None:
             self.evidence = file_evidence(start.config)
         self._look_at_engine(start)
@@ -169,7 +177,7 @@ class Search:
             others = sorted(self.tried, key=lambda c: (-c.score, len(c.change)))
             other = next((c for c in others if self._rivals(c, best)), None)
             if other is None or not self.look_twice(other):
-                return other
+                return None if other is None else self.smallest(other)
 
     def _rivals(self, other: Candidate, best: Candidate) -> bool:
         """Whether a candidate finds other objects, and is not the best one with more changes."""
@@ -237,7 +245,7 @@ class Search:
             *([] if run is None else usual.finding_cures(run.findings)),
             *usual.stated_cures(self.evidence),
             *usual.run_cures(cfg),
-            *usual.model_cures(cfg, run),
+            *usual.file_cures(cfg, run),
             *usual.filter_cures(self._present, dropped),
             *usual.threshold_cures(cfg),
             *usual.parser_cures(self.evidence, cfg),
@@ -294,6 +302,16 @@ class Search:
         run = start.run
         dropped = run is not None and bool(run.losses.dropped)
         return dropped or bool(usual.threshold_cures(start.config))
+
+    def _with_files(self, start: Candidate) -> Candidate:
+        """A set-up, or the first one that has other files in place of those that are lost."""
+        current = start
+        for _ in range(2):  # model and labels
+            tried = [self._try((*current.cures, cure), thorough=True)
+                     for cure in usual.file_cures(current.config, current.run)]  # fmt: skip
+            further = [c for c in tried if c is not None and _gets_further(c, current)]
+            current = max(further, key=lambda c: c.score, default=current)
+        return current
 
     # --- trying ---------------------------------------------------------------------------------
 
@@ -426,6 +444,12 @@ def _alike(own: str | None, other: str | None) -> bool:
         return math.isclose(float(own), float(other), rel_tol=1e-4)
     except ValueError:
         return own == other
+
+
+def _gets_further(candidate: Candidate, other: Candidate) -> bool:
+    """Whether a candidate runs, or fails for another reason than the other."""
+    errors = [None if c.run is None else c.run.error for c in (candidate, other)]
+    return errors[0] is None or f"{errors[0]}" != f"{errors[1]}"
 
 
 def _missed(term: Term) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import ConfigError, ModelError
@@ -57,6 +59,8 @@ DIMENSIONS = {code: name for name, codes in _ABOUT.items() for code in codes.spl
 _ALL = "class-attrs-all."
 _LOW, _HIGH = 0.02, 0.8  # thresholds of scores outside of it are seldom meant
 _MOST_READERS, _MOST_MODELS = 8, 3  # parsers and models that are tried at most
+_LABELS = re.compile("label|class|name", re.IGNORECASE)
+_MOST_BYTES = 1 << 20  # of a file of labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,16 +303,45 @@ def run_cures(cfg: ModelConfig | None, *, alone: bool = True) -> list[Cure]:
     return cures
 
 
-def model_cures(cfg: ModelConfig | None, run: SetupRun | None) -> list[Cure]:
-    """Other models in the folder, where the one that is named is lost or none."""
-    path = None if cfg is None else cfg.onnx_file
-    if path is None or run is None or not isinstance(run.error, ModelError | ConfigError):
+def file_cures(cfg: ModelConfig | None, run: SetupRun | None) -> list[Cure]:
+    """Other files of the folder in place of a model or labels that are lost."""
+    if cfg is None or run is None or not isinstance(run.error, ModelError | ConfigError):
         return []
-    others = sorted(p for p in path.parent.glob("*.onnx") if p.name != path.name)
+    labels = cfg.labelfile_path
+    if labels is not None and not labels.is_file():
+        named = (p for p in _beside(labels, "*.txt") if _LABELS.search(p.stem))
+        others = [p for p in named if _lines_of(p) == cfg.num_detected_classes]
+        why = "the labels that are named are not there, and these beside them fit the classes"
+        cures = [_file_cure("labels", "labelfile-path", p, cfg, why) for p in others]
+        why = "the labels that are named are not there: objects have the numbers of their classes"
+        return [*cures, Cure("labels", {"labelfile-path": None}, why)]
+    if cfg.onnx_file is None:
+        return []
     why = "the model that is named cannot be read, and this one lies beside it"
-    base = None if cfg is None else cfg.path.absolute().parent
-    names = [p.name if p.parent == base else str(p) for p in others[:_MOST_MODELS]]
-    return [Cure("model", {"onnx-file": name, "model-engine-file": None}, why) for name in names]
+    return [_file_cure("model", "onnx-file", p, cfg, why)
+            for p in _beside(cfg.onnx_file, "*.onnx")[:_MOST_MODELS]]  # fmt: skip
+
+
+def _file_cure(dimension: str, key: str, path: Path, cfg: ModelConfig, why: str) -> Cure:
+    own = path.parent == cfg.path.absolute().parent
+    change: dict[str, str | None] = {key: path.name if own else str(path)}
+    if key == "onnx-file":
+        change["model-engine-file"] = None
+    return Cure(dimension, change, why)
+
+
+def _beside(path: Path, pattern: str) -> list[Path]:
+    """Files in the folder of a path, without itself."""
+    return sorted(p for p in path.parent.glob(pattern) if p.name != path.name and p.is_file())
+
+
+def _lines_of(path: Path) -> int:
+    """How many lines of a file hold something; 0 if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return sum(bool(line.strip()) for line in file.read(_MOST_BYTES).splitlines())
+    except OSError:
+        return 0
 
 
 def input_cures() -> list[Cure]:
