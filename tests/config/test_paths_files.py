@@ -10,6 +10,7 @@ import pytest
 
 from headrace.config import ModelConfig, reading
 from headrace.errors import ConfigError
+from tests._core.formats.test_foreign import FILES
 
 
 def write(folder: Path, text: str, name: str = "model.txt") -> Path:
@@ -134,6 +135,48 @@ def test_an_engine_is_enough(tmp_path: Path) -> None:
 def test_no_model(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         ModelConfig.load(write(tmp_path, text)).check_files()
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("model-file", "this is a checkpoint of Ultralytics"),
+        ("proto-file", "yolo export model="),
+        ("tlt-encoded-model", "this is a checkpoint of Ultralytics"),
+        ("custom-network-config", "format=onnx"),
+    ],
+)
+def test_a_model_of_another_framework_is_named_where_it_stands(
+    tmp_path: Path, key: str, words: str
+) -> None:
+    (tmp_path / "best.pt").write_bytes(FILES["best.pt"][0])
+    cfg = ModelConfig.load(write(tmp_path, f"{key}=best.pt\n"))
+    with pytest.raises(ConfigError, match=words) as caught:
+        cfg.check_files()
+    assert caught.value.code == "no-model"
+    texts = str([notice.sentence for notice in cfg.notices])
+    assert "needs proto-file" not in texts
+    assert "needs model-file" not in texts
+    assert "needs tlt-model-key" not in texts
+
+
+@pytest.mark.parametrize(
+    "key", ["onnx-file", "model-engine-file", "uff-file", "labelfile-path", "mean-file"]
+)
+def test_a_folder_of_a_framework_is_named(tmp_path: Path, key: str) -> None:
+    (tmp_path / "sm").mkdir()
+    (tmp_path / "sm" / "saved_model.pb").touch()
+    cfg = ModelConfig.load(write(tmp_path, f"{key}=sm\n"))
+    with pytest.raises(ConfigError, match=rf"{key}=sm: this is a SavedModel of TensorFlow"):
+        cfg.check_files()
+
+
+def test_an_onnx_beside_an_encoded_model_is_offered(tmp_path: Path) -> None:
+    for name in ("net.etlt", "net.onnx"):
+        (tmp_path / name).write_bytes(b"\1\2\3")
+    cfg = ModelConfig.load(write(tmp_path, "tlt-encoded-model=net.etlt\ntlt-model-key=k\n"))
+    with pytest.raises(ConfigError, match=r"onnx-file=.*net\.onnx lies beside it"):
+        cfg.check_files()
 
 
 def test_labels_are_not_opened_for_type_100(tmp_path: Path) -> None:

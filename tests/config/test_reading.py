@@ -396,7 +396,7 @@ def test_models_of_two_files_and_encoded_ones_are_told_from_a_config(
     tmp_path: Path, load: Callable[[Path], object], name: str, text: str, says: list[str]
 ) -> None:
     (tmp_path / name).write_text(text)
-    with pytest.raises(ConfigError, match="this is a model, not a config") as error:
+    with pytest.raises(ConfigError, match="not a config") as error:
         load(tmp_path / name)
     for words in says:
         assert words in str(error.value)

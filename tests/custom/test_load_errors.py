@@ -31,6 +31,7 @@ def refusal(path: Path) -> str:
         (b"!<arch>\n\0", "a static library"),
         (b"\x00\x01\x02\x03", "not an ELF shared library"),
         (b"\x7fELF", "truncated ELF file"),
+        (b"RKNN" + bytes(60), "this is a Rockchip model (RKNN), in spite of its name"),
         (b"\x7fELF\x09\x01\x01" + bytes(60), "damaged ELF header"),
     ],
 )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from headrace._core.errors import ConfigError
-from headrace._core.formats.foreign import identify, onnx_beside
+from headrace._core.formats.foreign import Sighting, identify, onnx_beside
 from headrace._core.text import quoted
 from headrace.config.enums import NetworkType
 from headrace.config.keys import PROPERTY_KEYS
@@ -146,6 +146,16 @@ def missing_file(cfg: ModelFields, key: str, path: Path) -> ConfigError:
     where = origin.where or key
     written = origin.text if origin.text is not None else str(path)
     odd = os.path.exists(path) and not os.path.isdir(path)
+    folder = identify(path) if os.path.isdir(path) else None
+    if folder is not None and folder.key != "onnx":
+        return ConfigError(
+            f"{key}={quoted(written)}: {folder.summary}.",
+            where=where,
+            expected="a file; relative paths start at the folder of the config file",
+            fix=folder.ways(),
+            code="model-of-other-kind",
+            data={"format": folder.key},
+        )
     hints = [] if odd else missing_hints(path)
     return ConfigError(
         f"{key}={quoted(written)}: "
@@ -157,14 +167,48 @@ def missing_file(cfg: ModelFields, key: str, path: Path) -> ConfigError:
     )
 
 
+_FITTING = {
+    "tlt-encoded-model": ("etlt",),
+    "model-file": ("caffemodel", "elf"),
+    "proto-file": ("prototxt",),
+    "custom-network-config": ("darknet",),
+}
+
+
+def foreign_value(cfg: ModelFields, key: str) -> Sighting | None:
+    """Return the format of the file of a model key, where it is that of another framework."""
+    path = darknet_cfg(cfg) if key == "custom-network-config" else _value(cfg, key)
+    sighting = identify(Path(path)) if path else None
+    if sighting is None or not sighting.format.model or sighting.key in _FITTING[key]:
+        return None
+    return None if sighting.by_name and key != "tlt-encoded-model" else sighting
+
+
+def _value(cfg: ModelFields, key: str) -> Any:
+    field = PROPERTY_KEYS[key].field
+    return getattr(cfg, field) if field else None
+
+
+def _foreign_values(cfg: ModelFields) -> list[str]:
+    """What files of other frameworks are, that stand in keys of Caffe, Darknet and TLT models."""
+    words = []
+    for key in _FITTING:
+        if _value(cfg, key) and (sighting := foreign_value(cfg, key)):
+            words += [f"{key}={quoted(str(_value(cfg, key)), limit=None)}: {sighting.summary}"]
+            words += sighting.ways()
+    return words
+
+
 def _no_model(cfg: ModelFields) -> ConfigError:
     engine = cfg.model_engine_file
-    fix = [
-        f"{name} {words}"
-        for name, words in _PARTS.items()
-        if (field := PROPERTY_KEYS[name].field) and getattr(cfg, field)
-    ]
+    fix = _foreign_values(cfg)
+    fix = fix or [f"{name} {words}" for name, words in _PARTS.items() if _value(cfg, name)]
+    encoded = cfg.tlt_encoded_model and not foreign_value(cfg, "tlt-encoded-model")
+    if cfg.tlt_encoded_model and encoded and (model := onnx_beside(cfg.tlt_encoded_model)):
+        fix.insert(0, f"onnx-file={quoted(str(model), limit=None)} lies beside it")
     fix = fix or ["relative paths start at the folder of the config file"]
+    if engine is not None and os.path.isdir(engine):
+        return missing_file(cfg, "model-engine-file", engine)
     if engine is not None:
         fix.append(f"the engine {quoted(str(engine), limit=None)} is not there either")
     key = "model-engine-file"
@@ -173,5 +217,5 @@ def _no_model(cfg: ModelFields) -> ConfigError:
         where = cfg.origin(key).where or key
     expected = "onnx-file=..., or the keys of a Caffe, UFF or Darknet model"
     problem = "the config names no model."
-    code = "encoded-model" if cfg.tlt_encoded_model else "no-model"
+    code = "encoded-model" if encoded else "no-model"
     return ConfigError(problem, where=where, expected=expected, fix=fix, code=code)

@@ -24,7 +24,7 @@ from headrace.config.enums import (
 from headrace.config.field_checks import KEY_OF_FIELD
 from headrace.config.key import Key
 from headrace.config.keys import PROPERTY_KEYS
-from headrace.config.model_files import library_makes_networks, model_kind
+from headrace.config.model_files import foreign_value, library_makes_networks, model_kind
 from headrace.config.values import Kind
 
 if TYPE_CHECKING:
@@ -239,7 +239,8 @@ def _engine(cfg: ModelFields) -> Iterator[Remark]:
         )
         yield _info(message, "network_mode", code="int8-of-original", complete=False)
     # X10, X11
-    if cfg.tlt_encoded_model and not cfg.tlt_model_key:
+    encoded = cfg.tlt_encoded_model and not foreign_value(cfg, "tlt-encoded-model")
+    if encoded and not cfg.tlt_model_key:
         message = "tlt-encoded-model needs tlt-model-key"
         yield _warn(message, "tlt_encoded_model", code="encoded-model-key", complete=False)
     darknet = cfg.custom_network_config and cfg.model_file
@@ -247,6 +248,9 @@ def _engine(cfg: ModelFields) -> Iterator[Remark]:
     if alone and not darknet and not library_makes_networks(cfg):
         here, there = ("model", "proto") if cfg.model_file else ("proto", "model")
         message = f"{here}-file needs {there}-file"
+        sighting = foreign_value(cfg, f"{here}-file")
+        if sighting is not None:
+            message = f"{here}-file takes Caffe's and Darknet's models: {sighting.summary}"
         yield _warn(message, f"{here}_file", code="model-in-halves", complete=False)
     caffe = cfg.model_file and cfg.proto_file and not darknet
     if (caffe or cfg.uff_file) and not cfg.output_blob_names:

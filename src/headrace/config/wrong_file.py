@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headrace._core.errors import ConfigError
-from headrace._core.formats.foreign import foreign_model, is_model_name, onnx_beside
+from headrace._core.formats.foreign import foreign_model, identify, is_model_name, onnx_beside
 from headrace._core.formats.table import FORMATS
 from headrace._core.text import quoted
 
@@ -34,7 +34,7 @@ class _Kind:
     """Files of one suffix.
 
     Attributes:
-            formats: of such files, in `FORMATS`.
+        formats: of such files, in `FORMATS`.
         key: of the config, that names such a file.
         option: of `headrace trtexec`, that does.
         weights: suffix of the file that belongs to it, and comes as model-file.
@@ -83,8 +83,12 @@ def refuse_model(path: Path, data: bytes, where: str, *, large: bool) -> None:
         raise ConfigError(error.finding, code="wrong-file")
     if kind is None or not fits:
         return
+    sighting = identify(path)
+    words = f"this is {'an engine' if kind is _ENGINE else 'a model'}"
+    if sighting is not None and not (sighting.by_name and sighting.format.marked):
+        words = sighting.summary
     raise ConfigError(
-        f"this is {'an engine' if kind is _ENGINE else 'a model'}, not a config.",
+        f"{words}, not a config.",
         where=where,
         expected="a config file, which is a few KiB of text",
         fix=[quoted(hint, limit=None) for hint in _hints(path, kind)],
@@ -110,17 +114,18 @@ def _is_odd(path: Path, data: bytes) -> bool:
 
 
 def _hints(path: Path, kind: _Kind) -> list[str]:
-    if not kind.readable:
-        return list(FORMATS["etlt"].ways)
     name = shlex.quote(str(path))
+    model = onnx_beside(path) if kind is _ENGINE or not kind.readable else None
+    runs = f"headrace run {shlex.quote(str(model))} VIDEO runs the ONNX model beside it"
+    hints = [runs] if model is not None else []
+    if not kind.readable:
+        return [*hints, *FORMATS["etlt"].ways]
     weights = path.with_suffix(kind.weights) if kind.weights else None
     beside = f" --with {shlex.quote(str(weights))}" if weights is not None else ""
-    hints = [f"headrace show {name}{beside} tells what is in it"]
+    hints.append(f"headrace show {name}{beside} tells what is in it")
     if kind.option:
         does = "measures it" if kind is _ENGINE else "builds and measures an engine of it"
         hints.append(f"headrace trtexec --{kind.option}={name} {does}, without a config")
-    if kind is _ENGINE and (model := onnx_beside(path)):
-        hints.append(f"headrace run {shlex.quote(str(model))} VIDEO runs the ONNX beside it")
     keys = f"{kind.key}={path.name}" + (f" and model-file={weights.name}" if weights else "")
     hints.append(f"other commands take a config that names it: [property] with {keys}")
     return hints

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
 from headrace._core.files import os_reason
+from headrace._core.formats.foreign import model_words
 from headrace.binary.code_calls import CodeCalls
 from headrace.binary.elf import MACHINES, ElfError, ElfFile, version_key
 from headrace.binary.entry_points import KINDS, checked_kind, standing
@@ -97,6 +98,8 @@ def _not_elf(path: Path, problem: str) -> tuple[str, str | None]:
         return "the file is empty", None
     if head.startswith(b"version https://git-lfs"):
         return "the file is a Git LFS pointer, not the library itself", "fetch it: git lfs pull"
+    if (words := model_words(path)) is not None:
+        return f"{words}, not an ELF shared library", None
     for magic, kind in (
         (b"MZ", "a Windows library"),
         (b"!<arch>", "a static library (.a)"),

@@ -178,10 +178,10 @@ def misfit_notices(
     Args:
         cfg: the config.
         parser: of its choice.
-        outputs: of the model.
+        outputs: of the model; none if they are not known.
         network: size of the network input, None where it is not known.
     """
-    if not isinstance(parser, BuiltinParser) or not cfg.num_detected_classes:
+    if not (outputs and isinstance(parser, BuiltinParser) and cfg.num_detected_classes):
         return []
     head = parser.head
     better = better_than(head, outputs, network, cfg.num_detected_classes)

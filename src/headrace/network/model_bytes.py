@@ -7,8 +7,9 @@ from pathlib import Path
 
 from headrace._core.errors import ModelError
 from headrace._core.files import os_errors
-from headrace._core.formats.foreign import looks_like
+from headrace._core.formats.foreign import foreign_model, looks_like
 from headrace._core.formats.sniff import HEAD_BYTES
+from headrace._core.formats.table import FORMATS
 
 MAX_FILE_BYTES = 2**31
 """A protobuf message ends at 2 GiB; no weights file of the older formats is longer either."""
@@ -39,6 +40,11 @@ def read_model_file(path: Path, what: str, *, max_bytes: int = MAX_FILE_BYTES) -
 
 def foreign(data: bytes, path: Path, what: str, damage: str) -> ModelError:
     """Return the error for bytes of another kind: the kind they look like, else the damage."""
+    error = foreign_model(path, what)
+    if error is not None and FORMATS[str(error.data["format"])].model and (
+        FORMATS[str(error.data["format"])].name != what
+    ):  # fmt: skip
+        return error
     words = looks_like(data[:HEAD_BYTES], len(data))
     if words is not None and words != what:
         return ModelError(f"it looks like {words}", where=str(path), expected=what)

@@ -223,6 +223,20 @@ def test_a_misnamed_file_is_told_as_what_it_is(
         assert f"in spite of its name ({suffix} is of " in first
 
 
+@pytest.mark.parametrize(("name", "usual"), [
+    ("best.pt", "model.pt"), ("net.tflite", "model.tflite"), ("net.keras", "model.keras"),
+])  # fmt: skip
+def test_what_is_named_like_the_onnx_is_not_overwritten(
+    there: Callable[[str, bytes], Path], name: str, usual: str
+) -> None:
+    path = there("model.onnx", FILES[name][0])
+    error = foreign_model(path)
+    assert error is not None
+    _, _, rename, command, *_ = str(error).splitlines()
+    assert f"mv {path} {path.with_name(usual)}" in rename
+    assert usual in command
+
+
 def test_an_onnx_under_another_name_is_told(there: Callable[[str, bytes], Path]) -> None:
     from tests.network.onnx_models import image_model
 

@@ -123,4 +123,4 @@ def test_show_reads_an_engine_of_tensorrt(tmp_path: Path) -> None:
     assert data["onnx_beside_it"] == str(tmp_path / "net.onnx")
     assert "tensorrt is not installed" in data["runs_here"]
     done = command("run", str(path), "video.mp4")
-    assert "runs the ONNX beside it" in done.stderr
+    assert "runs the ONNX model beside it" in done.stderr

@@ -103,6 +103,12 @@ def test_no_file_a_folder_a_pipe(tmp_path):
             CalibrationTable.load(tmp_path / name)
 
 
+def test_a_model_in_its_place_is_named(tmp_path):
+    (tmp_path / "calib.table").write_bytes(b"ftrt" + bytes(range(60)))
+    with pytest.raises(EngineError, match="this is a TensorRT engine"):
+        CalibrationTable.load(tmp_path / "calib.table")
+
+
 def test_headers_of_releases():
     assert table_header("8.6.1") == "TRT-8601-EntropyCalibration2"
     assert table_header("10.0.1") == "TRT-100001-EntropyCalibration2"

@@ -71,6 +71,12 @@ def test_unreadable_files_name_the_file(tmp_path: Path) -> None:
         assert "one of the command line or a program from the working directory" in str(error.value)
 
 
+def test_a_model_in_their_place_is_named(tmp_path: Path) -> None:
+    (tmp_path / "labels.txt").write_bytes(b"ftrt" + bytes(range(60)))
+    with pytest.raises(ConfigError, match="this is a TensorRT engine, not a label file"):
+        load_labels(tmp_path / "labels.txt")
+
+
 def test_no_labels() -> None:
     assert Labels().detector == []
 

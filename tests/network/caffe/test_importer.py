@@ -215,7 +215,7 @@ def test_files(tmp_path):
     network = network_from_caffe(text, str(weights))
     assert network.path == weights
     assert network.made_from == {"proto-file": text}
-    with pytest.raises(ModelError, match="looks like a Caffe model"):
+    with pytest.raises(ModelError, match="this is a Caffe model"):
         network_from_caffe(weights, weights)
     with pytest.raises(ModelError, match=r"(?s)looks like a Caffe network text.*caffemodel"):
         network_from_caffe(text, text)

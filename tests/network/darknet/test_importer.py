@@ -114,7 +114,7 @@ def test_files(tmp_path):
     assert network.made_from == {"custom-network-config": cfg}
     with pytest.raises(ModelError, match=r"zero bytes|looks like"):
         network_from_darknet(weights, weights)
-    with pytest.raises(ModelError, match="looks like a Darknet network text"):
+    with pytest.raises(ModelError, match="this is a Darknet network text"):
         network_from_darknet(cfg, cfg)
     with pytest.raises(ModelError, match="cannot be read"):
         network_from_darknet(cfg, tmp_path / "none")

@@ -25,6 +25,7 @@ _READ = ("onnx", "openvino", "openvino-weights", "tensorrt", "headrace-plan", "d
 # Forms in which many formats are packed: then the name tells more, where it is special.
 _WRAPPINGS = ("pickle", "zip", "tar", "gzip", "text", "json", "xml")
 _WEIGHTS = {".bin": (("openvino-weights", ".xml"), ("ncnn-weights", ".param"))}
+_USUAL = {"sklearn": ".pkl"}  # suffixes of formats without one of their own; .pt for the others
 _SURE_SUFFIXES = frozenset(
     suffix for key, row in FORMATS.items() if row.model and key not in ("json", "text", "onnx-data")
     for suffix in row.suffixes if suffix not in (".data", ".meta", ".index", ".lite", ".cfg")
@@ -93,6 +94,10 @@ class Sighting:
         if self.format.model and self.key not in _READ and (model := onnx_beside(self.path)):
             hints = [f"{model.name} lies beside it: headrace run {shlex.quote(str(model))} VIDEO"]
         path = self.path / self.member
+        if path.suffix.lower() == ".onnx" and self.format.model and self.key not in _READ:
+            # the ONNX that is made must not overwrite it
+            path = path.with_suffix((*self.format.suffixes, _USUAL.get(self.key, ".pt"))[0])
+            hints.append(f"name it by its content first: mv {_Word(self.path):} {_Word(path):}")
         folder = self.path if self.path.is_dir() else self.path.parent
         stem = path.with_suffix("")
         values = {
@@ -238,6 +243,14 @@ def _beside(path: Path, *suffixes: str) -> str:
 def _folder(path: Path) -> Sighting | None:
     key, member = folder_format(path) or (None, "")
     return None if key is None else Sighting(path, key, member=member)
+
+
+def model_words(path: Path) -> str | None:
+    """Say that a file is a model, where none belongs; None: its content is none."""
+    sighting = identify(path)
+    if sighting is None or sighting.by_name or not sighting.format.model:
+        return None
+    return sighting.summary
 
 
 def foreign_model(path: Path, expected: str = "an ONNX model") -> ModelError | None:
