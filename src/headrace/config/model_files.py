@@ -190,7 +190,7 @@ def _value(cfg: ModelFields, key: str) -> Any:
 
 
 def _foreign_values(cfg: ModelFields) -> list[str]:
-    """What files of other frameworks are, that stand in keys of Caffe, Darknet and TLT models."""
+    """Name the files of other frameworks in keys of Caffe, Darknet and TLT models."""
     words = []
     for key in _FITTING:
         if _value(cfg, key) and (sighting := foreign_value(cfg, key)):

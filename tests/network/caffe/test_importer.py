@@ -217,7 +217,7 @@ def test_files(tmp_path):
     assert network.made_from == {"proto-file": text}
     with pytest.raises(ModelError, match="this is a Caffe model"):
         network_from_caffe(weights, weights)
-    with pytest.raises(ModelError, match=r"(?s)looks like a Caffe network text.*caffemodel"):
+    with pytest.raises(ModelError, match=r"(?s)this is a Caffe network text.*caffemodel"):
         network_from_caffe(text, text)
     with pytest.raises(ModelError, match="folder"):
         network_from_caffe(tmp_path, weights)
