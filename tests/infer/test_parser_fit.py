@@ -26,6 +26,9 @@ from headrace.network.tensor_spec import TensorSpec
         ("NvDsInferParseCustomYoloV8", (1, 300, 84), 80, True),
         ("NvDsInferParseCustomYoloV8", (1, 84, 8400), 0, True),  # nothing to hold it against
         ("NvDsInferParseCustomYoloV8", (1, 84, None), 80, True),
+        ("HeadraceParseYoloCorners", (1, 84, 8400), 80, True),  # shapes do not tell corners
+        ("HeadraceParseYoloV8Unit", (1, 84, 8400), 80, True),
+        ("HeadraceParseYoloCorners", (1, 84, 8400), 91, False),
     ],
 )
 def test_a_built_in_that_others_outdo_is_told(
@@ -37,7 +40,11 @@ def test_a_built_in_that_others_outdo_is_told(
     outputs = [TensorSpec("output0", np.dtype(np.float32), tuple(d or "n" for d in shape))]
     notices = misfit_notices(cfg, WELL_KNOWN[name], outputs, NetworkInfo(640, 640, 3))
     assert [n.level for n in notices] == ([] if fits else ["warning"])
-    assert fits or "HeadraceParseYoloV8 or NvDsInferParseYoloV11 would" in notices[0].sentence
+    assert (
+        fits
+        or classes != 80
+        or "HeadraceParseYoloV8 or NvDsInferParseYoloV11 would" in notices[0].sentence
+    )
 
 
 @pytest.mark.parametrize("shape", [(1, 6, 24, 40), (1, 6, "height", 40)])

@@ -27,16 +27,20 @@ _CONFIGS = (".txt", ".yml", ".onnx")
 
 KEPT = frozenset((
     "classifier-labels-in-lines", "classifier-labels-too-few",
-    "classifier-without-labels", "export-of-corners", "own-parser-counts-from-1",
+    "classifier-without-labels", "own-parser-counts-from-1",
     "own-parser-swaps-axes", "yaml-in-a-txt", "ini-in-a-yml", "equals-in-yaml",
-    "engine-alone-of-another-model", "bare-of-corners", "bare-without-scale",
+    "bare-without-scale",
 ))  # fmt: skip
 """Mistakes that `repair` leaves as they are: the fault is in no key, or stays undecided."""
 
 RIGHT_BY_OPTIONS = frozenset(("bare-head-chosen", "bare-scale-chosen", "scale-set"))
 """Right set-ups that are right by `--set` only, which `repair` does not take."""
 
-UNDOABLE = {"export-in-0..1": "HeadraceParseYoloV8Unit"}
+UNDOABLE = {
+    "export-in-0..1": "HeadraceParseYoloV8Unit",
+    "export-of-corners": "HeadraceParseYoloCorners",
+    "bare-of-corners": "HeadraceParseYoloCorners",
+}
 """Mistakes beside the keys that other keys than the right ones undo."""
 
 Fate = Literal["repaired", "undecided", "wrong", "same boxes", "not by keys", "nothing"]

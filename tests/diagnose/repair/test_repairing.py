@@ -153,7 +153,8 @@ def test_keys_without_a_group_get_one(write: Write) -> None:
     text = path.read_text()
     path.write_text(text.replace("[property]\n", ""))
     found = repair(path, str(path.parent / "images"), frames=4)
-    assert found.outcome == "chosen", found.reason
+    assert found.reason.startswith("model-color-format=0: ")
+    assert found.to_dict()["change"] == {"model-color-format": "0"}
     found.write()
     assert path.read_text() == text.replace("format=1", "format=0")
 

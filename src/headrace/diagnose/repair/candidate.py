@@ -79,8 +79,12 @@ def _scored(run: SetupRun) -> list[Scored]:
 
 
 def text_change(before: bytes, after: bytes) -> dict[str, str | None]:
-    """The keys in which two texts of a config differ, with the values of the second."""
-    old, new = keys_of(before), keys_of(after)
+    """The keys in which two texts of a config differ, with the values of the second.
+
+    A key without a group counts as one of [property].
+    """
+    old, new = ({key.removeprefix("."): value for key, value in keys_of(text).items()}
+                for text in (before, after))  # fmt: skip
     changed = {key: value for key, value in new.items() if old.get(key) != value}
     return {**dict.fromkeys(key for key in old if key not in new), **changed}
 

@@ -279,6 +279,8 @@ def _verdict(search: Search, start: Candidate, best: Candidate) -> tuple[Outcome
 
     def words(candidate: Candidate) -> str:
         plain = "the config as it is" if search.sure else "what recognition takes first"
+        if candidate.text != start.text:
+            plain = "the edits that lint is certain of"
         return change_words(text_change(start.text, candidate.text)) or plain
 
     found = start.plausibility.terms[0].words

@@ -108,7 +108,8 @@ class Search:
             return
         if self._dimensions is None:
             self._widen(start)
-        if self._dimensions is None and not any(self._sees(c) for c in self.tried):
+        doubted = self._dimensions is None or "parser" in self._dimensions
+        if doubted and not any(map(self.quiet, self.tried)):
             twins = usual.parser_cures(self.evidence, start.config, twins=True)
             self._try_all([start, *self.best(2)], [[cure] for cure in twins])
         for _ in range(_ROUNDS):
@@ -197,10 +198,6 @@ class Search:
         ]  # fmt: skip
         smaller = min(within, key=lambda c: (len(c.change), -c.score), default=candidate)
         return self.smallest(smaller)
-
-    def _sees(self, candidate: Candidate) -> bool:
-        figures = candidate.plausibility
-        return figures.sound and figures.clean
 
     def quiet(self, candidate: Candidate) -> bool:
         """Whether results are sound, and nothing speaks against them."""

@@ -339,7 +339,7 @@ def better_than(
     items = [per_item(x) for x in layer_list]
     if any(d is None for item in items for d in item.shape):
         return []  # what the sizes would tell is not known yet
-    own = head.rank(items, network, num_classes)
+    own = head.rank(items, network, num_classes, every=True)
     if own is not None and own[1] == 0:
         return []
     for layout in head.layouts:

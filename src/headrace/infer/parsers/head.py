@@ -301,15 +301,18 @@ class AnyHead:
         layers: Sequence[LayerLike],
         network: NetworkInfo | None = None,
         num_classes: int | None = None,
+        *,
+        every: bool = False,
     ) -> tuple[int, int] | None:
         """How well `layers` fit: (0 probable or 1 possible, 0 same number of classes or 1).
 
-        None when names, kinds or shapes are not those that the head needs.
+        None when names, kinds or shapes are not those that the head needs. Layouts that are not
+        suggested count with `every`, for a head that a config names.
         """
         ranks = []
         class_count = num_classes or _COCO_CLASSES
         for layout in self.layouts:
-            match = layout.match(layers, network) if layout.suggested else None
+            match = layout.match(layers, network) if every or layout.suggested else None
             if match is None:
                 continue
             if not layout.outs[0].names and not layout.speaks(layers, match[0]):
