@@ -102,7 +102,8 @@ constexpr Calls kRightsOfFiles = {
 };
 
 // What they do stands in memory, where a filter does not see it: C libraries go on without them.
-constexpr Calls kUnknown = {__NR_clone3, __NR_openat2};
+constexpr Calls kUnknown = {__NR_clone3, __NR_openat2,
+                            __NR_io_setup};  // whose room all processes of a machine share
 
 constexpr Calls kKernel = {
     __NR_unshare,        __NR_setns,

@@ -21,7 +21,7 @@ constexpr unsigned int kRecursive = 0x8000;  // AT_RECURSIVE
 struct MountRights {
     uint64_t set, clear, propagation, user_namespace;
 };
-constexpr uint64_t kReadOnly = 1;
+constexpr uint64_t kReadOnly = 1, kNoDevices = 4;
 
 [[noreturn]] void fail(const char *step) {
     throw std::runtime_error(std::string(step) + ": " + std::strerror(errno));
@@ -41,6 +41,20 @@ void set_rights(const char *path, unsigned int flags, const MountRights &rights)
         fail("mount_setattr");
 }
 
+// Those that begin so and became mounts, whose rights can differ from those of what is around them.
+std::vector<std::string> own_mounts(const std::vector<std::string> &paths, const char *start) {
+    std::vector<std::string> mounts;
+    for (const std::string &path : paths)
+        if (path.rfind(start, 0) == 0 &&
+            mount(path.c_str(), path.c_str(), nullptr, MS_BIND | MS_REC, nullptr) == 0)
+            mounts.push_back(path);
+    return mounts;
+}
+
+void allow(const std::vector<std::string> &mounts, uint64_t what) {
+    for (const std::string &path : mounts) set_rights(path.c_str(), kRecursive, {0, what, 0, 0});
+}
+
 }  // namespace
 
 void separate(const Reach &reach) {
@@ -55,12 +69,11 @@ void separate(const Reach &reach) {
         write_text("/proc/self/gid_map", same(group));
     }
     if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) fail("mount");
-    std::vector<std::string> kept;
-    for (const std::string &path : reach.writes)
-        if (mount(path.c_str(), path.c_str(), nullptr, MS_BIND | MS_REC, nullptr) == 0)
-            kept.push_back(path);
-    set_rights("/", kRecursive, {kReadOnly, 0, 0, 0});
-    for (const std::string &path : kept) set_rights(path.c_str(), kRecursive, {0, kReadOnly, 0, 0});
+    const std::vector<std::string> written = own_mounts(reach.writes, "/"),
+                                   devices = own_mounts(reach.devices, "/dev/");
+    set_rights("/", kRecursive, {kReadOnly | kNoDevices, 0, 0, 0});
+    allow(written, kReadOnly);
+    allow(devices, kNoDevices);  // what is read-only does not keep anybody from writing to a disk
     // Shared memory and terminals of others.
     for (const char *folder : {"/dev/shm", "/dev/pts"})
         mount("none", folder, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV, "size=4k");

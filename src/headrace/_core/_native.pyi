@@ -352,6 +352,9 @@ def guard_sandbox(memory_bytes: int, gpu: bool, reads: Sequence[str], narrow: bo
 def guard_landlock_version() -> int:
     """Of this kernel; 0 without Landlock."""
 
+def guard_print_lines() -> None:
+    """Have C's standard output write whole lines at once, as to a terminal."""
+
 def guard_adopt_orphans() -> bool:
     """Become the parent of what this process's children leave behind."""
 

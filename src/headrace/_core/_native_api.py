@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "4a67cc455029"
+NATIVE_API = "991529ab9933"

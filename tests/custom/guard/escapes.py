@@ -2,13 +2,14 @@
 
 usage: escapes.py LIBRARY FOLDER. Prints what became of each, and what it noticed itself, as JSON.
 As root it becomes another user with ESCAPE_USER. ESCAPE_HIDE=landlock, or landlock,namespaces,
-makes the kernel say that it has none.
+makes the kernel say that it has none. With ESCAPE_DIE it is killed once all was tried.
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import json
 import os
 import re
@@ -22,7 +23,10 @@ from contextlib import suppress
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "sources" / "escapes.cpp"
-WAY = re.compile(r'^WAY\((\w+), "(\w+)"\)', re.MULTILINE)
+PAGE = Path(__file__).parents[3] / "SECURITY.md"
+WAY = re.compile(r'^(?:WAY\((\w+), "(\w+)"\)|// row: (.+))', re.MULTILINE)
+HARM = ("hang", "die", "forge")  # calls that its worker does not outlive
+PRINTED = b"printed before\n"
 SECRET = "kept-from-the-worker-4711"
 ENOSYS, EPERM = 38, 1
 LANDLOCK, UNSHARE = (444, 445, 446), (272,)
@@ -30,7 +34,21 @@ LANDLOCK, UNSHARE = (444, 445, 446), (272,)
 
 def ways() -> dict[str, str]:
     """Name of each way -> the layer that stops it."""
-    return dict(WAY.findall(SOURCE.read_text()))
+    return {name: layer for name, layer, _ in WAY.findall(SOURCE.read_text()) if name}
+
+
+def rows() -> dict[str, list[str]]:
+    """Each row of the page about workers -> its ways; the start of a row stands above them."""
+    table = PAGE.read_text().partition("| A library in a worker |")[2].partition("\n\n")[0]
+    found: dict[str, list[str]] = {line.split(" | ")[0][2:]: [] for line in table.splitlines()[2:]}
+    row: list[str] = []
+    for name, _, start in WAY.findall(SOURCE.read_text()):
+        if start:
+            of = [text for text in found if text.startswith(start)]
+            row = found[of[0]] if len(of) == 1 else []
+        else:
+            row.append(name)
+    return found
 
 
 def hide(what: str) -> None:
@@ -86,7 +104,36 @@ def state(folder: Path) -> dict[str, object]:
         "first to die": Path("/proc/self/oom_score_adj").read_text(),
         "name": Path("/proc/self/comm").read_text(),
         "shared": sorted(n for n in os.listdir("/dev/shm") if n == "headrace-escape"),
+        "output": [fcntl.fcntl(fd, fcntl.F_GETFL) for fd in (1, 2)],
+        "log": os.fstat(2).st_size >= len(PRINTED),
     }
+
+
+def harmed(library: str) -> dict[str, str]:
+    """What became of calls after which there is no worker, and of one that nobody made."""
+    import numpy as np
+
+    from headrace.custom import open_library
+    from headrace.custom.guard import GuardOptions, keeper
+    from headrace.errors import HeadraceError
+    from headrace.meta import DetectionParams, Layer, NetworkInfo
+
+    told = {}
+    opened = open_library(library, guard="always", guard_options=GuardOptions(timeout_s=2))
+    parse = opened.bbox_parser("ParseHarm")
+    for number, name in enumerate(HARM):
+        layers = {"way": Layer("way", np.full(1, number, np.float32))}
+        try:
+            parse(layers, NetworkInfo(8, 8, 3), DetectionParams(1, np.zeros(1, np.float32)))
+            told[name] = "answers"
+        except HeadraceError as error:
+            told[name] = str(error)
+    opened.close()
+    script = 'echo x > "$ESCAPE_FOLDER/victim.txt"; echo "$?"'.replace(
+        "$ESCAPE_FOLDER", os.environ["ESCAPE_FOLDER"]
+    )
+    told["program"] = str(keeper.keeper().run(["/bin/sh", "-c", script], 10.0)).strip()
+    return told
 
 
 def main(library: str, folder: Path) -> None:
@@ -123,6 +170,11 @@ def main(library: str, folder: Path) -> None:
         "ESCAPE_API_TOKEN": SECRET,
         "ESCAPE_REVERSE": SECRET[::-1],
     }
+    ours, theirs, log = os.dup(1), os.pipe(), os.open(folder / "log", os.O_RDWR | os.O_CREAT)
+    os.dup2(theirs[1], 1)
+    os.dup2(log, 2)
+    os.write(1, PRINTED)
+    os.write(2, PRINTED)
     signals: list[int] = []
     for number in (signal.SIGURG, signal.SIGIO):
         signal.signal(number, lambda number, _: signals.append(number))
@@ -132,38 +184,48 @@ def main(library: str, folder: Path) -> None:
     params = DetectionParams(1, np.zeros(1, np.float32))
     told: dict[str, str] = {}
     pids = set()
+    kept = opened.output_memory.take(np.float32, (1 << 16,))
+    kept[:] = 1
     for number, name in enumerate(ways()):
         layers = {"way": Layer("way", np.full(1, number, np.float32))}
         box = parse(layers, NetworkInfo(8, 8, 3), params).boxes[0]
         told[name] = "works" if box[0] else errno.errorcode.get(int(box[1]), str(int(box[1])))
         pids.add(opened.process.pid)
-    children = [int(p) for p in os.listdir("/proc") if p.isdigit() and _of_worker(int(p), library)]
-    orphan = [p for p in children if p not in pids]
+    if os.environ.get("ESCAPE_DIE"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    orphans = len(processes(library)) - 1
     opened.close()
     time.sleep(0.05)
-    left = [p for p in orphan if _of_worker(p, library)]
+    left = len(processes(library))
     heard = []
     for ear in ears:
         with suppress(BlockingIOError):
             heard.append(ear.recv(16).decode())
     shared.unlink()
-    print(json.dumps({
+    done = {
         "told": told,
         "notices": [[n.code, n.level, dict(n.data)] for n in opened.decisions],
         "before": before,
         "after": state(folder),
         "workers": len(pids),
-        "orphans": [len(orphan), len(left)],
+        "orphans": [orphans, left],
+        "harmed": harmed(library),
+        "printed": os.read(theirs[0], 1 << 16).decode(),
         "heard": heard,
         "signals": signals,
-    }))  # fmt: skip
+        "tensor": float(kept.sum()),
+    }
+    os.write(ours, json.dumps(done).encode())
 
 
-def _of_worker(pid: int, library: str) -> bool:
-    """Return whether a process has the library in its memory, and has not ended."""
-    with suppress(OSError):
-        return library in Path(f"/proc/{pid}/maps").read_text()
-    return False
+def processes(library: str) -> list[int]:
+    """Processes that have the library in their memory, and have not ended."""
+    having = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError):
+            if library in Path(f"/proc/{pid}/maps").read_text():
+                having.append(int(pid))
+    return having
 
 
 if __name__ == "__main__":

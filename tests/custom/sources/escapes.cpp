@@ -123,6 +123,24 @@ socklen_t abstract_size() {
     return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 +
                                   text("ESCAPE_ABSTRACT").size());
 }
+int reopened(const char *name) {
+    return open(("/proc/self/fd/" + std::to_string(descriptor(name))).c_str(), O_RDWR | O_CLOEXEC);
+}
+// A path; where there is no such file, one that nobody may open.
+std::string there(const std::string &path) {
+    return access(path.c_str(), F_OK) == 0 ? path : of_app("mem");
+}
+std::string last(const char *folder, unsigned int kind) {
+    std::string path;
+    DIR *names = opendir(folder);
+    while (const dirent *entry = names ? readdir(names) : nullptr) {
+        struct stat about;
+        const std::string name = std::string(folder) + "/" + entry->d_name;
+        if (stat(name.c_str(), &about) == 0 && (about.st_mode & S_IFMT) == kind) path = name;
+    }
+    if (names) closedir(names);
+    return there(path);
+}
 int pair(int kind) {
     int ends[2];
     return socketpair(AF_UNIX, kind, 0, ends) ? -1 : ends[0];
@@ -143,7 +161,7 @@ void *in_thread(void *way) {
     return reinterpret_cast<void *>(reinterpret_cast<long (*)()>(way)() < 0 ? long{errno} : 0L);
 }
 
-// --- memory and descriptors of other processes
+// row: reads or writes the application's memory
 WAY(write_memory, "landlock") { return opened(of_app("mem"), O_RDWR); }
 WAY(read_memory, "landlock") { return opened(of_app("mem"), O_RDONLY); }
 WAY(memory_of_keeper, "landlock") {
@@ -154,15 +172,6 @@ WAY(environment_of_application, "landlock") { return opened(of_app("environ"), O
 WAY(environment_of_keeper, "landlock") {
     return opened("/proc/" + std::to_string(getppid()) + "/environ", O_RDONLY);
 }
-WAY(descriptors_of_application, "landlock") {
-    char target[256];
-    return readlink(of_app("fd/0").c_str(), target, sizeof target);
-}
-WAY(file_of_application, "landlock") {
-    return opened(of_app(("fd/" + text("ESCAPE_FD")).c_str()), O_RDWR);
-}
-WAY(root_of_application, "landlock") { return opened(of_app("root") + victim(), O_WRONLY); }
-WAY(folder_of_application, "landlock") { return opened(of_app("cwd") + "/new", O_WRONLY | O_CREAT); }
 WAY(read_by_call, "filter") {
     char here[8];
     iovec ours = {here, 8}, theirs = {reinterpret_cast<void *>(0x400000), 8};
@@ -175,25 +184,23 @@ WAY(write_by_call, "filter") {
 }
 WAY(trace, "filter") { return ptrace(PTRACE_ATTACH, app(), nullptr, nullptr); }
 WAY(seize, "filter") { return ptrace(PTRACE_SEIZE, app(), nullptr, nullptr); }
+// row: takes descriptors of the application
+WAY(descriptors_of_application, "landlock") {
+    char target[256];
+    return readlink(of_app("fd/0").c_str(), target, sizeof target);
+}
+WAY(file_of_application, "landlock") {
+    return opened(of_app(("fd/" + text("ESCAPE_FD")).c_str()), O_RDWR);
+}
+WAY(root_of_application, "landlock") { return opened(of_app("root") + victim(), O_WRONLY); }
+WAY(folder_of_application, "landlock") { return opened(of_app("cwd") + "/new", O_WRONLY | O_CREAT); }
 WAY(handle_of_process, "filter") { return syscall(434, app(), 0); }
 WAY(take_descriptor, "filter") { return syscall(438, open(of_app("").c_str(), O_RDONLY), 0, 0); }
 WAY(compare_processes, "filter") { return syscall(SYS_kcmp, app(), getpid(), 0, 0, 0); }
-WAY(robust_list, "filter") {
-    void *list;
-    size_t size;
-    return syscall(SYS_get_robust_list, app(), &list, &size);
-}
-WAY(advise_process, "filter") {
-    iovec theirs = {reinterpret_cast<void *>(0x400000), 4096};
-    return syscall(440, open(of_app("").c_str(), O_RDONLY), &theirs, 1, 20, 0);
-}
-WAY(move_memory, "filter") { return syscall(SYS_move_pages, app(), 0, 0, 0, 0, 0); }
-WAY(migrate_memory, "filter") {
-    unsigned long nodes = 1;
-    return syscall(SYS_migrate_pages, app(), 8, &nodes, &nodes);
-}
 
-// --- signals
+// row: signals another process
+WAY(signal_own_group, "filter") { return kill(0, 0); }
+WAY(signal_all, "filter") { return kill(-1, 0); }
 WAY(signal_process, "filter") { return kill(app(), 0); }
 WAY(signal_group, "filter") { return kill(-getpgid(app()), 0); }
 WAY(signal_thread, "filter") { return syscall(SYS_tgkill, app(), app(), 0); }
@@ -228,7 +235,22 @@ WAY(signal_by_old_request, "filter") {
     return ioctl(pair(SOCK_STREAM), SIOCSPGRP, &owner);
 }
 
-// --- how other processes run
+// row: changes limits, priority
+WAY(robust_list, "filter") {
+    void *list;
+    size_t size;
+    return syscall(SYS_get_robust_list, app(), &list, &size);
+}
+WAY(advise_process, "filter") {
+    iovec theirs = {reinterpret_cast<void *>(0x400000), 4096};
+    return syscall(440, open(of_app("").c_str(), O_RDONLY), &theirs, 1, 20, 0);
+}
+WAY(move_memory, "filter") { return syscall(SYS_move_pages, app(), 0, 0, 0, 0, 0); }
+WAY(migrate_memory, "filter") {
+    unsigned long nodes = 1;
+    return syscall(SYS_migrate_pages, app(), 8, &nodes, &nodes);
+}
+
 WAY(limit_of_application, "filter") {
     rlimit limit = {1 << 20, 1 << 20};
     return syscall(SYS_prlimit64, app(), RLIMIT_CORE, &limit, nullptr);
@@ -260,7 +282,7 @@ WAY(core_of_application, "landlock") { return wrote(of_app("coredump_filter"), "
 WAY(forget_pages, "landlock") { return wrote(of_app("clear_refs"), "1"); }
 WAY(timer_slack, "landlock") { return wrote(of_app("timerslack_ns"), "1"); }
 
-// --- sockets and queues
+// row: opens a connection
 WAY(internet, "filter") { return socket(AF_INET, SOCK_STREAM, 0); }
 WAY(internet_datagrams, "filter") { return socket(AF_INET6, SOCK_DGRAM, 0); }
 WAY(netlink, "filter") { return socket(AF_NETLINK, SOCK_RAW, 0); }
@@ -315,12 +337,16 @@ WAY(rings, "filter") {
     char parameters[120] = {};
     return syscall(425, 4, parameters);
 }
+// row: makes or opens memory, queues
 WAY(shared_memory, "filter") { return shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600); }
 WAY(semaphores, "filter") { return semget(IPC_PRIVATE, 1, IPC_CREAT | 0600); }
 WAY(queue, "filter") { return syscall(SYS_msgget, IPC_PRIVATE, IPC_CREAT | 0600); }
 WAY(named_queue, "filter") { return mq_open("/headrace-escape", O_CREAT | O_RDWR, 0600, nullptr); }
 
-// --- files
+WAY(named_memory, "landlock") { return opened("/dev/shm/headrace-escape", O_RDWR | O_CREAT); }
+WAY(memory_of_others, "landlock") { return opened(text("ESCAPE_SHARED"), O_RDWR); }
+
+// row: makes, changes, moves
 WAY(new_file, "landlock") { return opened(beside("new.txt"), O_WRONLY | O_CREAT); }
 WAY(change_file, "landlock") { return opened(victim(), O_WRONLY); }
 WAY(append, "landlock") { return opened(victim(), O_WRONLY | O_APPEND); }
@@ -333,6 +359,14 @@ WAY(link_file, "landlock") { return link(victim().c_str(), own("linked").c_str()
 WAY(new_folder, "landlock") { return mkdir(beside("folder").c_str(), 0700); }
 WAY(remove_folder, "landlock") { return rmdir(beside("empty").c_str()); }
 WAY(new_link, "landlock") { return symlink("/etc", beside("link").c_str()); }
+WAY(unnamed_file, "landlock") { return opened(text("ESCAPE_FOLDER"), O_TMPFILE | O_WRONLY); }
+WAY(exchange_files, "landlock") {
+    opened(own("mine"), O_WRONLY | O_CREAT);
+    return syscall(SYS_renameat2, AT_FDCWD, victim().c_str(), AT_FDCWD, own("mine").c_str(), 2);
+}
+WAY(new_device, "rights") { return mknod(own("device").c_str(), S_IFCHR | 0600, 0x101); }
+WAY(kernel_setting, "landlock") { return opened("/proc/sys/kernel/core_pattern", O_WRONLY); }
+WAY(control_group, "landlock") { return opened(last("/sys/fs/cgroup", S_IFDIR) + "/cgroup.procs", O_WRONLY); }
 WAY(new_pipe, "landlock") { return mkfifo(beside("pipe").c_str(), 0600); }
 WAY(through_own_link, "landlock") {
     unlink(own("way").c_str());
@@ -357,21 +391,7 @@ WAY(by_handle, "filter") {
     syscall(SYS_name_to_handle_at, AT_FDCWD, "/", &handle, &mount, 0);
     return syscall(SYS_open_by_handle_at, open("/", O_RDONLY), &handle, O_RDONLY);
 }
-WAY(rights_of_file, "filter") { return chmod(victim().c_str(), 0777); }
-WAY(rights_by_descriptor, "filter") { return fchmod(open(victim().c_str(), O_RDONLY), 0777); }
-WAY(owner_of_file, "filter") { return chown(victim().c_str(), getuid(), getgid()); }
-WAY(times_of_file, "filter") { return utimensat(AT_FDCWD, victim().c_str(), nullptr, 0); }
-WAY(attribute_of_file, "filter") {
-    return setxattr(victim().c_str(), "user.escape", "x", 1, 0);
-}
-WAY(flags_of_file, "filter") {
-    long flags = 0;
-    return ioctl(open(victim().c_str(), O_RDONLY), 0x40086602, &flags);
-}
-WAY(lease, "filter") { return fcntl(open(victim().c_str(), O_RDONLY), F_SETLEASE, F_RDLCK); }
 WAY(working_folder, "landlock") { return opened("escape.txt", O_WRONLY | O_CREAT); }
-WAY(named_memory, "landlock") { return opened("/dev/shm/headrace-escape", O_RDWR | O_CREAT); }
-WAY(memory_of_others, "landlock") { return opened(text("ESCAPE_SHARED"), O_RDWR); }
 WAY(in_a_child, "landlock") { return child(change_file); }
 WAY(call_in_a_child, "filter") { return child(handle_of_process); }
 WAY(in_a_program, "landlock") {
@@ -387,12 +407,29 @@ WAY(in_a_thread, "landlock") {
     return error ? stop(static_cast<int>(reinterpret_cast<long>(error))) : 0;
 }
 
-// --- the terminal
+// row: changes rights, owner
+WAY(rights_of_file, "filter") { return chmod(victim().c_str(), 0777); }
+WAY(rights_by_descriptor, "filter") { return fchmod(open(victim().c_str(), O_RDONLY), 0777); }
+WAY(owner_of_file, "filter") { return chown(victim().c_str(), getuid(), getgid()); }
+WAY(times_of_file, "filter") { return utimensat(AT_FDCWD, victim().c_str(), nullptr, 0); }
+WAY(attribute_of_file, "filter") {
+    return setxattr(victim().c_str(), "user.escape", "x", 1, 0);
+}
+WAY(flags_of_file, "filter") {
+    long flags = 0;
+    return ioctl(open(victim().c_str(), O_RDONLY), 0x40086602, &flags);
+}
+WAY(lease, "filter") { return fcntl(open(victim().c_str(), O_RDONLY), F_SETLEASE, F_RDLCK); }
+
+// row: reads devices
 WAY(type_into_terminal, "filter") {
     char letter = 'x';
     return ioctl(STDOUT_FILENO, TIOCSTI, &letter);
 }
 WAY(change_terminal, "filter") { return ioctl(STDOUT_FILENO, TIOCSPGRP, nullptr); }
+WAY(disk, "landlock") { return opened(last("/dev", S_IFBLK), O_RDWR); }
+WAY(kernel_messages, "landlock") { return opened(there("/dev/kmsg"), O_WRONLY); }
+WAY(new_terminal, "landlock") { return opened(there("/dev/ptmx"), O_RDWR | O_NOCTTY); }
 WAY(read_terminal, "landlock") {
     return opened(text("ESCAPE_TERMINAL"), O_RDONLY | O_NOCTTY | O_NONBLOCK);
 }
@@ -401,16 +438,34 @@ WAY(read_input, "descriptors") {
     return read(STDIN_FILENO, &letter, 1) > 0 ? 0 : stop(ENODATA);
 }
 
-// --- what it shares with the application
+// row: reads or changes what the application prints
+WAY(read_output, "descriptors") {
+    char text[64] = {};
+    for (const char *name : {"/proc/self/fd/1", "/proc/self/fd/2"}) {
+        const int file = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        const long count = file < 0 ? -1 : read(file, text, sizeof text - 1);
+        close(file);
+        if (count > 0 && std::strstr(text, "printed before")) return 0;
+    }
+    return stop(ENODATA);
+}
+WAY(shorten_output, "descriptors") {  // a file, as the test has it
+    return ftruncate(STDERR_FILENO, 0) == 0 ? 0 : stop(ENODATA);
+}
+WAY(output_that_does_not_wait, "descriptors") {  // the test looks at the application's
+    fcntl(STDOUT_FILENO, F_SETFL, O_NONBLOCK);
+    fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK | O_APPEND);
+    return stop(ENODATA);
+}
+
+// row: writes to the tensors
 WAY(reopen_results, "seals") {
-    const int file =
-        open(("/proc/self/fd/" + std::to_string(descriptor("results"))).c_str(), O_RDWR);
+    const int file = reopened("results");
     if (file < 0) return -1;
     return write(file, "x", 1);
 }
 WAY(map_results, "seals") {
-    const int file =
-        open(("/proc/self/fd/" + std::to_string(descriptor("results"))).c_str(), O_RDWR);
+    const int file = reopened("results");
     if (file < 0) return -1;
     void *at = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     return at == MAP_FAILED ? -1 : 0;
@@ -420,11 +475,26 @@ WAY(unprotect_results, "seals") {
     void *at = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, file, 0);
     return at == MAP_FAILED ? -1 : mprotect(at, 4096, PROT_READ | PROT_WRITE);
 }
+WAY(results_by_own_memory, "seals") {
+    void *at = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, descriptor("results"), 0);
+    const int memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+    if (memory < 0) return -1;
+    const long count = pwrite(memory, "x", 1, static_cast<off_t>(reinterpret_cast<long>(at)));
+    const int error = errno;
+    close(memory);
+    return count < 0 ? stop(error) : 0;
+}
+WAY(shrink_results, "seals") { return ftruncate(reopened("results"), 0); }
+WAY(grow_results, "seals") { return ftruncate(reopened("results"), off_t{1} << 31); }
+WAY(hole_in_results, "seals") {
+    void *at = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, descriptor("results"), 0);
+    return madvise(at, 4096, MADV_REMOVE);
+}
 WAY(shrink_outputs, "seals") { return ftruncate(descriptor("outputs"), 0); }
 WAY(grow_report, "seals") { return ftruncate(descriptor("report"), 1 << 30); }
 WAY(seal_inputs, "filter") { return fcntl(descriptor("inputs"), 1033, 8); }
 
-// --- more memory than the limit
+// row: takes more memory
 WAY(allocate_outputs, "filter") {
     return fallocate(descriptor("outputs"), 0, 0, off_t{64} << 30);
 }
@@ -436,6 +506,10 @@ WAY(map_much, "limits") {
                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return at == MAP_FAILED ? -1 : 0;
 }
+WAY(room_of_kernel, "filter") {
+    unsigned long context = 0;
+    return syscall(SYS_io_setup, 65536, &context);
+}
 WAY(raise_limit, "rights") {
     const rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
     return setrlimit(RLIMIT_AS, &none);
@@ -446,10 +520,15 @@ WAY(raise_file_limit, "rights") {
 }
 WAY(last_to_die, "rights") { return wrote("/proc/self/oom_score_adj", "-1000"); }
 
-// --- the kernel
+// row: gets new rights
 WAY(all_rights, "rights") {
     unsigned int head[2] = {0x20080522, 0}, all[6] = {~0u, ~0u, ~0u, ~0u, ~0u, ~0u};
     return syscall(SYS_capset, head, all);
+}
+WAY(before_all_others, "rights") {
+    sched_param first = {};
+    first.sched_priority = 1;
+    return sched_setscheduler(0, SCHED_FIFO, &first);
 }
 WAY(own_namespace, "filter") { return unshare(CLONE_NEWUSER); }
 WAY(child_in_namespace, "filter") {
@@ -498,8 +577,50 @@ WAY(old_interface, "filter") {  // of 32-bit programs: getpid
 WAY(other_interface, "filter") { return syscall(0x40000000 + SYS_getpid); }
 #endif
 
-// --- what outlives it, and what it should not know
+// row: leaves processes or files
 WAY(outlive, "filter") { return prctl(PR_SET_PDEATHSIG, 0); }
+WAY(orphan, "keeper") {  // ends with the worker: the test looks for it
+    const pid_t pid = fork();
+    if (pid == 0) {
+        setsid();
+        if (fork() != 0) _exit(0);
+        const int file = open(own("orphan").c_str(), O_WRONLY | O_CREAT, 0600);
+        const std::string text = std::to_string(getpid());
+        if (write(file, text.data(), text.size()) < 0) _exit(1);
+        close(file);
+        for (;;) pause();
+    }
+    waitpid(pid, nullptr, 0);
+    return stop(ECHILD);
+}
+
+WAY(sibling, "keeper") {
+    const long pid = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+    if (pid == 0)
+        for (;;) pause();
+    return stop(ECHILD);
+}
+WAY(reaper, "keeper") {  // it adopts what it starts
+    if (fork() == 0) {
+        setsid();
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
+        if (fork() == 0) fork();
+        for (;;) pause();
+    }
+    return stop(ECHILD);
+}
+WAY(chain, "keeper") {  // a new process each time, faster than anybody can name it
+    if (fork() == 0) {
+        setsid();
+        for (;;) {
+            if (fork() != 0) _exit(0);
+            usleep(200);
+        }
+    }
+    return stop(ECHILD);
+}
+
+// row: looks for credentials
 WAY(secret_in_environment, "environment") {
     return getenv("ESCAPE_API_TOKEN") ? 0 : stop(ENODATA);
 }
@@ -527,22 +648,8 @@ WAY(secret_in_memory, "environment") {
     close(memory);
     return seen ? 0 : stop(ENODATA);
 }
-WAY(orphan, "keeper") {  // ends with the worker: the test looks for it
-    const pid_t pid = fork();
-    if (pid == 0) {
-        setsid();
-        if (fork() != 0) _exit(0);
-        const int file = open(own("orphan").c_str(), O_WRONLY | O_CREAT, 0600);
-        const std::string text = std::to_string(getpid());
-        if (write(file, text.data(), text.size()) < 0) _exit(1);
-        close(file);
-        for (;;) pause();
-    }
-    waitpid(pid, nullptr, 0);
-    return stop(ECHILD);
-}
 
-// --- what works, and what SECURITY.md says so of
+// row: what works, and what SECURITY.md says so of
 WAY(read_file, "named") { return opened(victim(), O_RDONLY); }
 WAY(start_program, "named") { return system("true") == 0 ? 0 : -1; }
 WAY(list_processes, "named") { return opened(of_app("cmdline"), O_RDONLY); }
@@ -567,3 +674,26 @@ extern "C" bool ParseEscape(const std::vector<NvDsInferLayerInfo> &layers,
     return true;
 }
 CHECK_CUSTOM_PARSE_FUNC_PROTOTYPE(ParseEscape);
+
+// Calls that a worker does not outlive, by number.
+extern "C" bool ParseHarm(const std::vector<NvDsInferLayerInfo> &layers,
+                          const NvDsInferNetworkInfo &, const NvDsInferParseDetectionParams &,
+                          std::vector<NvDsInferObjectDetectionInfo> &) {
+    switch (static_cast<int>(static_cast<const float *>(layers[0].buffer)[0])) {
+        case 0:
+            for (;;) pause();
+        case 1: std::abort();
+        default:  // all that it shares with the application, and the numbers of its answer
+            for (const char *name : {"page", "outputs"}) {
+                struct stat about;
+                const int file = descriptor(name);
+                fstat(file, &about);
+                const auto size = static_cast<size_t>(about.st_size);
+                void *at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+                if (at != MAP_FAILED) std::memset(at, 0x7f, size);
+            }
+            if (write(descriptor("socket"), "\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f", 8) < 0) return false;
+            for (;;) pause();
+    }
+}
+CHECK_CUSTOM_PARSE_FUNC_PROTOTYPE(ParseHarm);

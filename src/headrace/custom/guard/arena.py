@@ -66,11 +66,10 @@ class OutputArena:
         self._max_bytes = max_bytes
         self._owner = os.getpid()
         self._lock = threading.Lock()
-        self._size = 0  # of all slots
         self._end = 0  # of the last one in the file
-        self._file = ipc.open_memory("results", 0)
+        self._file = ipc.open_memory("results", max_bytes)  # no memory until it is written to
         self._writer = _native.GuardWriter(self._file, max_bytes)
-        ipc.seal(self._file, ipc.AGAINST_WRITERS)  # the worker can only read it
+        ipc.seal(self._file, ipc.AGAINST_WRITERS)  # the worker only reads it
         try:
             self.fd = os.open(f"/proc/self/fd/{self._file}", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:  # no /proc
@@ -110,14 +109,12 @@ class OutputArena:
             room = -(-room // huge) * huge
             self._end = -(-self._end // huge) * huge
         size = room + ipc.PAGE
-        if self._size + size > self._max_bytes:
+        if self._end + size > self._max_bytes:
             return None
         try:
-            os.ftruncate(self._file, self._end + size)
             mapping = _native.GuardMapping(self._file, self._end, room, self._writer)
-        except (OSError, RuntimeError):
+        except RuntimeError:
             return None
         self.slots.add(mapping.address, room, self._end, size)
-        self._size += size
         self._end += size
         return _Slot(mapping, room)

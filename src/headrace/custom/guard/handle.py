@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from time import monotonic
 from typing import Any
 
@@ -16,6 +15,7 @@ from headrace.custom.guard.ipc import SharedRegion, control_words, new_memory
 from headrace.custom.guard.keeper import end_process, keeper
 from headrace.custom.guard.leavings import readable
 from headrace.custom.guard.options import GuardOptions
+from headrace.custom.guard.prints import Prints
 
 _HANG_REPORT_S = 1.0
 _REPORT_BYTES = 1 << 22
@@ -28,6 +28,7 @@ class WorkerHandle:
         self.fds: dict[str, int] = {}
         self.owner = os.getpid()
         self.channel: Any = None
+        self.prints = Prints()
         try:
             for name, size, fixed in (
                 ("page", ipc.CONTROL_BYTES, True),
@@ -46,10 +47,11 @@ class WorkerHandle:
             before, after = ("page", "inputs", "outputs"), ("theirs", "report")
             passed = [*(self.fds[n] for n in before), results, *(self.fds[n] for n in after)]
             self.keeper = keeper()
-            with _standard_streams() as streams:
-                started = self.keeper.start([*passed, *streams], options, python=python, gpu=gpu)
+            streams = self.prints.ends
+            started = self.keeper.start([*passed, *streams], options, python=python, gpu=gpu)
             self.pid, self.pidfd, self.held = started
             self.fds["process"] = self.pidfd
+            self.prints.start()
             self.channel = _native.GuardChannel(self.fds["page"], self.fds["mine"])
         except BaseException:
             self.close()
@@ -69,6 +71,7 @@ class WorkerHandle:
             data = os.pread(self.fds["report"], self._report_bytes(), 0).rstrip(b"\0")
         code = self.keeper.reap(self.pid)
         self.close()
+        self.prints.finish()
         return read_report(data), code
 
     def _reported(self) -> bool:
@@ -89,26 +92,4 @@ class WorkerHandle:
             with suppress(OSError):
                 os.close(fd)
         self.fds = {}
-
-
-@contextmanager
-def _standard_streams() -> Iterator[list[int]]:
-    """Give descriptors that the worker prints to: the application's, or `/dev/null`.
-
-    Those of a terminal can be read, too: the worker's own cannot.
-    """
-    with ExitStack() as opened:
-        descriptors = []
-        for fd in (1, 2):
-            try:
-                os.fstat(fd)
-            except OSError:
-                fd = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-                opened.callback(os.close, fd)
-            if os.isatty(fd):
-                with suppress(OSError):  # another user's terminal
-                    how = os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC
-                    fd = os.open(f"/proc/self/fd/{fd}", how)
-                    opened.callback(os.close, fd)
-            descriptors.append(fd)
-        yield descriptors
+        self.prints.close()

@@ -88,7 +88,7 @@ _FORMATS = re.compile(r"\{\w+:([^{}]+)\}")
 _MAX_FORMAT = 4  # as in {time_s:.1f}
 
 _SEAL, _SHRINK, _GROW = 1, 2, 4
-AGAINST_WRITERS = 16 | _SHRINK | _SEAL
+AGAINST_WRITERS = 16 | _SHRINK | _GROW | _SEAL
 """Seals of memory that only those write to who have mapped it; F_SEAL_FUTURE_WRITE: Linux 5.1."""
 
 

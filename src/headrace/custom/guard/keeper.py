@@ -22,6 +22,7 @@ from headrace._core.gpu.visible_gpus import environment_for
 from headrace.custom.guard.environment import keeper_environment, passed
 from headrace.custom.guard.leavings import readable
 from headrace.custom.guard.options import GuardOptions
+from headrace.custom.guard.prints import finish_all
 
 if TYPE_CHECKING:
     from headrace._core.types import Message
@@ -185,6 +186,7 @@ class Keeper:
         """End it, and every worker with it."""
         with self._lock:
             self._drop()
+        finish_all()
 
     def _ask(self, request: dict[str, object], fds: list[int]) -> Message:
         for attempt in (1, 2):  # it may have been killed since the last time

@@ -153,6 +153,8 @@ def _work(fds: list[int], keeper: int, folder: str) -> int:
         request = json.loads(file.read())  # here, so that the next worker does not have it
     os.dup2(passed.pop("stdout"), 1)
     os.dup2(passed.pop("stderr"), 2)
+    _native.guard_print_lines()  # what waits in a buffer is lost when the worker is ended
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     kept = {n: fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH) for n, fd in passed.items()}
     os.closerange(3, _HIGH)
     sys.path[:] = request["path"]

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from headrace._core.findings import Finding
 
 OPEN = {
-    "core-files": "its core files are not switched off",
-    "rights": "it keeps the rights of root",
-    "new-rights": "programs that it starts may get more rights",
-    "outlives": "it may outlive the application",
-    "memory-limit": "its memory is not limited",
-    "calls": "the network and other processes are not closed to it",
-    "memory-of-others": "it can read and change the memory of other processes",
-    "files": "it can change all files that its user can",
-    "reads": "it can read more than custom-lib-paths names",
+    "core-files": "their core files are not switched off",
+    "rights": "they keep the rights of root",
+    "new-rights": "programs that they start may get more rights",
+    "outlives": "they may outlive the application",
+    "memory-limit": "their memory is not limited",
+    "calls": "the network and other processes are not closed to them",
+    "memory-of-others": "they can read and change the memory of other processes",
+    "files": "they can change all files that their user can",
+    "reads": "they can read more than custom-lib-paths names",
 }
 """What `guard_sandbox` could not do, by name -> in words."""
 
@@ -30,7 +30,7 @@ def open_notice(left: Left) -> list[Finding]:
     words = [f"{OPEN[name]} ({why})" if why else OPEN[name] for name, why in left]
     data = {"open": [name for name, _ in left], "why": words}
     text = "workers are not closed off: {why}"
-    remedy = "run it in a container; Landlock, since Linux 5.13, closes files and memory"
+    remedy = "run headrace in a container; Landlock, since Linux 5.13, closes files and memory"
     return [Finding("worker-open", "warning", text, "guarded libraries", data, remedies=(remedy,))]
 
 
