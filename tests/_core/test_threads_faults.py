@@ -6,8 +6,10 @@ no traceback is printed.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing import Pipe
 from pathlib import Path
 from tempfile import mkdtemp
@@ -20,6 +22,7 @@ import pytest
 from headrace._core.findings import Finding
 from headrace.cli import batch, ending, run
 from headrace.custom import in_process
+from headrace.custom.guard.prints import Prints
 from headrace.engine.tuning import worker
 from headrace.gstreamer.elements.reconnect import Patience, Reconnector
 from headrace.infer.update import ModelUpdater
@@ -259,6 +262,20 @@ def _engine_file(ask: Ask) -> str:
     return ""
 
 
+def _prints(ask: Ask) -> str:
+    prints = Prints()
+    ends = [os.dup(end) for end in prints.ends]
+    prints.start()
+    for end in ends:
+        for _ in range(6):
+            with suppress(BrokenPipeError):
+                os.write(end, b"line\n")
+            time.sleep(0.001)
+        os.close(end)
+    prints.finish(10)
+    return ""
+
+
 SCENES: dict[str, list[Scene]] = {
     "headrace-stage": [_pipeline],
     "headrace-write": [_pipeline],
@@ -286,6 +303,7 @@ SCENES: dict[str, list[Scene]] = {
     "headrace-reconnect": [_reconnect],
     "headrace-bus": [_bus],
     "headrace-engine-file": [_engine_file],
+    "headrace-prints": [_prints],
 }
 
 
