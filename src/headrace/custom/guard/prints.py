@@ -1,4 +1,4 @@
-"""What a worker prints, copied to the standard output and error of the application.
+"""Pipes that a worker prints into, copied to the standard output and error of the application.
 
 A worker gets pipes of its own. With the application's descriptors it could read what others print
 there, change the files that they are, or make them fail.
@@ -23,7 +23,7 @@ _all: weakref.WeakSet[Prints] = weakref.WeakSet()
 
 
 class Prints:
-    """Copies what one worker prints until it and all processes that it started have ended.
+    """Copies the pipes of one worker until it and all processes that it started have ended.
 
     Attributes:
         ends: the worker's standard output and error, until `start`.
@@ -77,7 +77,7 @@ class Prints:
 
 
 def finish_all() -> None:
-    """Wait for what workers printed last, once they have ended."""
+    """Wait for the last lines of workers, once they have ended."""
     until = monotonic() + _END_S
     for prints in list(_all):
         prints.finish(max(0.0, until - monotonic()))
