@@ -90,13 +90,16 @@ class Finding:
         suffix: str = "",
         fix: Sequence[str] = (),
     ) -> Finding:
-        """The same with another code, level or place, words around its sentence, more remedies."""
+        """The same with another code, level or place, words around its sentence, more remedies.
+
+        A full stop goes where words follow.
+        """
         return replace(
             self,
             code=code or self.code,
             level=level or self.level,
             where=where or self.where,
-            wording=f"{prefix}{self.wording}{suffix}",
+            wording=f"{prefix}{self.wording.removesuffix('.') if suffix else self.wording}{suffix}",
             remedies=(*self.remedies, *fix),
         )
 

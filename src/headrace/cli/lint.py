@@ -25,6 +25,7 @@ Examples:
   headrace lint config_infer_primary.txt
   headrace lint pipeline.yml configs/
   headrace lint --together pgie.txt sgie.txt
+  headrace lint config_infer_primary.txt video.mp4
   headrace lint config_infer_primary.txt --fix
   headrace lint config_infer_primary.txt --target deepstream-6.2
   headrace lint --explain class-count
@@ -73,7 +74,8 @@ def lint(
     """Check configs, pipeline files and deepstream-app configs with everything that they name.
 
     Model, weights, labels, custom library, engine and calibration table are read, nothing is built
-    or saved. Of a folder, every config in it is checked.
+    or saved. Of a folder, every config in it is checked. With a video, an image or a folder of
+    images, the models run on its first frames, and what is advised is tried on them.
     """
     if listed or explain:
         _print_rules(explain)
@@ -82,6 +84,7 @@ def lint(
         raise click.UsageError("Missing argument 'FILE|DIR...'.")
     from headrace.diagnose.lint.catalogue import find_rule
     from headrace.diagnose.lint.fixes import fixes_for
+    from headrace.diagnose.lint.frames import split_source
     from headrace.diagnose.lint.linting import Linter
     from headrace.diagnose.lint.targets import TARGETS
     from headrace.diagnose.lint.text import sarif_text
@@ -95,9 +98,13 @@ def lint(
     if fix and as_json and not yes:
         raise click.UsageError("--json cannot ask: --fix needs --yes beside it")
 
+    files, source = split_source(paths)
+    if not files:
+        raise click.UsageError("Missing argument 'FILE|DIR...': a config beside the source.")
+
     def checked() -> LintReport:
-        linter = Linter(TARGETS[target] if target else None, settings)
-        return linter.lint(paths, together=together).chosen(select, ignore)
+        linter = Linter(TARGETS[target] if target else None, settings, source=source, options=run)
+        return linter.lint(files, together=together).chosen(select, ignore)
 
     report = checked()
     if fix and _mended(report, yes=yes):

@@ -14,6 +14,7 @@ from headrace.infer.parsers.class_maps import Segmenter
 from headrace.infer.parsers.head import Head
 from headrace.infer.parsers.labels import Labels
 from headrace.infer.parsers.text import CTC
+from headrace.infer.trial import advised
 from headrace.meta import NetworkInfo
 from headrace.network.tensor_spec import TensorSpec
 
@@ -102,22 +103,30 @@ def class_notices(cfg: ModelConfig, counts: Sequence[int], labels: Labels) -> li
     held = counts[0] if counts else number
     if held != number:
         text = "num-detected-classes={given}, but the model's outputs hold {classes}"
-        fix = f"set num-detected-classes={held}; filter-out-class-ids hides classes"
-        data: Data = {
-            "given": number,
-            "classes": counted(held, "class"),
-            "set": {"num-detected-classes": held},
-        }
+        data: Data = {"given": number, "classes": counted(held, "class")}
         where = cfg.where("num_detected_classes")
-        notices.append(Finding("class-count", "warning", text, where, data, remedies=(fix,)))
+        change = {"num-detected-classes": str(held)}
+        if cfg.network_type is NetworkType.SEGMENTATION and len(labels) == number:
+            # the classes may stand on another axis
+            text += ", if segmentation-output-order is right; the label file has {given}, too"
+            finding = Finding("class-count", "warning", text, where, data)
+            notices.append(advised(finding, [change]))
+        else:
+            fix = f"set num-detected-classes={held}; filter-out-class-ids hides classes"
+            data = {**data, "set": change}
+            notices.append(Finding("class-count", "warning", text, where, data, remedies=(fix,)))
     if labels.records:
         what = (
             counted(held, "class") + " of the model"
             if held != number
             else f"num-detected-classes={number}"
         )
-        texts = _texts(labels, held, number, what)
-        notices += [_of_file(cfg, text, code="labels-count") for text in texts]
+        for text in _texts(labels, held, number, what):
+            finding = _of_file(cfg, text, code="labels-count")
+            if not counts and len(labels) > number:  # the outputs do not say how many
+                change = {"num-detected-classes": str(len(labels))}
+                finding = advised(finding.changed(suffix=", or there are more classes"), [change])
+            notices.append(finding)
     return notices
 
 
@@ -139,8 +148,7 @@ def _texts(labels: Labels, held: int, number: int, what: str) -> list[str]:
     if count == held + 1 and background:
         return [f"{said} for {what}: {_shift(names[0])}"]
     if count > held:
-        text = f"{said} for {what}: the file is that of another model"
-        return [f"{text}, or num-detected-classes is too small" if held == number else text]
+        return [f"{said} for {what}: the file is that of another model"]
     text = f"{said} for {what}: objects of the other classes have no name"
     return [text + _MISSING if count == held - 1 else text]
 

@@ -12,7 +12,6 @@ from headrace._core.errors import ConfigError, CustomLibraryError, ParserError
 from headrace._core.findings import Finding
 from headrace._core.text import shortened
 from headrace.config.enums import NetworkType
-from headrace.custom.narrowed import NarrowedOutputs
 from headrace.infer.class_checks import class_findings, class_notices
 from headrace.infer.classify import narrow_outputs
 from headrace.infer.parser_choice import KINDS, Choice
@@ -24,6 +23,7 @@ from headrace.infer.parsers import (
     suggest,
 )
 from headrace.infer.parsers.labels import Labels
+from headrace.infer.trial import Change, advised, parser_change
 from headrace.meta import NetworkInfo
 from headrace.network.tensor_spec import TensorSpec
 
@@ -84,6 +84,8 @@ def _wide_outputs(
     data = {"outputs": ", ".join(wide)}
     if cfg.custom_lib_int64 != "auto":
         return
+    from headrace.custom.narrowed import NarrowedOutputs
+
     if isinstance(choice.parser, NarrowedOutputs):
         text = "the library gets {outputs} as INT32, not as INT64: {reason}"
         fix = "custom-lib-int64=int64 if it reads 64 bits"
@@ -94,8 +96,9 @@ def _wide_outputs(
         "the library gets {outputs} as INT64: parsers written before TensorRT 10 (DeepStream 7.0 "
     )
     text += "and older) read INT32 there, and take every second value for 0"
-    fixes = "set custom-lib-int64=int32 if yours is of that time", "or int64 if it reads 64 bits"
-    yield Finding("outputs-int64", "warning", text, where, data, remedies=fixes)
+    fixes = "int32 is for libraries of that time, int64 for those that read 64 bits"
+    finding = Finding("outputs-int64", "warning", text, where, data, remedies=(fixes,))
+    yield advised(finding, [{"custom-lib-int64": kind} for kind in ("int32", "int64")])
 
 
 def require_grid_outputs(
@@ -116,40 +119,47 @@ def require_grid_outputs(
     if name:
         unset = f"parse-bbox-func-name={name} has no effect without custom-lib-path"
         unset += KINDS[NetworkType.DETECTOR].did_you_mean(name)
-    hints = []
+    hints: list[str] = []
+    changes: list[Change] = []
     if not name and cfg.custom_lib_path and (own := parsers_in(cfg.custom_lib_path)):
         functions = f"{', '.join(own[:5])}{' …' if own[5:] else ''}"
-        hints.append(
-            f"{cfg.custom_lib_path.name} has {functions}: set parse-bbox-func-name to "
-            f"{'one of them' if own[1:] else 'it'}"
-        )
+        hints.append(f"{cfg.custom_lib_path.name} has {functions}")
+        changes += [{"parse-bbox-func-name": function} for function in own[:5]]
     if fits := suggest(outputs, network, cfg.num_detected_classes):
-        hints.append(f"the outputs look like {', '.join(fits)}: set parse-bbox-func-name to it")
-    elif kind := _other_type(outputs, network):
-        hints.append(kind)
+        hints.append(f"the outputs look like {', '.join(fits)}")
+        changes += [parser_change(head, NetworkType.DETECTOR, cfg) for head in fits]
+    elif other := _other_type(outputs, network):
+        kind, words = other
+        hints.append(words)
+        changes.append({"network-type": str(int(kind))})
     hints.append("or name your own parser: parse-bbox-func-name and custom-lib-path=my_parser.py")
-    raise ParserError(
+    refusal = Finding(
+        "parser-missing",
+        "error",
         f"{unset}, and the built-in grid parser does not fit: no output "
         f"has {' or '.join(repr(m) for m in missing)} in its name",
-        where=str(cfg.origin("parse_bbox_func_name")) if name else str(cfg.path),
-        expected="outputs of a DetectNet-style model, or a parser for these: "
+        str(cfg.origin("parse_bbox_func_name")) if name else str(cfg.path),
+        expectation="outputs of a DetectNet-style model, or a parser for these: "
         + ", ".join(str(o) for o in outputs),
-        fix=hints,
-        code="parser-missing",
+        remedies=tuple(hints),
     )
+    raise ParserError(advised(refusal, changes) if changes else refusal)
 
 
-def _other_type(outputs: Sequence[TensorSpec], network: NetworkInfo | None) -> str:
-    """A hint if outputs are those of a classifier or a map of classes; else empty."""
+def _other_type(
+    outputs: Sequence[TensorSpec], network: NetworkInfo | None
+) -> tuple[NetworkType, str] | None:
+    """Another type of network, with the reason, if outputs are those of a classifier or a map."""
     items = [spec.shape[1:] for spec in outputs]
     if items and all(item and all(d == 1 for d in item[1:]) for item in items):
-        return "one value for each class is what a classifier gives: network-type=1"
+        return NetworkType.CLASSIFIER, "one value for each class is what a classifier gives"
     if len(items) == 1 and len(items[0]) == 3 and network is not None:
         axes = [d if isinstance(d, int) else 0 for d in items[0]]
         for height, width in (axes[1:], axes[:2]):  # channels first, or last
             if height * 4 >= network.height and width * 4 >= network.width:
-                return "an output as large as an image is a map of classes: network-type=2"
-    return ""
+                words = "an output as large as an image is a map of classes"
+                return NetworkType.SEGMENTATION, words
+    return None
 
 
 def parsers_in(path: Path) -> list[str]:
@@ -189,11 +199,13 @@ def misfit_notices(
         return []
     text = f"{head.key}={head.name} does not fit the model's outputs "
     text += f"({', '.join(map(str, outputs))}; num-detected-classes={cfg.num_detected_classes})"
-    names = renaming(head, outputs, network)
-    text += f": it finds them by name, and {names};" if names else ":"
-    if better:
-        text += f" {' or '.join(better[:3])} would"
-    elif not names:
-        text += " no built-in parser does; write your own: custom-lib-path=my_parser.py"
+    if names := renaming(head, outputs, network):
+        text += f": it finds them by name, and {names}"
+    if not better and not names:
+        text += ": no built-in parser does; write your own: custom-lib-path=my_parser.py"
     where = cfg.origin(head.key.replace("-", "_"))
-    return [Finding("parser-misfit", "warning", text, str(where))]
+    finding = Finding("parser-misfit", "warning", text, str(where))
+    if not better:
+        return [finding]
+    changes = [parser_change(name, cfg.network_type, cfg) for name in better[:3]]
+    return [advised(finding.changed(suffix="; others would"), changes)]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace._core.errors import ConfigError
+from headrace._core.errors import ConfigError, HeadraceError
 from headrace._core.findings import Finding
 from headrace._core.notices import notices_on_errors
 from headrace.config import ModelConfig
@@ -188,9 +189,23 @@ class Assembling:
         for index, device in self._devices.items():
             cfg = self._items[index]
             self.on_stage(f"loading or building engine: {cfg.path.name}")
-            model = self._undo.enter_context(open_model(cfg, self.options, device, live=live))
+            try:
+                opened = open_model(cfg, self.options, device, live=live)
+            except HeadraceError as error:
+                raise self._tried(error, cfg, device) from error.__cause__
+            model = self._undo.enter_context(opened)
             self._items[index] = model
             self._owned.append(model)
+
+    def _tried(self, error: HeadraceError, cfg: ModelConfig, device: Device) -> HeadraceError:
+        """Add the results of its advice on the first frames to the refusal of a model."""
+        source = next((s for s in self._sources if not isinstance(s, FailedSource)), None)
+        if source is None or source.live:
+            return error
+        from headrace.infer.refusal import FRAMES, tried_refusal
+
+        self.on_stage(f"trying what is recommended: {cfg.path.name}")
+        return tried_refusal(error, cfg, islice(source, FRAMES), self.options, device)
 
     def _add_followers(self) -> None:
         """Put the tracker behind the primary models, and the counting behind the tracker."""

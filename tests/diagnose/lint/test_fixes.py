@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from headrace._core.errors import ConfigError
+from headrace._core.findings import Finding
 from headrace.diagnose.lint.catalogue import Example, all_rules
+from headrace.diagnose.lint.findings import LintFinding, Place
 from headrace.diagnose.lint.fixes import FIXABLE, fixes_for, keys_of, with_keys
 from headrace.diagnose.lint.linting import Linter, LintReport
 from tests.diagnose.lint.setups import write_example
@@ -169,3 +171,36 @@ def test_keys_are_set_and_left_out_in_their_group(text: bytes) -> None:
     again = with_keys(changed, {"class-attrs-2.": None, "class-attrs-all.topk": "3"})
     assert not any(name.startswith("class-attrs-2") for name in keys_of(again))
     assert keys_of(again)["class-attrs-all.topk"] == "3"
+
+
+def _confirmed(folder: Path, text: str, keys: dict[str, str | None]) -> str:
+    """What the edits make of a config for a finding whose keys were confirmed on frames."""
+    config = folder / "config.txt"
+    config.write_text(text)
+    finding = Finding("overlaps", "warning", "boxes overlap", str(config), {"set": keys})
+    (fix,) = fixes_for([LintFinding(finding, Place(config, 1), config)])
+    fix.write()
+    return config.read_text()
+
+
+def test_what_frames_confirmed_is_written_whole(tmp_path: Path) -> None:
+    text = "[property]\nnet-scale-factor=1\noffsets=1;2;3\n# kept\nbatch-size=1"
+    keys = {"net-scale-factor": "0.5", "offsets": None, "class-attrs-all.topk": "5"}
+    assert _confirmed(tmp_path, text, keys) == (
+        "[property]\nnet-scale-factor=0.5\n# kept\nbatch-size=1\n\n[class-attrs-all]\ntopk=5\n"
+    )
+
+
+def test_a_finding_without_confirmed_keys_writes_nothing(tmp_path: Path) -> None:
+    config = tmp_path / "config.txt"
+    config.write_text("[property]\nnet-scale-factor=1\n")
+    advice = {"advice": [{"set": {"net-scale-factor": "0.5"}, "basis": "guess"}]}
+    finding = Finding("input-range", "warning", "a range", str(config), advice)
+    assert not fixes_for([LintFinding(finding, Place(config, 2), config)])
+
+
+def test_a_bare_model_is_never_edited(tmp_path: Path) -> None:
+    model = tmp_path / "model.onnx"
+    model.write_bytes(b"weights")
+    finding = Finding("input-range", "warning", "a range", str(model), {"set": {"offsets": None}})
+    assert not fixes_for([LintFinding(finding, Place(model), model)])

@@ -157,7 +157,7 @@ def tidy(findings: Iterable[LintFinding]) -> list[LintFinding]:
         location = finding.place
         path = None if location.path is None else os.path.realpath(location.path)
         exact = (finding.code, path, location.line)
-        key: tuple[object, ...] = exact if location.line else (*exact, f"{finding.finding:brief}")
+        key: tuple[object, ...] = exact if location.line else (*exact, _unadvised(finding))
         other = kept.setdefault(key, finding)
         if _rank(finding) < _rank(other):
             advised = finding.finding.advice or not other.finding.advice
@@ -172,6 +172,11 @@ def tidy(findings: Iterable[LintFinding]) -> list[LintFinding]:
             kept[placed] = _graver(kept[placed], vague)
             del kept[key]
     return sorted(kept.values(), key=_order)
+
+
+def _unadvised(finding: LintFinding) -> str:
+    """The sentence without its advice."""
+    return replace(finding.finding, data={**finding.data, "advised": ""}).sentence
 
 
 def _graver(finding: LintFinding, other: LintFinding) -> LintFinding:

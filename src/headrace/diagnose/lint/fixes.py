@@ -11,6 +11,7 @@ from pathlib import Path
 
 from headrace._core.errors import ConfigError
 from headrace._core.files import os_reason, write_atomically
+from headrace._core.formats.table import BARE_MODELS
 from headrace.config.key import Key
 from headrace.config.keys import CLASS_KEYS, PROPERTY_KEYS
 from headrace.config.values import Kind
@@ -23,6 +24,7 @@ _LINE = re.compile(
 _GROUP = re.compile(r"\[([^\[\]]+)\]\s*|([^\s#:]+):\s*")
 _COMMENT = re.compile(r"\s+(#|;|//)\s*(.*)", re.DOTALL)
 
+_MOST_WORDS = 4  # changed lines that are told one by one
 _SLIP = 0.9  # likeness of names of which one is a slip of the other
 
 Lines = list[str]
@@ -82,7 +84,11 @@ def fixes_for(findings: Iterable[LintFinding]) -> list[FileFix]:
     by_file: dict[Path, list[LintFinding]] = {}
     for finding in findings:
         path = finding.place.path or finding.config
-        if finding.code in FIXABLE and path is not None and path.is_file():
+        if "set" in finding.data:
+            path = finding.config
+        elif finding.code not in FIXABLE:
+            continue
+        if path is not None and path.is_file() and path.suffix.lower() not in BARE_MODELS:
             by_file.setdefault(path, []).append(finding)
     fixes = []
     for path, file_findings in by_file.items():
@@ -104,6 +110,8 @@ def fixes_for(findings: Iterable[LintFinding]) -> list[FileFix]:
 
 def _edit(finding: LintFinding, lines: Lines) -> Edits | None:
     """Make the edit that mends a finding; None where none is certain."""
+    if "set" in finding.data:
+        return _set(finding, lines)
     if finding.code in _FIXERS:
         return _FIXERS[finding.code](finding, lines)
     index = (finding.place.line or 0) - 1
@@ -113,11 +121,13 @@ def _edit(finding: LintFinding, lines: Lines) -> Edits | None:
 
 def _in_words(edit: Edits, lines: Lines) -> str:
     """The file's text after an edit."""
-    if len(edit) > 1:
+    if len(edit) > _MOST_WORDS:
         return f"change {len(edit)} lines"
-    ((index, new),) = edit.items()
-    added = [line.strip() for line in new if line.strip() not in ("", lines[index].strip())]
-    return "write " + ", ".join(added) if added else f"remove line {index + 1}"
+    old = {"", *(line.strip() for line in lines)}
+    added = [line.strip() for new in edit.values() for line in new if line.strip() not in old]
+    gone = [f"remove line {index + 1}" for index, new in edit.items() if not new]
+    words = [f"write {', '.join(added)}"] if added else []
+    return ", ".join([*words, *gone]) or f"change line {min(edit) + 1}"
 
 
 def _lines(data: bytes) -> Lines:
@@ -352,13 +362,22 @@ def _write(entry: _Entry) -> Edits | None:
 
 
 def _set(finding: LintFinding, lines: Lines) -> Edits | None:
-    """Set the key that mends it, unless another one would spoil that."""
-    without = finding.data.get("without")
-    if without and any(line.startswith(without) for line in lines):
+    """Set the keys that are certain to mend it, and leave out those that must go."""
+    keys = finding.data.get("set")
+    if not keys:
         return None
-    for key, value in finding.data.get("set", {}).items():
-        return _set_key(lines, key, str(value))
-    return None
+    before = "\n".join(lines).encode("utf-8", "surrogateescape")
+    texts = {key: None if value is None else str(value) for key, value in keys.items()}
+    after = _lines(with_keys(before, texts))
+    edits: dict[int, Sequence[str]] = {}
+    matcher = difflib.SequenceMatcher(None, lines, after, autojunk=False)
+    for tag, start, end, first, last in matcher.get_opcodes():
+        if tag == "insert":  # behind the line before
+            edits[start - 1] = [*edits.get(start - 1, lines[start - 1 : start]), *after[first:last]]
+        elif tag != "equal":
+            edits |= dict.fromkeys(range(start, end), ())
+            edits[start] = after[first:last]
+    return edits or None
 
 
 # --- whole files ----------------------------------------------------------------------------------
@@ -421,4 +440,7 @@ _ENTRY_FIXERS: Mapping[str, Callable[[_Entry], Edits | None]] = {
     "offsets-in-unit": _write,
 }
 FIXABLE = frozenset((*_FIXERS, *_ENTRY_FIXERS))
-"""Rules that know edits; whether one is certain shows with each finding."""
+"""Rules that know edits; whether one is certain shows with each finding.
+
+Of other rules the keys are written that were confirmed on frames: `set` in a finding's data.
+"""

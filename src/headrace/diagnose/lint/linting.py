@@ -10,6 +10,7 @@ from headrace._core.errors import HeadraceError
 from headrace._core.findings import Finding
 from headrace._core.formats.table import BARE_MODELS
 from headrace.config import ModelConfig, load_pipeline
+from headrace.config.enums import ProcessMode
 from headrace.config.file_kinds import file_kind
 from headrace.config.overrides import GivenKey, distributed
 from headrace.diagnose.lint.catalogue import Severity
@@ -19,9 +20,13 @@ from headrace.diagnose.lint.checks.together import pipeline_checks
 from headrace.diagnose.lint.checks.values import value_checks
 from headrace.diagnose.lint.dry_run import DryRun, dry_run
 from headrace.diagnose.lint.findings import LintFinding, forget_lines, of_error, of_notices, tidy
+from headrace.diagnose.lint.frames import frame_findings
 from headrace.diagnose.lint.subject import CheckedConfig, files_to_check, is_something_else
 from headrace.diagnose.lint.targets import Target
 from headrace.engine.backends import DEFAULT_BACKEND
+from headrace.infer.record import was_tried
+from headrace.infer.run_options import RunOptions
+from headrace.infer.trial import tried_changes
 from headrace.network import network_from_onnx
 from headrace.pipeline.analytics import load_rules
 from headrace.pipeline.stage_order import numbered
@@ -61,18 +66,29 @@ class Linter:
     Args:
         target: the generation of the original that configs are checked for, too; None for none.
         given: keys of the command line, set over the configs as `headrace run` does.
+        source: a video, image or folder of images that the models run on; None runs nothing.
+        options: of that run.
     """
 
-    def __init__(self, target: Target | None = None, given: Sequence[GivenKey] = ()) -> None:
+    def __init__(
+        self,
+        target: Target | None = None,
+        given: Sequence[GivenKey] = (),
+        *,
+        source: Path | None = None,
+        options: RunOptions | None = None,
+    ) -> None:
         self.target = target
         self.given = given
+        self.source, self.options = source, options or RunOptions()
         self.report = LintReport()
         self._found: list[LintFinding] = []
 
     def lint(self, paths: Sequence[Path], *, together: bool = False) -> LintReport:
         """Lint files, and all configs and pipeline files in folders.
 
-        Nothing is built, saved or fetched. Custom libraries are loaded as a run loads them.
+        Without a source nothing is built, saved or fetched. Custom libraries are loaded as a run
+        loads them.
 
         Args:
             paths: configs, pipeline files, deepstream-app configs, rules of `nvdsanalytics`, ONNX
@@ -101,6 +117,10 @@ class Linter:
         configs = list(self._configs(single))
         if together:
             self._add(numbered(configs, None)[1], paths[0])
+            self._run(configs)
+        else:
+            for cfg in configs:
+                self._run([cfg])
         self.report.findings = tidy(self._found)
         return self.report
 
@@ -110,6 +130,24 @@ class Linter:
     def _refused(self, error: HeadraceError, config: Path) -> None:
         self._add(error.notices, config)
         self._found += of_error(error, config)
+
+    def _run(self, configs: Sequence[ModelConfig]) -> None:
+        """Run models on the source; findings that were tried on it go before those of files."""
+        first = configs[0] if configs else None
+        if self.source is None or first is None or first.process_mode is not ProcessMode.PRIMARY:
+            return
+        guesses = [
+            [
+                f.finding for f in self._found
+                if f.config == cfg.path and tried_changes(f.finding) and not was_tried(f.data)
+            ]
+            for cfg in configs
+        ]  # fmt: skip
+        notices, error = frame_findings(configs, self.source, self.options, guesses)
+        findings = of_notices(notices, first.path)
+        if error is not None:
+            findings += of_error(error, first.path)
+        self._found = [*sorted(findings, key=lambda f: not was_tried(f.data)), *self._found]
 
     def _configs(self, paths: Sequence[Path]) -> Iterator[ModelConfig]:
         overrides = distributed(self.given, [path.name for path in paths]) if paths else []
@@ -152,6 +190,7 @@ class Linter:
             self._config(cfg)
             configs.append(cfg)
         self._add(pipeline_checks(spec, configs, problems), path)
+        self._run(configs)
         for problem in problems:
             self._refused(problem, path)
 
@@ -173,3 +212,8 @@ class Linter:
             self._refused(unknown, path)
         cfg = ModelConfig().of_model(path, ())
         self._add(weight_checks(CheckedConfig(cfg, DryRun(network=network))), path)
+        if self.source is not None:
+            try:
+                self._run([ModelConfig.load(path)])
+            except HeadraceError as error:
+                self._refused(error, path)

@@ -84,7 +84,7 @@ def files_to_check(paths: Sequence[Path]) -> Iterator[Path]:
     """
     seen: set[Path] = set()
     for path in paths:
-        files = list(_in_folder(path)) if os.path.isdir(path) else [path]
+        files = list(configs_in(path)) if os.path.isdir(path) else [path]
         if not files:
             refuse_folder(path)
             raise ConfigError(
@@ -109,7 +109,8 @@ def is_something_else(path: Path) -> bool:
         return False  # reading it says why
 
 
-def _in_folder(folder: Path) -> Iterator[Path]:
+def configs_in(folder: Path) -> Iterator[Path]:
+    """Yield the configs and pipeline files of a folder and those below it."""
     count = 0
     for root, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))

@@ -97,7 +97,7 @@ def tried(
         chosen = changes[:1]
     else:
         basis = "tried" if ran else "guess"
-        only = fitting if len(fitting) == 1 else []
+        only = fitting[:1] if len({o.figures for o in fitting}) == 1 else []  # others are twins
         chosen = [o.change for o in only if proof is None or proof(o, present)]
     data["advice"] = [
         {"set": dict(o.change), "basis": "guess" if o.untried and basis != "read" else basis}

@@ -75,18 +75,13 @@ def readers(trials: ConfigTrials) -> list[Outcome]:
     own parser, or a fraction of the best one's.
     """
     outcomes = [trials(change) for change in parser_changes(trials)]
-    known = [_figures(trials.present)]
+    known = [trials.present.figures]
     kept: list[Outcome] = []
     for outcome in sorted((o for o in outcomes if o.sound), key=lambda o: -o.total):
-        if _figures(outcome) not in known:
-            known.append(_figures(outcome))
+        if outcome.figures not in known:
+            known.append(outcome.figures)
             kept.append(outcome)
     return [o for o in kept if o.total >= _BESIDE * kept[0].total]
-
-
-def _figures(outcome: Outcome) -> tuple[float, ...]:
-    places = sum(float(reading.rects.sum()) for reading in outcome.readings)
-    return outcome.boxes, round(outcome.total, 3), round(places, 1)
 
 
 def range_change(scaling: Scaling, cfg: ModelConfig) -> Change:

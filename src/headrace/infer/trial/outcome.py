@@ -169,6 +169,12 @@ class Outcome:
         return sum(reading.total for reading in self.readings)
 
     @property
+    def figures(self) -> tuple[float, ...]:
+        """Numbers that are the same for the same results."""
+        places = sum(float(reading.rects.sum()) for reading in self.readings)
+        return self.boxes, round(self.total, 3), round(places, 1)
+
+    @property
     def sound(self) -> bool:
         """Whether two frames, or the only one, have sound results, some of them certain."""
         least = CERTAIN if self.kind == "boxes" else 0.0

@@ -163,7 +163,14 @@ class ConfigTrials:
 
     @classmethod
     def of_model(
-        cls, model: Model, frames: Iterable[Frame] = (), samples: Sequence[Sample] = (), **more: Any
+        cls,
+        model: Model,
+        frames: Iterable[Frame] = (),
+        samples: Sequence[Sample] = (),
+        *,
+        cfg: ModelConfig | None = None,
+        labels: Labels | None = None,
+        **more: Any,
     ) -> ConfigTrials:
         """ConfigTrials on a model that is open.
 
@@ -171,6 +178,7 @@ class ConfigTrials:
             model: with a preprocessor.
             frames: whole images, which the network runs on now; not on the budget.
             samples: those that it ran on already.
+            cfg, labels: in place of the model's own, where its outputs are not parsed.
             more: `options`, `budget`.
 
         Raises:
@@ -180,7 +188,7 @@ class ConfigTrials:
         if frames and model.preprocessor is not None:
             samples = [*samples, *sampled(model.preprocessor, run, frames)]
         return cls(
-            model.config, model.network, model.labels, samples,
+            cfg or model.config, model.network, model.labels if labels is None else labels, samples,
             run=run, choice=model.parser, **more,
         )  # fmt: skip
 

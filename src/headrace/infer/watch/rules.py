@@ -35,7 +35,9 @@ OF_PARSERS = frozenset((
 """Those that another parser may mend."""
 
 
-OF_CROWDS = frozenset(("background-class", "overlaps", "threshold-0", "too-many-boxes"))
+OF_CROWDS = frozenset((
+    "background-class", "clustering-missing", "overlaps", "threshold-0", "too-many-boxes",
+))  # fmt: skip
 """Those whose remedy leaves fewer boxes."""
 
 

@@ -31,13 +31,14 @@ from headrace.infer.trial import (
     readers,
     some,
     tried,
+    tried_changes,
 )
 from headrace.infer.trial.advice import Fits
 from headrace.infer.watch import second_look as rules
 from headrace.infer.watch.boxes import BoxWatch
 from headrace.infer.watch.half import HalfWatch
 from headrace.infer.watch.outputs import OutputWatch
-from headrace.infer.watch.rules import MIN_FRAMES, OF_CROWDS, OF_PARSERS
+from headrace.infer.watch.rules import MIN_FRAMES, OF_CROWDS, OF_PARSERS, is_finding
 from headrace.infer.watch.training import trained_ratio, training_findings
 
 if TYPE_CHECKING:
@@ -202,7 +203,18 @@ class Watch:
             self._trials = None
             for finding in self._findings(final):
                 self._tell(self._tried(finding, final))
+            for notices in (self._model.notices, self._record.notices):
+                self._try_again(notices, final)
             self._trials = None
+
+    def _try_again(self, notices: list[Finding], final: bool) -> None:
+        """Try advice that was given before there were frames."""
+        trials = self._at_hand(final)
+        for index, notice in enumerate(notices if trials is not None else ()):
+            known = is_finding(notice) or was_tried(notice.data)
+            if trials is not None and tried_changes(notice) and not known:
+                crowded = notice.code in OF_CROWDS
+                notices[index] = tried(notice, trials, calmer if crowded else plain)
 
     def _tell(self, finding: Finding) -> None:
         key, cfg = (finding.where or "").replace("-", "_"), self._model.config

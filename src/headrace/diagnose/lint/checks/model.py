@@ -14,6 +14,7 @@ from headrace.engine.backends import DEFAULT_BACKEND
 from headrace.infer.classify import narrow_outputs
 from headrace.infer.extra_inputs import by_rule
 from headrace.infer.model.precision import ConfigPrecision
+from headrace.infer.trial import advised
 from headrace.infer.watch.training import training_findings
 
 if TYPE_CHECKING:
@@ -48,8 +49,10 @@ def _input(checked: CheckedConfig) -> Iterator[Finding]:
     scale = 1.0 if cfg.net_scale_factor <= 0 else cfg.net_scale_factor
     if first.dtype.kind in "iu" and scale * 255 < 32 and not cfg.input_tensor_from_meta:
         text = f"the input {first} takes integers, and net-scale-factor={scale:g} gives it 0 to "
-        text += f"{255 * scale:.3g}: write net-scale-factor=1"
-        yield Finding("input-integers", "warning", text, cfg.where("net_scale_factor"))
+        finding = Finding(
+            "input-integers", "warning", f"{text}{255 * scale:.3g}", cfg.where("net_scale_factor")
+        )
+        yield advised(finding, [{"net-scale-factor": "1"}], basis="read")
     if len(inputs) > 1 and not cfg.input_tensor_from_meta:
         yield from _further_inputs(checked, inputs[1:])
     pre = checked.preprocessor

@@ -13,6 +13,7 @@ from headrace.config.enums import ClusterMode, NetworkType, ProcessMode
 from headrace.config.keys import PROPERTY_KEYS
 from headrace.config.model_files import library_makes_networks
 from headrace.infer.parsers import BuiltinParser
+from headrace.infer.trial import advised
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _DUMPS = ("raw_output_file_write", "dump_input_tensor", "dump_output_tensor")
 _THRESHOLDS = ("pre_cluster_threshold", "post_cluster_threshold")
 _SUPPRESSED = re.compile(r"NMS|DETR")  # heads whose boxes come without duplicates
+_LEAST_PERCENT = 5  # from here on a threshold is written in percent
 _RAW = re.compile(r"HeadraceParse(Yolo(X|V8|V5|V5Raw)|SSD\w+|BoxesScores)")
 
 
@@ -105,8 +107,9 @@ def _clustering(checked: CheckedConfig) -> Iterator[Finding]:
     head = choice.parser.head.name
     if cfg.cluster_mode is ClusterMode.NONE and not suppressing:
         text = f"cluster-mode=4 leaves every box of {head}, and the model suppresses none: the "
-        text += "same object is found many times; write cluster-mode=2"
-        yield _at(cfg, "cluster_mode", "clustering-missing", text)
+        text += "same object is found many times"
+        finding = _at(cfg, "cluster_mode", "clustering-missing", text)
+        yield advised(finding, [{"cluster-mode": "2"}])
     elif suppressing and cfg.cluster_mode is not ClusterMode.NONE and cfg.is_set("cluster_mode"):
         text = f"the outputs that {head} reads are suppressed by the model: cluster-mode="
         text += f"{int(cfg.cluster_mode)} suppresses again"
@@ -147,7 +150,7 @@ def _thresholds(cfg: ModelConfig) -> Iterator[Finding]:
             if value > 1 or (value == 1 and name == "post_cluster_threshold"):
                 text = f"{_key(name)}={value:g} in [{group}]: no score is above it"
                 data = {}
-                if 1 < value <= 100:
+                if _LEAST_PERCENT <= value <= 100 and value.is_integer():
                     text += "; is {write} meant?"
                     data["write"] = f"{value / 100:g}"
                 yield _of_class(cfg, number, name, "threshold-above-all", text, data)
