@@ -3,9 +3,9 @@ PYTHON ?= python3
 VENV   := .venv
 FUZZ_S ?= 600
 BIN    := $(VENV)/bin
-NATIVE := $(shell find native/src native/host native/include native/tools) $(wildcard packaging/*) CMakeLists.txt src/headrace/_core/_native_api.py scripts/native_numbers.py $(addprefix src/headrace/,config/enums.py infer/cluster.py infer/attach.py)
+NATIVE := $(shell find native/src native/host native/include native/tools) $(wildcard packaging/gst/*) CMakeLists.txt src/headrace/_core/_native_api.py scripts/native_numbers.py $(addprefix src/headrace/,config/enums.py infer/cluster.py infer/attach.py)
 
-.PHONY: help build demo demo-gst test test-all test-outside sanitize format lint types stubs ptx docs schema operators bench fuzz clean
+.PHONY: help build demo demo-gst test test-all test-outside sanitize format lint types stubs ptx docs schema operators bench fuzz wheels clean
 help:            ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -31,7 +31,8 @@ $(VENV)/.built: $(VENV)/.ready $(NATIVE) pyproject.toml
 	echo "installing what headrace needs and compiling the native core (a minute or two)" && \
 	PATH="$(abspath $(BIN)):$$PATH" \
 	CMAKE_ARGS="-DPython_INCLUDE_DIR=$$include" $(BIN)/python -m pip \
-	--disable-pip-version-check install --quiet --no-build-isolation -e .
+	--disable-pip-version-check install --quiet --no-build-isolation -e . && \
+	$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-build-isolation --no-deps --force-reinstall ./packaging/gst
 	@touch $@
 
 build: $(VENV)/.built  ## set up .venv and compile the native core
@@ -91,7 +92,7 @@ stubs: build $(VENV)/.dev     ## what is written by scripts: types of the native
 	$(BIN)/python -m nanobind.stubgen -q -m headrace._core._native -o src/headrace/_core/_native.pyi
 	$(BIN)/python scripts/native_api.py src/headrace/_core/_native.pyi src/headrace/_core/_native_api.py
 	@$(MAKE) --no-print-directory build
-	$(BIN)/python scripts/pyds_stubs.py packaging/pyds-stubs/__init__.pyi
+	$(BIN)/python scripts/pyds_stubs.py packaging/gst/pyds-stubs/__init__.pyi
 
 ptx: build $(VENV)/.dev       ## the GPU's kernels as PTX, after a change of its source; needs no GPU
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --upgrade --target build/nvrtc \

@@ -1,8 +1,8 @@
 """Write the types of `pyds` for type checkers and editors, from Headrace's classes.
 
-    python scripts/pyds_stubs.py packaging/pyds-stubs/__init__.pyi
+    python scripts/pyds_stubs.py packaging/gst/pyds-stubs/__init__.pyi
 
-The wheel holds them as the stub package `pyds-stubs`: `pyds` itself is given at import.
+headrace-gst holds them as the stub package `pyds-stubs`: `pyds` itself is given at import.
 """
 
 from __future__ import annotations

@@ -34,7 +34,6 @@ SMALL = {
     "binary/regular_files.py": "the one door to files that others name",
     "media/sinks/dota.py": "one format; the folder of files is KITTI's",
     "gstreamer/elements/bindings.py": "the one place that imports GStreamer",
-    "gstreamer/servicemaker/importing.py": "loaded where an application imports `pyservicemaker`",
     "_wiring.py": "one line for each call from a lower room into a higher one",
 }
 

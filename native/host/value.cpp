@@ -16,7 +16,7 @@ std::string chars(nb::handle text) {
     const nb::object bytes =
         nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape"));
     if (!bytes.is_valid()) throw nb::python_error();
-    return {PyBytes_AS_STRING(bytes.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(bytes.ptr()))};
+    return {PyBytes_AsString(bytes.ptr()), static_cast<size_t>(PyBytes_Size(bytes.ptr()))};
 }
 
 nb::object bytes(const void *data, int64_t size) {
@@ -132,8 +132,8 @@ headrace_value from_python(nb::handle value, headrace_object *owner) {
     } else if (PyBytes_CheckExact(value.ptr())) {
         owner->bytes = nb::borrow(value);
         out.kind = HEADRACE_BYTES;
-        out.data = PyBytes_AS_STRING(value.ptr());
-        out.number = PyBytes_GET_SIZE(value.ptr());
+        out.data = PyBytes_AsString(value.ptr());
+        out.number = PyBytes_Size(value.ptr());
     } else if (PyIndex_Check(value.ptr())) {
         out.kind = HEADRACE_INT;
         out.number = nb::cast<int64_t>(nb::steal(PyNumber_Index(value.ptr())));

@@ -22,7 +22,9 @@ nb::object world() {
 void set_world(nb::object object) { the_world() = std::move(object); }
 
 bool python_is_there() {
-#if PY_VERSION_HEX >= 0x030D0000
+#if defined(Py_LIMITED_API)  // has no function that tells an interpreter's end
+    return Py_IsInitialized() && nb::is_alive();
+#elif PY_VERSION_HEX >= 0x030D0000
     return Py_IsInitialized() && !Py_IsFinalizing();
 #else
     return Py_IsInitialized() && !_Py_IsFinalizing();

@@ -1,5 +1,20 @@
-"""`python -m headrace`."""
+"""The command `headrace`, and `python -m headrace`."""
 
-from headrace.cli import main
+import sys
 
-main()
+
+def main() -> None:
+    """Run the command; name a damaged environment where it cannot even be imported."""
+    try:
+        from headrace.cli import main as command  # noqa: PLC0415 - it may fail
+    except ImportError as error:
+        from headrace._core.environment import damage_text  # noqa: PLC0415 - in that case only
+
+        if not (text := damage_text(error)):
+            raise
+        sys.exit(f"error: {text}")
+    command()
+
+
+if __name__ == "__main__":
+    main()

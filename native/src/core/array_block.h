@@ -17,7 +17,7 @@ public:
     explicit ArrayBlock(std::size_t bytes);
 
     static std::size_t rounded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-    char *start() const { return PyByteArray_AS_STRING(owner_.ptr()); }
+    char *start() const { return PyByteArray_AsString(owner_.ptr()); }
 
     // The next array's memory, with room for `count` of them.
     template <typename T>

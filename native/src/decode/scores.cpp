@@ -13,6 +13,7 @@
 #include "module.h"
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #define HEADRACE_AVX2 __attribute__((target("avx2")))
 #define HEADRACE_F16C __attribute__((target("avx,f16c")))
@@ -342,7 +343,11 @@ bool best_class_has_simd() {
 
 bool half_to_float_has_simd() {
 #if defined(HEADRACE_F16C)
-    static const bool has = __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c");
+    // GCC before 11 does not know the name f16c.
+    static const bool has = [] {
+        unsigned a = 0, b = 0, c = 0, d = 0;
+        return __builtin_cpu_supports("avx") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+    }();
     return has;
 #else
     return false;

@@ -154,6 +154,12 @@ class _LazyGroup(click.Group):
                 _fail("the working directory does not exist any more", 1)
             _drop_stdout()
             _fail(f"standard output cannot be written: {os_reason(error)}", 6)
+        except (ImportError, AttributeError, TypeError) as error:  # of packages that do not fit
+            from headrace._core.environment import damage_text
+
+            if not (text := damage_text(error)):
+                raise
+            _fail(text, 1)
         sys.exit(result if isinstance(result, int) else 0)
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-import traceback
 from itertools import groupby
 
 import click
 
-from headrace._core.errors import HeadraceError
-from headrace._core.text import counted, error_text
+from headrace._core.text import counted
 from headrace.cli.output import print_json, printable, stdout_is_for_results
 
 EPILOG = """\b
@@ -39,13 +36,8 @@ def doctor(part: str | None, as_json: bool) -> int:
     The exit code is 1 if something is installed and cannot be used. What is only absent is no
     problem.
     """
-    try:
-        from headrace.diagnose.doctor.examination import PARTS, examine, examine_part
-    except Exception as error:
-        raise HeadraceError(
-            f"a package that headrace needs cannot be loaded: {error_text(error)}",
-            fix=f"pip install --force-reinstall {_package(error)}",
-        ) from error
+    from headrace.diagnose.doctor.examination import PARTS, examine, examine_part
+
     if part is not None and part not in PARTS:
         raise click.BadParameter(f"{part!r} is none of {', '.join(PARTS)}", param_hint="'--part'")
     with stdout_is_for_results():
@@ -70,12 +62,3 @@ def doctor(part: str | None, as_json: bool) -> int:
     where = f"; headrace run computes on {report.device}" if report.device else ""
     click.echo(f"\n{text}{where}")
     return int(bool(count))
-
-
-def _package(error: Exception) -> str:
-    """Name the package that failed: the one that the last file of headrace on the way imports."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [i for i, frame in enumerate(frames) if "/headrace/" in frame.filename]
-    line = frames[own[-1]].line or "" if own else ""
-    match = re.match(r"(?:from|import)\s+([A-Za-z_]\w*)", line.strip())
-    return match[1] if match else "headrace"

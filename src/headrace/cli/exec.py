@@ -58,13 +58,8 @@ def exec(
     cuda-python and cupy are small stand-ins, in this process only.
     """
     from headrace.cli.ending import unwatch_signals
-    from headrace.gstreamer.elements.applications import (
-        is_program,
-        is_tool,
-        provide,
-        run_program,
-        run_tool,
-    )
+    from headrace.gstreamer.applications import provide
+    from headrace.gstreamer.elements.programs import is_program, is_tool, run_program, run_tool
     from headrace.trt import release
     from headrace.trt.scripts.script import run_script
 

@@ -1,4 +1,4 @@
-"""The types of `pyds` that the wheel brings."""
+"""The types of `pyds` that headrace-gst brings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from headrace.gstreamer import pyds
 
 ROOT = Path(__file__).parents[3]
-STUB = ROOT / "packaging" / "pyds-stubs" / "__init__.pyi"
+STUB = ROOT / "packaging" / "gst" / "pyds-stubs" / "__init__.pyi"
 
 
 def test_they_are_those_of_the_classes() -> None:

@@ -7,6 +7,7 @@ import importlib.util
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
+from headrace._core.environment import damages
 from headrace._core.errors import HeadraceError
 from headrace._core.gpu.cuda import why_no_gpu
 from headrace._core.types import Array
@@ -53,13 +54,22 @@ def engine_check(name: str) -> Check:
 
 
 def package_checks(*, gpu: bool) -> list[Check]:
-    """Check that one package alone brings ONNX Runtime; `gpu`: True if there is one to use."""
+    """Check that the needed packages are whole and that one alone brings ONNX Runtime.
+
+    Args:
+        gpu: True if there is one to use.
+    """
+    checks = []
+    if lines := damages():
+        text = "; ".join(lines[:-1])
+        checks.append(Check("engine", "needed packages", "problem", text, (lines[-1],)))
     installed = packages()
     if len(installed) <= 1:
-        return []
+        return checks
     names = " and ".join(f"{name} {number}" for name, number in installed.items())
     text = f"{names} are installed and write to one folder: one damages the other"
-    return [Check("engine", "packages", "problem", text, (gpu_fix() if gpu else CPU_FIX,))]
+    fix = gpu_fix() if gpu else CPU_FIX
+    return [*checks, Check("engine", "packages", "problem", text, (fix,))]
 
 
 def _model(weights: Array) -> bytes:

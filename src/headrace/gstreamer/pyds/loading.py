@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace._core.errors import MissingExtraError
+from headrace._core.unwinder import keep_unwinder
 
 _DISTRIBUTION = Path("/usr/lib/python3/dist-packages")
 _PACKAGES = (
@@ -59,8 +60,6 @@ def gstreamer() -> Any:
     cause: BaseException | None = None
     if provide_bindings():
         try:
-            from headrace_applications import keep_unwinder
-
             keep_unwinder()
             import gi
 

@@ -1,4 +1,4 @@
-"""Modules and elements that applications and tools of GStreamer find."""
+"""Programs and tools of GStreamer that find the elements."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ import site
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib.abc import Loader
-from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
 from typing import NoReturn
 
 import headrace
@@ -19,39 +16,6 @@ from headrace._core.errors import HeadraceError, MissingExtraError
 from headrace._core.files import os_errors
 from headrace.binary.elf import ElfError, ElfFile
 from headrace.gstreamer.elements.register import ELEMENTS
-from headrace.trt.scripts.script import stand_in
-
-
-class _PydsLoader(Loader):
-    """Gives `pyds`, with the elements registered."""
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Register the elements and give Headrace's module."""
-        from headrace.gstreamer import pyds
-        from headrace.gstreamer.elements.register import register
-
-        register()
-        return pyds
-
-    def exec_module(self, module: ModuleType) -> None:
-        """It ran when it was imported."""
-
-
-def application_spec(name: str) -> ModuleSpec:
-    """Return the module that an application gets as `pyds`, `cuda`, `cuda.cuda`, `cuda.cudart`."""
-    return ModuleSpec(name, _PydsLoader()) if name == "pyds" else stand_in(name)
-
-
-def provide() -> None:
-    """From now on applications of this process find `pyds` and `gi`.
-
-    A Python that starts with Headrace installed does so by itself, see `headrace_applications.pth`.
-    """
-    from headrace_applications import Finder, install
-
-    if not any(type(finder) is Finder for finder in sys.meta_path):
-        install()
-
 
 _LOADED = """import os
 import site
@@ -151,7 +115,7 @@ def run_tool(program: str, arguments: Sequence[str]) -> NoReturn:
             path.write_text(text)
     known = os.environ.get("GST_PLUGIN_PATH")
     paths = os.pathsep.join([str(folder), *([known] if known else [])])
-    # The tool itself is linked to GStreamer: see `keep_unwinder` of headrace_applications.
+    # The tool itself is linked to GStreamer: see `keep_unwinder`.
     ahead = ":".join(filter(None, ("libgcc_s.so.1", os.environ.get("LD_PRELOAD"))))
     own = {
         "GST_PLUGIN_PATH": paths,

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from headrace.gstreamer.elements.applications import is_tool
+from headrace.gstreamer.elements.programs import is_tool
 from headrace.gstreamer.elements.register import ELEMENTS, factory
 from tests.gstreamer.conftest import SCENE
 from tests.warm import started_anew

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headrace.errors import HeadraceError
-from headrace.gstreamer.elements.applications import is_program
+from headrace.gstreamer.elements.programs import is_program
 from tests.warm import started_anew
 
 SOURCE = """#include <stdio.h>

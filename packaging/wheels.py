@@ -1,0 +1,105 @@
+"""Build the wheels and the source distribution of a release into `dist/`, and check them.
+
+    python packaging/wheels.py [--machine x86_64] [--api cp312]
+
+Four wheels of the core's two binary interfaces: cp311, and cp312-abi3 for each newer Python, for
+x86-64 and aarch64; and headrace-gst, which is Python alone. The same sources give the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+sys.path.insert(0, str(Path(__file__).parent))
+from sbom import write_sbom
+from toolchain import MACHINES, compiler, python_headers
+
+ROOT = Path(__file__).resolve().parents[1]
+WORK, DIST = ROOT / "build" / "wheels", ROOT / "dist"
+APIS = {"cp311": "3.11", "cp312": "3.13"}  # the headers of each; those of 3.13 know 3.12's limits
+_BASELINE = {"x86_64": "-msse4.2 -mpopcnt -mcx16", "aarch64": ""}  # x86-64-v2, armv8-a
+_POLICY = "manylinux_2_28"
+_CORE = "headrace/_core/_native.abi3.so"
+
+
+def run(*command: object, **environment: str) -> None:
+    """Run a program of this environment; its failure ends the build."""
+    env = {**os.environ, **environment}
+    env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
+    subprocess.run([str(part) for part in command], check=True, env=env, cwd=ROOT)
+
+
+def stamp() -> str:
+    """The time that all files of the distributions have: that of the last commit."""
+    command = ["git", "log", "-1", "--format=%ct"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return os.environ.get("SOURCE_DATE_EPOCH") or done.stdout.strip() or "315532800"
+
+
+def core_wheel(machine: str, api: str, epoch: str) -> Path:
+    """Build the wheel of a machine and a binary interface of Python."""
+    folder = WORK / f"{api}-{machine}"
+    headers = python_headers("3.11", machine, WORK)  # of the Python that builds
+    arguments = [
+        f"-DCMAKE_CXX_COMPILER={compiler(machine, WORK)}",
+        f"-DPython_INCLUDE_DIR={headers}",
+        f"-DCMAKE_CXX_FLAGS=-ffile-prefix-map={ROOT}=. {_BASELINE[machine]}",
+    ]
+    suffix = f".cpython-311-{machine}-linux-gnu.so"
+    if api != "cp311":
+        arguments.append(f"-DHEADRACE_ABI3={python_headers(APIS[api], machine, WORK)}")
+        suffix = ".abi3.so"
+    run(
+        sys.executable, "-m", "pip", "wheel", ".", "--quiet", "--no-deps", "--no-build-isolation",
+        "--wheel-dir", folder, f"--config-settings=build-dir={folder}/build",
+        CMAKE_ARGS=shlex.join(arguments), SETUPTOOLS_EXT_SUFFIX=suffix, SOURCE_DATE_EPOCH=epoch,
+    )  # fmt: skip
+    tags = ["--python-tag", api, "--abi-tag", "abi3" if api != "cp311" else "cp311"]
+    raw = max(folder.glob("headrace-*.whl"), key=lambda path: path.stat().st_mtime)
+    run(sys.executable, "-m", "wheel", "tags", "--remove", *tags,
+        "--platform-tag", f"linux_{machine}", raw, SOURCE_DATE_EPOCH=epoch)  # fmt: skip
+    raw = next(folder.glob(f"headrace-*-linux_{machine}.whl"))
+    write_sbom(raw, epoch)
+    run("auditwheel", "repair", "--plat", f"{_POLICY}_{machine}", "--wheel-dir", DIST, raw,
+        SOURCE_DATE_EPOCH=epoch)  # fmt: skip
+    raw.unlink()
+    return next(DIST.glob(f"headrace-*-{api}-*{machine}.whl"))
+
+
+def main() -> None:
+    """Build what is asked for, else everything."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--machine", action="append", choices=list(MACHINES))
+    parser.add_argument("--api", action="append", choices=list(APIS))
+    options = parser.parse_args()
+    epoch = stamp()
+    WORK.mkdir(parents=True, exist_ok=True)
+    DIST.mkdir(exist_ok=True)
+    for old in DIST.glob("headrace*"):
+        old.unlink()
+    for machine in options.machine or MACHINES:
+        for api in options.api or APIS:
+            wheel = core_wheel(machine, api, epoch)
+            run("check-wheel-contents", wheel)
+            if api != "cp311":
+                with ZipFile(wheel) as archive:  # what lib/ holds for linkers are texts
+                    core = archive.extract(_CORE, WORK)
+                run("abi3audit", "--strict", core)
+    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", DIST]
+    run(*build, "--sdist", ".", SOURCE_DATE_EPOCH=epoch)
+    run(*build, "--wheel", "packaging/gst", SOURCE_DATE_EPOCH=epoch)
+    files = sorted(DIST.glob("headrace*"))
+    run("twine", "check", "--strict", *files)
+    run("pyroma", "--min=9", ".")
+    for path in files:
+        print(f"{path.relative_to(ROOT)}  {path.stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()
