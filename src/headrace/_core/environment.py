@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import traceback
 from collections.abc import Iterator
@@ -76,7 +77,7 @@ def _damages() -> Iterator[tuple[str, str]]:
 def _missing(installed: Distribution) -> int:
     """How many of a package's files are not there; those that are compiled on use are no files."""
     files = [path for path in installed.files or () if path.suffix != ".pyc"]
-    return sum(not path.locate().exists() for path in files)
+    return sum(not os.path.exists(path.locate()) for path in files)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
