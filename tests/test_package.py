@@ -29,6 +29,7 @@ SMALL = {
     "_core/types.py": "aliases",
     "plugins/custom_files.py": "what of loading needs the registry",
     "trt/types/owner.py": "a protocol",
+    "_core/unwinder.py": "imported at `import gi`, of any program, with nothing else",
     "_core/native_check.py": "runs before anything else of the package",
     "_core/named_settings.py": "one grammar, which configs, pipelines and engines read",
     "binary/regular_files.py": "the one door to files that others name",
