@@ -69,7 +69,7 @@ def application_spec(name: str) -> ModuleSpec | None:
 
 
 class _Finder:
-    """Stands behind all other finders: what is installed wins."""
+    """Stands behind all other finders: installed packages win."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
