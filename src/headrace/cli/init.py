@@ -132,7 +132,7 @@ def _sized(
     if match is None or not (int(match[1]) and int(match[2])):
         raise click.UsageError(f"--size {size}: give WIDTHxHEIGHT, as 640x480")
     width, height = int(match[1]), int(match[2])
-    axes = network_from_onnx(model).inputs[0].shape
+    axes = network_from_onnx(model, of_images=True).inputs[0].shape
     planes = axes[2:] if len(axes) == 4 and axes[1] in (1, 3) else axes[1:3]
     if not all(isinstance(axis, int) for axis in planes):
         channels = next((a for a in axes[1:] if a in (1, 3)), 3)

@@ -219,7 +219,7 @@ def read_model(path: Path, partner: Path | None = None) -> tuple[Any, list[Path]
     if suffix in BARE_MODELS:
         from headrace.network import network_from_onnx
 
-        return network_from_onnx(path), [path]
+        return network_from_onnx(path, of_images=True), [path]
     if suffix == ".uff":
         from headrace.network.uff.importer import network_from_uff
 

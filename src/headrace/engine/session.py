@@ -128,7 +128,7 @@ class Session:
             parts.append(self._named(self._run(runner, chunk), size, real))
         if len(parts) == 1:
             return parts[0]
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return {name: _joined([part[name] for part in parts]) for name in parts[0]}
 
     def _open_runner(self) -> Runner:
         if self._runner is None:
@@ -284,6 +284,15 @@ class Session:
                 array = array.reshape(real, 1) if array.ndim == 1 else array
             named[spec.name] = array
         return named
+
+
+def _joined(parts: Sequence[Array]) -> Array:
+    """Join the outputs of several runs; of rows that each run counts, missing ones are zeros."""
+    shapes = {part.shape[1:] for part in parts}
+    if len(shapes) > 1:
+        largest = np.max(list(shapes), axis=0)
+        parts = [np.pad(p, [(0, 0), *((0, n) for n in largest - p.shape[1:])]) for p in parts]
+    return np.concatenate(parts)
 
 
 def _batch_first(name: str, shape: tuple[int, ...], size: int) -> list[str]:

@@ -83,6 +83,7 @@ class Network:
         plugins: layers that are plugin objects already, by the name of their node
             (`headrace.plugins.layer.LayerPlugin`); made by code or by an importer.
         implicit_batch: shapes leave the batch out in the model's own format (Caffe, UFF).
+        of_one_image: outputs that got the batch in front that the file leaves out.
         built: a plan of it that exists already (`headrace.engine.Plan`), or None.
 
     Raises:
@@ -107,6 +108,7 @@ class Network:
         self.recipe = ""
         self.plugins: dict[str, Any] = {}
         self.implicit_batch = False
+        self.of_one_image: tuple[str, ...] = ()
         self.built: Any = None
         self._strip_initializer_inputs()
         self._free_negative_axes()

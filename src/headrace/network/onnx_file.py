@@ -12,6 +12,7 @@ from headrace._core.formats.foreign import foreign_model, looks_like
 from headrace._core.formats.sniff import HEAD_BYTES, is_openvino
 from headrace.network.external_data import check_tensors
 from headrace.network.network import Network
+from headrace.network.one_image import with_batch
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto
@@ -33,12 +34,16 @@ _FIELDS = {  # of ModelProto: number -> wire type, name
 }
 
 
-def network_from_onnx(path: str | Path, *, needs_inputs: bool = True) -> Network:
+def network_from_onnx(
+    path: str | Path, *, needs_inputs: bool = True, of_images: bool = False
+) -> Network:
     """Read an ONNX file, or an OpenVINO model. External data is read when the network is built.
 
     Args:
         path: the file.
         needs_inputs: True refuses a graph without inputs.
+        of_images: the image becomes the first input, and a graph of one image gets a batch of 1
+            in front of its outputs, as nvinfer's models have it.
 
     Raises:
         ModelError: missing, empty, truncated or damaged file; another format; external data that
@@ -80,7 +85,7 @@ def network_from_onnx(path: str | Path, *, needs_inputs: bool = True) -> Network
         from headrace.network.openvino.wrapper import network_from_openvino
 
         return network_from_openvino(path)
-    return network_from_onnx_bytes(data, path, needs_inputs=needs_inputs)
+    return network_from_onnx_bytes(data, path, needs_inputs=needs_inputs, of_images=of_images)
 
 
 def _neighbours(path: Path) -> list[str]:
@@ -90,7 +95,9 @@ def _neighbours(path: Path) -> list[str]:
     return [] if path.parent.is_dir() else [f"the folder {path.parent} does not exist"]
 
 
-def network_from_onnx_bytes(data: bytes, path: Path, *, needs_inputs: bool = True) -> Network:
+def network_from_onnx_bytes(
+    data: bytes, path: Path, *, needs_inputs: bool = True, of_images: bool = False
+) -> Network:
     """`network_from_onnx` for the bytes of a file that stood at `path`."""
     where = str(path)
     if not data:
@@ -112,6 +119,7 @@ def network_from_onnx_bytes(data: bytes, path: Path, *, needs_inputs: bool = Tru
     ranges = check_tensors(proto, path)
     _check_sparse(proto.graph, where)
     try:
+        batched = with_batch(proto) if of_images else ()
         model = ir.from_proto(proto)
         ir.external_data.set_base_dir(model.graph, path.parent)
     except Exception as error:  # the deserialiser meets untrusted structure: any kind comes out
@@ -125,21 +133,9 @@ def network_from_onnx_bytes(data: bytes, path: Path, *, needs_inputs: bool = Tru
     digest = sha256_of(data)
     if needs_inputs and not model.graph.inputs:
         raise ModelError("the graph has no inputs", where=where)
-    _image_first(model.graph)
-    return Network(model, path=path, size_bytes=size, sha256=digest, external_locations=external)
-
-
-_OF_IMAGES = frozenset(("im_shape", "im_info", "image_shape", "scale_factor", "orig_target_sizes"))
-"""Inputs that say the size of the image in another one."""
-
-
-def _image_first(graph: Any) -> None:
-    """Move the image to the front of the inputs: Paddle writes the image's size before it."""
-    if graph.inputs and graph.inputs[0].name in _OF_IMAGES:
-        planes = [v for v in graph.inputs if v.shape is not None and len(v.shape) == 4]
-        if len(planes) == 1:
-            graph.inputs.remove(planes[0])
-            graph.inputs.insert(0, planes[0])
+    network = Network(model, path=path, size_bytes=size, sha256=digest, external_locations=external)
+    network.of_one_image = batched
+    return network
 
 
 def _check_sparse(graph: GraphProto, where: str) -> None:

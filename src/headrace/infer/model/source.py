@@ -111,7 +111,16 @@ class ModelSource:
             return network_from_darknet(cfg, self.model, input_dims=self.dims)
         from headrace.network.onnx_file import network_from_onnx
 
-        return network_from_onnx(self.model)
+        network = network_from_onnx(self.model, of_images=True)
+        if network.of_one_image:
+            text = (
+                "the model is of one image: {outputs} have no batch axis, and each image runs alone"
+            )
+            data = {"outputs": ", ".join(network.of_one_image)}
+            self.notices.append(
+                Finding("outputs-of-one-image", "info", text, str(self.model), data)
+            )
+        return network
 
     def _plugins(self, kind: str) -> ImportedPlugins:
         from headrace.plugins.imported import ImportedPlugins

@@ -56,7 +56,7 @@ class FileEvidence:
         """
         if is_openvino(path):
             return cls._of_openvino(path)
-        network = network_from_onnx(path)
+        network = network_from_onnx(path, of_images=True)
         model = network.model
         stem = read_stem(path, sys.maxsize) or Stem()
         stem.metadata = texts_beside(path) | stem.metadata
