@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from headrace._core.findings import Finding
+from headrace.batches.transfer import within
 from headrace.cli import batch, ending, run
 from headrace.custom import in_process
 from headrace.custom.guard.prints import Prints
@@ -190,6 +191,11 @@ def _signals(ask: Ask) -> str:
     return ""
 
 
+def _transfer(ask: Ask) -> str:
+    within(lambda at: time.sleep(0.05))
+    return ""
+
+
 def _tune(ask: Ask) -> str:
     worker.measure(lambda: time.sleep(0.001), streams=2, window_s=0.05, at_least=3)
     return ""
@@ -293,6 +299,7 @@ SCENES: dict[str, list[Scene]] = {
     "headrace-limit": [_limit],
     "headrace-leave": [_leave],
     "headrace-signals": [_signals],
+    "headrace-transfer": [_transfer],
     "headrace-tune": [_tune],
     "headrace-tune-models": [_tuning],
     "headrace-stream": [_stream],

@@ -74,6 +74,15 @@ class FakeWorker:
         return UnitResult(unit, "done", "00", 1, 10, rows, 0.001, files={"parquet": content})
 
 
+def worker_stopped_once(parts: Path) -> FakeWorker:
+    """Make a worker; the first process that does is stopped (SIGSTOP) while it opens."""
+    flag = parts.parent / "stopped"
+    if not flag.exists():
+        flag.touch()
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return FakeWorker(parts)
+
+
 class HereExecutor:
     """Runs units in this process, one for each `collect`, the last submitted first."""
 

@@ -28,7 +28,7 @@ from headrace.batches.processes import ProcessExecutor
 from headrace.batches.units import BatchUnit, UnitResult
 from headrace.errors import HeadraceError
 from headrace.media.sources.video_structure import VideoCut, VideoSpan
-from tests.batches.fakes import FakeWorker, HereExecutor, table_of
+from tests.batches.fakes import FakeWorker, HereExecutor, table_of, worker_stopped_once
 
 NAMES = [f"clip_{n}.mp4" for n in range(8)]
 
@@ -323,6 +323,36 @@ def test_processes_survive_units_that_kill_their_worker_or_never_end(tmp_path: P
         ("hang.mp4", "it ran longer than the limit of 0.6 s (--unit-timeout)"),
     ]
     assert rows(tmp_path) == expected(NAMES)
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_stopped_while_it_opens_is_replaced_and_no_unit_is_to_blame(
+    tmp_path: Path,
+) -> None:
+    folder = BatchFolder(tmp_path, "run")
+    executor = ProcessExecutor(partial(worker_stopped_once, folder.parts), 1, timeout_s=5)
+    try:
+        progress = Driver(folder, executor, retries=0).run(iter(NAMES))
+    finally:
+        executor.close()
+        folder.close()
+    assert (progress.done, progress.failed, progress.retried) == (8, 0, 0)
+    assert rows(tmp_path) == expected(NAMES)
+
+
+@pytest.mark.slow
+def test_stopped_workers_hold_no_end_up(tmp_path: Path) -> None:
+    folder = BatchFolder(tmp_path, "run")
+    executor = ProcessExecutor(partial(FakeWorker, folder.parts), 3)
+    pids = [worker.process.process.pid for worker in executor._processes]
+    for pid in pids:
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+    executor.close()
+    folder.close()
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid or 0, 0)
 
 
 def test_a_long_unit_waits_for_the_worker_that_is_free_first() -> None:

@@ -26,6 +26,7 @@ from headrace._core.retry import Backoff
 from headrace._core.text import error_text
 from headrace._core.urls import url_name, url_scheme, without_secrets
 from headrace.batches.storage import GO_ON, StorageError
+from headrace.batches.transfer import CALL_S, LIST_S, PIECE, TransferError, within
 
 _SEGMENT = "ledger/{:06}.jsonl"
 _BACKOFF, _MOST_REPEATED = Backoff(0.8, 8.0), 4  # a service that is busy says so for seconds
@@ -134,7 +135,8 @@ class Bucket:
             StorageError: the storage refuses.
         """
         size = file.stat().st_size
-        self._write(lambda: self.system.put_file(str(file), self._at(name)))
+        seconds = CALL_S * (1 + size / PIECE)
+        self._write(lambda: self.system.put_file(str(file), self._at(name)), seconds)
         stored_size = self._call(lambda: self.system.info(self._at(name), refresh=True)["size"])
         if stored_size != size:
             raise StorageError(
@@ -150,7 +152,9 @@ class Bucket:
             FileNotFoundError: it is not there.
             StorageError: the storage refuses.
         """
-        self._call(lambda: self.system.get_file(self._at(name), str(file)))
+        size = self._call(lambda: self.system.info(self._at(name))["size"])
+        seconds = CALL_S * (1 + size / PIECE)
+        self._call(lambda: self.system.get_file(self._at(name), str(file)), seconds)
 
     def remove(self, name: str) -> None:
         """Remove an object that may be there.
@@ -169,7 +173,8 @@ class Bucket:
         """
         self.system.invalidate_cache()
         try:
-            paths = self._call(lambda: self.system.find(self._at(below) if below else self.path))
+            place = self._at(below) if below else self.path
+            paths = self._call(lambda: self.system.find(place), LIST_S)
         except FileNotFoundError:
             return
         for path in paths:
@@ -185,13 +190,13 @@ class Bucket:
             return None
         return content
 
-    def _write(self, work: Callable[[], object]) -> None:
+    def _write(self, work: Callable[[], object], seconds: float = CALL_S) -> None:
         try:
-            self._call(work)
+            self._call(work, seconds)
         except FileNotFoundError as error:
             raise StorageError("there is no such bucket", where=self.url, fix=GO_ON) from error
 
-    def _call(self, work: Callable[[], T]) -> T:
+    def _call(self, work: Callable[[], T], seconds: float = CALL_S) -> T:
         """Call the storage, again after a pause if it is busy or out of reach.
 
         Raises:
@@ -201,12 +206,13 @@ class Bucket:
         """
         for attempt in count():
             try:
-                return work()
+                return within(lambda _: work(), seconds)
             except (FileNotFoundError, FileExistsError):
                 raise
             except Exception as error:  # file systems of other projects raise anything
                 text = f"{type(error).__name__} {error}".lower()
-                final = isinstance(error, PermissionError) or any(word in text for word in _FINAL)
+                refused = isinstance(error, PermissionError | TransferError)
+                final = refused or any(word in text for word in _FINAL)
                 if final or attempt == _MOST_REPEATED:
                     raise self._error(error) from error
             self.repeated += 1
@@ -214,7 +220,8 @@ class Bucket:
         raise AssertionError("the last attempt returns or raises")
 
     def _error(self, error: Exception) -> StorageError:
-        text = without_secrets(error_text(error)).replace(self.url, url_name(self.url))
+        kind = not isinstance(error, TransferError)
+        text = without_secrets(error_text(error, kind=kind)).replace(self.url, url_name(self.url))
         fix: Any = [GO_ON]
         if "credential" in text.lower() or isinstance(error, PermissionError):
             fix = ["credentials come from the environment or the files of the storage's own tools",

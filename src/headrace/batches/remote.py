@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,19 @@ from headrace._core.files import hash_file
 from headrace._core.lazy import import_extra
 from headrace._core.text import error_text
 from headrace._core.urls import url_name, url_scheme, without_secrets
+from headrace.batches.transfer import (
+    CALL_S,
+    LIST_S,
+    MOST_BYTES,
+    PIECE,
+    Transfer,
+    TransferError,
+    within,
+)
 from headrace.media.names import is_media
 
-_CHUNK = 1 << 20
+_HTTP = ("http", "https")
+_PAGE = 16 << 20
 _QUERY = re.compile(r"\?[^\s'\"]*")  # signatures and tokens
 _STREAMS = frozenset(("rtsp", "rtsps", "rtmp", "rtmps", "udp", "rtp", "srt", "tcp"))
 
@@ -50,10 +60,14 @@ def listed(url: str) -> Iterator[str]:
     if not (url.endswith("/") or pattern):
         yield url
         return
-    with _worded(url):
+
+    def find(_: Transfer) -> tuple[Any, list[str]]:
         system, path = _opened(url)
         paths = system.glob(path) if pattern else system.find(path)
-        entries = sorted(str(p) for p in paths)
+        return system, sorted(str(p) for p in paths)
+
+    with _worded(url):
+        system, entries = within(find, LIST_S)
     names = [system.unstrip_protocol(p) for p in entries if is_media(p)]
     if not names:
         raise MediaError("there is no video and no image", where=url_name(url))
@@ -70,17 +84,57 @@ def fetched(url: str) -> Iterator[tuple[Path, int, str]]:
     """
     with tempfile.TemporaryDirectory(prefix="headrace-") as folder:
         target = Path(folder, Path(url.split("?")[0].split("#")[0]).name or "input")
-        with _worded(url):
+
+        def fetch(transfer: Transfer) -> None:
             system, path = _opened(url)
-            with system.open(path, "rb") as source, open(target, "wb") as copy:
-                shutil.copyfileobj(source, copy, _CHUNK)
+            block, most = PIECE, MOST_BYTES
+            if url_scheme(url) in _HTTP:
+                block = 0  # as it comes: a server need not know of ranges
+            elif (size := system.info(path).get("size")) is not None:
+                most = min(most, size)
+            with (
+                system.open(path, "rb", block_size=block) as source,
+                open(target, "wb") as copy,
+            ):
+                transfer.copy(source, copy, most)
+
+        with _worded(url):
+            within(fetch)
         yield target, *hash_file(target)
 
 
 def _opened(url: str) -> tuple[Any, str]:
     core = import_extra("fsspec.core", "remote")
-    system, path = core.url_to_fs(url)
+    options = _http_options() if url_scheme(url) in _HTTP else {}
+    system, path = core.url_to_fs(url, **options)
     return system, str(path)
+
+
+@cache
+def _http_options() -> dict[str, Any]:
+    """Bounds of HTTP: the time of `transfer`, not five minutes for any file; pages of some size."""
+    import aiohttp
+
+    class BoundedResponse(aiohttp.ClientResponse):  # type: ignore[misc]
+        """A response with a limit for a body that is read at once."""
+
+        async def read(self) -> bytes:
+            """Read a page.
+
+            Raises:
+                TransferError: it has more than 16 MiB.
+            """
+            body = bytearray()
+            while data := await self.content.read(_PAGE + 1 - len(body)):
+                body += data
+                if len(body) > _PAGE:
+                    self.close()
+                    raise TransferError(f"the page of a folder has more than {_PAGE >> 20} MiB")
+            self._body = bytes(body)  # where `text` looks for it
+            return self._body
+
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=30, sock_read=CALL_S)
+    return {"client_kwargs": {"response_class": BoundedResponse, "timeout": timeout}}
 
 
 @contextmanager
@@ -96,5 +150,7 @@ def _worded(url: str) -> Iterator[None]:
             fix=f"pip install the package for {url_scheme(url)}://",
         ) from error
     except Exception as error:
-        text = _QUERY.sub("", without_secrets(error_text(error)).replace(url, url_name(url)))
+        kind = not isinstance(error, TransferError)
+        text = without_secrets(error_text(error, kind=kind)).replace(url, url_name(url))
+        text = _QUERY.sub("", text)
         raise MediaError(f"cannot be fetched: {text}", where=url_name(url)) from error
