@@ -23,6 +23,8 @@ from headrace.network.shapes.graph_shapes import ShapeView
 from headrace.network.tensor_spec import TensorSpec
 
 _CLASS = re.compile(r"\b((?:torchvision|timm|ultralytics|mmdet|yolox|transformers)\.[\w.]+)")
+_WRITERS = {"author", "stride", "libreyolo_version"}
+"""Keys of programs that write all there is to know into the model."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,8 @@ class FileEvidence:
         network = network_from_onnx(path, of_images=True)
         model = network.model
         stem = read_stem(path, sys.maxsize) or Stem()
-        stem.metadata = texts_beside(path) | stem.metadata
+        if not _WRITERS & stem.metadata.keys():  # what lies beside is of another model
+            stem.metadata = texts_beside(path) | stem.metadata
         producer = f"{model.producer_name or ''} {model.producer_version or ''}".strip()
         first, *more = network.inputs
         return cls(path, network, stem, producer, first, tuple(more))

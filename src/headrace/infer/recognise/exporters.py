@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from headrace.infer.recognise.sidecars import MODEL_TYPE
+from headrace.infer.recognise.sidecars import MODEL_TYPE, TIMM_TYPE
 
 if TYPE_CHECKING:
     from headrace.infer.recognise.evidence import FileEvidence
@@ -258,6 +258,11 @@ def _between(text: str | None, default: float) -> float:
     return number if 0 < number < 1 else default
 
 
+def _timm(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
+    kind = evidence.metadata.get(TIMM_TYPE)
+    return None if kind is None else (TIMM, f"config.json of timm beside the model: {kind}")
+
+
 def _transformers(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
     kind = evidence.metadata.get(MODEL_TYPE)
     return None if kind is None else (TRANSFORMERS, f"config.json beside the model: {kind}")
@@ -277,6 +282,7 @@ _LOOKS: tuple[Callable[[FileEvidence, FirstLayers], Found | None], ...] = (
     _paddle,
     _named_outputs,
     _yolox,
+    _timm,
     _transformers,
     _modules,
 )

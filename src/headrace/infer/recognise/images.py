@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from headrace._core.errors import ModelError
 from headrace.infer.recognise import exporters
+from headrace.infer.recognise.deployments import FIT, ORDER, SOURCE
 from headrace.infer.recognise.exporters import BYTES, HALF, IMAGENET, UNIT, Fit, Scaling
 
 if TYPE_CHECKING:
@@ -139,7 +140,10 @@ def read_images(
     if "net_scale_factor" not in user_fields:
         _scale(images, evidence, layers, exporter)
     _colour(images, evidence, exporter)
-    if exporter is not None and exporter.fit is not None:
+    fit = _FITS.get(evidence.metadata.get(FIT, ""))
+    if fit is not None:
+        images.fit, images.reasons["fit"] = fit, _beside(evidence)
+    elif exporter is not None and exporter.fit is not None:
         images.fit = exporter.fit
         why = f"as {exporter.name} does"
         if exporter.crops:
@@ -149,6 +153,13 @@ def read_images(
         images.assumed.append("fit")
         images.reasons["fit"] = "assumed: nothing in the file tells"
     return images
+
+
+_FITS: dict[str, Fit] = {"stretch": "stretch", "centre": "centre", "corner": "corner"}
+
+
+def _beside(evidence: FileEvidence) -> str:
+    return f"{evidence.metadata.get(SOURCE, '')} beside the model"
 
 
 def _axes(
@@ -317,6 +328,8 @@ def _said(evidence: FileEvidence) -> tuple[Scaling, str] | None:
     bytes_ = 1.0 if max(map(abs, mean)) > 2 else 255.0
     middle = sum(deviation) / len(deviation) * bytes_
     told = f"metadata {' and '.join(names)}"
+    if SOURCE in texts:
+        told = _beside(evidence)
     if not any(mean) and middle == UNIT.factor**-1:
         return UNIT, told
     words = f"mean {texts[names[0]]}, deviation {texts[names[1]]}"
@@ -341,6 +354,10 @@ def _colour(images: Images, evidence: FileEvidence, exporter: Exporter | None) -
         if match:
             images.order, images.reasons["order"] = match[1], f"{key}: {text[:60]!r}"
             return
+    if evidence.metadata.get(ORDER) in ("RGB", "BGR"):
+        images.order = evidence.metadata[ORDER]
+        images.reasons["order"] = _beside(evidence)
+        return
     if exporter is not None and exporter.order is not None:
         images.order, images.reasons["order"] = exporter.order, f"as {exporter.name} does"
         return

@@ -15,14 +15,10 @@ from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import why_no_gpu
 from headrace._core.text import counted, quoted
 from headrace.config import ModelConfig
-from headrace.config.class_attrs import ClassAttrs
 from headrace.config.document import AddedLine
 from headrace.config.enums import (
-    ClusterMode,
     ColorFormat,
     NetworkType,
-    ProcessMode,
-    ScalingFilter,
     TensorOrder,
 )
 from headrace.config.origin import OVERRIDE, Origin
@@ -33,9 +29,9 @@ from headrace.infer.model import load_or_build
 from headrace.infer.model.image_input import image_range
 from headrace.infer.parsers.labels import load_labels
 from headrace.infer.parsers.text import CTC
-from headrace.infer.recognise import exporters
 from headrace.infer.recognise.evidence import FileEvidence
 from headrace.infer.recognise.exporters import USUAL, Exporter, exporter_of
+from headrace.infer.recognise.fields import PARSER_FIELDS, records, values_of_config
 from headrace.infer.recognise.first_layers import FirstLayers, weigh
 from headrace.infer.recognise.heads import HeadReading, Probe, View
 from headrace.infer.recognise.images import (
@@ -51,25 +47,15 @@ from headrace.infer.recognise.readings import by_shape_alone, readings
 from headrace.meta.layers import NetworkInfo
 from headrace.network.tensor_spec import TensorSpec
 
-PROFILE = "modern"
-"""The profile of bare models."""
-
 CLASS_FIELDS = ("pre_cluster_threshold", "nms_iou_threshold", "topk")
 """Settings of all classes that a recognised model has."""
 
-_MOST_BOXES = 300
 _LINES = {
     "recognised-model": "the model: ",
     "recognised-images": "images: ",
     "recognised-from": "from ",
 }
 _NOTHING = Overrides()
-_PARSERS = {
-    NetworkType.DETECTOR: "parse_bbox_func_name",
-    NetworkType.CLASSIFIER: "parse_classifier_func_name",
-    NetworkType.SEGMENTATION: "parse_segmentation_func_name",
-    NetworkType.INSTANCE_SEGMENTATION: "parse_bbox_instance_mask_func_name",
-}
 _WORDS = {"stretch": "stretched to the input", "centre": "fitted in, bars around",
           "corner": "fitted in, bars right or below"}  # fmt: skip
 
@@ -218,7 +204,7 @@ def _recognise(
     uncounted = reading is not None and _uncounted(reading, user_fields, outputs)
     if questions := [*images.questions, *([uncounted] if uncounted else [])]:
         raise UndecidedError(path, questions)
-    own, reasons = _values(exporter, images, reading)
+    own, reasons = values_of_config(evidence, exporter, images, reading)
     values = base | own
     origins = {name: Origin("model", text=reasons.get(name)) for name in values}
     if "all_classes" in values:
@@ -238,7 +224,7 @@ def _recognise(
     ]
     unused = _unused_names(evidence, reading, user_fields)
     draft = ModelConfig().changed(values, origins, [*notices, *unused, *built])
-    config = draft.of_model(path, _records(values, names, evidence))
+    config = draft.of_model(path, records(values, names, evidence))
     return Recognition(config, reasons, evidence, exporter, images, reading, names, probe)
 
 
@@ -288,7 +274,7 @@ def _reading(
         return None, known[0] if known else (), ""
     view = View(evidence, exporter, outputs, network, count, probe)
     candidates = readings(view)
-    asked = next((user_fields[f] for f in _PARSERS.values() if f in user_fields), None)
+    asked = next((user_fields[f] for f in PARSER_FIELDS.values() if f in user_fields), None)
     if asked is not None:
         candidates = [r for r in candidates if r.parser == asked] or [
             _as_asked(user_fields, view, candidates)
@@ -360,7 +346,7 @@ def _as_asked(
     user_fields: Mapping[str, object], view: View, others: list[HeadReading]
 ) -> HeadReading:
     """The reading by the parser that is asked for, with the classes that all `others` count."""
-    kind, name = next((k, user_fields[f]) for k, f in _PARSERS.items() if f in user_fields)
+    kind, name = next((k, user_fields[f]) for k, f in PARSER_FIELDS.items() if f in user_fields)
     counts = {r.classes: r for r in others if r.kind is kind}
     known = next(iter(counts.values())) if len(counts) == 1 else None
     if view.names or known is None:
@@ -451,86 +437,6 @@ def _unused_names(
     text = f"the metadata name {counted(len(names), 'class')} in {key}, and the outputs hold "
     text += f"{reading.classes}: these names are not used; --labels names the classes"
     return [Finding("labels-count", "warning", text, str(evidence.path))]
-
-
-def _records(
-    values: Mapping[str, object], names: tuple[str, ...], evidence: FileEvidence
-) -> tuple[tuple[str, ...], ...]:
-    """The names as records of a label file."""
-    if values.get("network_type") is not NetworkType.CLASSIFIER:
-        return tuple((name,) for name in names)
-    if values.get("parse_classifier_func_name") == CTC:
-        return tuple((name,) for name in names)
-    attributes = []
-    for output in evidence.outputs:
-        count = next((d for d in output.shape[1:] if isinstance(d, int) and d != 1), 0)
-        own = names if len(names) == count else tuple(f"class {i}" for i in range(count))
-        attributes.append(own)
-    return tuple(attributes)
-
-
-def _values(
-    exporter: Exporter | None, images: Images, reading: HeadReading | None
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """Fields of the config, and the reason of each."""
-    why = images.reasons
-    # the pipeline changes both where several models run
-    values: dict[str, Any] = {"gie_unique_id": 1, "process_mode": ProcessMode.PRIMARY}
-    reasons = {
-        "onnx_file": "the model",
-        "infer_dims": why["size"],
-        "model_color_format": why["order"],
-        "net_scale_factor": why.get("scaling", "given"),
-        "offsets": why.get("scaling", "given"),
-        "maintain_aspect_ratio": why["fit"],
-        "symmetric_padding": why["fit"],
-    }
-    values["maintain_aspect_ratio"] = images.fit != "stretch"
-    values["symmetric_padding"] = images.fit == "centre"
-    values["scaling_filter"] = ScalingFilter.BILINEAR
-    reasons["scaling_filter"] = "bilinear, as training frameworks scale"
-    values["profile"] = PROFILE
-    reasons["profile"] = "the profile of bare models: what their training frameworks do"
-    if reading is None:
-        return values, reasons
-    values |= reading.fields
-    reasons |= dict.fromkeys(reading.fields, reading.why)
-    values["network_type"] = reading.kind
-    reasons["network_type"] = f"{reading.words}: {reading.why}"
-    if reading.kind is NetworkType.OTHER:
-        values["output_tensor_meta"] = True
-        reasons["output_tensor_meta"] = "the outputs are attached as they are"
-    if reading.parser:
-        values[_PARSERS[reading.kind]] = reading.parser
-        reasons[_PARSERS[reading.kind]] = reading.why
-    if reading.classes and reading.kind is not NetworkType.CLASSIFIER:
-        values["num_detected_classes"] = reading.classes
-        reasons["num_detected_classes"] = reading.counted or reading.why
-    trainer = exporter or exporters.Exporter("")
-    if reading.kind is NetworkType.DETECTOR:
-        mode = ClusterMode.NONE if reading.suppressed else ClusterMode.NMS
-        values["cluster_mode"] = mode
-        reasons["cluster_mode"] = (
-            "the boxes are final" if reading.suppressed else "the boxes overlap"
-        )
-        if reading.rotated:
-            values["rotated_boxes"] = True
-            reasons["rotated_boxes"] = reading.why
-        values["all_classes"] = ClassAttrs(
-            pre_cluster_threshold=trainer.threshold,
-            nms_iou_threshold=trainer.iou,
-            topk=_MOST_BOXES,
-        )
-        reasons["all_classes"] = f"as {exporter.name} does" if exporter else "usual values"
-    elif reading.kind is NetworkType.INSTANCE_SEGMENTATION:
-        values["cluster_mode"] = ClusterMode.NONE
-        values["output_instance_mask"] = True
-        values["all_classes"] = ClassAttrs(
-            pre_cluster_threshold=trainer.threshold, topk=_MOST_BOXES
-        )
-    elif reading.kind is NetworkType.CLASSIFIER:
-        values["classifier_type"] = "text" if reading.parser == CTC else "class"
-    return values, reasons
 
 
 def _counted(classes: int | None) -> str:

@@ -7,28 +7,67 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-_LARGEST = 1 << 22  # bytes; label lists of thousands of classes have 200 kB
+from headrace.infer.recognise.deployments import (
+    ORDER,
+    SOURCE,
+    json_object,
+    luxonis_texts,
+    mmdeploy_texts,
+    modelinfo_texts,
+    numbers,
+    tao_texts,
+)
+
 MODEL_TYPE = "transformers_model_type"
 """The text that tells a model of Hugging Face's transformers."""
+TIMM_TYPE = "timm_architecture"
+"""The text that tells a model of timm."""
 
 
 def texts_beside(path: Path) -> dict[str, str]:
-    """Read `config.json` and `preprocessor_config.json` of Hugging Face beside a model.
+    """Read what exporters wrote beside a model: names of classes, sizes, preparation of images.
 
-    Optimum writes them into the model's folder, repositories of ONNX files one folder above `onnx`.
+    Optimum writes `config.json` into the model's folder, repositories of ONNX files have it one
+    folder above `onnx`.
 
     Returns:
-        `id2label`, `mean`, `std` and `image_size` as a model's own metadata have them, and
-        `MODEL_TYPE`; empty where there are no such files, or they are of another program.
+        Keys as a model's own metadata have them (`id2label`, `names`, `mean`, `std`,
+        `image_size`), `MODEL_TYPE` or `TIMM_TYPE`, and the keys of `deployments`; empty where there
+        are no such files, or they are of another program.
     """
     folder = path.parent.parent if path.parent.name == "onnx" else path.parent
-    config = _object(folder / "config.json")
+    for texts in (_hugging_face(folder), luxonis_texts(path), mmdeploy_texts(path),
+                  modelinfo_texts(path), tao_texts(path.parent)):  # fmt: skip
+        if texts:
+            return texts
+    return {}
+
+
+def _hugging_face(folder: Path) -> dict[str, str]:
+    config = json_object(folder / "config.json")
+    if isinstance(config.get("pretrained_cfg"), dict):
+        return _timm(config, config["pretrained_cfg"])
     if not isinstance(config.get("model_type"), str):
         return {}
     texts = {MODEL_TYPE: str(config["model_type"])}
     if isinstance(config.get("id2label"), dict):
         texts["id2label"] = json.dumps(config["id2label"])
-    return texts | _images(_object(folder / "preprocessor_config.json"))
+    return texts | _images(json_object(folder / "preprocessor_config.json"))
+
+
+def _timm(config: Mapping[str, Any], images: Mapping[str, Any]) -> dict[str, str]:
+    """`config.json` of timm's models on Hugging Face."""
+    texts = {TIMM_TYPE: str(config.get("architecture", "")), SOURCE: "config.json of timm"}
+    texts[ORDER] = "RGB"
+    names = config.get("label_names", images.get("label_names"))
+    if isinstance(names, list) and names:
+        texts["names"] = json.dumps([str(name) for name in names])
+    mean, std, size = images.get("mean"), images.get("std"), images.get("input_size")
+    if numbers(mean) and numbers(std):
+        texts |= {"mean": json.dumps(mean), "std": json.dumps(std)}
+    if numbers(size) and isinstance(size, list) and len(size) == 3:
+        texts["image_size"] = f"{int(size[1])} {int(size[2])}"
+    return texts
 
 
 def _images(processor: Mapping[str, Any]) -> dict[str, str]:
@@ -41,28 +80,9 @@ def _images(processor: Mapping[str, Any]) -> dict[str, str]:
         mean, std = processor.get("image_mean"), processor.get("image_std")
         if not normal:
             mean, std = [0.0] * 3, [1.0] * 3
-        if _numbers(mean) and _numbers(std):
+        if numbers(mean) and numbers(std):
             texts |= {"mean": json.dumps(mean), "std": json.dumps(std)}
     size = processor.get("size")
-    if isinstance(size, dict) and _numbers([size.get("height"), size.get("width")]):
+    if isinstance(size, dict) and numbers([size.get("height"), size.get("width")]):
         texts["image_size"] = f"{int(size['height'])} {int(size['width'])}"
     return texts
-
-
-def _numbers(values: object) -> bool:
-    return (
-        isinstance(values, list)
-        and bool(values)
-        and all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
-    )
-
-
-def _object(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; empty if there is none that can be read."""
-    try:
-        if path.stat().st_size > _LARGEST:
-            return {}
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return content if isinstance(content, dict) else {}
