@@ -91,7 +91,7 @@ def faults(known: Recognition, notes: Mapping[str, str], row: Mapping[str, str])
     if unit and notes.get("unit") and unit not in notes["unit"]:
         yield f"boxes are in {notes['unit']}, not {unit}"
     needs = notes.get("needs_nms")
-    if box and reading.kind is NetworkType.DETECTOR:
+    if reading.parser and reading.kind is NetworkType.DETECTOR:
         if needs == "yes" and reading.suppressed:
             yield "suppression is needed"
         if needs == "no" and not reading.suppressed and not _one_to_one(known):
@@ -114,8 +114,13 @@ _SURPLUS = {
     "HeadraceParseHeatmapPose": range(-500, 1),
     "HeadraceParseMoveNet": range(-500, 1),
     "HeadraceParseSimCC": range(-500, 1),
+    **dict.fromkeys(
+        ("HeadraceParseRetinaFace", "HeadraceParseSSDCorners", "HeadraceParseUltraFacePriors"),
+        (-1, 0),
+    ),
+    "HeadraceParseDetr": (0, 11),
 }
-"""Heads whose notes count points."""
+"""Heads whose notes count points, the background, or COCO's 80 classes for its 91 ids."""
 
 
 def image_faults(known: Recognition, notes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -147,30 +152,47 @@ def settings(question: Question, row: Mapping[str, str], notes: Mapping[str, str
     return list((lines or [question.candidates[0][0]])[0])
 
 
-def answer(row: Mapping[str, str]) -> Answer:
-    """Read one file, answering the questions about its images."""
+def notes_of(row: Mapping[str, str]) -> dict[str, str]:
+    """The notes of a line of the index."""
     pairs = (part.partition("=")[::2] for part in row["notes"].split(";"))
-    notes = {key.strip(): value.strip() for key, value in pairs}
-    asked: list[str] = []
-    lines: list[AddedLine] = []
+    return {key.strip(): value.strip() for key, value in pairs}
+
+
+def recognised(
+    row: Mapping[str, str], lines: list[AddedLine], asked: list[str], path: Path | None = None
+) -> Recognition:
+    """Read one file, answering the questions about its images; `lines` gets the answers.
+
+    Raises:
+        UndecidedError: the reading of the outputs is asked.
+        HeadraceError: the file is refused.
+    """
     while True:
+        overrides = Overrides(tuple(lines))
         try:
-            overrides = Overrides(tuple(lines))
-            known = recognise_for_init(Path(row["path"]), {}, overrides, save=False)
-            break
+            return recognise_for_init(path or Path(row["path"]), {}, overrides, save=False)
         except UndecidedError as error:
             open_ = [q for q in error.questions if q.key not in asked]
             keys = [q.key for q in open_]
             if not open_ or any(key.startswith("parse-") for key in keys):
-                words = "; ".join(q.found for q in error.questions if q.key not in _IMAGES)
-                return Answer(row, "asked", words or "asked twice", ", ".join(asked))
+                raise
             asked += keys
             for question in open_:
-                for line in settings(question, row, notes):
+                for line in settings(question, row, notes_of(row)):
                     key, _, value = line.partition("=")
                     lines.append(AddedLine("property", key, value, "--set"))
-        except HeadraceError as error:
-            return Answer(row, "refused", f"{error:brief}")
+
+
+def answer(row: Mapping[str, str]) -> Answer:
+    """Read one file."""
+    notes, asked = notes_of(row), list[str]()
+    try:
+        known = recognised(row, [], asked)
+    except UndecidedError as error:
+        words = "; ".join(q.found for q in error.questions if q.key not in _IMAGES)
+        return Answer(row, "asked", words or "asked twice", ", ".join(asked))
+    except HeadraceError as error:
+        return Answer(row, "refused", f"{error:brief}")
     shapes = ", ".join(map(str, known.evidence.outputs_for(known.images.dims)))
     if known.reading is None:
         return Answer(row, "unread", "no built-in parser", shapes=shapes)

@@ -167,11 +167,38 @@ def test_rows_of_seven_without_a_detection_are_asked(tmp_path: Path) -> None:
     assert {"HeadraceParseYoloV7Rows", "HeadraceParseYoloNasRows"} <= offered
 
 
+def test_faces_of_scrfd_are_suppressed(tmp_path: Path) -> None:
+    """Boxes of three levels overlap; the head only decodes them."""
+    outputs, names = [], []
+    for width, kind in ((1, "score"), (4, "bbox")):
+        for stride in (8, 16, 32):
+            count = 2 * (SIZE // stride) ** 2
+            outputs.append(RNG.uniform(0, 0.9, (1, count, width)).astype("f4"))
+            names.append(f"{kind}_{stride}")
+    reading = known(tmp_path, outputs, names).reading
+    assert reading is not None
+    assert (reading.parser, reading.suppressed) == ("HeadraceParseSCRFD", False)
+
+
+def test_points_of_a_person_are_no_candidates_in_0_to_1(tmp_path: Path) -> None:
+    points = RNG.uniform(0, 1, (1, 1, 17, 3)).astype("f4")
+    assert parser(known(tmp_path, points, ("output_0",)))[0] == "HeadraceParseMoveNet"
+
+
+def test_no_object_is_no_class(tmp_path: Path) -> None:
+    boxes = RNG.uniform(0.2, 0.8, (1, 30, 4)).astype("f4")
+    logits = RNG.normal(-4, 1, (1, 30, 92)).astype("f4")
+    found = known(tmp_path, [logits, boxes], ("logits", "pred_boxes"))
+    assert parser(found) == ("HeadraceParseDetrSoftmax", 91)
+    assert found.names[1] == "person"  # COCO's ids
+
+
 def test_logits_beside_boxes(tmp_path: Path) -> None:
     boxes = RNG.uniform(0.2, 0.8, (1, 30, 4)).astype("f4")
     names = ("logits", "pred_boxes")
-    for classes, expected in ((92, {"HeadraceParseDetrSoftmax"}),
-                              (80, {"HeadraceParseDetr", "HeadraceParseDetrSoftmax"})):  # fmt: skip
+    both = {"HeadraceParseDetr", "HeadraceParseDetrSoftmax"}
+    for classes, expected in ((92, {"HeadraceParseDetrSoftmax"}), (80, {"HeadraceParseDetr"}),
+                              (81, {"HeadraceParseDetrSoftmax"}), (7, both)):  # fmt: skip
         logits = RNG.normal(-4, 1, (1, 30, classes)).astype("f4")
         if len(expected) == 1:
             assert {parser(known(tmp_path, [logits, boxes], names))[0]} == expected

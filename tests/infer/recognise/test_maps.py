@@ -83,3 +83,11 @@ def test_a_vector_of_a_crop_of_a_face_is_features(tmp_path: Path) -> None:
     vector = np.random.default_rng(2).normal(0, 1, (1, 512))
     assert read(tmp_path, vector, (112, 112)).config.network_type is NetworkType.OTHER
     assert read(tmp_path, vector, (224, 224)).config.network_type is NetworkType.CLASSIFIER
+
+
+def test_maps_of_anomalib_are_attached_as_they_are(tmp_path: Path) -> None:
+    outputs = [np.zeros((1, 1), "f4"), np.zeros((1, 1, 64, 64), "f4")]
+    path = rows_of(tmp_path / "m.onnx", outputs, names=["pred_score", "anomaly_map"], doc=DOC)
+    cfg = recognise_for_init(path, {}, save=False).config
+    assert cfg.network_type is NetworkType.OTHER
+    assert cfg.output_tensor_meta

@@ -226,6 +226,9 @@ def judged(view: View, name: str, *, scores: bool = True) -> HeadReading | None:
     if name == ROWS_6:
         suppressed = final_rows(view)
     counted = "" if background else scores_counted(classes)
+    if classes is not None and 0 not in head.surplus:
+        classes -= head.surplus[0]  # the last logit means no object
+        counted = scores_counted(classes)
     if name in ONE_KIND:
         classes, counted = 1, "the head finds one kind"
     elif classes is None or name in _AFTER_NMS:
@@ -248,7 +251,8 @@ _LABELLED = {"HeadraceParseBoxesLabels": False, "HeadraceParseBoxesLabelsUnit": 
 _AFTER_NMS = tuple(
     name
     for name, head in _BY_NAME.items()
-    if any(
+    if name not in ("HeadraceParseSCRFD", "HeadraceParseYuNet")  # K is a level of theirs
+    and any(
         "K 4" in str(out.dims) or out.dims in ("K 7", "K 6", "K 5") for out in head.layouts[0].outs
     )
 )

@@ -76,6 +76,8 @@ _FAMILIES = {
 }
 _IMAGES = ("depth", "edge", "restore", "normal", "matte")
 """Tasks whose output is an image of values."""
+_NUMBERS = ("gaze", "point")
+"""Tasks whose outputs the caller reads."""
 
 
 def exporter_of_libreyolo(evidence: FileEvidence) -> tuple[Exporter, str]:
@@ -109,6 +111,8 @@ def by_family(view: View) -> list[HeadReading]:
         return maps(view, anywhere=True) or []
     if task in _IMAGES:
         return [HeadReading(NetworkType.OTHER, None, None, f"{task} map", why)]
+    if task in _NUMBERS:
+        return [HeadReading(NetworkType.OTHER, None, None, f"{task} model", why)]
     family = _FAMILIES.get(name)
     if task == "pose":
         parser = "HeadraceParseYoloNasPose" if name == "yolonas" else "HeadraceParseHeatmapPose"

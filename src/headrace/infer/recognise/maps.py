@@ -102,6 +102,14 @@ def maps(view: View, *, anywhere: bool = False) -> list[HeadReading] | None:
     ]
 
 
+def anomalies(view: View) -> list[HeadReading] | None:
+    """The reading of maps of unusual places, as anomalib writes them; None for other outputs."""
+    if not {"anomaly_map", "pred_score"} <= {item.name for item in view.items}:
+        return None
+    why = "outputs anomaly_map and pred_score, as anomalib names them"
+    return [HeadReading(NetworkType.OTHER, None, None, "anomaly map", why)]
+
+
 def _channels(view: View, item: TensorSpec) -> tuple[int, int, int, bool] | None:
     """Channels, height and width, and whether the channels are the last axis."""
     match item.shape:

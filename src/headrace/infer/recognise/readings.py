@@ -24,7 +24,7 @@ from headrace.infer.recognise.heads import (
     judged,
 )
 from headrace.infer.recognise.look_alikes import TWINS, told_apart
-from headrace.infer.recognise.maps import maps, vectors
+from headrace.infer.recognise.maps import anomalies, maps, vectors
 from headrace.infer.recognise.ultralytics import by_task
 from headrace.infer.recognise.values import FCOS, YOLOV8_UNIT
 from headrace.network.tensor_spec import TensorSpec
@@ -126,7 +126,7 @@ _UNSUGGESTED = ("HeadraceParseYoloV2Raw", FCOS, YOLOV8_UNIT)
 """Heads that fit too many outputs to be suggested, but that values tell."""
 
 
-_BY_OTHERS = (_by_task, _by_exporter, vectors, maps)
+_BY_OTHERS = (_by_task, _by_exporter, anomalies, vectors, maps)
 """Ways to read outputs that need no choice among all heads; each gives None where it has none."""
 
 

@@ -25,7 +25,7 @@ TIMM_TYPE = "timm_architecture"
 
 
 def texts_beside(path: Path) -> dict[str, str]:
-    """Read what exporters wrote beside a model: names of classes, sizes, preparation of images.
+    """Read names of classes, sizes and preparation of images from files beside a model.
 
     Optimum writes `config.json` into the model's folder, repositories of ONNX files have it one
     folder above `onnx`.

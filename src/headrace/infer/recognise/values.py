@@ -204,6 +204,8 @@ def _unit_candidates(view: View) -> str | None:
     if len(view.items) > 1:
         return None
     rows = candidates_of(view)
+    if len(rows) <= _MOST_QUERIES or rows.shape[1] <= 4:
+        return None
     reach = reach_of(rows[:, :4])
     if not unit(rows[:, 4:]) or rows[:, 2:4].min(initial=0) < 0 or not 0 < reach <= UNIT_REACH:
         return None
@@ -221,6 +223,7 @@ def _yolov2(view: View) -> str | None:
 FCOS = "HeadraceParseFcos"
 YOLOV8_UNIT = "HeadraceParseYoloV8Unit"
 _PYRAMID = 8  # levels at most
+_MOST_QUERIES = 100  # points of a person; a grid has a candidate for each cell
 _FCOS_COLUMNS = 7  # of one class, column 4 may be its score
 CHECKS: Mapping[str, Check] = {
     _ROWS_6: _six,
