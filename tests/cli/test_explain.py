@@ -52,6 +52,8 @@ def test_json_alone_is_on_standard_output(folder: Path) -> None:
         "fix": "set 0.69",
         "value": pytest.approx(0.7),
         "limit": 0.8,
+        "change": {"class-attrs-all.pre-cluster-threshold": "0.69"},
+        "outcome": "2 objects in 1 frame instead of 1",
     }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headrace._core.text import counted
 from headrace.diagnose.explain import ModelExplanation, explain
 from tests.infer.scenes import classifier
 from tests.infer.tally.test_box_losses import detector, own_parser
@@ -79,7 +80,11 @@ def test_a_filter_of_the_config(
     assert key in found.verdict
     if fix.startswith("set"):  # the change is tried
         mended = f"{attrs.rpartition('=')[0]}={verdict.fix.removeprefix('set ')}"
-        assert explained(tmp_path, mended, **keys).objects > found.objects
+        objects = explained(tmp_path, mended, **keys).objects
+        assert objects > found.objects
+        assert verdict.outcome.startswith(f"{counted(objects, 'object')} in 1 frame instead")
+    else:
+        assert verdict.outcome
 
 
 def test_the_edge_of_the_frame(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import chain, islice
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -195,16 +195,20 @@ def explain_frame(
             expected=f"pixels of {image.width}x{image.height}",
         )
     meta = frame_meta(image)
+    beside = [*before, *islice(source, _MORE - len(before))]
+    frames = [*before, image, *beside[len(before) :]]
     traces, explained = [], []
     for model in models:
         model.restart()  # what it counted before is of other frames
         trace = trace_frame(model, image, meta, floor=floor)
         traces.append(trace)
-        explained.append(explain_model(model, trace, model.losses, floor=floor, at=at))
-    for other in chain(before, islice(source, _MORE - len(before))):
-        beside = frame_meta(other)
+        explained.append(
+            explain_model(model, trace, model.losses, floor=floor, at=at, frames=frames)
+        )
+    for other in beside:
+        other_meta = frame_meta(other)
         for model in models:
-            model(other, beside)
+            model(other, other_meta)
     for model in models:
         model.conclude()
     explanations = tuple(

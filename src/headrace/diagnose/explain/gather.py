@@ -25,12 +25,14 @@ from headrace.diagnose.explain.records import (
 from headrace.diagnose.explain.verdicts import score_verdict, skip_verdict
 from headrace.infer.parsers.boxes import to_float32
 from headrace.infer.parsers.labels import class_name
+from headrace.infer.trial import ConfigTrials
 
 if TYPE_CHECKING:
     from headrace.infer.candidates import Candidates
     from headrace.infer.inferencer import Inferencer
     from headrace.infer.losses import InferenceLosses
     from headrace.infer.trace import FrameTrace, ItemTrace
+    from headrace.media.frame import Frame
 
 MOST_DROPPED = 10
 _MOST_CLASSES = 5
@@ -43,6 +45,7 @@ def explain_model(
     *,
     floor: float,
     at: Box | None = None,
+    frames: Sequence[Frame] = (),
 ) -> ModelExplanation:
     """Gather everything that one model decided on one frame.
 
@@ -52,6 +55,7 @@ def explain_model(
         losses: of the model after this frame alone.
         floor: the lowest score of a candidate.
         at: a point (without a size) or a box in frame pixels that is asked about.
+        frames: this one and those beside it, on which the main advice is tried.
     """
     cfg, labels = model.config, model.labels
     pairs = [(item, item.candidates) for item in trace.items if item.candidates is not None]
@@ -63,6 +67,7 @@ def explain_model(
         ),
         key=lambda one: (one.verdict.key == "pre-cluster-threshold", -one.score),
     )[:MOST_DROPPED]
+    dropped = _first_tried(model, dropped, frames)
     skipped = tuple(_skipped(model, trace))
     objects = len(trace.meta.objects) - trace.known
     results = tuple(_results(model, trace))
@@ -90,6 +95,24 @@ def explain_model(
         outputs,
         None if at is None else answer(model, trace, at, skipped, results, floor),
     )
+
+
+def _first_tried(
+    model: Inferencer, dropped: Sequence[CandidateFate], frames: Sequence[Frame]
+) -> list[CandidateFate]:
+    """Try the change for the first candidate that may be an object."""
+    index = next((i for i, one in enumerate(dropped) if one.telling and one.verdict.change), None)
+    if index is None or not frames or model.secondary or model.model.preprocessor is None:
+        return list(dropped)
+    verdict = dropped[index].verdict
+    trials = ConfigTrials.of_model(model.model, frames)
+    outcome = trials(verdict.change)
+    words = str(outcome)
+    if outcome.readings and outcome.kind == "boxes":
+        words = f"{counted(outcome.objects, 'object')} in {counted(len(frames), 'frame')}"
+        words += f" instead of {trials.present.objects}"
+    tried = dropped[index].changed(verdict=verdict.changed(outcome=words))
+    return [*dropped[:index], tried, *dropped[index + 1 :]]
 
 
 def _hidden(pairs: Sequence[tuple[ItemTrace, Candidates]]) -> bool:

@@ -61,6 +61,8 @@ class Verdict(JsonRecord, frozen=True):
         where: file and line of the key, or the option that set it; None for a default.
         fix: the change that lets it pass, or an empty text.
         value, limit: the numbers compared, if there are any.
+        change: the same change as keys and values, null for a key to leave out.
+        outcome: what the change gives in this frame and those beside it; empty if it was not tried.
     """
 
     stage: str
@@ -70,10 +72,13 @@ class Verdict(JsonRecord, frozen=True):
     fix: str = ""
     value: float | None = None
     limit: float | None = None
+    change: Data = {}  # noqa: RUF012 - never changed
+    outcome: str = ""
 
     def __str__(self) -> str:
         where = f" ({self.place})" if self.where else ""
-        return f"{self.text}{where}" + (f": {self.fix}" if self.fix else "")
+        tried = f" (with it: {self.outcome})" if self.outcome else ""
+        return f"{self.text}{where}" + (f": {self.fix}{tried}" if self.fix else "")
 
     @property
     def place(self) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace._core.json_record import finite
@@ -47,14 +49,14 @@ def fate_verdict(
         return Verdict("object", f"becomes object {fate.object}")
     class_id = int(candidates.detections.class_ids[row])
     text, fix = _words(cfg, candidates, fate, class_id, labels)
-    set_by = _set_by_mode(cfg, fate.key)
-    if set_by is not None:
-        key, fix = set_by
-        where = cfg.origin(key).where
+    if (set_by := _set_by_mode(cfg, fate.key)) is not None:
+        fix = set_by
+        where = cfg.origin("cluster_mode").where
     else:
         where = _where(cfg, fate.key, class_id)
     value, limit = (None if x is None else finite(x) or 0.0 for x in (fate.value, fate.limit))
-    return Verdict(fate.stage.value, text, fate.key, where, fix, value, limit)
+    change = fix.change(cfg, fate.key, class_id)
+    return Verdict(fate.stage.value, text, fate.key, where, fix.text, value, limit, change)
 
 
 def skip_verdict(model: Inferencer, meta: FrameMeta, index: int, key: str) -> Verdict:
@@ -106,8 +108,9 @@ def score_verdict(cfg: ModelConfig, field: str, score: float) -> Verdict:
     """
     key, limit = field.replace("_", "-"), float(getattr(cfg, field))
     text = f"score {_apart(score, limit)} <= {key}={limit:g}"
-    fix = f"set {_below(score)}" if score > 0 else ""
-    return Verdict("threshold", text, key, cfg.origin(field).where, fix, score, limit)
+    fix = _set(_below(score)) if score > 0 else _Fix()
+    where, change = cfg.origin(field).where, fix.change(cfg, key, -1)
+    return Verdict("threshold", text, key, where, fix.text, score, limit, change)
 
 
 def _below(value: float) -> str:
@@ -135,40 +138,74 @@ def _where(cfg: ModelConfig, key: str, class_id: int | None) -> str | None:
     return cfg.origin(field).where if hasattr(cfg, field) else None
 
 
-def _set_by_mode(cfg: ModelConfig, key: str) -> tuple[str, str] | None:
-    """The key that sets a value in place of the class's own, and the change that frees it."""
+@dataclass(frozen=True, slots=True)
+class _Fix:
+    """A change that lets a candidate pass.
+
+    Attributes:
+        text: in words; empty for none.
+        value: of the key that dropped it; None leaves the key out.
+        keys: other keys and their values instead; None where nothing can be tried.
+    """
+
+    text: str = ""
+    value: str | None = None
+    keys: Mapping[str, str | None] | None = None
+
+    def change(self, cfg: ModelConfig, key: str, class_id: int) -> dict[str, str | None]:
+        """The keys to set, those of the group that has the class's value; empty for none."""
+        if self.keys is not None:
+            return dict(self.keys)
+        if self.value is None:
+            return {}
+        group, field = "", key.replace("-", "_")
+        if field in ClassAttrs.__slots__:
+            own = cfg.origin(key, class_id=class_id) != cfg.origin(key, class_id=-1)
+            group = f"class-attrs-{class_id if own else 'all'}."
+        return {f"{group}{key}": self.value}
+
+
+_NMS = {"cluster-mode": "2"}
+
+
+def _set(value: object) -> _Fix:
+    return _Fix(f"set {value}", str(value))
+
+
+def _set_by_mode(cfg: ModelConfig, key: str) -> _Fix | None:
+    """The change that frees a value which the cluster mode sets in place of the class's own."""
     mode, overrides = cfg.effective_cluster
     if mode is cfg.cluster_mode or key.replace("-", "_") not in overrides:
         return None
-    return "cluster-mode", f"cluster-mode={int(cfg.cluster_mode)} sets it: set cluster-mode=2"
+    return _Fix(f"cluster-mode={int(cfg.cluster_mode)} sets it: set cluster-mode=2", keys=_NMS)
 
 
 def _words(
     cfg: ModelConfig, candidates: Candidates, fate: Fate, class_id: int, labels: Sequence[str]
-) -> tuple[str, str]:
+) -> tuple[str, _Fix]:
     """The figures of a drop, and the change that lets the candidate pass."""
     key, value, limit = fate.key or "", fate.value, fate.limit
     if key == "pre-cluster-threshold" and value is not None:
-        return f"score {_apart(value, limit)} < {key}={limit:g}", f"set {_at_most(value)}"
+        return f"score {_apart(value, limit)} < {key}={limit:g}", _set(_at_most(value))
     if key == "post-cluster-threshold" and value is not None:
         text = f"score {_apart(value, limit)} <= {key}={limit:g} after clustering"
-        return text, f"set {_below(value)}"
+        return text, _set(_below(value))
     if key == "num-detected-classes":
         text = f"class {class_id} is none of the {limit:g} of {key}={limit:g}"
-        return text, f"set {class_id + 1}" if class_id >= 0 else ""
+        return text, _set(class_id + 1) if class_id >= 0 else _Fix()
     if key == "nms-iou-threshold" and value is not None:
         other = _other(candidates, fate.by, labels)
         if value >= SAME:
-            return f"double of {other}: IoU {value:.3g} > {key}={limit:g}", ""
-        return f"IoU {value:.3g} with {other} > {key}={limit:g}", f"set {_at_least(value)}"
+            return f"double of {other}: IoU {value:.3g} > {key}={limit:g}", _Fix()
+        return f"IoU {value:.3g} with {other} > {key}={limit:g}", _set(_at_least(value))
     if key == "contained":
-        return f"it lies in a larger cluster with {_other(candidates, fate.by, labels)}", ""
+        return f"it lies in a larger cluster with {_other(candidates, fate.by, labels)}", _Fix()
     if key == "topk" and value is not None:
-        fix = f"set {value:.0f}" if (limit or 0) >= 0 else ""
+        fix = _set(f"{value:.0f}") if (limit or 0) >= 0 else _Fix()
         return f"number {value:.0f} by score of its class, topk={limit:g}", fix
     if key.startswith("detected-") and value is not None:
         smaller, side = "-min-" in key, _SIDES[key[-1]]
-        fix = f"set {math.floor(value)}" if smaller else f"set {math.ceil(value)}"
+        fix = _set(math.floor(value) if smaller else math.ceil(value))
         sign = "<" if smaller else ">"
         return f"{_apart(value, limit, 4)} pixels {side} {sign} {key}={limit:g}", fix
     return _place_words(cfg, candidates, fate, class_id)
@@ -176,24 +213,27 @@ def _words(
 
 def _place_words(
     cfg: ModelConfig, candidates: Candidates, fate: Fate, class_id: int
-) -> tuple[str, str]:
+) -> tuple[str, _Fix]:
     key, value, limit = fate.key or "", fate.value, fate.limit
     if key == "roi-top-offset" and value is not None:
-        return f"top at {value:.4g} < {key}={limit:g}", f"set {math.floor(value)}"
+        return f"top at {value:.4g} < {key}={limit:g}", _set(math.floor(value))
     if key == "roi-bottom-offset" and value is not None and limit is not None:
         offset = candidates.height - limit
         text = f"bottom at {value:.4g} > {limit:g} ({key}={offset:g} above the frame's end)"
-        return text, f"set {max(0, math.floor(candidates.height - value))}"
+        return text, _set(max(0, math.floor(candidates.height - value)))
     if key == EDGE:
-        cut = "profile=modern or crop-objects-to-roi-boundary=1 cuts it there"
+        cut = _Fix("profile=modern or crop-objects-to-roi-boundary=1 cuts it there",
+                   keys={"crop-objects-to-roi-boundary": "1"})  # fmt: skip
         if value is not None and limit is not None and value > limit:
             return f"reaches {value - limit:.4g} pixels below the frame", cut
         if value is None:
-            return "lies outside of the frame", ""
+            return "lies outside of the frame", _Fix()
         return "reaches above the frame", cut
     if key == "filter-out-class-ids":
         listed = ";".join(map(str, cfg.filter_out_class_ids))
-        return f"class {class_id} is in {key}={listed}", f"leave {class_id} out"
+        left = ";".join(str(n) for n in cfg.filter_out_class_ids if n != class_id)
+        fix = _Fix(f"leave {class_id} out", keys={key: left or None})
+        return f"class {class_id} is in {key}={listed}", fix
     rules = {
         "minBoxes": f"too few boxes near it: minBoxes={_number(limit)} within eps",
         "dbscan-min-score": f"the scores of its cluster sum to less than {key}={_number(limit)}",
@@ -201,7 +241,7 @@ def _place_words(
         "group-threshold": f"its group has no more boxes than {key}={_number(limit)}",
         "area-to-hit-ratio": "DBSCAN drops large boxes of few members",
     }
-    fix = "set a lower value, or cluster-mode=2" if key in rules else ""
+    fix = _Fix("set a lower value, or cluster-mode=2", keys=_NMS) if key in rules else _Fix()
     return rules.get(key, key), fix
 
 
