@@ -98,16 +98,22 @@ def a_run(
         os.chmod(name, 0o755)
         copy, place = Path(name, library.name), Path(name, "place")
         shutil.copy(library, copy)
-        place.mkdir()
-        os.chown(place, user or -1, user or -1)
+        temporary = Path(name, "temporary")
+        for folder in (place, temporary):
+            folder.mkdir()
+            os.chown(folder, user or -1, user or -1)
         environment = {
-            **os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": "/tmp", "HOME": str(place),
+            **os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary), "HOME": str(place),
             "XDG_STATE_HOME": str(place), "ESCAPE_USER": str(user), "ESCAPE_HIDE": hidden, **more,
         }  # fmt: skip
         yield subprocess.run(
             [sys.executable, escapes.__file__, str(copy), str(place)],
             env=environment, capture_output=True, text=True, timeout=120, check=False,
         ), copy  # fmt: skip
+        end = monotonic() + 20
+        while list(temporary.iterdir()):
+            assert monotonic() < end, "files of a worker are left"
+            sleep(0.05)
 
 
 @pytest.mark.parametrize(

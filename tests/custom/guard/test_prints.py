@@ -50,9 +50,15 @@ def copied(prints: Prints, data: bytes) -> None:
 
 
 def test_both_streams_are_copied(capfd: pytest.CaptureFixture[str]) -> None:
-    copied(Prints(), b"one\0two\n" * 5000)
+    text = "one\ttwo\r\n\u00e4\u65e5\n" * 5000
+    copied(Prints(), text.encode())
     printed = capfd.readouterr()
-    assert printed.out == printed.err == "one\0two\n" * 5000
+    assert printed.out == printed.err == text
+
+
+def test_nothing_that_is_printed_steers_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+    copied(Prints(), "\x1b]0;title\x07\x7f \x9b2J \u00e4\n".encode())
+    assert capfd.readouterr().out == "\\x1b]0;title\\x07\\x7f \\x9b2J \u00e4\n"
 
 
 def test_a_stream_that_nobody_reads_ends_nothing(tmp_path: Path) -> None:

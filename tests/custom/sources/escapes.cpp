@@ -594,6 +594,20 @@ WAY(orphan, "keeper") {  // ends with the worker: the test looks for it
     return stop(ECHILD);
 }
 
+WAY(deep_folder, "keeper") {  // the test looks for it
+    const int here = open(".", O_RDONLY | O_DIRECTORY);
+    long result = chdir(own("").c_str());
+    for (int i = 0; i < 3000 && result == 0; i++)
+        if ((result = mkdir("deep", 0700)) == 0) result = chdir("deep");
+    opened("file", O_WRONLY | O_CREAT);
+    if (fchdir(here) != 0 || result != 0) return 0;
+    close(here);
+    return stop(ECHILD);
+}
+WAY(folder_without_rights, "keeper") {  // to list it
+    mkdir(own("hidden").c_str(), 0300);
+    return opened(own("hidden/file"), O_WRONLY | O_CREAT) < 0 ? 0 : stop(ECHILD);
+}
 WAY(sibling, "keeper") {
     const long pid = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
     if (pid == 0)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
-import shutil
 import signal
 import tempfile
 from collections.abc import Collection, Iterable
@@ -78,8 +78,11 @@ class Leavings:
         """End every worker with all that it left."""
         _kill_children_but(self._removing)
         for worker in self._workers.values():
-            if worker.folder:
-                shutil.rmtree(worker.folder, ignore_errors=True)
+            self.remove(worker.folder)
+        until = monotonic() + _END_S
+        while self._removing and monotonic() < until:
+            self._removing -= {pid for pid in self._removing if _reaped(pid)}
+            sleep(_PAUSE_S)
 
     def _ended(self, worker: _Worker) -> None:
         os.close(worker.handle)
@@ -98,10 +101,49 @@ class Leavings:
         pid = os.fork()
         if pid == 0:
             try:
-                shutil.rmtree(folder, ignore_errors=True)
+                clear(folder)
             finally:
                 os._exit(0)
         self._removing.add(pid)
+
+
+def clear(folder: str) -> None:
+    """Remove a folder of a library that is gone; changes the working directory of this process.
+
+    However deep it is: with the recursion of `shutil.rmtree` a library could leave files behind, as
+    it could by folders that their owner may not list.
+
+    Raises:
+        OSError: something in it cannot be removed.
+    """
+    os.chmod(folder, 0o700)
+    os.chdir(folder)
+    depth = 0
+    while depth >= 0:
+        if (name := _first_folder()) is not None:
+            os.chdir(name)
+            depth += 1
+        else:
+            os.chdir("..")
+            depth -= 1
+    os.rmdir(folder)
+
+
+def _first_folder() -> str | None:
+    """Remove what is in the working directory; stop at a folder that is not empty."""
+    with os.scandir() as entries:
+        for entry in entries:
+            if not entry.is_dir(follow_symlinks=False):
+                os.unlink(entry.name)
+                continue
+            try:
+                os.rmdir(entry.name)
+            except OSError as error:
+                if error.errno != errno.ENOTEMPTY:
+                    raise
+                os.chmod(entry.name, 0o700)
+                return entry.name
+    return None
 
 
 def readable(descriptors: Iterable[int], timeout_s: float | None) -> set[int]:

@@ -7,6 +7,7 @@ there, change the files that they are, or make them fail.
 from __future__ import annotations
 
 import os
+import re
 import select
 import threading
 import weakref
@@ -17,6 +18,8 @@ from time import monotonic
 from headrace._core.threads import say_failure, start_thread
 
 _PIECE = 1 << 16
+# All but tabs and ends of lines, and those of Unicode in UTF-8: they steer a terminal.
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")
 _END_S = 1.0
 _NAME = "headrace-prints"
 _all: weakref.WeakSet[Prints] = weakref.WeakSet()
@@ -100,7 +103,7 @@ def _copy(copies: dict[int, int]) -> None:
             for pipe, _ in poll.poll():
                 data = os.read(pipe, _PIECE)
                 if data:
-                    _write(copies[pipe], data)
+                    _write(copies[pipe], _CONTROL.sub(_shown, data))
                     continue
                 poll.unregister(pipe)
                 os.close(pipe)
@@ -109,6 +112,10 @@ def _copy(copies: dict[int, int]) -> None:
         for fds in copies.items():
             for fd in fds:
                 os.close(fd)
+
+
+def _shown(control: re.Match[bytes]) -> bytes:
+    return b"\\x%02x" % control[0][-1]
 
 
 def _write(fd: int, data: bytes) -> None:
