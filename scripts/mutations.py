@@ -28,7 +28,10 @@ HERE = Path(__file__).resolve().parent
 SOURCES = ("src", "native")
 SUFFIXES = (".py", ".cpp", ".h")
 COPIED = ("src", "native", "packaging", "tests", "examples", "docs", "benchmarks", "scripts")
-FILES = ("pyproject.toml", "CMakeLists.txt", "README.md", "LICENSE", "Makefile", "CHANGELOG.md")
+FILES = (
+    "pyproject.toml", "CMakeLists.txt", "README.md", "LICENSE", "Makefile", "CHANGELOG.md",
+    "SECURITY.md",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ def clear(folder: str) -> None:
 
 
 def _first_folder() -> str | None:
-    """Remove what is in the working directory; stop at a folder that is not empty."""
+    """Remove all of the working directory up to the first folder that is not empty."""
     with os.scandir() as entries:
         for entry in entries:
             if not entry.is_dir(follow_symlinks=False):
