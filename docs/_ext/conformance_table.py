@@ -107,6 +107,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "max-candidates": ("tests/infer/test_cluster_limits.py",),
     "rotated-boxes": ("tests/infer/test_cluster_rotated.py",),
     "mask-content": ("tests/custom/test_mask_keypoints.py",),
+    "output-image": ("tests/media/draw/test_output_images.py",),
     "keypoint-skeleton": ("tests/infer/test_attach.py", "tests/media/draw/test_skeleton.py"),
     "classifier-threshold": ("CLS-001", "CLS-002", "CLS-005"),
     "classifier-async-mode": ("SEC-011",),

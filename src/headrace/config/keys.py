@@ -147,6 +147,7 @@ PROPERTY_ROWS: tuple[Key, ...] = (
     _p("secondary-reinfer-interval", _INT, INT_MAX, "frames until a tracked object is inferred on again", types=(0, 1), mode=_SECONDARY, loose=True, acts=True),
     # tensors, pools, memory
     _p("output-tensor-meta", _FLAG, False, "attach the raw outputs", loose=True, acts=True),
+    _p("output-image", _STRING, "none", "draws the first output that is a map of one or three channels over the frame: depth in colours, image as it is", choices=("none", "depth", "image"), acts=True, extension=True),
     _p("tensor-meta-pool-size", _INT, 2, "output buffer sets", low=0, since="6.0", reason="there is no pool: outputs live as long as they are referenced"),
     _p("auto-inc-mem", _INT_FLAG, True, "grow the output pool", since="6.3", reason="there is no pool of outputs that could be full"),
     _p("max-gpu-mem-per", Kind.PERCENT, 99.0, "percent of GPU memory at which the pool stops growing", since="6.3", reason="outputs lie in main memory, and there is no pool that grows"),

@@ -128,6 +128,7 @@ class ModelFields(Frozen):
     secondary_reinfer_interval: int = 2147483647
     # tensors, pools, memory
     output_tensor_meta: bool = False
+    output_image: Literal["none", "depth", "image"] = "none"
     tensor_meta_pool_size: int = 2
     auto_inc_mem: bool = True
     max_gpu_mem_per: float = 99.0

@@ -13,6 +13,7 @@ from time import perf_counter
 from headrace._core.errors import EngineError
 from headrace._core.types import Array
 from headrace.config import ProcessMode
+from headrace.config.enums import ColorFormat
 from headrace.infer.batch import Batch
 from headrace.infer.gpu.run_size import RunSize
 from headrace.infer.items import Items, ItemSteps
@@ -94,6 +95,8 @@ def attach_tensors(outputs: Arrays, items: Items, model: Model) -> None:
             cfg.symmetric_padding,
             i,
             outputs,
+            cfg.output_image,
+            cfg.model_color_format is ColorFormat.BGR,
         )
         shown = items.object_of(i)
         if items.rois is not None:

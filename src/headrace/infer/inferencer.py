@@ -591,7 +591,7 @@ class Inferencer:
             model.postprocessor.attach(outputs, run.items, steps, watch)
         if watch is not None:
             watch.after_run()
-        if model.config.output_tensor_meta:
+        if model.config.output_tensor_meta or model.config.output_image != "none":
             attach_tensors(outputs, run.items, model)
         elif model.postprocessor is None and not self.runs.shows_raw:
             self._record.outputs_unread(model.config)

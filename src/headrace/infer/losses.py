@@ -106,6 +106,8 @@ def _run_reasons(cfg: ModelConfig, tally: Tally) -> Iterable[str]:
             f"segmentation-threshold={cfg.segmentation_threshold:g}: {tally.blank_maps} of "
             f"{tally.maps} class maps have no class anywhere; a class has to score higher than that"
         )
+    elif cfg.output_image != "none" and tally.frames:
+        yield f"output-image={cfg.output_image}: the output is drawn over the frames"
     elif cfg.network_type is NetworkType.OTHER and cfg.output_tensor_meta and tally.frames:
         yield (
             "network-type=100: the outputs are attached as tensors (output-tensor-meta=1), not as "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -95,6 +95,7 @@ class TensorOutput:
         maintain_aspect_ratio, symmetric_padding: how the image was fitted.
         batch_index: this item's index in its inference batch.
         batch: name -> the whole batch's output that `layers` point into.
+        shown: what is drawn of it (`output-image`); `bgr` is the order of an image's channels.
     """
 
     component_id: int
@@ -104,6 +105,8 @@ class TensorOutput:
     symmetric_padding: bool = False
     batch_index: int = 0
     batch: Arrays = field(default_factory=dict, repr=False)
+    shown: Literal["none", "depth", "image"] = "none"
+    bgr: bool = False
 
     def address(self, name: str) -> int:
         """Host address of this item's data: the batch's plus items before it. Source: spec C.4."""

@@ -76,6 +76,23 @@ class HeadReading:
             NetworkType.INSTANCE_SEGMENTATION: "parse-bbox-instance-mask-func-name",
         }.get(self.kind, "")
 
+    @property
+    def choice(self) -> tuple[str, ...]:
+        """The lines of a config that ask for it."""
+        if self.parser:
+            return (f"{self.key}={self.parser}",)
+        shown = self.fields.get("output_image")
+        image = (f"output-image={shown}",) if shown else ()
+        return (f"network-type={int(self.kind)}", *image)
+
+
+def raw_words(reading: HeadReading | None) -> str:
+    """Describe a model of raw outputs."""
+    if reading is None:
+        return "outputs as they are"
+    shown = "output_image" in reading.fields
+    return f"{reading.words}, {'drawn over the frames' if shown else 'as it is'}"
+
 
 @dataclass(frozen=True)
 class View:

@@ -22,7 +22,7 @@ from headrace.infer.recognise.heads import (
     class_reading,
     headed,
 )
-from headrace.infer.recognise.maps import maps
+from headrace.infer.recognise.maps import depth_map, image_output, maps
 
 if TYPE_CHECKING:
     from headrace.infer.recognise.evidence import FileEvidence
@@ -110,7 +110,7 @@ def by_family(view: View) -> list[HeadReading]:
     if task == "semantic":
         return maps(view, anywhere=True) or []
     if task in _IMAGES:
-        return [HeadReading(NetworkType.OTHER, None, None, f"{task} map", why)]
+        return [depth_map(why)] if task == "depth" else [image_output(why, f"{task} map")]
     if task in _NUMBERS:
         return [HeadReading(NetworkType.OTHER, None, None, f"{task} model", why)]
     family = _FAMILIES.get(name)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from headrace.config.enums import NetworkType, TensorOrder
 from headrace.infer.recognise.heads import DETECTOR, HeadReading, View, class_reading
-from headrace.infer.recognise.values import unit, values_of
+from headrace.infer.recognise.values import reach_of, unit, values_of
 
 if TYPE_CHECKING:
     from headrace.network.tensor_spec import TensorSpec
@@ -86,6 +86,9 @@ def maps(view: View, *, anywhere: bool = False) -> list[HeadReading] | None:
     named = anywhere or item.name == "logits"  # of transformers: maps of 1/32 of the image
     if not named and (height * 4 < view.network.height or width * 4 < view.network.width):
         return None
+    told = "" if anywhere else _why_image(view, item, channels, height)
+    if told:
+        return [image_output(told)]
     if channels < 2 or item.dtype.kind != "f":
         return []
     if _is_pose(view, channels, height, width):
@@ -95,11 +98,54 @@ def maps(view: View, *, anywhere: bool = False) -> list[HeadReading] | None:
                             suppressed=True)]  # fmt: skip
     why = f"a map of {channels} scores for each of {width}x{height} cells"
     fields = {"segmentation_output_order": TensorOrder.NHWC} if last else {}
-    return [
-        HeadReading(
-            NetworkType.SEGMENTATION, None, channels, "semantic segmentation", why, fields=fields
-        )
-    ]
+    classes = HeadReading(
+        NetworkType.SEGMENTATION, None, channels, "semantic segmentation", why, fields=fields
+    )
+    if told is None:
+        return [classes, image_output("three maps of the image's size")]
+    return [classes]
+
+
+def depth_map(why: str) -> HeadReading:
+    """A map of distances, drawn in colours."""
+    return HeadReading(NetworkType.OTHER, None, None, "depth map", why,
+                       fields={"output_image": "depth"})  # fmt: skip
+
+
+def image_output(why: str, words: str = "image to image") -> HeadReading:
+    """An output that is an image, drawn as it is."""
+    return HeadReading(NetworkType.OTHER, None, None, words, why,
+                       fields={"output_image": "image"})  # fmt: skip
+
+
+_POSITIVE = ("Relu", "Softplus", "Exp")
+_LIMITED = ("Tanh", "Clip", "DepthToSpace")
+_OF_IMAGES = ("image", "img", "styl", "enhanc", "restor", "denois", "rgb", "super", "upscal")
+_COLORS = 3
+_BYTES = 30.0  # scores of classes do not reach so far, bytes do
+
+
+def _why_image(view: View, item: TensorSpec, channels: int, height: int) -> str | None:
+    """Find evidence of an image: empty of a map of classes, None where it may be either."""
+    if channels not in (1, _COLORS) or view.names:
+        return ""
+    if height > view.network.height:
+        return f"larger than the input: {height} rows for {view.network.height}"
+    if channels == 1:
+        return ""
+    end = view.evidence.ends.get(item.name, "")
+    if item.dtype.kind == "u":
+        return "three maps of bytes"
+    if end in _LIMITED:
+        return f"three maps behind {end}"
+    if word := next((word for word in _OF_IMAGES if word in item.name.lower()), ""):
+        return f"output {item.name!r} ({word})"
+    segments = any("segmentation" in name or "classifier" in name
+                   for name in view.evidence.node_names)  # fmt: skip
+    if end in ("Softmax", "LogSoftmax") or segments or height != view.network.height:
+        return ""
+    reach = reach_of(values_of(view))
+    return f"three maps that reach {reach:.0f}: bytes" if reach > _BYTES else None
 
 
 def anomalies(view: View) -> list[HeadReading] | None:
@@ -144,8 +190,14 @@ def _large(view: View, item: TensorSpec) -> bool:
 def _one_value(view: View, why: str) -> list[HeadReading]:
     """One channel: depth by its name, a mask of one class by its sigmoid, else nothing."""
     item = view.items[0]
+    if not view.names and max(d for d in item.shape if isinstance(d, int)) > max(
+        view.network.height, view.network.width
+    ):
+        return [image_output(f"{why}, larger than the input")]
     if any(word in item.name.lower() for word in _DEPTH):
-        return [HeadReading(NetworkType.OTHER, None, None, "depth map", f"output {item.name!r}")]
+        return [depth_map(f"output {item.name!r}")]
+    if view.evidence.ends.get(item.name) in _POSITIVE and not view.names:
+        return [depth_map(f"{why}, of 0 and more without an upper limit")]
     classes, kind = view.names or 1, NetworkType.SEGMENTATION
     end = view.evidence.ends.get(item.name, "")
     if classes != 1 or (end in ("Sigmoid", "Clip", "HardSigmoid") and not unit(values_of(view))):

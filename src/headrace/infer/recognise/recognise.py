@@ -33,7 +33,7 @@ from headrace.infer.recognise.evidence import FileEvidence
 from headrace.infer.recognise.exporters import USUAL, Exporter, exporter_of
 from headrace.infer.recognise.fields import PARSER_FIELDS, records, values_of_config
 from headrace.infer.recognise.first_layers import FirstLayers, weigh
-from headrace.infer.recognise.heads import HeadReading, Probe, View
+from headrace.infer.recognise.heads import HeadReading, Probe, View, raw_words
 from headrace.infer.recognise.images import (
     Images,
     Question,
@@ -274,6 +274,8 @@ def _reading(
         return None, known[0] if known else (), ""
     view = View(evidence, exporter, outputs, network, count, probe)
     candidates = readings(view)
+    kind = user_fields.get("network_type")
+    candidates = [r for r in candidates if r.kind is kind] or candidates
     asked = next((user_fields[f] for f in PARSER_FIELDS.values() if f in user_fields), None)
     if asked is not None:
         candidates = [r for r in candidates if r.parser == asked] or [
@@ -301,7 +303,7 @@ def _which(
     """The question for the parser: of `candidates`, or of those that only the shapes allow."""
     outs = ", ".join(str(o) for o in outputs)
     choices = [
-        ((f"{r.key}={r.parser}",), f"{r.words}, {_counted(r.classes)}")
+        (r.choice, f"{r.words}, {_counted(r.classes)}" if r.classes else r.words)
         for r in candidates or doubtful
     ]
     if candidates:
@@ -453,9 +455,9 @@ def _lines(
     source: str,
 ) -> list[str]:
     """Model, images, and where each comes from."""
-    if reading is None:
-        raw = values.get("network_type") == NetworkType.OTHER
-        words = "outputs as they are" if raw else "no built-in parser reads the outputs"
+    raw = values.get("network_type") == NetworkType.OTHER
+    if reading is None or raw:
+        words = raw_words(reading) if raw else "no built-in parser reads the outputs"
     else:
         parser = reading.parser or "built in"
         count = values.get("num_detected_classes") or reading.classes
@@ -470,7 +472,7 @@ def _lines(
     first = ", ".join(quoted(name) for name in names[:3]) + ", …" * (len(names) > 3)
     named = f": {first}" if names else ", which nothing names"
     named += f" ({source})" if source else ""
-    model = f"{words}{named if reading is not None else ''}"
+    model = f"{words}{'' if reading is None or raw else named}"
     seen = f"{size} {images.order} {scaling}, {_WORDS[images.fit]}"
     return [model, seen, _sources(told, images, reading)]
 

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from headrace.config.enums import NetworkType
 from headrace.infer.recognise.heads import (
     HeadReading,
     View,
@@ -21,7 +20,7 @@ from headrace.infer.recognise.heads import (
     judged,
     scores_counted,
 )
-from headrace.infer.recognise.maps import maps
+from headrace.infer.recognise.maps import depth_map, maps
 
 _MOST_ROWS = 1000  # a selection keeps at most 300 by default
 _UNIT = 2.0  # boxes in 0..1 reach a little further than 1
@@ -50,7 +49,7 @@ def by_task(view: View) -> list[HeadReading]:
         case "semantic":
             return maps(view) or []
         case "depth":
-            return [HeadReading(NetworkType.OTHER, None, None, "depth map", why)]
+            return [depth_map(why)]
         case "detect":
             return _boxes(view, why)
     return []

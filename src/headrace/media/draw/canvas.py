@@ -43,6 +43,10 @@ class Canvas(ABC):
         """Put a rendered text at a place with even coordinates."""
 
     @abstractmethod
+    def show(self, rgb: Plane) -> None:
+        """Put an image of the frame's size, (height, width, 3), in the place of the frame."""
+
+    @abstractmethod
     def blend(self, overlay: Overlay) -> None:
         """Blend an overlay, all of which is inside the frame."""
 
@@ -98,6 +102,10 @@ class PackedCanvas(Canvas):
             area[:] = source
         else:
             area[:] = _mix(area, source, text.alpha[part][:, :, None])
+
+    def show(self, rgb: Plane) -> None:
+        """Replace all pixels."""
+        self._pixels[:] = rgb[:, :, ::-1] if self._bgr else rgb
 
     def blend(self, overlay: Overlay) -> None:
         """Blend an overlay at its place."""
@@ -166,6 +174,13 @@ class PlanarCanvas(Canvas):
                 area[:] = colors[i][part]
             else:
                 area[:] = _mix(area, colors[i][part], alphas[k][part])
+
+    def show(self, rgb: Plane) -> None:
+        """Replace all pixels."""
+        even = np.pad(rgb, ((0, self.height % 2), (0, self.width % 2), (0, 0)), mode="edge")
+        colors, _ = _planes_of(TextBox(even, None), self._color)
+        for plane, values in zip(self._planes, colors, strict=True):
+            plane[:] = values[: plane.shape[0], : plane.shape[1]]
 
     def blend(self, overlay: Overlay) -> None:
         """Blend an overlay at its place."""
@@ -250,8 +265,7 @@ def _mix(under: Plane, over: Plane, alpha: Plane) -> npt.NDArray[np.uint8]:
     return mixed
 
 
-@lru_cache(maxsize=2048)
-def _text_planes(
+def _planes_of(
     text: TextBox, space: ColorSpace
 ) -> tuple[tuple[Plane, ...], tuple[Plane, Plane] | None]:
     """Y, U, V of a text box and its opacity at full and half size."""
@@ -264,6 +278,9 @@ def _text_planes(
     seen = np.maximum(small, np.float32(1e-6))  # colours count as much as they are seen
     planes = (_bytes(y), _bytes(_halve(u * weight) / seen), _bytes(_halve(v * weight) / seen))
     return planes, (text.alpha, _bytes(small))
+
+
+_text_planes = lru_cache(maxsize=2048)(_planes_of)
 
 
 def _bytes(plane: Array) -> Plane:

@@ -16,6 +16,7 @@ from headrace.media import Frame, as_frame
 from headrace.media.draw.canvas import Box, Canvas, canvas_for
 from headrace.media.draw.colors import Rgb, component_color, readable_on
 from headrace.media.draw.figures import PX_PER_PT, byte_color, draw_figures
+from headrace.media.draw.output_images import shown_image
 from headrace.media.draw.overlays import (
     Overlay,
     class_map_overlay,
@@ -324,6 +325,10 @@ class Painter(Looks):
         objects = meta.objects
         scale = self._scale(frame.height)
         legend = Legend()
+        for output in meta.tensors if self.masks else ():
+            image = shown_image(output, frame.width, frame.height)
+            if image is not None:
+                canvas.show(image)
         if self.masks and (meta.segmentations or objects.segmentations):
             self._draw_class_maps(canvas, meta, legend)
         if len(objects):

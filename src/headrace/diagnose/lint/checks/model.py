@@ -106,7 +106,12 @@ def _outputs(checked: CheckedConfig) -> Iterator[Finding]:
         text = f"network-type=2 (segmentation), but output {outputs[0]} is no map: a classifier's "
         text += "is network-type=1"
         yield Finding("type-and-outputs", "warning", text, cfg.where("network_type"))
-    if cfg.network_type is NetworkType.OTHER and outputs and not cfg.output_tensor_meta:
+    if (
+        cfg.network_type is NetworkType.OTHER
+        and outputs
+        and not cfg.output_tensor_meta
+        and cfg.output_image == "none"
+    ):
         text = "network-type=100 without output-tensor-meta=1: nobody reads the outputs, nothing is"
         text += " found"
         yield Finding("outputs-unread", "warning", text, cfg.where("network_type"))
