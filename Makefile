@@ -118,5 +118,12 @@ fuzz: build $(VENV)/.dev      ## fuzz the readers of configs, pipelines, plans a
 	  -max_total_time=$(FUZZ_S) -max_len=4096 -artifact_prefix=build/fuzz/ \
 	  build/fuzz/$$reader tests/fuzz/seeds/$$reader || exit 1; done
 
+wheels: build $(VENV)/.release  ## wheels for x86-64 and ARM and the source distribution into dist/, checked; on Debian
+	$(BIN)/python packaging/wheels.py $(WHEELS)
+
+$(VENV)/.release: $(VENV)/.ready
+	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --group release
+	@touch $@
+
 clean:           ## remove everything made here
-	rm -rf $(VENV) build docs/_build .pytest_cache .mypy_cache .ruff_cache out
+	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache out

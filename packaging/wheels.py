@@ -78,6 +78,8 @@ def main() -> None:
     parser.add_argument("--machine", action="append", choices=list(MACHINES))
     parser.add_argument("--api", action="append", choices=list(APIS))
     options = parser.parse_args()
+    if sys.version_info[:2] != (3, 11):
+        raise SystemExit("wheels are built by Python 3.11: make PYTHON=python3.11 wheels")
     epoch = stamp()
     WORK.mkdir(parents=True, exist_ok=True)
     DIST.mkdir(exist_ok=True)

@@ -15,7 +15,9 @@ TESTS = Path(__file__).parent
 SOURCE = Path(headrace.__file__).parent
 
 # Folders of tests that have no counterpart: pages, examples and cases that cross the whole house.
-ACROSS = {"conformance", "docs", "examples", "fuzz", "mistakes", "operators", "outside"}
+ACROSS = {
+    "conformance", "docs", "examples", "fuzz", "mistakes", "operators", "outside", "packaging",
+}  # fmt: skip
 # Of tests themselves, or of the whole package.
 WHOLE = {"test_package.py", "test_paths.py", "test_warm.py"}
 # Generated, or nothing but names of other files.

@@ -1,0 +1,109 @@
+"""What a release changes, holds and says."""
+
+from __future__ import annotations
+
+import runpy
+import subprocess
+import sys
+import tomllib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def load(name: str) -> dict[str, Any]:
+    """The names of a file of `packaging/`."""
+    return runpy.run_path(str(ROOT / "packaging" / name))
+
+
+def test_the_version_is_set_in_its_one_line() -> None:
+    versioned = load("release.py")["versioned"]
+    text = (ROOT / "pyproject.toml").read_text()
+    changed = versioned(text, "7.1.0rc2")
+    assert tomllib.loads(changed)["project"]["version"] == "7.1.0rc2"
+    assert len(changed.splitlines()) == len(text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("version", "why"),
+    [("1.2", "written like"), ("v1.2.3", "written like"), ("0.4.9", "lies before"),
+     ("0.5.0rc1", "lies before")],
+)  # fmt: skip
+def test_a_wrong_version_is_refused(version: str, why: str) -> None:
+    with pytest.raises(SystemExit, match=why):
+        load("release.py")["versioned"]('version = "0.5.0"\n', version)
+
+
+def test_a_release_follows_its_candidates() -> None:
+    versioned = load("release.py")["versioned"]
+    assert versioned('version = "0.5.0rc1"\n', "0.5.0") == 'version = "0.5.0"\n'
+
+
+def test_the_changelog_is_dated_and_gives_the_notes() -> None:
+    text = "# Changelog\n\n## 0.2.0 (unreleased)\n\n- new\n\n## 0.1.0 (2026-01-01)\n\n- old\n"
+    changed, notes = load("release.py")["dated"](text, "0.2.0", "2026-11-28")
+    assert changed == text.replace("(unreleased)", "(2026-11-28)")
+    assert notes == "## 0.2.0 (2026-11-28)\n\n- new\n"
+    with pytest.raises(SystemExit, match="unreleased"):
+        load("release.py")["dated"](changed, "0.3.0", "2026-11-29")
+
+
+def test_this_changelog_can_be_released() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text()
+    version = PROJECT["project"]["version"]
+    _, notes = load("release.py")["dated"](text, version, "2030-01-01")
+    assert notes.startswith(f"## {version} (2030-01-01)\n")
+    assert len(notes) > 1000
+
+
+def test_a_checkout_with_changes_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "packaging").mkdir()
+    source = (ROOT / "packaging" / "release.py").read_text()
+    (tmp_path / "packaging" / "release.py").write_text(source)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    command = [sys.executable, str(tmp_path / "packaging" / "release.py"), "0.2.0"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "commit or stash" in done.stderr
+
+
+def test_the_bill_names_what_is_compiled_in_and_what_is_asked_for() -> None:
+    metadata = (
+        "Metadata-Version: 2.4\nName: headrace\nVersion: 0.1.0\nLicense-Expression: Apache-2.0\n"
+        "Requires-Dist: numpy>=1.26\nRequires-Dist: ray[data]>=2; extra == 'ray'\n"
+    )
+    bill = load("sbom.py")["bill"](metadata, datetime(2026, 1, 2, tzinfo=UTC))
+    assert bill["metadata"]["timestamp"] == "2026-01-02T00:00:00Z"
+    names = {part["name"]: part for part in bill["components"]}
+    assert set(names) == {"nanobind", "robin-map", "numpy"}
+    assert names["nanobind"]["licenses"] == [{"license": {"id": "BSD-3-Clause"}}]
+    references = {part["bom-ref"] for part in bill["components"]}
+    assert set(bill["dependencies"][0]["dependsOn"]) == references
+    notices = (ROOT / "packaging" / "NOTICES.txt").read_text()
+    assert all(f"\n{name} <" in notices for name in ("nanobind", "robin-map"))
+
+
+def test_headrace_gst_has_the_same_version() -> None:
+    gst = tomllib.loads((ROOT / "packaging" / "gst" / "pyproject.toml").read_text())
+    assert gst["project"]["dynamic"] == ["version"]
+    assert gst["tool"]["hatch"]["version"]["path"] == "../../pyproject.toml"
+    assert PROJECT["project"]["optional-dependencies"]["gst"] == ["headrace-gst"]
+
+
+def test_files_of_the_hosts_can_be_read_and_call_what_is_there() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    assert "\nwheels:" in makefile
+    for name in (".github/workflows/release.yml", ".gitlab-ci.yml"):
+        text = (ROOT / name).read_text()
+        assert yaml.safe_load(text)
+        assert "make wheels" in text
+    for path in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"):
+        form = yaml.safe_load(path.read_text())
+        assert {"name", "description", "body"} <= set(form)
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["license"] == "Apache-2.0"
