@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -24,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 WORK, DIST = ROOT / "build" / "wheels", ROOT / "dist"
 APIS = {"cp311": "3.11", "cp312": "3.13"}  # the headers of each; those of 3.13 know 3.12's limits
 _BASELINE = {"x86_64": "-msse4.2 -mpopcnt -mcx16", "aarch64": ""}  # x86-64-v2, armv8-a
-_POLICY = "manylinux_2_28"
+_GLIBC = 28  # 2.28, of 2018: the newest that a wheel may need
 _CORE = "headrace/_core/_native.abi3.so"
 
 
@@ -66,10 +67,13 @@ def core_wheel(machine: str, api: str, epoch: str) -> Path:
         "--platform-tag", f"linux_{machine}", raw, SOURCE_DATE_EPOCH=epoch)  # fmt: skip
     raw = next(folder.glob(f"headrace-*-linux_{machine}.whl"))
     write_sbom(raw, epoch)
-    run("auditwheel", "repair", "--plat", f"{_POLICY}_{machine}", "--wheel-dir", DIST, raw,
-        SOURCE_DATE_EPOCH=epoch)  # fmt: skip
+    run("auditwheel", "repair", "--wheel-dir", DIST, raw, SOURCE_DATE_EPOCH=epoch)
     raw.unlink()
-    return next(DIST.glob(f"headrace-*-{api}-*{machine}.whl"))
+    wheel = next(DIST.glob(f"headrace-*-{api}-*{machine}.whl"))
+    glibc = min(int(minor) for minor in re.findall(r"manylinux_2_(\d+)_", wheel.name))
+    if glibc > _GLIBC:
+        raise SystemExit(f"{wheel.name} needs glibc 2.{glibc}; 2.{_GLIBC} must do")
+    return wheel
 
 
 def main() -> None:

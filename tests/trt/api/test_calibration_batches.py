@@ -47,7 +47,7 @@ def test_the_end_is_the_end(returned: Any) -> None:
     [
         ([PIXELS], r"an array float32\[1, 3, 2, 2\] for image: no address"),
         (PIXELS, "returned an array float32"),
-        (PIXELS.ctypes.data, "returned int"),
+        pytest.param(PIXELS.ctypes.data, "returned int", id="an address alone"),
         (True, "returned bool True"),
         ({"image": 1}, "returned dict"),
         ([1, 2], "2 addresses for 1 inputs"),
