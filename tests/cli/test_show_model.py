@@ -126,3 +126,10 @@ def test_an_openvino_model_and_its_engine_tell_their_own_layers(tmp_path):
     plan = load_or_build(ModelConfig(onnx_file=path, input_tensor_from_meta=True))
     data = json.loads(headrace("show", plan.path, "--json").stdout)
     assert data["layers"] == [layer]
+
+
+def test_an_engine_of_tensorrt_tells_names_and_shapes(data_dir):
+    path = data_dir / "models" / "lenet5.engine"
+    data = json.loads(headrace("show", path, "--json").stdout)
+    assert data["shapes_in_it"]["input_1"] == [1, 28, 28]
+    assert "input_1 1x28x28" in headrace("show", path).stdout

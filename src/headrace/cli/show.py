@@ -296,6 +296,8 @@ def _foreign_engine_data(path: Path) -> dict[str, Any]:
     except EngineError as error:
         data["runs_here"] = f"no: {error.__cause__ or error:brief}"
         data["names_in_it"] = list(facts.names)
+        if facts.shapes:
+            data["shapes_in_it"] = {name: list(shape) for name, shape in facts.shapes.items()}
     else:
         data["runs_here"] = "yes"
         data |= {"inputs": _plain(plan.inputs), "outputs": _plain(plan.outputs)}
@@ -310,6 +312,8 @@ def _foreign_engine_data(path: Path) -> dict[str, Any]:
 
 def _print_engine_or_model(data: dict[str, Any], *, layers: bool) -> None:
     """For people: fields, tactics if they were compared, layers if asked for."""
+    if shapes := data.get("shapes_in_it"):
+        data["shapes_in_it"] = [f"{name} {'x'.join(map(str, s))}" for name, s in shapes.items()]
     if "unknown_operators" in data:
         data["plugins"] = _plugin_texts(data["plugins"])
         data["unknown_operators"] = _unknown_texts(data["unknown_operators"])

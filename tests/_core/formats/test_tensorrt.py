@@ -48,6 +48,9 @@ def test_metadata_that_an_exporter_wrote_in_front(tmp_path: Path) -> None:
     (b"ptrt" + struct.pack("<I", 213), "TensorRT 8.4"),
     (b"ptrt" + struct.pack("<I", 96), "TensorRT 8.5 or older"),
     (b"ptrt", "TensorRT 8.5 or older"),
+    (b"ftrt", "TensorRT 8.6 or newer"),
+    (b"ftrt" + b"\xee" * 40, "TensorRT 8.6 or newer"),
+    (b"vtrt" + b"\xee" * 40, "TensorRT-RTX"),
 ])  # fmt: skip
 def test_the_release_of_older_engines(data: bytes, words: str) -> None:
     assert built_by(data) == words
@@ -57,6 +60,32 @@ def test_a_real_engine(data_dir: Path) -> None:
     facts = read_engine_facts(data_dir / "models" / "lenet5.engine")
     assert facts.gpu == "NVIDIA Tegra X2"
     assert {"input_1", "dense_1/Softmax"} <= set(facts.names)
+    assert facts.shapes["input_1"] == (1, 28, 28)
+    assert facts.shapes["dense_1/Softmax"] == (1, 1, 10)
+
+
+def dimensions(*sizes: int, kinds: int = 0) -> bytes:
+    count = len(sizes)
+    table = (-4, 12 + 4 * count, 4, count, *sizes, count, *[kinds] * count)
+    return struct.pack(f"<{len(table)}i", *table)
+
+
+@pytest.mark.parametrize(("behind", "shape"), [
+    (dimensions(3, 640, 640), (3, 640, 640)),
+    (dimensions(3, 0, 640), None),
+    (dimensions(3, 640, 640, kinds=99), None),
+    (dimensions(3, 640, 640)[:-4], None),
+    (dimensions(*range(1, 10)), None),
+    (bytes(60), None),
+])  # fmt: skip
+def test_shapes_of_older_engines(
+    tmp_path: Path, behind: bytes, shape: tuple[int, ...] | None
+) -> None:
+    data = b"ptrt" + struct.pack("<I", 232) + name("images", 4) + b"\0\0" + behind
+    (tmp_path / "a.engine").write_bytes(data)
+    facts = read_engine_facts(tmp_path / "a.engine")
+    assert facts.shapes.get("images") == shape
+    assert facts.names[0] == "images"
 
 
 @given(st.binary(max_size=200))

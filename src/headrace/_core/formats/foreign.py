@@ -132,6 +132,8 @@ class _Word(str):
 def looks_like(head: bytes, size_bytes: int) -> str | None:
     """Name the kind of a file by its first `HEAD_BYTES`; None if no known kind fits."""
     key = sniff(head, size_bytes)
+    if key == "zip" and b"data.pkl" in head:
+        key = "torch"
     return None if key in (None, "onnx") else FORMATS[key].name
 
 

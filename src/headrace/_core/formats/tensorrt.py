@@ -13,8 +13,10 @@ from pathlib import Path
 _HEAD_BYTES = 4096
 _MOST_READ = 1 << 28  # bytes of an engine that are searched for names
 _MOST_NAMES = 60
+_MOST_AXES = 8
 
 _SERIALISATIONS = {205: "8.2", 213: "8.4", 232: "8.5"}
+_NEWEST_MAJOR, _MOST_MINOR = 20, 40  # thinkable releases; others are no release's bytes
 _TAGS = (b"ftrt", b"ptrt", b"vtrt")
 
 
@@ -65,8 +67,10 @@ def built_by(data: bytes) -> str:
     """Name the TensorRT that built an engine, by its first bytes. Source: TensorRT facts 5."""
     if data[:4] == b"vtrt":
         return "TensorRT-RTX"
-    if data[:4] == b"ftrt" and len(data) >= 28:
-        return "TensorRT " + ".".join(map(str, data[24:28]))
+    if data[:4] == b"ftrt":
+        release = data[24:28]
+        known = len(release) == 4 and 8 <= release[0] <= _NEWEST_MAJOR and release[1] <= _MOST_MINOR
+        return "TensorRT " + (".".join(map(str, release)) if known else "8.6 or newer")
     if data[:4] == b"ptrt" and len(data) >= 8:
         release = _SERIALISATIONS.get(struct.unpack_from("<I", data, 4)[0])
         if release is not None:
@@ -82,6 +86,7 @@ class EngineFacts:
         built_by: the release of TensorRT.
         gpu: name of the GPU that it was built on; empty where it does not say.
         names: of tensors and layers, the most frequent first.
+        shapes: of tensors, by name, without a batch; engines of TensorRT 8.5 and older have them.
         plugins: names of plugins.
         metadata: what an exporter wrote in front of it: names of classes, image size.
     """
@@ -89,6 +94,7 @@ class EngineFacts:
     built_by: str
     gpu: str = ""
     names: tuple[str, ...] = ()
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     plugins: tuple[str, ...] = ()
     metadata: Mapping[str, object] = field(default_factory=dict)
 
@@ -110,6 +116,7 @@ def read_engine_facts(path: Path) -> EngineFacts:
         data = file.read(_MOST_READ)
     engine = without_wrapper(data)
     names: Counter[str] = Counter()
+    shapes: dict[str, tuple[int, ...]] = {}
     gpu = ""
     for match in _PRINTED.finditer(engine):
         start, size = match.start(), len(match[0])
@@ -123,14 +130,37 @@ def read_engine_facts(path: Path) -> EngineFacts:
             gpu = gpu or text
         elif _NAME.fullmatch(text):
             names[text] += 1
+            if (shape := _shape_behind(engine, match.end() + 1)) is not None:
+                shapes[text] = shape
     plugins = dict.fromkeys(name.decode("ascii") for name in _PLUGIN.findall(engine))
     return EngineFacts(
         built_by(engine),
         gpu,
         tuple(name for name, _ in names.most_common(_MOST_NAMES) if name not in plugins),
+        shapes,
         tuple(plugins)[:_MOST_NAMES],
         _wrapper(data, len(data) - len(engine)),
     )
+
+
+def _shape_behind(engine: bytes, end: int) -> tuple[int, ...] | None:
+    """Read the dimensions behind a name that ends at `end`; None where no such table is.
+
+    Older engines are a FlatBuffer. Its table of dimensions has two vectors of one length: sizes,
+    whose distance is 4, then their kinds. Each number of that is checked. Tried on real engines.
+    """
+    start = -(-end // 4) * 4
+    for at in range(start, min(start + 36, len(engine) - 16), 4):
+        distance, four, count = struct.unpack_from("<III", engine, at)
+        if four != 4 or not 1 <= count <= _MOST_AXES or distance != 12 + 4 * count:
+            continue
+        if len(engine) < at + 16 + 8 * count:
+            return None
+        sizes = struct.unpack_from(f"<{count}i", engine, at + 12)
+        twin, *kinds = struct.unpack_from(f"<{count + 1}I", engine, at + 12 + 4 * count)
+        if twin == count and max(kinds) < 16 and all(0 < size < 1 << 24 for size in sizes):
+            return sizes
+    return None
 
 
 def _wrapper(data: bytes, size: int) -> Mapping[str, object]:
