@@ -130,6 +130,19 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
     refused(tmp_path / "pipe.onnx", "not a regular file")
 
 
+@pytest.mark.parametrize("sequence", [False, True])
+def test_an_output_that_is_a_map_is_refused_with_the_way_out(tmp_path, sequence):
+    model = image_model()
+    kind = onnx.TypeProto()
+    kind.map_type.key_type = TensorProto.STRING
+    kind.map_type.value_type.tensor_type.elem_type = FLOAT
+    if sequence:
+        kind, inner = onnx.TypeProto(), kind
+        kind.sequence_type.elem_type.CopyFrom(inner)
+    model.graph.output[1].type.CopyFrom(kind)
+    refused(save(model, tmp_path / "m.onnx"), "'mean' is a map", "zipmap")
+
+
 def test_an_empty_file_is_refused(tmp_path):
     (tmp_path / "m.onnx").touch()
     refused(tmp_path / "m.onnx", "the file is empty")

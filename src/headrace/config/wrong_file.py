@@ -77,7 +77,11 @@ def refuse_model(path: Path, data: bytes, where: str, *, large: bool) -> None:
         return
     error = foreign_model(path, "a config, or a bare ONNX model")
     key = None if error is None else error.data["format"]
-    if error is not None and key not in _TEXTS and (kind is None or key not in kind.formats):
+    named = (
+        key == "text" and kind is None and is_model_name(path.name)
+    )  # text of another kind, named like a model
+    known = named or key not in _TEXTS
+    if error is not None and known and (kind is None or key not in kind.formats):
         if is_model_name(path.name) or FORMATS[str(key)].model:
             raise error
         raise ConfigError(error.finding, code="wrong-file")

@@ -116,6 +116,7 @@ def network_from_onnx_bytes(
         raise _not_onnx(data, where)
     _check_opsets(proto, where)
     _check_text(proto, where)
+    _check_types(proto.graph, where)
     ranges = check_tensors(proto, path)
     _check_sparse(proto.graph, where)
     try:
@@ -136,6 +137,22 @@ def network_from_onnx_bytes(
     network = Network(model, path=path, size_bytes=size, sha256=digest, external_locations=external)
     network.of_one_image = batched
     return network
+
+
+def _check_types(graph: GraphProto, where: str) -> None:
+    """Refuse outputs that are maps: ZipMap of scikit-learn and Custom Vision makes them."""
+    for value in graph.output:
+        kind = value.type
+        if kind.WhichOneof("value") == "sequence_type":
+            kind = kind.sequence_type.elem_type
+        if kind.WhichOneof("value") == "map_type":
+            raise ModelError(
+                f"output {value.name!r} is a map of names to numbers, not a tensor",
+                where=where,
+                expected="tensors alone",
+                fix="export it without ZipMap, for scikit-learn: "
+                'skl2onnx.to_onnx(net, ..., options={"zipmap": False})',
+            )
 
 
 def _check_sparse(graph: GraphProto, where: str) -> None:

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headrace._core.formats.folders import transformers_task
 from headrace._core.formats.foreign import (
     foreign_model,
     identify,
@@ -24,6 +25,8 @@ from headrace._core.formats.foreign import (
 )
 from headrace._core.formats.sniff import HEAD_BYTES, sniff
 from headrace._core.formats.table import FORMATS, by_suffix
+from headrace.config import ModelConfig
+from headrace.errors import HeadraceError
 
 
 def zipped(**members: bytes) -> bytes:
@@ -237,6 +240,50 @@ def test_what_is_named_like_the_onnx_is_not_overwritten(
     assert usual in command
 
 
+def test_weights_in_a_folder_of_hugging_face_are_its_model(
+    there: Callable[[str, bytes], Path],
+) -> None:
+    there("hf/config.json", b'{"architectures": ["ViTForImageClassification"]}')
+    for name, data in (("model.safetensors", safetensors(4, 4)),
+                       ("pytorch_model.bin", FILES["net.pth"][0])):  # fmt: skip
+        text = str(foreign_model(there(f"hf/{name}", data)))
+        assert "this is a model of Hugging Face (transformers)\n" in text
+        assert "optimum-cli export onnx --model hf --task image-classification hf/onnx" in text
+
+
+@pytest.mark.parametrize(("architecture", "task"), [
+    ("DetrForObjectDetection", "object-detection"),
+    ("DetrForSegmentation", "image-segmentation"),
+    ("SegformerForSemanticSegmentation", "semantic-segmentation"),
+    ("DPTForDepthEstimation", "depth-estimation"),
+    ("VitPoseForPoseEstimation", "keypoint-detection"),
+    ("Dinov2Model", "feature-extraction"),
+    ("bad name; rm -rf", "TASK"),
+])  # fmt: skip
+def test_the_task_is_that_of_the_class(tmp_path: Path, architecture: str, task: str) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"architectures": [architecture]}))
+    assert transformers_task(tmp_path) == task
+
+
+def test_noise_named_like_a_model_gets_no_command(there: Callable[[str, bytes], Path]) -> None:
+    for name in ("x.pt", "x.pb", "x.tflite"):
+        text = str(foreign_model(there(name, b"\xee\xaa\xff" * 40)))
+        assert "but its content is not" in text
+        assert "copy or download it again" in text
+        assert "export" not in text
+
+
+def test_a_shard_of_a_checkpoint_is_named(there: Callable[[str, bytes], Path]) -> None:
+    text = str(foreign_model(there("model.ckpt.data-00000-of-00001", b"\xee\xaa\xff" * 40)))
+    assert "by its name this is a checkpoint of TensorFlow" in text
+
+
+def test_text_named_like_a_model_is_no_config(tmp_path: Path) -> None:
+    (tmp_path / "y.pt").write_text("not found\n")
+    with pytest.raises(HeadraceError, match="this is a text file, in spite of its name"):
+        ModelConfig.load(tmp_path / "y.pt")
+
+
 def test_an_onnx_under_another_name_is_told(there: Callable[[str, bytes], Path]) -> None:
     from tests.network.onnx_models import image_model
 
@@ -268,7 +315,7 @@ def test_damage_is_named(
     (("y_ncnn_model/m.ncnn.param", "y_ncnn_model/m.ncnn.bin"), "a folder with an ncnn", "again"),
     (("y_rknn_model/y-rk3588.rknn",), "a folder with a Rockchip model", "cannot be turned back"),
     (("hf/config.json", "hf/model.safetensors"), "a model of Hugging Face",
-     "optimum-cli export onnx --model hf hf/onnx"),
+     "optimum-cli export onnx --model hf --task TASK hf/onnx"),
     (("sd/model_index.json",), "a pipeline of diffusers", "optimum-cli"),
     (("out/end2end.onnx", "out/deploy.json"), "a folder with an ONNX model",
      "headrace run out/end2end.onnx VIDEO"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from itertools import islice
 from pathlib import Path
 
@@ -53,13 +54,36 @@ def _described(folder: Path, names: set[str]) -> str | None:
                "pytorch_model.bin.index.json", "tf_model.h5"}  # fmt: skip
     if not weights & names:
         return None
+    config = _config(folder)
+    if "pretrained_cfg" in config:
+        return "timm"
+    return "huggingface" if {"model_type", "architectures"} & config.keys() else None
+
+
+def _config(folder: Path) -> dict[str, object]:
+    """Read config.json; empty if there is none that can be read."""
     try:
         with open(folder / "config.json", "rb") as file:
             config = json.loads(file.read(_MOST_JSON))
     except (OSError, ValueError, RecursionError):
-        return None
-    if not isinstance(config, dict):
-        return None
-    if "pretrained_cfg" in config:
-        return "timm"
-    return "huggingface" if {"model_type", "architectures"} & config.keys() else None
+        return {}
+    return config if isinstance(config, dict) else {}
+
+
+_TASKS = {"segmentation": "image-segmentation", "instance-segmentation": "image-segmentation",
+          "universal-segmentation": "image-segmentation", "pose-estimation": "keypoint-detection",
+          "": "feature-extraction"}  # fmt: skip
+
+
+def transformers_task(folder: Path) -> str:
+    """Name the task of a model of transformers as its exporter does; TASK where it is unknown.
+
+    Its class names it: `ResNetForImageClassification` is of image-classification.
+    """
+    architectures = _config(folder).get("architectures")
+    first = architectures[0] if isinstance(architectures, list) and architectures else None
+    if not isinstance(first, str) or not re.fullmatch(r"\w{1,100}", first, re.ASCII):
+        return "TASK"
+    words = re.findall(r"[A-Z][a-z0-9]*", first.partition("For")[2])
+    task = "-".join(word.lower() for word in words)
+    return _TASKS.get(task, task)

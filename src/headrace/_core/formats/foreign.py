@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headrace._core.errors import ModelError
-from headrace._core.formats.folders import folder_format
+from headrace._core.formats.folders import folder_format, transformers_task
 from headrace._core.formats.sniff import HEAD_BYTES, sniff
 from headrace._core.formats.table import FORMATS, Format, by_suffix
 from headrace._core.formats.tensorrt import is_tensorrt_file
@@ -32,6 +32,7 @@ _SURE_SUFFIXES = frozenset(
 )  # fmt: skip
 """Suffixes that only models have."""
 
+_SHARD = re.compile(r"\.data-\d{5}-of-\d{5}")
 _EXPORTED = re.compile(
     r"_(openvino|int8_openvino|ncnn|rknn|paddle|saved|mnn|imx|float32|float16|integer_quant)(_model)?"
     r"|[-_.](fp16|fp32|int8|sim|gpu0|b\d+)"
@@ -79,8 +80,8 @@ class Sighting:
 
     def _misnamed(self, other: str) -> bool:
         """Whether the name is one of another framework: checkpoints of many are named .pt."""
-        groups = (("torch", "Torch", "YOLO", "PyTorch", "Hugging", "timm", "pickle", "scikit"),
-                  ("HDF5", "Keras", "TensorFlow"))  # fmt: skip
+        groups = (("torch", "Torch", "YOLO", "PyTorch", "Hugging", "timm", "pickle", "scikit",
+                   "safetensors"), ("HDF5", "Keras", "TensorFlow"))  # fmt: skip
         names = FORMATS[other].name, self.format.name
         return not any(all(any(w in name for w in group) for name in names) for group in groups)
 
@@ -88,6 +89,10 @@ class Sighting:
         """Commands and hints that lead to an ONNX model."""
         if self.damage:
             return ["copy or download it again"]
+        if self.by_name and self.format.marked:
+            return [
+                f"copy or download it again; head -c 200 {_Word(self.path):} shows its beginning"
+            ]
         if self.member and self.key == "onnx":
             return [f"headrace run {shlex.quote(str(self.path / self.member))} VIDEO"]
         hints = []
@@ -103,6 +108,7 @@ class Sighting:
         values = {
             "file": path, "stem": stem, "folder": folder, "onnx": path.with_suffix(".onnx"),
             "model": _beside(path, ".pdmodel", ".json"), "weights": _beside(path, ".pdiparams"),
+            "task": transformers_task(folder) if self.key == "huggingface" else "",
         }  # fmt: skip
         words = {name: _Word(value) for name, value in values.items()}
         for way in self.format.ways:
@@ -149,7 +155,8 @@ def onnx_beside(path: Path) -> Path | None:
 
 def is_model_name(name: str) -> bool:
     """Return True for a name that only models have."""
-    return Path(name).suffix.lower() in _SURE_SUFFIXES
+    suffix = Path(name).suffix.lower()
+    return suffix in _SURE_SUFFIXES or _SHARD.fullmatch(suffix) is not None
 
 
 def identify(path: Path) -> Sighting | None:
@@ -184,6 +191,8 @@ def _content(path: Path, head: bytes, size: int) -> tuple[str | None, str]:
         from headrace._core.formats.checkpoints import zip_format  # noqa: PLC0415 - brings zipfile
 
         key, broken = zip_format(path)
+        if key in ("torch", "torch-state") and path.suffix.lower() == ".bin":
+            key = _of_folder(path) or key
         return key, "its directory at the end is missing" if broken else ""
     if key == "pickle":
         from headrace._core.formats.checkpoints import pickle_format  # noqa: PLC0415 - as above
@@ -216,8 +225,13 @@ def _safetensors(path: Path, head: bytes, size: int) -> tuple[str, str]:
     needed = 8 + length + max(ends, default=0)
     if size < needed:
         return "safetensors", f"{size} of {needed} bytes are there"
-    of_folder, _ = folder_format(path.parent) or ("", "")
-    return of_folder if of_folder in ("huggingface", "timm") else "safetensors", ""
+    return _of_folder(path) or "safetensors", ""
+
+
+def _of_folder(path: Path) -> str | None:
+    """Key of the format of the folder of weights, which its config.json tells."""
+    key, _ = folder_format(path.parent) or (None, "")
+    return key if key in ("huggingface", "timm") else None
 
 
 def _offsets(header: bytes) -> Iterator[bytes]:
@@ -230,6 +244,8 @@ def _offsets(header: bytes) -> Iterator[bytes]:
 
 def _by_name(path: Path) -> str | None:
     suffix = path.suffix.lower()
+    if _SHARD.fullmatch(suffix):
+        return "tensorflow-checkpoint"
     for key, partner in _WEIGHTS.get(suffix, ()):
         if path.with_suffix(partner).is_file():
             return key
@@ -264,7 +280,8 @@ def foreign_model(path: Path, expected: str = "an ONNX model") -> ModelError | N
     if sighting is None:
         return None
     ways = sighting.ways()
-    if sighting.format.model and not sighting.damage and sighting.key not in _READ:
+    noise = sighting.damage or (sighting.by_name and sighting.format.marked)
+    if sighting.format.model and not noise and sighting.key not in _READ:
         ways.append(_THEN)
     return ModelError(
         sighting.summary,

@@ -24,7 +24,8 @@ class Format:
         name: what such a file is, with its article.
         suffixes: of its files and folders.
         ways: commands and hints that lead to an ONNX file, of which one is enough; `{file}`,
-            `{stem}`, `{folder}`, `{onnx}` are replaced. Behind `python -c ` stands Python.
+            `{stem}`, `{folder}`, `{onnx}` and the like are replaced. Behind `python -c ` stands
+            Python.
         marked: whether its content tells it; otherwise only its name does.
         model: whether it holds a model; False for archives, web pages, pointers.
     """
@@ -58,8 +59,10 @@ FORMATS = {
         "place of blob)",), model=False),
     "zeros": Format("nothing but zero bytes", ways=("copy or download it again",), model=False),
     "empty": Format("an empty file", ways=("copy or download it again",), model=False),
-    "gzip": Format("a gzip archive", (".gz", ".tgz"), (_UNPACK + ": tar xf {file}",), model=False),
-    "xz": Format("an xz archive", (".xz",), (_UNPACK + ": tar xf {file}",), model=False),
+    "gzip": Format("a gzip archive", (".gz", ".tgz"), (
+        _UNPACK + ": tar xf {file}; where it is one file: gunzip -k {file}",), model=False),
+    "xz": Format("an xz archive", (".xz",), (
+        _UNPACK + ": tar xf {file}; where it is one file: unxz -k {file}",), model=False),
     "7z": Format("a 7-Zip archive", (".7z",), (_UNPACK + ": 7z x {file}",), model=False),
     "zstd": Format("a zstd archive", (".zst",), (_UNPACK + ": unzstd {file}",), model=False),
     "tar": Format("a tar archive", (".tar",), (_UNPACK + ": tar xf {file}",), model=False),
@@ -141,20 +144,22 @@ FORMATS = {
         "torch.onnx.export in the program that defines the network"),
     "executorch": _chip("a program of ExecuTorch", ".pte", marked=True),
     "huggingface": Format("a model of Hugging Face (transformers)", ways=(
-        "optimum-cli export onnx --model {folder} {folder}/onnx",)),
+        "optimum-cli export onnx --model {folder} --task {task} {folder}/onnx",
+        "pip install \"optimum-onnx[onnxruntime]\"")),
     "timm": Format("a model of timm (PyTorch)", ways=(
         "python -c import timm, torch; net = timm.create_model(\"local-dir:\" + {folder!r}, "
         "pretrained=True); torch.onnx.export(net.eval(), torch.zeros(1, "
         "*net.pretrained_cfg[\"input_size\"]), {onnx!r}, dynamo=False)",)),
     "diffusers": Format("a pipeline of diffusers", ways=(
-        "optimum-cli export onnx --model {folder} {folder}/onnx",)),
+        "optimum-cli export onnx --model {folder} --task text-to-image {folder}/onnx",)),
     "safetensors": Format("a safetensors file", (".safetensors",), (
         "it holds weights without their network: net = YourNet(); net.load_state_dict("
         "safetensors.torch.load_file({file!r})); " + _EXPORT +
         ", in the program that defines the network",
-        "optimum-cli export onnx --model FOLDER OUT, for the folder of a Hugging Face model")),
+        "optimum-cli export onnx --model FOLDER --task TASK OUT, for a folder of Hugging "
+        "Face")),
     # TensorFlow, Keras
-    "savedmodel": Format("a SavedModel of TensorFlow", (".pb",), (
+    "savedmodel": Format("a SavedModel of TensorFlow", (), (
         _CONVERT + " --saved-model {folder} --output {onnx}", _TF)),
     "graphdef": Format("a TensorFlow graph (.pb)", (".pb",), (
         _CONVERT + " --graphdef {file} --inputs INPUT:0 --outputs OUTPUT:0 --output {onnx}", _TF)),
@@ -194,7 +199,7 @@ FORMATS = {
         "python -c import joblib, skl2onnx; net = joblib.load({file!r}); open({onnx!r}, "
         "\"wb\").write("
         "skl2onnx.to_onnx(net, initial_types=[(\"x\", skl2onnx.common.data_types.FloatTensorType("
-        "[None, net.n_features_in_]))]).SerializeToString())",
+        "[None, net.n_features_in_]))], options={{\"zipmap\": False}}).SerializeToString())",
         "it classifies rows of numbers, no images; loading runs code of the file: only for files "
         "you trust")),
     "pickle": Format("a Python pickle (an old PyTorch checkpoint?)", (
