@@ -68,9 +68,9 @@ def built_by(data: bytes) -> str:
     if data[:4] == b"vtrt":
         return "TensorRT-RTX"
     if data[:4] == b"ftrt":
-        release = data[24:28]
-        known = len(release) == 4 and 8 <= release[0] <= _NEWEST_MAJOR and release[1] <= _MOST_MINOR
-        return "TensorRT " + (".".join(map(str, release)) if known else "8.6 or newer")
+        parts = data[24:28]
+        known = len(parts) == 4 and 8 <= parts[0] <= _NEWEST_MAJOR and parts[1] <= _MOST_MINOR
+        return "TensorRT " + (".".join(map(str, parts)) if known else "8.6 or newer")
     if data[:4] == b"ptrt" and len(data) >= 8:
         release = _SERIALISATIONS.get(struct.unpack_from("<I", data, 4)[0])
         if release is not None:
