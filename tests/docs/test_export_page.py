@@ -70,7 +70,7 @@ SECTIONS = {
                     ".save('net.torchscript')", "net.torchscript", "torchscript"),
     "torchvision": ("torchvision onnx", "", "", ""),
     "timm": ("timm onnx", "", "", ""),
-    "Hugging Face": ("optimum.exporters.onnx transformers", _HF, "my_model", "huggingface"),
+    "Hugging Face": ("optimum.exporters.onnx transformers onnxruntime", _HF, "my_model", "huggingface"),
     "SavedModel": ("tf2onnx tensorflow", _KERAS + "net.export('saved_model')", "saved_model",
                    "savedmodel"),
     "Keras": ("keras tf2onnx tensorflow", _KERAS + "net.save('net.keras')", "net.keras", "keras"),
