@@ -229,7 +229,7 @@ def _safetensors(path: Path, head: bytes, size: int) -> tuple[str, str]:
 
 
 def _of_folder(path: Path) -> str | None:
-    """Key of the format of the folder of weights, which its config.json tells."""
+    """Find the format of the folder that weights stand in, by its config.json."""
     key, _ = folder_format(path.parent) or (None, "")
     return key if key in ("huggingface", "timm") else None
 
