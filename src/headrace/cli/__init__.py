@@ -112,7 +112,8 @@ class _LazyGroup(click.Group):
         """Turn errors into messages and exit codes; a traceback is only for our own defects."""
         from headrace.cli.ending import signals_watched
 
-        with signals_watched():
+        of_program = not (args or kwargs)  # others may call it, and go on after a signal
+        with signals_watched() if of_program else contextlib.nullcontext():
             self._main(*args, **kwargs)
 
     def _main(self, *args: Any, **kwargs: Any) -> None:

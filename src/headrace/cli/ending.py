@@ -125,6 +125,7 @@ def _watch(reader: int) -> None:
             numbers = pipe.read(64)
     if not numbers:
         return  # the command is over
+    _State.asked = True
     end = monotonic() + _MOST_S
     while monotonic() < end:
         sleep(_LOOK_S)
