@@ -65,6 +65,14 @@ def test_a_built_in_that_cannot_read_the_outputs_and_has_no_better(
         assert "no built-in parser does; write your own" in notices[0].sentence
 
 
+def test_outputs_that_are_not_known_fit(tmp_path: Path) -> None:
+    """A config without a readable model has one problem, not a wrong parser as well."""
+    text = "[property]\nparse-bbox-func-name=NvDsInferParseYolo\nnum-detected-classes=6\n"
+    (tmp_path / "c.txt").write_text(text)
+    cfg, parser = ModelConfig.load(tmp_path / "c.txt"), WELL_KNOWN["NvDsInferParseYolo"]
+    assert misfit_notices(cfg, parser, [], None) == []
+
+
 def test_outputs_that_fit_but_for_their_names_are_told(tmp_path: Path) -> None:
     text = "[property]\nparse-bbox-func-name=NvDsInferParseCustomSSDTLT\nnum-detected-classes=2\n"
     (tmp_path / "c.txt").write_text(text)
