@@ -623,6 +623,19 @@ WAY(reaper, "keeper") {  // it adopts what it starts
     }
     return stop(ECHILD);
 }
+WAY(crowd, "keeper") {  // each of which starts others while some are killed
+    auto *count = static_cast<int *>(mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE,
+                                          MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    if (fork() == 0) {
+        setsid();
+        while (__atomic_fetch_add(count, 1, __ATOMIC_RELAXED) < 100) {
+            if (fork() < 0) break;
+            usleep(20000);
+        }
+        for (;;) pause();
+    }
+    return stop(ECHILD);
+}
 WAY(chain, "keeper") {  // a new process each time, faster than anybody can name it
     if (fork() == 0) {
         setsid();

@@ -162,26 +162,51 @@ def _reaped(pid: int) -> bool:
 
 
 def _kill_children_but(kept: Collection[int]) -> None:
-    """Kill the other children of this process, and theirs, which become its own."""
+    """Kill the other children of this process, and theirs.
+
+    All are stopped before: where some are killed while others still run, these start new ones.
+    """
     until = monotonic() + _END_S
-    while others := [pid for pid in _children() if pid not in kept]:
-        for pid in others:
-            with suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
-        for pid in others:
+    stopped: set[int] = set()
+    while living := _stop_children_but(kept, stopped):
+        if living <= stopped:
+            for pid in living:
+                with suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            sleep(_PAUSE_S)
+        for pid in living:
             _reaped(pid)
         if monotonic() > until:
             return
-        sleep(_PAUSE_S)
+        stopped |= living
 
 
-def _children() -> list[int]:
-    pid = os.getpid()
+def _stop_children_but(kept: Collection[int], stopped: Collection[int]) -> set[int]:
+    """Stop those which are not stopped yet; return all of them."""
+    living: set[int] = set()
+    parents = [os.getpid()]
+    while parents:
+        for pid in _children(parents.pop()):
+            if pid in kept or pid in living:
+                continue
+            if pid not in stopped:
+                with suppress(OSError):
+                    os.kill(pid, signal.SIGSTOP)
+            living.add(pid)
+            parents.append(pid)
+    return living
+
+
+def _children(pid: int) -> list[int]:
+    children: list[int] = []
     try:
-        with open(f"/proc/{pid}/task/{pid}/children") as file:
-            return [int(word) for word in file.read().split()]
-    except OSError:  # a kernel without this list
-        return [int(n) for n in os.listdir("/proc") if n.isdigit() and _parent(int(n)) == pid]
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children") as file:
+                children += [int(word) for word in file.read().split()]
+    except OSError:
+        if os.path.exists(f"/proc/{pid}/task"):  # a kernel without this list
+            return [int(n) for n in os.listdir("/proc") if n.isdigit() and _parent(int(n)) == pid]
+    return children
 
 
 def _parent(pid: int) -> int:
