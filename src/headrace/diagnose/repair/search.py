@@ -218,14 +218,14 @@ class Search:
 
     def _informed(self, start: Candidate) -> list[Cure]:
         cures = [] if start.run is None else usual.finding_cures(start.run.findings)
-        return self._doubted([*cures, *usual.stated_cures(self.evidence)])
+        return self._doubted([*usual.stated_cures(self.evidence), *cures])
 
     def _together(self, cures: Sequence[Cure]) -> list[list[Cure]]:
-        """Combine the statements of the file: all at once, and by pairs."""
-        firm = [cure for cure in cures if cure.firm]
+        """Combine what is read in the model's file, then found: all at once, and by pairs."""
         first: dict[str, Cure] = {}
-        for cure in firm:
-            first.setdefault(cure.dimension, cure)
+        for cure in cures:
+            if cure.firm:
+                first.setdefault(cure.dimension, cure)
         everything = list(first.values())
         pairs = [[a, b] for i, a in enumerate(everything) for b in everything[i + 1 :]]
         return [everything, *pairs] if len(everything) > 1 else pairs

@@ -96,7 +96,7 @@ _OF_KEYS = {
 
 
 def finding_cures(findings: Sequence[Finding]) -> list[Cure]:
-    """The changes that findings of a run carry."""
+    """The changes that findings of a run carry; firm where it is one, not one of several."""
     cures = []
     for finding in findings:
         rows = [row["set"] for row in finding.data.get("advice", ())]
@@ -107,9 +107,8 @@ def finding_cures(findings: Sequence[Finding]) -> list[Cure]:
             if (without := finding.data.get("without")) and len(rows) == 1:
                 change.setdefault(without, None)
             name = next(iter(change), "")
-            cures.append(
-                Cure(_OF_KEYS.get(name, name), change, f"finding {finding.code}", firm=True)
-            )
+            why, firm = f"finding {finding.code}", len(rows) == 1
+            cures.append(Cure(_OF_KEYS.get(name, name), change, why, firm))
     return cures
 
 
