@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from tests.diagnose.repair.conftest import Write
 from tests.mistakes.cases import config_text
 from tests.mistakes.scene import NAMES, SIDE, squares
 from tests.mistakes.setups import CLASSIFIER, SSD, UNIT, YOLOV8
+
+CONVEYOR = Path(__file__).parents[3] / "examples" / "conveyor"
 
 
 def test_several_faults_are_undone_and_the_file_keeps_its_form(write: Write) -> None:
@@ -167,3 +170,24 @@ def test_a_file_that_is_no_config_is_refused(write: Write, data: bytes) -> None:
     path.write_bytes(data)
     with pytest.raises(ConfigError):
         repair(path, str(path.parent / "images"), frames=2)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("network-type=0", "network-type=2"),  # the function that is named is a detector's
+        ("model-color-format=0", "model-color-format=1"),  # the model's description says RGB
+        ("pre-cluster-threshold=0.3", "pre-cluster-threshold=0.001"),  # 200 boxes in each frame
+        ("parse-bbox-func-name=parse_conveyor\n", ""),
+    ],
+)
+def test_mistakes_around_a_parser_of_the_users_own(tmp_path: Path, old: str, new: str) -> None:
+    folder = shutil.copytree(CONVEYOR, tmp_path / "conveyor")
+    path = folder / "config_infer_primary.txt"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    found = repair(path, str(folder / "conveyor.mp4"), frames=4)
+    assert found.outcome == "chosen", found.reason
+    name = old.partition("=")[0].strip()
+    assert [key.rpartition(".")[2] for key in found.to_dict()["change"]] == [name]

@@ -11,7 +11,7 @@ from headrace._core.errors import HeadraceError
 from headrace.config import ModelConfig
 from headrace.config.document import AddedLine
 from headrace.config.dump import value_text
-from headrace.config.enums import ColorFormat, NetworkType
+from headrace.config.enums import PARSER_FIELDS, ColorFormat, NetworkType
 from headrace.config.field_checks import KEY_OF_FIELD
 from headrace.infer.recognise.images import UndecidedError
 from headrace.infer.recognise.recognise import Recognition, recognise_for_init
@@ -21,12 +21,7 @@ if TYPE_CHECKING:
     from headrace.infer.parsers.head import LayerLike
     from headrace.meta import NetworkInfo
 
-PARSER_KEYS = {
-    NetworkType.DETECTOR: "parse-bbox-func-name",
-    NetworkType.CLASSIFIER: "parse-classifier-func-name",
-    NetworkType.SEGMENTATION: "parse-segmentation-func-name",
-    NetworkType.INSTANCE_SEGMENTATION: "parse-bbox-instance-mask-func-name",
-}
+PARSER_KEYS = {kind: field.replace("_", "-") for kind, field in PARSER_FIELDS.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from headrace.diagnose.repair.setup_runs import SetupRun
     from headrace.meta import FrameMeta
 
+TRUE_BOX = "true box"
+"""Name of the terms of boxes that the user gives."""
+
 CERTAIN = 0.5
 """Score of a box that proves a reading right."""
 
@@ -29,7 +32,7 @@ _TINY = 3.0  # pixels of the network input
 _HUGE = 0.9  # of the frame's area
 _WEAK = 0.15
 _ODD = 0.2  # share of boxes that a right set-up may have, too
-_MATCH = 0.5  # overlap with a true box
+_MATCH = 0.5  # overlap with a true box, and factor of one that is found under its label
 _LITTLE, _ON_BLANK = 0.05, 0.5  # of a frame's value, in images that show nothing
 _DOUBT, _LOST, _REMARK = 0.5, 0.8, 0.93
 """Factors of a finding on boxes or images, of filters that drop most, of a finding on labels."""
@@ -64,6 +67,11 @@ class Term:
     factor: float
     words: str
 
+    @property
+    def missed(self) -> bool:
+        """Whether it is of a true box that is not found, or under another label."""
+        return self.name == TRUE_BOX and self.factor < _MATCH
+
     def to_dict(self) -> dict[str, Any]:
         """The term as JSON data."""
         return {"name": self.name, "factor": round(self.factor, 4), "words": self.words}
@@ -82,6 +90,7 @@ class Plausibility:
         odd: share of boxes that can be no object, or are found twice.
         on_blanks: what images that show nothing have, as a share of that.
         steady: share of objects that are in two frames which follow each other; None if none do.
+        mean: score of all boxes.
     """
 
     terms: tuple[Term, ...]
@@ -92,11 +101,13 @@ class Plausibility:
     odd: float = 0.0
     on_blanks: float = 0.0
     steady: float | None = None
+    mean: float = 0.0
 
     @property
     def ordinary(self) -> bool:
         """Whether the boxes may be objects, be they few or none."""
-        return not self.boxes or (self.certain > 0 and self.odd <= _ODD)
+        swarm = self.boxes > _MANY * self.frames and self.mean < _WEAK
+        return not self.boxes or (self.certain > 0 and self.odd <= _ODD and not swarm)
 
     @property
     def clean(self) -> bool:
@@ -166,7 +177,7 @@ def plausibility(run: SetupRun, truths: Sequence[TrueBox] = ()) -> Plausibility:
     seen = sum(frame.count > 0 for frame in frames)
     sound = certain >= max(1, min(2, len(frames))) and share <= _ODD
     sound &= all(frame.count <= _MANY for frame in frames)
-    return Plausibility(tuple(terms), count, seen, certain, sound, share, on_blanks, steady)
+    return Plausibility(tuple(terms), count, seen, certain, sound, share, on_blanks, steady, mean)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,17 +261,17 @@ def _true_box(truth: TrueBox, run: SetupRun) -> Term:
     words = f"frame {truth.frame}: no box is where the true one is"
     meta = next((meta for meta in run.metas if meta.frame == truth.frame), None)
     if meta is None or not len(meta.objects):
-        return Term("true box", 0.05, words)
+        return Term(TRUE_BOX, 0.05, words)
     ious = overlaps(np.array([truth.box]), meta.objects.rects.astype(np.float64))[0]
     best = int(ious.argmax())
     if ious[best] < _MATCH:
-        return Term("true box", 0.05, f"{words} (overlap {ious[best]:.2f})")
+        return Term(TRUE_BOX, 0.05, f"{words} (overlap {ious[best]:.2f})")
     label = meta.objects.label(best)
     named = truth.label.casefold() in ("", label.casefold(), str(meta.objects.class_ids[best]))
     words = f"frame {truth.frame}: the true box is found (overlap {ious[best]:.2f})"
     if named:
-        return Term("true box", float(ious[best]), words)
-    return Term("true box", 0.3 * float(ious[best]), f"{words}, as {label or 'another class'}")
+        return Term(TRUE_BOX, float(ious[best]), words)
+    return Term(TRUE_BOX, 0.3 * float(ious[best]), f"{words}, as {label or 'another class'}")
 
 
 def _of_results(run: SetupRun) -> Plausibility:

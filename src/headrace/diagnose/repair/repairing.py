@@ -8,29 +8,27 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import ConfigError
 from headrace._core.files import os_errors, write_atomically
 from headrace._core.formats.table import BARE_MODELS
-from headrace._core.text import counted
 from headrace.config.keys import PROPERTY_KEYS
 from headrace.config.reading import read_bytes
 from headrace.config.values import Kind
 from headrace.diagnose.lint.fixes import FileFix, fixes_for, keys_of, with_keys
 from headrace.diagnose.lint.linting import Linter
-from headrace.diagnose.repair.candidate import Candidate, change_words, text_change
+from headrace.diagnose.repair.candidate import Candidate, text_change
+from headrace.diagnose.repair.decision import Outcome, verdict
 from headrace.diagnose.repair.evidence import bare_text
 from headrace.diagnose.repair.frame_choice import frames_for_trials
-from headrace.diagnose.repair.plausibility import TrueBox, against
-from headrace.diagnose.repair.search import MARGIN, Progress, Search
+from headrace.diagnose.repair.plausibility import TrueBox
+from headrace.diagnose.repair.search import Progress, Search
 from headrace.diagnose.repair.setup_runs import SetupRuns
 from headrace.media.frame import Frame
 
 if TYPE_CHECKING:
     from headrace.infer.run_options import RunOptions
-
-Outcome = Literal["nothing", "chosen", "undecided"]
 
 SHOWN = 3
 """Set-ups that are shown side by side."""
@@ -217,7 +215,7 @@ def _mended(path: Path, text: bytes) -> bytes:
 def _decided(search: Search) -> Repair:
     start = search.tried[0]
     best = search.likeliest()
-    outcome, reason = _verdict(search, start, best)
+    outcome, reason = verdict(search, start, best)
     if outcome == "nothing":
         best = start
     return Repair(
@@ -248,95 +246,3 @@ def _different(search: Search, best: Candidate) -> Iterator[Candidate]:
             small = search.smallest(candidate)
             shown.append(small)
             yield small
-
-
-def _healthy(start: Candidate) -> bool:
-    """Whether nothing speaks against a set-up; one that finds nothing may look at empty scenes."""
-    run = start.run
-    if run is None or run.error is not None or against(run):
-        return False
-    if run.losses.reasons and (start.plausibility.boxes or run.losses.dropped):
-        return False
-    return start.plausibility.ordinary or not _finds_boxes(start)
-
-
-def _convincing(search: Search, best: Candidate) -> bool:
-    """Whether a set-up proves that one which finds nothing is wrong, though nothing else does."""
-    figures, run = best.plausibility, best.run
-    if run is None or not search.quiet(best) or not figures.clean:
-        return False
-    often = figures.certain >= max(2, len(run.metas) // 2)
-    return often and search.agrees(best) and run.config.num_detected_classes == len(run.labels)
-
-
-def _finds_boxes(candidate: Candidate) -> bool:
-    return candidate.config is not None and candidate.config.network_type.has_class_attrs
-
-
-def _verdict(search: Search, start: Candidate, best: Candidate) -> tuple[Outcome, str]:
-    """The outcome, and why."""
-    frames = counted(len(search.runs.frames), "frame")
-
-    def words(candidate: Candidate) -> str:
-        plain = "the config as it is" if search.sure else "what recognition takes first"
-        if candidate.text != start.text:
-            plain = "the edits that lint is certain of"
-        return change_words(text_change(start.text, candidate.text)) or plain
-
-    found = start.plausibility.terms[0].words
-    margin = best.score / start.score if start.score > 0 and search.sure else float("inf")
-    changed = best.text != start.text or not search.sure
-    missed = [truth for truth in search.truths if not _has(start, truth)]
-    if search.sure and _healthy(start) and not missed:
-        if start.plausibility.boxes or not _finds_boxes(start):
-            return "nothing", f"nothing speaks against it: {found}"
-        if not changed or not best.plausibility.sound or not best.plausibility.clean:
-            no_one = f"{frames} show nothing to it, and no other set-up finds anything certain"
-            return "undecided", f"{no_one}: a source that shows objects, or a true box, decides"
-        if not _convincing(search, best):
-            return "undecided", (
-                f"{frames} show nothing to it, and what {words(best)} finds "
-                f"({best.plausibility.terms[0].words}) is no proof: a source that shows more "
-                "objects, or a true box, decides"
-            )
-    if not changed or margin < MARGIN:
-        return "undecided", f"no change of keys makes it better: {_against(start) or found}"
-    if not best.plausibility.sound or not (best.plausibility.clean or best.firm):
-        return "undecided", f"no set-up finds anything certain in {frames}"
-    if not _finds_boxes(best) and not best.firm:
-        return "undecided", (
-            "labels, class maps and tensors do not tell right from wrong, and the model's file "
-            f"does not decide {words(best)}"
-        )
-    if search.truths and any(not _has(best, truth) for truth in search.truths):
-        return "undecided", "no set-up finds the true box"
-    rival = search.rival(best)
-    if rival is not None and best.score < MARGIN * rival.score and not (
-        best.firm and not rival.firm and best.score >= rival.score
-    ):  # fmt: skip
-        return "undecided", (
-            f"{words(best)} ({best.plausibility.terms[0].words}) is no more plausible "
-            f"than {words(rival)} ({rival.plausibility.terms[0].words})"
-        )
-    than = ""
-    if rival is not None:
-        ratio = best.score / rival.score
-        than = f"; the next, {words(rival)}, is {ratio:.2g} times less plausible"
-    return "chosen", f"{words(best)}: {best.plausibility.terms[0].words}{than}"
-
-
-def _has(candidate: Candidate, truth: TrueBox) -> bool:
-    """Whether a candidate finds a true box under its label."""
-    words = f"frame {truth.frame}:"
-    terms = (t for t in candidate.plausibility.terms if t.name == "true box")
-    return any(t.factor >= 0.5 and t.words.startswith(words) for t in terms)
-
-
-def _against(candidate: Candidate) -> str:
-    """The findings and losses that speak against a candidate, in words."""
-    refusal = candidate.refusal or (candidate.run.error if candidate.run else None)
-    if refusal is not None:
-        return f"{refusal:brief}"
-    assert candidate.run is not None
-    reasons = [*(f"{f:brief}" for f in against(candidate.run)), *candidate.run.losses.reasons]
-    return reasons[0] if reasons else ""

@@ -17,7 +17,7 @@ from headrace.diagnose.lint.fixes import keys_of, with_keys
 from headrace.diagnose.repair import usual
 from headrace.diagnose.repair.candidate import Candidate, change_words
 from headrace.diagnose.repair.evidence import ModelEvidence, Statement, file_evidence
-from headrace.diagnose.repair.plausibility import Plausibility, Term, TrueBox, against, plausibility
+from headrace.diagnose.repair.plausibility import Plausibility, TrueBox, against, plausibility
 from headrace.diagnose.repair.setup_runs import SetupRun, SetupRuns
 from headrace.diagnose.repair.usual import Cure
 from headrace.infer.trial import Change
@@ -30,7 +30,6 @@ MARGIN = 1.1
 
 _ROUNDS = 2
 _FIRM, _AGAINST = 1.02, 0.6  # factors of what the model's file speaks for, and against
-_TRUE = 0.5  # factor of a true box that is found under its label
 _READ_FIRMLY = ("range", "colours")
 _COST = 0.99  # factor of each changed key
 _CUT = 0.98  # of the score: a change that brings less is left out
@@ -138,10 +137,10 @@ class Search:
     def smallest(self, candidate: Candidate) -> Candidate:
         """Leave out the changes of a candidate that bring nothing."""
         current = candidate
-        for key in list(candidate.change):
-            if key not in current.change:
+        for keys in _units(candidate):
+            if not current.change.keys() & keys:
                 continue
-            fewer = {name: value for name, value in current.change.items() if name != key}
+            fewer = {name: value for name, value in current.change.items() if name not in keys}
             cures = tuple(
                 Cure(o.dimension, {k: v for k, v in o.change.items() if k in fewer}, o.why, o.firm)
                 for o in current.cures
@@ -204,20 +203,22 @@ class Search:
         run = candidate.run
         if run is None or run.error is not None or run.losses.reasons or against(run):
             return False
-        return candidate.plausibility.sound and not any(map(_missed, candidate.plausibility.terms))
+        return candidate.plausibility.sound and not any(
+            term.missed for term in candidate.plausibility.terms
+        )
 
     def agrees(self, candidate: Candidate) -> bool:
         """Whether no change is against a certain statement of the model's file."""
-        return all(
-            self._agrees_with(statement, candidate.change)
-            for statement in self.evidence.statements
-            if statement.firm and statement.dimension in _READ_FIRMLY
-        )
+        return all(self._agrees_with(s, candidate.change) for s in self._firmly_read())
+
+    def _firmly_read(self) -> list[Statement]:
+        return [s for s in self.evidence.statements if s.firm and s.dimension in _READ_FIRMLY]
 
     # --- cures --------------------------------------------------------------------------------
 
     def _informed(self, start: Candidate) -> list[Cure]:
         cures = [] if start.run is None else usual.finding_cures(start.run.findings)
+        cures = [*usual.type_cures(start.config), *cures]
         return self._doubted([*usual.stated_cures(self.evidence), *cures])
 
     def _together(self, cures: Sequence[Cure]) -> list[list[Cure]]:
@@ -245,6 +246,7 @@ class Search:
             *usual.file_cures(cfg, run),
             *usual.filter_cures(self._present, dropped),
             *usual.threshold_cures(cfg),
+            *usual.type_cures(cfg),
             *usual.parser_cures(self.evidence, cfg),
             *usual.class_cures(self.evidence, labels),
             *usual.range_cures(cfg),
@@ -321,9 +323,10 @@ class Search:
         if not self.sure or run is None or run.error is not None or not start.plausibility.sound:
             return None
         doubts = {usual.DIMENSIONS[finding.code] for finding in against(run)}
+        doubts |= {s.dimension for s in self._firmly_read() if not self._agrees_with(s, {})}
         if run.losses.reasons:
             doubts |= {"filters", "thresholds", "interval"}
-        if any(_missed(term) for term in start.plausibility.terms):
+        if any(term.missed for term in start.plausibility.terms):
             return None
         return frozenset(doubts)
 
@@ -433,6 +436,16 @@ class Search:
         return 0 < known != cfg.num_detected_classes and cfg.network_type.has_class_attrs
 
 
+def _units(candidate: Candidate) -> list[set[str]]:
+    """The keys of a candidate, each alone; a range that is read in the model's file is one."""
+    alone, units = set(candidate.change), []
+    for cure in candidate.cures:
+        if cure.firm and cure.dimension in _READ_FIRMLY and (keys := alone & cure.change.keys()):
+            units.append(keys)
+            alone -= keys
+    return units + [{key} for key in candidate.change if key in alone]
+
+
 def _alike(own: str | None, other: str | None) -> bool:
     """Whether two values of a key are the same; a digit more or less is no difference."""
     if own is None or other is None:
@@ -447,8 +460,3 @@ def _gets_further(candidate: Candidate, other: Candidate) -> bool:
     """Whether a candidate runs, or fails for another reason than the other."""
     errors = [None if c.run is None else c.run.error for c in (candidate, other)]
     return errors[0] is None or f"{errors[0]}" != f"{errors[1]}"
-
-
-def _missed(term: Term) -> bool:
-    """Whether a term speaks of a true box that is not found, or under another label."""
-    return term.name == "true box" and term.factor < _TRUE

@@ -5,32 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import ConfigError, ModelError
-from headrace.config.enums import NetworkType, ProcessMode
+from headrace.config.enums import PARSER_FIELDS, NetworkType, ProcessMode
+from headrace.config.model_config import ModelConfig
 from headrace.diagnose.repair.evidence import PARSER_KEYS, ModelEvidence
 from headrace.infer.parser_fit import parsers_in
 from headrace.infer.parsers import WELL_KNOWN, WELL_KNOWN_INSTANCES, BuiltinParser
-from headrace.infer.recognise.exporters import (
-    BYTES,
-    HALF,
-    IMAGENET,
-    IMAGENET_BGR,
-    ULTRA,
-    UNIT,
-    Scaling,
-)
-from headrace.infer.trial import Change
+from headrace.infer.recognise.exporters import IMAGENET_BGR, ULTRA, USUAL
+from headrace.infer.trial import Change, range_change
 
 if TYPE_CHECKING:
     from headrace._core.findings import Finding
-    from headrace.config import ClassAttrs, ModelConfig
+    from headrace.config import ClassAttrs
     from headrace.diagnose.repair.setup_runs import SetupRun
 
-RANGES = (UNIT, BYTES, HALF, IMAGENET, ULTRA)
-"""Scalings in use, the commonest first."""
+RANGES = (*USUAL, ULTRA)
+"""Scalings in use."""
 
 THRESHOLD, IOU = "0.25", "0.45"
 """Usual thresholds of scores, and of the overlap of two objects' boxes."""
@@ -116,12 +109,9 @@ def range_cures(cfg: ModelConfig | None) -> list[Cure]:
     """Usual scalings; a mean image gives way to them."""
     cures = []
     bgr = cfg is not None and int(cfg.model_color_format) == 1
-    ranges: tuple[Scaling, ...] = (*RANGES, IMAGENET_BGR) if bgr else RANGES
-    for scaling in ranges:
-        change: dict[str, str | None] = {"net-scale-factor": f"{scaling.factor:.10g}"}
-        offsets = ";".join(f"{n:g}" for n in scaling.offsets)
-        change["offsets"] = offsets or None
-        change["mean-file"] = None
+    for scaling in (*RANGES, IMAGENET_BGR) if bgr else RANGES:
+        change: dict[str, str | None] = {"mean-file": None, "offsets": None}
+        change |= range_change(scaling, cfg or ModelConfig())
         cures.append(Cure("range", change, f"usual: {scaling.words}"))
     return cures
 
@@ -174,11 +164,8 @@ def parser_cures(
                     else NetworkType.DETECTOR)  # fmt: skip
             ranked.append((rank, place, name, kind, classes))
     for _, _, name, kind, classes in sorted(ranked)[:_MOST_READERS]:
-        key = PARSER_KEYS[kind]
-        change: dict[str, str | None] = {
-            key: name, "custom-lib-path": None, "network-type": str(int(kind)),
-        }  # fmt: skip
-        change |= {other: None for other in PARSER_KEYS.values() if other != key}
+        change: dict[str, str | None] = dict.fromkeys((*PARSER_KEYS.values(), "custom-lib-path"))
+        change |= {PARSER_KEYS[kind]: name, "network-type": str(int(kind))}
         if classes:
             change["num-detected-classes"] = str(classes)
         cures.append(Cure("parser", change, "usual: a built-in parser that fits the outputs"))
@@ -193,6 +180,16 @@ def parser_cures(
             if own is not None
         ]
     return cures
+
+
+def type_cures(cfg: ModelConfig | None) -> list[Cure]:
+    """The types of the parsers that a config names, where its own is another."""
+    if cfg is None:
+        return []
+    kinds = [kind for kind, field in PARSER_FIELDS.items() if getattr(cfg, field)]
+    why = "the function that is named is of this type"
+    return [Cure("parser", {"network-type": str(int(kind))}, why, firm=len(kinds) == 1)
+            for kind in kinds if kind is not cfg.network_type]  # fmt: skip
 
 
 def class_cures(evidence: ModelEvidence, labels: int) -> list[Cure]:
@@ -308,17 +305,18 @@ def file_cures(cfg: ModelConfig | None, run: SetupRun | None) -> list[Cure]:
         return []
     labels = cfg.labelfile_path
     if labels is not None and not labels.is_file():
-        named = (p for p in _beside(labels, "*.txt") if _LABELS.search(p.stem))
-        others = [p for p in named if _lines_of(p) == cfg.num_detected_classes]
-        why = "the labels that are named are not there, and these beside them fit the classes"
+        others = [p for p in _instead(labels, "*.txt", cfg)
+                  if p.name == _name(labels) or _LABELS.search(p.stem)]  # fmt: skip
+        others = [p for p in others if _lines_of(p) == cfg.num_detected_classes]
+        why = "the labels that are named are not there, and these fit the classes"
         cures = [_file_cure("labels", "labelfile-path", p, cfg, why) for p in others]
         why = "the labels that are named are not there: objects have the numbers of their classes"
         return [*cures, Cure("labels", {"labelfile-path": None}, why)]
     if cfg.onnx_file is None:
         return []
-    why = "the model that is named cannot be read, and this one lies beside it"
+    why = "the model that is named cannot be read, and this one is at hand"
     return [_file_cure("model", "onnx-file", p, cfg, why)
-            for p in _beside(cfg.onnx_file, "*.onnx")[:_MOST_MODELS]]  # fmt: skip
+            for p in _instead(cfg.onnx_file, "*.onnx", cfg)[:_MOST_MODELS]]  # fmt: skip
 
 
 def _file_cure(dimension: str, key: str, path: Path, cfg: ModelConfig, why: str) -> Cure:
@@ -329,9 +327,18 @@ def _file_cure(dimension: str, key: str, path: Path, cfg: ModelConfig, why: str)
     return Cure(dimension, change, why)
 
 
-def _beside(path: Path, pattern: str) -> list[Path]:
-    """Files in the folder of a path, without itself."""
-    return sorted(p for p in path.parent.glob(pattern) if p.name != path.name and p.is_file())
+def _instead(path: Path, pattern: str, cfg: ModelConfig) -> list[Path]:
+    """Files beside a lost one and beside the config, those of the same name first."""
+    folders = dict.fromkeys((path.parent, cfg.path.absolute().parent))
+    files = [p for folder in folders for p in sorted(folder.glob(pattern)) if p.is_file()]
+    own = cfg.path.absolute()
+    others = [p for p in files if p not in (path, own)]
+    return sorted(others, key=lambda p: p.name != _name(path))
+
+
+def _name(path: Path) -> str:
+    """The last part of a path, of Windows too."""
+    return PureWindowsPath(path.name).name
 
 
 def _lines_of(path: Path) -> int:
