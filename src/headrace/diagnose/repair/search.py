@@ -222,7 +222,7 @@ class Search:
         return self._doubted([*usual.stated_cures(self.evidence), *cures])
 
     def _together(self, cures: Sequence[Cure]) -> list[list[Cure]]:
-        """Combine what is read in the model's file, then found: all at once, and by pairs."""
+        """Combine cures of the model's file, then of findings: all at once, and by pairs."""
         first: dict[str, Cure] = {}
         for cure in cures:
             if cure.firm:
