@@ -40,10 +40,21 @@ def class_findings(
         network: size of the network input, None where it is not known.
         labels: of the config's label file, none if it names none.
     """
-    notices = class_notices(cfg, class_counts(cfg, choice, outputs, network), labels)
+    counts = class_counts(cfg, choice, outputs, network)
+    if counts and isinstance(choice.parser, BuiltinParser):
+        counts = _with_background(choice.parser, counts[0], cfg.num_detected_classes, labels)
+    notices = class_notices(cfg, counts, labels)
     if not notices and isinstance(choice.parser, BuiltinParser):
         notices += _background_of_yolo(cfg, choice.parser.head.name, labels)
     return notices
+
+
+def _with_background(parser: BuiltinParser, held: int, number: int, labels: Labels) -> list[int]:
+    """The numbers of classes that outputs may mean, whose first score may be the background's."""
+    if held == number or 0 not in parser.head.surplus:
+        return [held]
+    counts = [held + more for more in sorted(parser.head.surplus)]
+    return [len(labels)] if len(labels) in counts else counts
 
 
 def _background_of_yolo(cfg: ModelConfig, head: str, labels: Labels) -> list[Finding]:
@@ -88,7 +99,8 @@ def class_notices(cfg: ModelConfig, counts: Sequence[int], labels: Labels) -> li
 
     Args:
         cfg: the config.
-        counts: of `class_counts`; empty compares the labels with the config alone.
+        counts: of `class_counts`, of a detector all that are as likely; empty compares the labels
+            with the config alone.
         labels: of the config's file, none if it names none.
     """
     if cfg.network_type is NetworkType.CLASSIFIER:
@@ -105,15 +117,18 @@ def class_notices(cfg: ModelConfig, counts: Sequence[int], labels: Labels) -> li
         text = "num-detected-classes={given}, but the model's outputs hold {classes}"
         data: Data = {"given": number, "classes": counted(held, "class")}
         where = cfg.where("num_detected_classes")
-        change = {"num-detected-classes": str(held)}
+        changes = [{"num-detected-classes": str(n)} for n in counts]
         if cfg.network_type is NetworkType.SEGMENTATION and len(labels) == number:
             # the classes may stand on another axis
             text += ", if segmentation-output-order is right; the label file has {given}, too"
             finding = Finding("class-count", "warning", text, where, data)
-            notices.append(advised(finding, [change]))
+            notices.append(advised(finding, changes))
+        elif len(changes) > 1:
+            text += ", or one more with a background"
+            notices.append(advised(Finding("class-count", "warning", text, where, data), changes))
         else:
             fix = f"set num-detected-classes={held}; filter-out-class-ids hides classes"
-            data = {**data, "set": change}
+            data = {**data, "set": changes[0]}
             notices.append(Finding("class-count", "warning", text, where, data, remedies=(fix,)))
     if labels.records:
         what = (
@@ -123,7 +138,8 @@ def class_notices(cfg: ModelConfig, counts: Sequence[int], labels: Labels) -> li
         )
         for text in _texts(labels, held, number, what):
             finding = _of_file(cfg, text, code="labels-count")
-            if not counts and len(labels) > number:  # the outputs do not say how many
+            background = labels.detector[0].strip().lower() in _BACKGROUND
+            if not counts and len(labels) > number and not background:  # the outputs do not tell
                 change = {"num-detected-classes": str(len(labels))}
                 finding = advised(finding.changed(suffix=", or there are more classes"), [change])
             notices.append(finding)

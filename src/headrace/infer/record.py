@@ -70,7 +70,8 @@ class Record:
             self._parse_errors.add(same)
             text += f"\n  first in frame {meta.frame} of {meta.source}"
             text += "; what cannot be parsed has no results"
-            self.warn("parser-failed", text)
+            advice = {key: error.data[key] for key in ("advice",) if key in error.data}
+            note_once(self.notices, Finding("parser-failed", "warning", text, data=advice))
 
     def outputs_unread(self, cfg: ModelConfig) -> None:
         """Warn that a model has no parser, and that its outputs are not attached."""

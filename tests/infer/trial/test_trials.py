@@ -112,3 +112,27 @@ def test_changes_in_words_and_in_configs(tmp_path: Path) -> None:
     assert change_text({"net-scale-factor": "1", "offsets": None}) == (
         "net-scale-factor=1 without offsets"
     )
+
+
+@pytest.mark.filterwarnings("ignore::headrace.HeadraceWarning")
+def test_class_counts_that_outputs_leave_open_are_tried(tmp_path: Path) -> None:
+    config = config_for(tmp_path, "ssd", num_detected_classes=5, labelfile_path=None)
+    with Inferencer.from_config(config) as model:
+        (before,) = [n for n in model.notices if n.code == "class-count"]
+        assert "guesses, not tried" in str(before)
+        for frame in frames(count=6):
+            model(frame)
+        model.conclude()
+        after = {n.code: n for n in model.notices}
+    for code in ("class-count", "parser-failed"):
+        rows = after[code].data["advice"]
+        assert [row["set"]["num-detected-classes"] for row in rows] == ["2", "3"]
+        assert all(row["basis"] == "tried" and row["boxes"] for row in rows)
+        assert "set" not in after[code].data
+
+
+@pytest.mark.filterwarnings("ignore::headrace.HeadraceWarning")
+def test_labels_decide_between_two_class_counts(tmp_path: Path) -> None:
+    with Inferencer.from_config(config_for(tmp_path, "ssd", num_detected_classes=5)) as model:
+        (notice,) = [n for n in model.notices if n.code == "class-count"]
+    assert notice.data["set"] == {"num-detected-classes": "3"}  # with the background's name

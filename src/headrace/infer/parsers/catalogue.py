@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from headrace._core.errors import ParserError
+from headrace._core.findings import Data
 from headrace._core.types import Arrays
 from headrace.infer.parsers import (
     affinity,
@@ -228,7 +229,14 @@ class BuiltinParser:
             where=f"{head.key}={head.name}",
             expected=unfit.expected or head.needs,
             fix=fix,
+            data=_advised([{"num-detected-classes": str(n)} for n in unfit.classes]),
         )
+
+
+def _advised(changes: Sequence[Mapping[str, str]]) -> Data | None:
+    """Changes as data of an error, see `headrace.infer.trial.advice`."""
+    rows = [{"set": change, "basis": "guess"} for change in changes]
+    return {"advice": rows} if rows else None
 
 
 def parse_coverage_bbox(

@@ -54,9 +54,17 @@ class LayerLike(Protocol):
 class UnfitError(Exception):
     """The outputs cannot be decoded by this head; the catalogue makes a ParserError of it."""
 
-    def __init__(self, problem: str, expected: str | None = None, fix: str | None = None) -> None:
+    def __init__(
+        self,
+        problem: str,
+        expected: str | None = None,
+        fix: str | None = None,
+        *,
+        classes: Sequence[int] = (),
+    ) -> None:
         super().__init__(problem)
         self.found, self.expected, self.fix = problem, expected, fix
+        self.classes = classes  # numbers of classes that may be right
 
 
 def wrong_classes(
@@ -67,6 +75,7 @@ def wrong_classes(
         f"num-detected-classes={params.num_classes}, but {hold.format(classes)}",
         expected=f"num-detected-classes={classes}",
         fix=f"set num-detected-classes={classes}; hide classes with filter-out-class-ids",
+        classes=(classes,),
     )
 
 

@@ -48,6 +48,7 @@ def _refuse_classes(class_ids: IntArray, params: DetectionParams) -> None:
             fix=f"set num-detected-classes to the classes of the model, at least {worst + 1}"
             if worst >= 0
             else "check that this is the parser for this model",
+            classes=(worst + 1,) if worst >= 0 else (),
         )
 
 

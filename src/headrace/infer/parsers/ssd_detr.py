@@ -198,6 +198,7 @@ def _boxes_scores(
             expected=f"num-detected-classes={channels - 1} when the first score is background, "
             f"else {channels}",
             fix=f"set num-detected-classes={channels - 1} (or {channels}: no background)",
+            classes=(channels - 1, channels),
         )
     index, class_ids, best = best_class(scores[:, surplus:], params.per_class_threshold)
     boxes = boxes[index]

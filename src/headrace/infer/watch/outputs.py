@@ -12,7 +12,7 @@ from headrace._core.findings import Finding
 from headrace._core.text import counted
 from headrace._core.types import Array, Arrays
 from headrace.config.enums import NetworkType
-from headrace.infer.trial import Change, advised, other_ranges, range_change
+from headrace.infer.trial import Change, advised, other_ranges, parser_change, range_change
 from headrace.infer.watch.rules import MIN_FRAMES, enough
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ _FLAT = 1e-3  # values within it, and those next to 0 or 1, could be the same in
 _MIN_IMAGES = 6
 _TOO_HIGH = 1.001
 _CERTAIN = 0.8  # a threshold above it hides what a network is sure of
+SOFTMAX = "NvDsInferClassiferParseNonSoftmax"
 _SUM = 1.01  # of a soft-max, with rounding
 
 
@@ -141,8 +142,10 @@ class OutputWatch:
             text = f"confidences are no probabilities: up to {self._top:.4g} in {self._high} of "
             text += f"{counted(self.looks, 'item')}; the model ends without softmax, so "
             text += f"classifier-threshold={self.cfg.classifier_threshold:g} compares logits: "
-            text += "export it with one"
-            yield Finding("scores-above-1", "warning", text, "classifier-threshold")
+            text += "export it with one, or have a parser apply it"
+            finding = Finding("scores-above-1", "warning", text, "classifier-threshold")
+            change = parser_change(SOFTMAX, NetworkType.CLASSIFIER, self.cfg)
+            yield advised(finding, [change])
         if enough(self._independent, self.looks, final=final):
             text = "{looks} of {items} have several classes above the threshold: the values are no "
             text += "soft-max (they sum to {sum}), and only the largest of an output is kept"

@@ -213,6 +213,8 @@ class Watch:
         for index, notice in enumerate(notices if trials is not None else ()):
             known = is_finding(notice) or was_tried(notice.data)
             if trials is not None and tried_changes(notice) and not known:
+                if "advised" not in notice.data:  # of a parser, which knows no trials
+                    notice = advised(notice, tried_changes(notice))
                 crowded = notice.code in OF_CROWDS
                 notices[index] = tried(notice, trials, calmer if crowded else plain)
 
