@@ -50,7 +50,7 @@ def class_findings(
 
 
 def _with_background(parser: BuiltinParser, held: int, number: int, labels: Labels) -> list[int]:
-    """The numbers of classes that outputs may mean, whose first score may be the background's."""
+    """The numbers of classes that outputs may mean, with and without a score of background."""
     if held == number or 0 not in parser.head.surplus:
         return [held]
     counts = [held + more for more in sorted(parser.head.surplus)]
