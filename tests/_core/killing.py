@@ -59,7 +59,7 @@ class Kill:
 
     def __init__(self, name: str, line: int, error: BaseException) -> None:
         self.name, self.line, self.error = name, line, error
-        self.done = False
+        self.done = self.over = False
         self.bare: list[str] = []  # what Python would have printed a traceback of
 
     def run(self, work: Callable[[], object]) -> None:
@@ -73,7 +73,7 @@ class Kill:
             nonlocal left
             if not frame.f_code.co_filename.startswith(str(SOURCE)):
                 return None
-            if event == "line" and not self.done and _can_raise(frame):
+            if event == "line" and not (self.done or self.over) and _can_raise(frame):
                 left -= 1
                 if left == 0:
                     self.done = True
@@ -114,4 +114,5 @@ def killing(kill: Kill, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kill]:
         patch.setattr(threads, "_guarded", with_fault)
         patch.setattr(threading, "excepthook", lambda args: kill.bare.append(str(args)))
         yield kill
+    kill.over = True  # some threads live as long as the program
     kill.error.__traceback__ = None  # its frames hold what the thread worked on
