@@ -106,6 +106,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "output-instance-mask": ("INS-001", "INS-002", "MET-007", "ERR-005"),
     "max-candidates": ("tests/infer/test_cluster_limits.py",),
     "rotated-boxes": ("tests/infer/test_cluster_rotated.py",),
+    "input-values": ("tests/infer/test_extra_inputs.py",),
     "mask-content": ("tests/custom/test_mask_keypoints.py",),
     "output-image": ("tests/media/draw/test_output_images.py",),
     "keypoint-skeleton": ("tests/infer/test_attach.py", "tests/media/draw/test_skeleton.py"),

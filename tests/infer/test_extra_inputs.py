@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from headrace.custom import include_dir
-from headrace.errors import CustomLibraryError
+from headrace.errors import CustomLibraryError, HeadraceError
 from headrace.infer.inferencer import Inferencer
 from tests.infer.models import node, write_config, write_model
 from tests.infer.scenes import image
@@ -97,6 +97,32 @@ def test_cpp_fills_them_once(tmp_path: Path) -> None:
         check=True,
     )
     assert outputs(sized_model(tmp_path, "libfill.so")) == [[16 / 2 + 60, 25 / 2 + 60]] * 6
+
+
+def test_the_config_fills_them(tmp_path: Path) -> None:
+    config = sized_model(tmp_path, None, input_values="size:16,25;gain:0.5")
+    assert outputs(config) == [[16 / 2 + 60, 25 / 2 + 60]] * 6
+
+
+def test_the_config_wins_over_the_library(tmp_path: Path) -> None:
+    (tmp_path / "fill.py").write_text(PYTHON)
+    config = sized_model(tmp_path, "fill.py", input_values="size:7")
+    assert outputs(config) == [[7 / 2 + 60, 7 / 2 + 60]] * 6
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ("size", "has no numbers behind a colon"),
+        ("size:a", "has no numbers behind a colon"),
+        ("scale:1", "no input beside the image is called 'scale'"),
+        ("size:1,2,3;gain:1", "3 values for input size"),
+        ("gain:1", r"further inputs \(size"),
+    ],
+)
+def test_values_that_do_not_fit_are_refused(tmp_path: Path, values: str, words: str) -> None:
+    with pytest.raises(HeadraceError, match=words):
+        Inferencer.from_config(sized_model(tmp_path, None, input_values=values))
 
 
 def test_without_a_library_the_start_is_refused(tmp_path: Path) -> None:

@@ -96,6 +96,7 @@ PROPERTY_ROWS: tuple[Key, ...] = (
     _p("infer-dims", _INTS, None, "C;H;W of the input, always in this order; a 0 means absent", counts=(3,), low=0, since="5.0", acts=True),
     _p("output-io-formats", _STRINGS, (), "layer:type:format of outputs; types are honoured, outputs are always linear (chw)", since="5.0", acts=True),
     _p("layer-device-precision", _STRINGS, (), "layer:precision:device: layers of another precision than network-mode says", since="5.0", acts=True),
+    _p("input-values", _STRINGS, (), "NAME:VALUE,VALUE: what an input beside the image holds, for each item; one value fills all of it", acts=True, extension=True),
     _p("enable-dla", _FLAG, False, "build for the DLA", reason="no DLA is driven; the model runs where it would without"),
     _p("use-dla-core", _INT, 0, "DLA core", reason="no DLA is driven"),
     _p("strongly-typed", _FLAG, False, "tensor types as in the model", since=_NEW, reason="tensors have the types of the model anyway"),

@@ -80,6 +80,7 @@ class ModelFields(Frozen):
     infer_dims: tuple[int, int, int] | None = None
     output_io_formats: tuple[str, ...] = ()
     layer_device_precision: tuple[str, ...] = ()
+    input_values: tuple[str, ...] = ()
     enable_dla: bool = False
     use_dla_core: int = 0
     strongly_typed: bool = False

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headrace._core.errors import CustomLibraryError
+from headrace._core.errors import ConfigError, CustomLibraryError
 from headrace._core.findings import Finding, Level
 from headrace.custom.user_calls import INPUT_INITIALIZER
 from headrace.meta import NetworkInfo
@@ -44,6 +45,42 @@ def values_by_rule(spec: TensorSpec, network: NetworkInfo) -> tuple[int, ...] | 
     return values if values and fits else None
 
 
+def configured_values(
+    cfg: ModelConfig, extra: Sequence[TensorSpec]
+) -> dict[str, tuple[float, ...]]:
+    """Read the values that `input-values` gives to inputs beside the image.
+
+    Raises:
+        ConfigError: an item is no NAME:VALUE,…, names no such input, or has another number of
+            values than one item of the input.
+    """
+    sizes = {spec.name: [d for d in spec.shape if isinstance(d, int)] for spec in extra}
+    values: dict[str, tuple[float, ...]] = {}
+    for item in cfg.input_values:
+        name, _, text = item.strip().rpartition(":")
+        where, expected = cfg.where("input_values"), "NAME:VALUE,VALUE, as scale_factor:1,1"
+        try:
+            values[name] = tuple(float(number) for number in text.split(","))
+        except ValueError as error:
+            problem = f"input-values: {item!r} has no numbers behind a colon"
+            raise ConfigError(problem, where=where, expected=expected) from error
+        if name not in sizes:
+            problem = f"input-values: no input beside the image is called {name!r}"
+            raise ConfigError(problem, where=where, expected=f"one of {', '.join(sizes) or 'none'}")
+        count = len(values[name])
+        if count not in (1, prod(sizes[name]), prod(sizes[name][1:])):
+            problem = f"input-values: {count} values for input {name}, whose axes are {sizes[name]}"
+            raise ConfigError(problem, where=where, expected=expected)
+    return values
+
+
+def _put(array: Array, values: Sequence[float]) -> None:
+    """Fill an input: with one value, with all, or each item with the same."""
+    whole = len(values) in (1, array.size)
+    shape = () if len(values) == 1 else array.shape if whole else array.shape[1:]
+    array[...] = np.reshape(values, shape)
+
+
 def unfilled_inputs(cfg: ModelConfig, extra: Sequence[TensorSpec]) -> CustomLibraryError:
     """Make the error for inputs beside the first that no library fills."""
     names = ", ".join(map(str, extra))
@@ -54,6 +91,7 @@ def unfilled_inputs(cfg: ModelConfig, extra: Sequence[TensorSpec]) -> CustomLibr
         fix=(
             f"Python: def {INPUT_INITIALIZER}(layers, network, max_batch): "
             "layers['name'][:] = …; return True",
+            "or set input-values=NAME:VALUE,VALUE for what is always the same",
             "or make these inputs constants (initialisers) of the model",
         ),
         code="inputs-unfilled",
@@ -98,6 +136,8 @@ def initialize_extra_inputs(
         _fill_by_rule(cfg, extra, arrays, network, notices)
     else:
         initialize(arrays, network, session.max_batch)
+    for name, values in configured_values(cfg, extra).items():
+        _put(arrays[name], values)
     return arrays
 
 
@@ -110,15 +150,20 @@ def _fill_by_rule(
 ) -> None:
     notices += by_rule(cfg, extra, network)
     for spec in extra:
-        arrays[spec.name][:] = values_by_rule(spec, network)
+        values = values_by_rule(spec, network)
+        if values is not None:
+            arrays[spec.name][:] = values
 
 
 def by_rule(cfg: ModelConfig, extra: Sequence[TensorSpec], network: NetworkInfo) -> list[Finding]:
     """Report the values of each of these inputs; a library's own parser may expect others.
 
     Raises:
-        CustomLibraryError: no rule fills one of them.
+        ConfigError: see `configured_values`.
+        CustomLibraryError: neither `input-values` nor a rule fills one of them.
     """
+    given = configured_values(cfg, extra)
+    extra = [spec for spec in extra if spec.name not in given]
     values = {spec.name: values_by_rule(spec, network) for spec in extra}
     if missing := [spec for spec in extra if values[spec.name] is None]:
         raise unfilled_inputs(cfg, missing)
@@ -127,7 +172,7 @@ def by_rule(cfg: ModelConfig, extra: Sequence[TensorSpec], network: NetworkInfo)
     code = "inputs-assumed" if own else "inputs-filled"
     text = "nothing fills the input {name}: it gets {values} ({what}), so that boxes are in pixels "
     text += "of the network input"
-    fix = f"fill it otherwise by a function {INPUT_INITIALIZER} in the custom library"
+    fix = f"fill it otherwise by input-values, or a function {INPUT_INITIALIZER} in the library"
     data = [
         {"name": name, "values": ", ".join(map(str, numbers or ())), "what": _RULES[name][0]}
         for name, numbers in values.items()

@@ -56,6 +56,7 @@ _LINES = {
     "recognised-from": "from ",
 }
 _NOTHING = Overrides()
+_TORCHVISION = {"boxes", "labels", "scores"}
 _WORDS = {"stretch": "stretched to the input", "centre": "fitted in, bars around",
           "corner": "fitted in, bars right or below"}  # fmt: skip
 
@@ -172,14 +173,16 @@ def _recognise(
     save: bool = True,
 ) -> Recognition:
     evidence = FileEvidence.read(path)
-    unfilled = [spec for spec in evidence.more_inputs if not has_rule(spec)]
+    given: Any = user_fields.get("input_values", ())
+    filled = {item.strip().rpartition(":")[0] for item in given}
+    unfilled = [s for s in evidence.more_inputs if not (has_rule(s) or s.name in filled)]
     if unfilled:
         more = ", ".join(map(str, unfilled))
         raise ModelError(
             f"the model has further inputs ({more}), and nothing fills them",
             where=str(path),
             fix="write a config with custom-lib-path: its NvDsInferInitializeInputLayers fills "
-            "them, or make them constants of the model",
+            "them; or --set input-values=NAME:VALUE,VALUE; or make them constants of the model",
         )
     layers = weigh(evidence.stem)
     exporter, told = _exporter(evidence, layers)
@@ -288,6 +291,8 @@ def _reading(
     if not candidates:
         return None, known[0] if known else (), "named in the metadata" if known else ""
     reading = candidates[0]
+    if {*evidence.network.of_one_image} >= _TORCHVISION:  # 0 is its background
+        reading = replace(reading, words="torchvision's detector", from_one=True, suppressed=True)
     names, source = _names(evidence, reading, known)
     if reading.classes is None and reading.kind is NetworkType.DETECTOR and names:
         reading = replace(reading, classes=len(names), counted=source)
