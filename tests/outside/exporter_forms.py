@@ -1,7 +1,7 @@
 """How models of many exporters are read, beside what is known to be right: a table for the docs.
 
     python -m tests.outside.exporter_forms INDEX.csv [--page PAGE.md] [--known FORMS.csv]
-        [--equal EQUAL.csv] [WORD]
+        [--equal EQUAL.csv ...] [WORD]
 
 INDEX.csv has a line for each ONNX file: path, family, task, form, csv_line, classes, and notes of
 what is right, as `box=xyxy; unit=pixels; needs_nms=yes; colour=RGB; scale=0..1 (/255);
@@ -31,6 +31,7 @@ from headrace.config.overrides import Overrides
 from headrace.errors import HeadraceError
 from headrace.infer.recognise.images import Question, UndecidedError
 from headrace.infer.recognise.recognise import Recognition, recognise_for_init
+from tests.outside.exporter_page import page, results, writers
 
 CENTRES, CORNERS = "cxcywh", "xyxy"
 PARSERS = {  # what each takes boxes for
@@ -59,6 +60,10 @@ _SCALES = (("(/255)", "/ 255"), ("0..255", "0..255"), ("ImageNet", "ImageNet"),
            ("127.5", "127.5"), ("-1..1", "127.5"), ("0..1", "/ 255"))  # fmt: skip
 """Words of the notes, and of the answer to choose."""
 _IMAGES = ("net-scale-factor", "infer-dims")
+
+
+_REGIONS = "HeadraceParseTextRegions"
+"""Its regions do not overlap: what the notes mean is the step from the map to them."""
 
 
 class Answer(NamedTuple):
@@ -92,7 +97,7 @@ def faults(known: Recognition, notes: Mapping[str, str], row: Mapping[str, str])
         yield f"boxes are in {notes['unit']}, not {unit}"
     needs = notes.get("needs_nms")
     if reading.parser and reading.kind is NetworkType.DETECTOR:
-        if needs == "yes" and reading.suppressed:
+        if needs == "yes" and reading.suppressed and reading.parser != _REGIONS:
             yield "suppression is needed"
         if needs == "no" and not reading.suppressed and not _one_to_one(known):
             yield "the boxes are final"
@@ -119,6 +124,7 @@ _SURPLUS = {
         (-1, 0),
     ),
     "HeadraceParseDetr": (0, 11),
+    "HeadraceParseClassMap": (0, 1),
 }
 """Heads whose notes count points, the background, or COCO's 80 classes for its 91 ids."""
 
@@ -222,7 +228,7 @@ def main() -> int:
     parser.add_argument("word", nargs="?", default="")
     parser.add_argument("--page", type=Path)
     parser.add_argument("--known", type=Path)
-    parser.add_argument("--equal", type=Path)
+    parser.add_argument("--equal", type=Path, nargs="*", default=())
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     answers = []
@@ -237,6 +243,8 @@ def main() -> int:
     print("outputs:", ", ".join(f"{state} {number}" for state, number in counts.most_common()))
     images = Counter(one.images.partition(":")[0] for one in answers if one.state == "read")
     print("images:", ", ".join(f"{state} {number}" for state, number in images.most_common()))
+    if options.page:
+        options.page.write_text(page(answers, writers(options.known), results(options.equal)))
     return 1 if counts["wrong"] or images["wrong"] else 0
 
 

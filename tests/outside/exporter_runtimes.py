@@ -7,9 +7,11 @@ INDEX.csv is that of `tests.outside.exporter_forms`; PYTHON has the programs, as
 them; FOLDER gets copies, images and results. The image has the size of the network or bars above
 and below, so that both sides see the same numbers; what a file does not say of its images is
 answered as its notes have it. Random weights give all candidates nearly one score: in a copy of the
-file, which both sides run, the logits before the last sigmoid are spread. The threshold lies in the
-largest gap of the program's scores, below its best ones. Equal: each box of either side has one of
-the other with its class, a score within 1e-3 and an IoU of 0.99 or more.
+file, which both sides run, the convolutions are calibrated and the logits before the last sigmoid
+are spread. The threshold lies in the largest gap of the program's scores, below its best ones.
+Neither side suppresses overlaps outside of the graph: boxes of random weights reach far beyond the
+image, and nvinfer clips before it suppresses, other programs afterwards. Equal: each box of either
+side has one of the other with its class, a score within 1e-3 and an IoU of 0.99 or more.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ import onnxruntime
 from onnx import helper, numpy_helper
 
 import headrace
+from headrace.config.enums import ClusterMode
 from headrace.errors import HeadraceError
 from tests.outside.calibrated_weights import calibrate
 from tests.outside.exporter_forms import notes_of, recognised
@@ -142,15 +145,21 @@ def prepared(row: Mapping[str, str], folder: Path) -> tuple[dict[str, Any], dict
         raise ValueError("no built-in parser reads it")
     name = "-".join((row["family"], row["form"])).replace("/", "-")
     open_ = any(not isinstance(d, int) for d in known.evidence.input.shape[1:])
-    bars = images.fit != "stretch" and not open_ and RUNTIMES[family_of(row)] in WHOLE
+    bars = (
+        images.fit != "stretch"
+        and not open_
+        and row["task"] != "semantic"
+        and RUNTIMES[family_of(row)] in WHOLE
+    )
     image = image_of(images.width, images.height, bars)
     job: dict[str, Any] = {
         "family": row["family"], "task": row["task"], "form": row["form"],
         "size": [images.height, images.width], "order": images.order,
         "factor": float(cfg.net_scale_factor), "offsets": list(cfg.offsets),
         "one_deviation": abs(cfg.net_scale_factor * 255 * 0.226 - 1) < 1e-3,
+        "suppresses": cfg.cluster_mode is ClusterMode.NMS,
         "interleaved": images.interleaved, "dtype": known.evidence.input.dtype.name,
-        "iou": float(cfg.all_classes.nms_iou_threshold), "classes": cfg.num_detected_classes,
+        "iou": 1.0, "classes": cfg.num_detected_classes,
     }  # fmt: skip
     copy = folder / "models" / name / "model.onnx"
     if not spread(Path(row["path"]), job, image, copy):
@@ -212,7 +221,8 @@ def compare(job: Mapping[str, Any], keys: Mapping[str, Any], theirs: Mapping[str
         boxes = np.clip(boxes, 0, np.tile(limit, 2))
     sides = boxes[:, 2:] - boxes[:, :2]
     kept = (scores >= least) & (sides.min(axis=1) >= 2)
-    model = headrace.Inferencer.from_config(job["path"], conf=least, device="cpu", **keys)
+    more = {"cluster_mode": 4} if job["suppresses"] else {}
+    model = headrace.Inferencer.from_config(job["path"], conf=least, device="cpu", **keys, **more)
     objects = model(image).objects
     own = np.asarray(objects.rects, np.float64).reshape(-1, 4)
     turned = None

@@ -99,7 +99,7 @@ def ultralytics(job: dict[str, Any], image: Any) -> dict[str, Any]:
              "semantic": "semantic", "depth": "depth"}  # fmt: skip
     model = YOLO(job["path"], task=names.get(job["task"], "detect"))
     found = model.predict(
-        image, conf=LEAST, iou=0.7, max_det=MOST, verbose=False, device="cpu",
+        image, conf=LEAST, iou=job["iou"], max_det=MOST, verbose=False, device="cpu",
         imgsz=job["size"],
     )[0]  # fmt: skip
     if found.probs is not None:

@@ -88,3 +88,12 @@ def test_a_map_of_class_numbers_counts_no_classes(tmp_path: Path) -> None:
 def test_points_that_the_rows_have_no_room_for(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no built-in parser"):
         known(tmp_path, final(9), "pose", 1, kpt_shape="[17, 3]")
+
+
+def test_a_map_of_one_class_has_a_background(tmp_path: Path) -> None:
+    metadata = {"author": "Ultralytics", "task": "semantic", "names": "{0: 'road'}"}
+    path = rows_of(tmp_path / "m.onnx", np.ones((1, 64, 64), np.int64), metadata=metadata)
+    known = recognise(path)
+    assert known.config.num_detected_classes == 2
+    assert known.names == ("background", "road")
+    assert not [n for n in known.notices if n.code == "labels-count"]

@@ -115,8 +115,10 @@ def by_family(view: View) -> list[HeadReading]:
         return [HeadReading(NetworkType.OTHER, None, None, f"{task} model", why)]
     family = _FAMILIES.get(name)
     if task == "pose":
-        parser = "HeadraceParseYoloNasPose" if name == "yolonas" else "HeadraceParseHeatmapPose"
-        return headed(view, parser, f"{NAME} {name} pose", why)
+        if name == "yolonas":
+            return headed(view, "HeadraceParseYoloNasPose", f"{NAME} {name} pose", why)
+        parser = "HeadraceParseHeatmapPose"  # of one person
+        return headed(view, parser, f"{NAME} {name} pose", why, suppressed=True)
     if task == "obb":
         return headed(view, "HeadraceParseBoxesScoresObb", f"{NAME} {name}", why, rotated=True)
     if task == "segment":

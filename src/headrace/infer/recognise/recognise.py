@@ -439,7 +439,7 @@ def _unused_names(
     ):
         return []
     names, key = known
-    if reading.classes in (None, len(names)):
+    if reading.classes in (None, len(names)) or set(names) <= {*reading.own_names}:
         return []
     text = f"the metadata name {counted(len(names), 'class')} in {key}, and the outputs hold "
     text += f"{reading.classes}: these names are not used; --labels names the classes"

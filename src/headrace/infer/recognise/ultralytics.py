@@ -21,6 +21,7 @@ from headrace.infer.recognise.heads import (
     scores_counted,
 )
 from headrace.infer.recognise.maps import depth_map, maps
+from headrace.infer.recognise.names import names_in
 
 _MOST_ROWS = 1000  # a selection keeps at most 300 by default
 _UNIT = 2.0  # boxes in 0..1 reach a little further than 1
@@ -47,7 +48,7 @@ def by_task(view: View) -> list[HeadReading]:
         case "pose":
             return _poses(view, why)
         case "semantic":
-            return maps(view) or []
+            return [_with_background(view, reading) for reading in maps(view) or []]
         case "depth":
             return [depth_map(why)]
         case "detect":
@@ -74,6 +75,15 @@ def _prototypes(view: View) -> int:
     """How many maps the masks are weighted sums of; 0 without a second output of maps."""
     maps = [item.shape for item in view.items[1:] if len(item.shape) == 3]
     return int(maps[0][0] or 0) if maps else 0
+
+
+def _with_background(view: View, reading: HeadReading) -> HeadReading:
+    """A map of one class holds 1 where it is, and 0 elsewhere."""
+    named = names_in(view.evidence.metadata)
+    if reading.parser != "HeadraceParseClassMap" or named is None or len(named[0]) != 1:
+        return reading
+    why = f"{reading.why}, of one class: 0 is no object"
+    return replace(reading, classes=2, own_names=("background", *named[0]), why=why)
 
 
 def _boxes(view: View, why: str) -> list[HeadReading]:

@@ -1,0 +1,135 @@
+"""The page of exporters' forms: what `tests.outside.exporter_forms` found, as a table."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from tests.outside.exporter_forms import Answer
+
+_CALIBRATED = "ultralytics_cal"
+"""The same forms again, with other weights: they count for the comparison alone."""
+_STATES = {
+    "read": "recognised",
+    "asked": "asked: several heads read outputs like these",
+    "unread": "no built-in parser",
+    "refused": "refused, with the reason",
+    "wrong": "read wrongly",
+}
+_CUT = re.compile(
+    r" tools/| export| deploy/| utils[/.]| \+ |;| \(|, | scripts/| detection/| convert"
+)
+_HEAD = """\
+# Forms of exporters
+
+Exporters write the same head in many forms: raw or with suppression inside, rows or columns, pixels
+or 0..1, with or without names. This page lists what a [bare model](bare-models.md) of each form is
+read as, without a config and without a hint. {forms} forms of {exporters} exporters:
+
+{counts}
+
+The files have random weights: those of exporters that can be installed are written by them, with
+their sizes and their metadata; those of the others are graphs with the same names, shapes, types
+and operators ("same shape"). What a file does not say of its images (size, scaling) is asked, and
+answered by the notes of the form to see how the outputs are read then: the column "asked" names it.
+Of {images} forms the scaling is read from first layers of random weights, and is not the
+exporter's; trained weights tell theirs.
+
+{equal} forms give what a runtime of their own, or its published decoding, gives: on the same image
+and the same file, with random weights whose answers were spread, both find the same boxes (IoU 0.99
+or more), classes and scores (within 1e-3) at a low threshold, or the same probabilities or class
+maps. {compared} forms could be compared, and {differ} differ. Overlaps were left in where the graph
+does not suppress them: nvinfer clips boxes to the image before it suppresses, other programs do so
+afterwards.
+
+`python -m tests.outside.exporter_forms INDEX.csv --page docs/exporter-forms.md` writes this page
+from files at hand, `tests/outside/exporter_runtimes.py` compares them.
+
+| exporter | task | forms | read as | asked | equal to its runtime |
+|---|---|---|---|---|---|
+"""
+
+
+class Writer(NamedTuple):
+    """Exporter and version of a line of the forms that are known."""
+
+    name: str
+    version: str
+
+
+def writers(path: Path | None) -> dict[str, Writer]:
+    """Line of FORMS.csv -> its exporter; empty without the file."""
+    if path is None:
+        return {}
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {
+        str(number): Writer(_CUT.split(row["exporter"])[0], row["version"])
+        for number, row in enumerate(rows, 2)
+    }
+
+
+def results(paths: Iterable[Path]) -> dict[str, str]:
+    """Path of a model -> what the comparison with its runtime gave."""
+    found = {}
+    for path in paths:
+        with path.open(newline="") as file:
+            found |= dict(csv.reader(file))
+    return found
+
+
+def page(answers: Sequence[Answer], known: Mapping[str, Writer], equal: Mapping[str, str]) -> str:
+    """Markdown of the page."""
+    listed = [one for one in answers if one.row["family"] != _CALIBRATED]
+    compared = _compared(answers, equal)
+    groups: dict[tuple[str, ...], list[Answer]] = defaultdict(list)
+    for one in listed:
+        writer = known.get(one.row["csv_line"], Writer(one.row["family"], ""))
+        how = one.words.partition(":")[0] if one.state in ("read", "wrong") else ""
+        how = f"`{how}`" if how.startswith(("Headrace", "NvDs")) else how
+        groups[writer.name, one.row["task"], one.state, how, _asked(one)].append(one)
+    lines = []
+    for (name, task, state, how, keys), ones in sorted(groups.items(), key=lambda g: g[0]):
+        forms = ", ".join(_form(one) for one in ones)
+        states = [compared[k] for one in ones if (k := _key(one)) in compared]
+        said = f"{sum(states)} of {len(states)}" if states else ""
+        read = how if state == "read" else _STATES[state]
+        lines.append(f"| {name} | {task} | {forms} | {read} | {keys} | {said} |")
+    counts = Counter(one.state for one in listed)
+    names = {known.get(one.row["csv_line"], Writer(one.row["family"], "")).name for one in listed}
+    table = [f"| {_STATES[state]} | {counts[state]} |" for state in _STATES]
+    head = _HEAD.format(
+        forms=len(listed), exporters=len(names), equal=sum(compared.values()),
+        images=sum(one.images.startswith("wrong") for one in listed),
+        compared=len(compared), differ=len(compared) - sum(compared.values()),
+        counts="\n".join(["| outputs | forms |", "|---|---|", *table]),
+    )  # fmt: skip
+    return head + "\n".join(lines) + "\n"
+
+
+def _key(one: Answer) -> tuple[str, str]:
+    return one.row["family"].removesuffix("_cal"), one.row["form"]
+
+
+def _compared(answers: Iterable[Answer], equal: Mapping[str, str]) -> dict[tuple[str, str], bool]:
+    """Forms that were compared, and whether one of their files gave the same."""
+    found: dict[tuple[str, str], bool] = {}
+    for one in answers:
+        said = equal.get(one.row["path"], "")
+        if said.startswith(("equal", "differs")):
+            found[_key(one)] = found.get(_key(one), False) or said.startswith("equal")
+    return found
+
+
+def _form(one: Answer) -> str:
+    shape = " (same shape)" if "same shape" in one.row["notes"] else ""
+    return one.row["form"] + shape
+
+
+def _asked(one: Answer) -> str:
+    return one.images.removeprefix("asked: ") if one.images.startswith("asked") else ""
