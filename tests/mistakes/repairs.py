@@ -29,7 +29,7 @@ KEPT = frozenset((
     "classifier-labels-in-lines", "classifier-labels-too-few",
     "classifier-without-labels", "own-parser-counts-from-1",
     "own-parser-swaps-axes", "yaml-in-a-txt", "ini-in-a-yml", "equals-in-yaml",
-    "bare-without-scale",
+    "bare-without-scale", "engine-alone-of-another-model",
 ))  # fmt: skip
 """Mistakes that `repair` leaves as they are: the fault is in no key, or stays undecided."""
 
