@@ -5,7 +5,7 @@ FUZZ_S ?= 600
 BIN    := $(VENV)/bin
 NATIVE := $(shell find native/src native/host native/include native/tools) $(wildcard packaging/gst/*) CMakeLists.txt src/headrace/_core/_native_api.py scripts/native_numbers.py $(addprefix src/headrace/,config/enums.py infer/cluster.py infer/attach.py)
 
-.PHONY: help build demo demo-gst test test-all test-outside sanitize format lint types stubs ptx docs schema operators bench fuzz wheels clean
+.PHONY: help build demo demo-gst test test-all test-lowest test-outside sanitize format lint types stubs ptx docs schema operators bench fuzz wheels clean
 help:            ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -56,6 +56,15 @@ test: build $(VENV)/.dev      ## the tests of every push: no slow ones, a tenth 
 
 test-all: build $(VENV)/.dev  ## the whole test suite, as every night: slow tests and all examples too
 	HEADRACE_TEST_PROFILE=full $(BIN)/python -m pytest -q -n 2 --dist worksteal
+
+test-lowest: build/lowest/.ready  ## the tests of every push with the oldest versions that pyproject.toml allows
+	build/lowest/bin/python -m pytest -q -n 2 --dist worksteal -m "not slow" $(HANGS)
+
+build/lowest/.ready: build $(VENV)/.dev scripts/lowest.py
+	$(MAKE) VENV=build/lowest build/lowest/.built build/lowest/.dev
+	$(BIN)/python scripts/lowest.py > build/lowest/constraints.txt
+	build/lowest/bin/python -m pip --disable-pip-version-check install --quiet -c build/lowest/constraints.txt $$(cat build/lowest/constraints.txt)
+	@touch $@
 
 test-outside: build $(VENV)/.dev  ## published sources, checked out by you into $HEADRACE_OUTSIDE, run unchanged
 	$(BIN)/python -m pytest -q -rs tests/outside

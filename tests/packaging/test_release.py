@@ -107,3 +107,12 @@ def test_files_of_the_hosts_can_be_read_and_call_what_is_there() -> None:
         form = yaml.safe_load(path.read_text())
         assert {"name", "description", "body"} <= set(form)
     assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["license"] == "Apache-2.0"
+
+
+def test_each_needed_package_has_a_lower_bound() -> None:
+    pins = runpy.run_path(str(ROOT / "scripts" / "lowest.py"))["lowest"]
+    dependencies = PROJECT["project"]["dependencies"]
+    assert len(pins(dependencies)) == len(dependencies)
+    assert pins(["a-b[c]>=1.2"]) == ["a-b==1.2"]
+    with pytest.raises(ValueError, match="no lower bound"):
+        pins(["numpy"])
