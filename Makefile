@@ -57,12 +57,12 @@ test: build $(VENV)/.dev      ## the tests of every push: no slow ones, a tenth 
 test-all: build $(VENV)/.dev  ## the whole test suite, as every night: slow tests and all examples too
 	HEADRACE_TEST_PROFILE=full $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-test-lowest: build/lowest/.ready  ## the tests of every push with the oldest versions that pyproject.toml allows
+test-lowest: build/lowest/.lowest  ## the tests of every push with the oldest versions that pyproject.toml allows
 	build/lowest/bin/python -m pytest -q -n 2 --dist worksteal -m "not slow" $(HANGS)
 
-build/lowest/.ready: build $(VENV)/.dev scripts/lowest.py
+build/lowest/.lowest: scripts/lowest.py pyproject.toml
 	$(MAKE) VENV=build/lowest build/lowest/.built build/lowest/.dev
-	$(BIN)/python scripts/lowest.py > build/lowest/constraints.txt
+	$(PYTHON) scripts/lowest.py > build/lowest/constraints.txt
 	build/lowest/bin/python -m pip --disable-pip-version-check install --quiet -c build/lowest/constraints.txt $$(cat build/lowest/constraints.txt)
 	@touch $@
 
