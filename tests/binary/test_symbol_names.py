@@ -72,7 +72,7 @@ def test_without_a_name_the_parsers_of_the_library_are_told(
         require_grid_outputs(ModelConfig.load(path), outputs)
     assert caught.value.finding.remedies[0] == (
         f"{library.name} has NvDsInferParseAbcBoxes, NvDsInferParseCustomYolo, "
-        "NvDsInferParseCustomYoloTiny: set parse-bbox-func-name to one of them"
+        "NvDsInferParseCustomYoloTiny"
     )
     path.write_text(f"[property]\n{keys}")
     with pytest.raises(ParserError) as caught:

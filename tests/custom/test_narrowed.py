@@ -61,7 +61,7 @@ def test_numbers_arrive_as_the_library_reads_them(
 
 
 def test_a_release_without_int64_narrows_by_itself(tmp_path: Path, library: Path) -> None:
-    text, codes = texts(tmp_path, library, generation="6.2")
+    text, codes = texts(tmp_path, library, "gie-unique-id=1\n", generation="6.2")
     assert (text[:3], text[-3:], codes) == ("bug", "/32", ["outputs-narrowed"])
 
 

@@ -43,6 +43,7 @@ class Record:
         notices: decisions and damage so far.
         inferred_items: frames, objects or regions that went through the engine.
         failed_items: those among them whose outputs the parser could not read.
+        worker_died: whether the parser's worker process ended in one of them.
         results: how many results came out of each step: boxes `parsed`, `clustered`, `attached`;
             items `labelled`; `class_maps`; at the frame's edges boxes `edge_dropped` and
             `edge_shifted`. Items that did not come out of the engine: `crashed`
@@ -55,6 +56,7 @@ class Record:
     notices: list[Finding] = field(default_factory=list)
     inferred_items: int = 0
     failed_items: int = 0
+    worker_died: bool = False
     results: Counter[str] = field(default_factory=Counter)
     tally: Tally = field(default_factory=Tally)
     stop: _native.Stop = field(default_factory=_native.Stop)
@@ -63,7 +65,10 @@ class Record:
 
     def parser_failed(self, error: ParserError, meta: FrameMeta) -> None:
         """A parser that fails costs the item its results, never the stream. Source: spec D.6."""
+        from headrace.custom.guard.crash import LibraryDiedError
+
         self.failed_items += 1
+        self.worker_died |= isinstance(error, LibraryDiedError)
         error.in_frame(meta.source, meta.frame)
         text, same = str(error), error.same
         if len(self._parse_errors) < _MAX_PARSE_ERRORS and same not in self._parse_errors:

@@ -18,6 +18,7 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -164,6 +165,7 @@ def _work(fds: list[int], keeper: int, folder: str) -> int:
     os.environ.update(request["environment"])
     if folder:
         os.environ.update(dict.fromkeys(("TMPDIR", "TMP", "TEMP"), folder))
+    tempfile.tempdir = folder or None  # what the keeper found is closed to a worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the application
     report = kept.pop("report")
     if request["python"]:

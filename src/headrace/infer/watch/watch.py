@@ -306,6 +306,8 @@ class Watch:
         pre = model.preprocessor
         if model.config.network_type not in _BOXES or trials is None:
             return
+        if self._record.worker_died:  # it is not called again to find out more
+            return
         silent = not self._boxes.found
         odd = self._boxes.odd
         findings: list[Finding] = []
