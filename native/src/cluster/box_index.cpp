@@ -10,7 +10,7 @@ namespace {
 constexpr float kLargest = 1e15f, kSmallest = 1e-15f;  // areas neither overflow nor vanish
 constexpr float kRounding = 1e-3f;                     // of a width by the rounding of its edge
 constexpr double kMargin = 1.05;                       // what that can add to an IoU, and more
-constexpr std::size_t kLeastHeads = 4096;  // a power of two
+constexpr std::size_t kLeastHeads = 4096;              // a power of two
 constexpr double kLow = -1e9, kMostCells = 1e5;
 
 std::int64_t step(double v, int exponent) {
@@ -30,7 +30,7 @@ BoxIndex::Kind BoxIndex::placed(const float *box, Place &place) {
         if (end == start)
             flat = true;
         else if (size < kSmallest || std::abs((end - start) - size) > kRounding * size ||
-                 std::abs(start) >= static_cast<float>(kBias / 2) * size)
+                 std::abs(start) >= 0.5f * static_cast<float>(kBias) * size)
             return Kind::kOdd;
     }
     return flat ? Kind::kFlat : Kind::kPlain;
@@ -52,8 +52,8 @@ void BoxIndex::add(const float *box) {
     if (kind == Kind::kOdd) odd_.push_back(number);
     if (kind != Kind::kPlain) return;  // a flat one shares no area with any but odd ones
     const Level level{std::ilogb(place.size[0]), std::ilogb(place.size[1])};
-    const auto name = static_cast<std::uint64_t>(level.x + 64) << 8 |
-                      static_cast<std::uint64_t>(level.y + 64);
+    const auto name =
+        static_cast<std::uint64_t>(level.x + 64) << 8 | static_cast<std::uint64_t>(level.y + 64);
     const auto entry = level_of_.emplace(name, static_cast<std::int32_t>(levels_.size()));
     if (entry.second) levels_.push_back(level);
     cells_.back() = cell_of(static_cast<std::uint64_t>(entry.first->second),

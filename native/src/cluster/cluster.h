@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <vector>
 
@@ -15,7 +16,7 @@ namespace headrace::cluster {
 // Set from any thread, also by a handler of signals: work that takes long looks at it.
 using StopFlag = std::atomic<bool>;
 
-struct Stopped {};  // thrown
+struct Stopped : std::exception {};
 
 // Ends long work once its stop is asked for. What takes less than half a second is finished: a run
 // that ends keeps the objects of its last frames.
@@ -25,7 +26,8 @@ public:
 
     // Call it in loops, with the number of comparisons since the last time.
     void spend(std::size_t comparisons) {
-        if ((spent_ += comparisons) < kLook) return;
+        spent_ += comparisons;
+        if (spent_ < kLook) return;
         spent_ = 0;
         if (!begun_) begun_ = Clock::now();
         if (stop_ && stop_->load(std::memory_order_relaxed) && Clock::now() - *begun_ > kLong)
@@ -84,7 +86,7 @@ struct Trace {
 struct Result {
     std::vector<Object> objects;
     std::vector<std::int32_t> class_ids;
-    Trace trace;  // empty unless asked for
+    Trace trace;           // empty unless asked for
     std::size_t cut = 0;   // candidates that clustering did not take
     bool stopped = false;  // all of them, as the work was stopped
 };
@@ -100,8 +102,8 @@ Result run(const Input &in, const ClassParams *params, std::int32_t num_classes,
 // Indices by descending score, stable; NaN last.
 void sort_descending(Rows &rows, const float *scores);
 
-// Greedy suppression, then `score > post`, then topk; appends to `out`, best first. Returns how many
-// of turned rectangles it left out, as judging them takes too long. Source: B.4.
+// Greedy suppression, then `score > post`, then topk; appends to `out`, best first. Returns how
+// many of turned rectangles it left out, as judging them takes too long. Source: B.4.
 std::size_t nms(const Input &in, const Rows &rows, const ClassParams &p, std::vector<Object> &out,
                 Trace *trace, Patience &patience);
 

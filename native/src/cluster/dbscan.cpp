@@ -99,11 +99,11 @@ private:
         begin();
         if (in_) {
             if (boxes_.alone(i)) return;
-            const bool done = index_.visit(
-                in_->boxes + 4 * static_cast<std::size_t>((*rows_)[i]), [&](std::int32_t j) {
-                    ++looked;
-                    return take(static_cast<std::size_t>(j));
-                });
+            const bool done = index_.visit(in_->boxes + 4 * static_cast<std::size_t>((*rows_)[i]),
+                                           [&](std::int32_t j) {
+                                               ++looked;
+                                               return take(static_cast<std::size_t>(j));
+                                           });
             patience_.spend(looked + 16);
             if (done) return;
             looked = 0;

@@ -75,7 +75,8 @@ struct Sorted {
             // No pair has a larger delta than its smaller member, rounded alike.
             const double reach = eps * static_cast<double>(r.w + r.h) * 0.5;
             const auto beyond = std::partition_point(
-                edges.begin() + static_cast<std::ptrdiff_t>(k) + 1, edges.end(), [&](const auto &e) {
+                edges.begin() + static_cast<std::ptrdiff_t>(k) + 1, edges.end(),
+                [&](const auto &e) {
                     return static_cast<double>(e.first - edges[k].first) <= reach;
                 });
             end.push_back(static_cast<std::size_t>(beyond - edges.begin()));
@@ -111,9 +112,9 @@ void join_many(const std::vector<IntRect> &rects, double eps, Sets &sets, Patien
             sets.join(different.back(), i);
     }
     using Edge = std::int64_t (*)(const IntRect &);
-    const Edge edges[] = {[](const IntRect &r) { return r.x; }, [](const IntRect &r) { return r.y; },
-                          [](const IntRect &r) { return r.x + r.w; },
-                          [](const IntRect &r) { return r.y + r.h; }};
+    const Edge edges[] = {
+        [](const IntRect &r) { return r.x; }, [](const IntRect &r) { return r.y; },
+        [](const IntRect &r) { return r.x + r.w; }, [](const IntRect &r) { return r.y + r.h; }};
     Sorted best(rects, different, eps, edges[0]);
     for (const Edge edge : {edges[1], edges[2], edges[3]}) {
         Sorted next(rects, different, eps, edge);

@@ -121,8 +121,8 @@ private:
         const float radius = std::hypot(b[2], b[3]) * 0.51f;
         const float x = b[0] + b[2] / 2, y = b[1] + b[3] / 2;
         const bool exact = std::max(std::abs(x), std::abs(y)) < radius * 1e4f;
-        constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-        if (!exact || !std::isfinite(in_.angles[row])) return {nan, nan, nan, nan};
+        constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+        if (!exact || !std::isfinite(in_.angles[row])) return {kNan, kNan, kNan, kNan};
         return {x - radius, y - radius, 2 * radius, 2 * radius};
     }
 

@@ -155,15 +155,15 @@ private:
     }
     void low(unsigned int argument) { load(argument_at(argument)); }  // of a little-endian machine
     void jump(uint32_t how, uint32_t value, uint8_t yes, uint8_t no) {
-        code_.push_back(
-            BPF_JUMP(static_cast<uint16_t>(BPF_JMP | how | BPF_K), value, yes, no));
+        code_.push_back(BPF_JUMP(static_cast<uint16_t>(BPF_JMP | how | BPF_K), value, yes, no));
     }
     void give(uint32_t what) { code_.push_back(BPF_STMT(BPF_RET | BPF_K, what)); }
     void is(uint32_t value, uint32_t what) {
         jump(BPF_JEQ, value, 0, 1);
         give(what);
     }
-    template <typename Body> void when(long call, Body body) {
+    template <typename Body>
+    void when(long call, Body body) {
         const size_t at = code_.size();
         jump(BPF_JEQ, static_cast<uint32_t>(call), 0, 0);
         body();
@@ -176,8 +176,8 @@ constexpr uint32_t kNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | 
                                  CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 
 // Of terminals, files and sockets: what a library may ask, and change of its own descriptors.
-constexpr std::initializer_list<uint32_t> kRequests = {
-    FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TCGETS, TIOCGWINSZ, TIOCGPGRP, FIOQSIZE};
+constexpr std::initializer_list<uint32_t> kRequests = {FIONREAD, FIONBIO,    FIOCLEX,   FIONCLEX,
+                                                       TCGETS,   TIOCGWINSZ, TIOCGPGRP, FIOQSIZE};
 
 }  // namespace
 
@@ -203,13 +203,13 @@ bool filter_calls(bool gpu, bool shortens) {
     program.refuse(kIpc, EACCES);
 
     // Other processes. Signals go to this one only.
-    for (long call : {__NR_kill, __NR_tgkill, __NR_tkill, __NR_rt_sigqueueinfo,
-                      __NR_rt_tgsigqueueinfo})
+    for (long call :
+         {__NR_kill, __NR_tgkill, __NR_tkill, __NR_rt_sigqueueinfo, __NR_rt_tgsigqueueinfo})
         program.only(call, 0, {me}, EPERM);
     program.refuse(kProcesses, EPERM);
-    for (long call : {__NR_prlimit64, __NR_sched_setaffinity, __NR_sched_setscheduler,
-                      __NR_sched_setparam, __NR_sched_setattr, __NR_move_pages,
-                      __NR_get_robust_list})
+    for (long call :
+         {__NR_prlimit64, __NR_sched_setaffinity, __NR_sched_setscheduler, __NR_sched_setparam,
+          __NR_sched_setattr, __NR_move_pages, __NR_get_robust_list})
         program.only(call, 0, {0, me}, EPERM);
     program.only_with(__NR_setpriority, PRIO_PROCESS, true, {0, me}, EPERM);
     program.only_with(__NR_ioprio_set, 1, true, {0, me}, EPERM);  // IOPRIO_WHO_PROCESS

@@ -45,7 +45,7 @@
 #define __NR_process_mrelease 448
 #endif
 #ifndef __NR_fchmodat2
-#define __NR_fchmodat2 452
+#define __NR_fchmodat2 452  // NOLINT(bugprone-reserved-identifier): the kernel's name
 #endif
 
 namespace headrace::guard {
@@ -57,7 +57,7 @@ constexpr uint32_t kFirstNew = 463;
 
 // sendmsg can name a receiver, which a filter cannot see.
 constexpr Calls kNetwork = {
-    __NR_connect,        __NR_accept4,          __NR_sendmsg,           __NR_sendmmsg,
+    __NR_connect,        __NR_accept4,        __NR_sendmsg,           __NR_sendmmsg,
     __NR_io_uring_setup, __NR_io_uring_enter, __NR_io_uring_register,
 #ifdef __NR_accept
     __NR_accept,
@@ -67,37 +67,30 @@ constexpr Calls kNetwork = {
 // Memory, queues and semaphores with names, which outlive a process and which any other may open;
 // memory of files without names, which no limit counts.
 constexpr Calls kIpc = {
-    __NR_shmget,   __NR_shmat,     __NR_shmctl,       __NR_msgget,        __NR_msgsnd,
-    __NR_msgrcv,   __NR_msgctl,    __NR_semget,       __NR_semop,         __NR_semctl,
-    __NR_mq_open,  __NR_mq_unlink, __NR_memfd_create, __NR_memfd_secret, __NR_semtimedop,
+    __NR_shmget,  __NR_shmat,     __NR_shmctl,       __NR_msgget,       __NR_msgsnd,
+    __NR_msgrcv,  __NR_msgctl,    __NR_semget,       __NR_semop,        __NR_semctl,
+    __NR_mq_open, __NR_mq_unlink, __NR_memfd_create, __NR_memfd_secret, __NR_semtimedop,
 };
 
 constexpr Calls kProcesses = {
-    __NR_ptrace,
-    __NR_process_vm_readv,
-    __NR_process_vm_writev,
-    __NR_kcmp,
-    __NR_pidfd_open,
-    __NR_pidfd_getfd,
-    __NR_pidfd_send_signal,
-    __NR_process_madvise,
-    __NR_process_mrelease,
-    __NR_migrate_pages,
+    __NR_ptrace,           __NR_process_vm_readv, __NR_process_vm_writev, __NR_kcmp,
+    __NR_pidfd_open,       __NR_pidfd_getfd,      __NR_pidfd_send_signal, __NR_process_madvise,
+    __NR_process_mrelease, __NR_migrate_pages,
 };
 
 // Owners, rights, times and attributes.
 constexpr Calls kRightsOfFiles = {
-    __NR_fchmod,       __NR_fchmodat,     __NR_fchmodat2, __NR_fchown,   __NR_fchownat,
-    __NR_utimensat,    __NR_setxattr,     __NR_lsetxattr, __NR_fsetxattr,
-    __NR_removexattr,  __NR_lremovexattr, __NR_fremovexattr,
+    __NR_fchmod,    __NR_fchmodat,    __NR_fchmodat2,    __NR_fchown,
+    __NR_fchownat,  __NR_utimensat,   __NR_setxattr,     __NR_lsetxattr,
+    __NR_fsetxattr, __NR_removexattr, __NR_lremovexattr, __NR_fremovexattr,
 #ifdef __NR_chmod
     __NR_chmod,
 #endif
 #ifdef __NR_chown
-    __NR_chown,        __NR_lchown,
+    __NR_chown,     __NR_lchown,
 #endif
 #ifdef __NR_utime
-    __NR_utime,        __NR_utimes,       __NR_futimesat,
+    __NR_utime,     __NR_utimes,      __NR_futimesat,
 #endif
 };
 
@@ -106,33 +99,56 @@ constexpr Calls kUnknown = {__NR_clone3, __NR_openat2,
                             __NR_io_setup};  // whose room all processes of a machine share
 
 constexpr Calls kKernel = {
-    __NR_unshare,        __NR_setns,
-    __NR_mount,          __NR_umount2,
-    __NR_pivot_root,     __NR_chroot,
-    __NR_open_tree,      __NR_move_mount,
-    __NR_fsopen,         __NR_fsconfig,
-    __NR_fsmount,        __NR_fspick,
-    __NR_mount_setattr,  __NR_swapon,
-    __NR_swapoff,        __NR_quotactl,
-    __NR_quotactl_fd,    __NR_bpf,
-    __NR_perf_event_open, __NR_userfaultfd,
-    __NR_add_key,        __NR_request_key,
-    __NR_keyctl,         __NR_init_module,
-    __NR_finit_module,   __NR_delete_module,
-    __NR_kexec_load,     __NR_reboot,
-    __NR_acct,           __NR_syslog,
-    __NR_settimeofday,   __NR_clock_settime,
-    __NR_adjtimex,       __NR_clock_adjtime,
-    __NR_sethostname,    __NR_setdomainname,
-    __NR_open_by_handle_at, __NR_fanotify_init,
-    __NR_fanotify_mark,  __NR_lookup_dcookie,
+    __NR_unshare,
+    __NR_setns,
+    __NR_mount,
+    __NR_umount2,
+    __NR_pivot_root,
+    __NR_chroot,
+    __NR_open_tree,
+    __NR_move_mount,
+    __NR_fsopen,
+    __NR_fsconfig,
+    __NR_fsmount,
+    __NR_fspick,
+    __NR_mount_setattr,
+    __NR_swapon,
+    __NR_swapoff,
+    __NR_quotactl,
+    __NR_quotactl_fd,
+    __NR_bpf,
+    __NR_perf_event_open,
+    __NR_userfaultfd,
+    __NR_add_key,
+    __NR_request_key,
+    __NR_keyctl,
+    __NR_init_module,
+    __NR_finit_module,
+    __NR_delete_module,
+    __NR_kexec_load,
+    __NR_reboot,
+    __NR_acct,
+    __NR_syslog,
+    __NR_settimeofday,
+    __NR_clock_settime,
+    __NR_adjtimex,
+    __NR_clock_adjtime,
+    __NR_sethostname,
+    __NR_setdomainname,
+    __NR_open_by_handle_at,
+    __NR_fanotify_init,
+    __NR_fanotify_mark,
+    __NR_lookup_dcookie,
 #ifdef __NR_kexec_file_load
     __NR_kexec_file_load,
 #endif
 #ifdef __NR_iopl
-    __NR_iopl,           __NR_ioperm,
-    __NR_modify_ldt,     __NR_uselib,
-    __NR_ustat,          __NR_sysfs,
+    __NR_iopl,
+    __NR_ioperm,
+    __NR_modify_ldt,
+    __NR_uselib,
+    __NR_ustat,
+    __NR_sysfs,
     __NR_vhangup,
 #endif
 };

@@ -69,8 +69,7 @@ void allow(int ruleset, const std::vector<std::string> &paths, uint64_t rights) 
         const Descriptor place(open(path.c_str(), O_PATH | O_CLOEXEC));
         struct stat about;
         if (place.number() < 0 || fstat(place.number(), &about) != 0) continue;
-        const PathBeneath rule{S_ISDIR(about.st_mode) ? rights : rights & kOfFiles,
-                               place.number()};
+        const PathBeneath rule{S_ISDIR(about.st_mode) ? rights : rights & kOfFiles, place.number()};
         if (syscall(kAddRule, ruleset, kPathBeneath, &rule, 0) != 0) fail();
     }
 }

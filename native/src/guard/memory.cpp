@@ -35,14 +35,15 @@ uintptr_t reserve(uint64_t offset, size_t bytes) {
     return start;
 }
 
-constexpr int kPopulate = 23;   // MADV_POPULATE_WRITE, since Linux 5.14
+constexpr int kPopulate = 23;  // MADV_POPULATE_WRITE, since Linux 5.14
 
 // The right to write to a file of at most so many bytes, which later mappings take from here: the
 // file can then be sealed against new writers. No memory is taken, nor need the file be that long.
 class GuardWriter {
 public:
     GuardWriter(int file, size_t bytes) : bytes_(bytes) {
-        void *at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+        void *at =
+            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
         if (at == MAP_FAILED) throw std::runtime_error(std::strerror(errno));
         start_ = static_cast<char *>(at);
     }

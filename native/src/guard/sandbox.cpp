@@ -147,11 +147,11 @@ void bind_sandbox(nanobind::module_ &m) {
           "reaches; `narrow`: `reads` are all that it may read, folders included; `landlock`: the "
           "newest version that is used.");
     m.def("guard_landlock_version", &landlock_version, "Of this kernel; 0 without Landlock.");
-    m.def("guard_print_lines", [] { std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ); },
-          "Have C's standard output write whole lines at once, as to a terminal.");
     m.def(
-        "guard_adopt_orphans",
-        [] { return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0; },
+        "guard_print_lines", [] { std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ); },
+        "Have C's standard output write whole lines at once, as to a terminal.");
+    m.def(
+        "guard_adopt_orphans", [] { return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0; },
         "Become the parent of what this process's children leave behind.");
 }
 
