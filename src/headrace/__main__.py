@@ -6,9 +6,9 @@ import sys
 def main() -> None:
     """Run the command; name a damaged environment where it cannot even be imported."""
     try:
-        from headrace.cli import main as command  # noqa: PLC0415 - it may fail
+        from headrace.cli import main as command  # it may fail
     except ImportError as error:
-        from headrace._core.environment import damage_text  # noqa: PLC0415 - in that case only
+        from headrace._core.environment import damage_text
 
         if not (text := damage_text(error)):
             raise

@@ -13,7 +13,7 @@ def keep_unwinder() -> None:
     would take these, and a C++ exception within onnxruntime, a library of Headrace's or a user's
     ends the process. It helps before GStreamer is loaded only.
     """
-    import _ctypes  # noqa: PLC0415  # without the package over it, which takes ten times as long
+    import _ctypes  # without the package over it, which takes ten times as long
 
     with suppress(OSError):  # another compiler's system
         _ctypes.dlopen("libgcc_s.so.1", os.RTLD_GLOBAL | os.RTLD_NOW)

@@ -188,14 +188,14 @@ def _content(path: Path, head: bytes, size: int) -> tuple[str | None, str]:
         return "tensorrt", ""
     key = sniff(head, size)
     if key == "zip":
-        from headrace._core.formats.checkpoints import zip_format  # noqa: PLC0415 - brings zipfile
+        from headrace._core.formats.checkpoints import zip_format  # brings zipfile
 
         key, broken = zip_format(path)
         if key in ("torch", "torch-state") and path.suffix.lower() == ".bin":
             key = _of_folder(path) or key
         return key, "its directory at the end is missing" if broken else ""
     if key == "pickle":
-        from headrace._core.formats.checkpoints import pickle_format  # noqa: PLC0415 - as above
+        from headrace._core.formats.checkpoints import pickle_format
 
         return pickle_format(path), ""
     if key == "hdf5":

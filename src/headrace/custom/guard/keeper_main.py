@@ -13,6 +13,7 @@ import faulthandler
 import fcntl
 import gc
 import importlib
+import io
 import json
 import os
 import signal
@@ -155,7 +156,8 @@ def _work(fds: list[int], keeper: int, folder: str) -> int:
     os.dup2(passed.pop("stdout"), 1)
     os.dup2(passed.pop("stderr"), 2)
     _native.guard_print_lines()  # what waits in a buffer is lost when the worker is ended
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
     kept = {n: fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH) for n, fd in passed.items()}
     os.closerange(3, _HIGH)
     sys.path[:] = request["path"]

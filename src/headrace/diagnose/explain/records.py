@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import field
+
 from headrace._core.findings import Data
 from headrace._core.json_record import JsonRecord
 
@@ -72,7 +74,7 @@ class Verdict(JsonRecord, frozen=True):
     fix: str = ""
     value: float | None = None
     limit: float | None = None
-    change: Data = {}  # noqa: RUF012 - never changed
+    change: Data = field(default_factory=dict)
     outcome: str = ""
 
     def __str__(self) -> str:

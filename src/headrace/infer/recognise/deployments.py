@@ -155,7 +155,7 @@ def _limits(params: object) -> dict[str, str]:
     texts = {}
     for key, name in (("score_thr", THRESHOLD), ("iou_threshold", IOU)):
         value = params.get(key)
-        if numbers([value]) and 0 < float(value) < 1:  # type: ignore[arg-type]
+        if isinstance(value, int | float) and 0 < value < 1:  # neither True nor False is
             texts[name] = str(value)
     return texts
 

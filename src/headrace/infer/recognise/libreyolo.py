@@ -77,7 +77,7 @@ _FAMILIES = {
 _IMAGES = ("depth", "edge", "restore", "normal", "matte")
 """Tasks whose output is an image of values."""
 _NUMBERS = ("gaze", "point")
-"""Tasks whose outputs the caller reads."""
+"""Tasks that give plain numbers: no parser, the application reads the tensors."""
 
 
 def exporter_of_libreyolo(evidence: FileEvidence) -> tuple[Exporter, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -231,7 +232,7 @@ CHECKS: Mapping[str, Check] = {
     "HeadraceParseYoloNasRows": _seven(corner=1, score=5, label=6, small=False),
     "HeadraceParseSSDRows": _seven(corner=3, score=2, label=1, small=True),
     **{
-        name: lambda view, small=small: _after_nms(view, small=small)  # type: ignore[misc]
+        name: partial(_after_nms, small=small)
         for name, small in (
             ("HeadraceParseEfficientNMS", False),
             ("HeadraceParseEfficientNMSUnit", True),

@@ -75,7 +75,7 @@ def tried(
 ) -> Finding:
     """Try the changes of a finding on the frames at hand; without advice it stays as it is.
 
-    What is certain by reading stays so, and is told with what comes out of it.
+    Advice that is certain by reading keeps that basis; its trial adds the figures alone.
 
     Args:
         finding: with the changes of `advised`.

@@ -106,7 +106,7 @@ class HalfWatch:
         yield from self._findings
 
     def _try(self) -> None:
-        from headrace.infer.watch import half_trial  # noqa: PLC0415 - it brings onnx
+        from headrace.infer.watch import half_trial  # it brings onnx
 
         feeds, self._feeds = self._feeds, []
         self._findings = list(

@@ -38,7 +38,7 @@ OF_PARSERS = frozenset((
 OF_CROWDS = frozenset((
     "background-class", "clustering-missing", "overlaps", "threshold-0", "too-many-boxes",
 ))  # fmt: skip
-"""Those whose remedy leaves fewer boxes."""
+"""Findings of too many boxes: a remedy must leave fewer of them."""
 
 
 def is_finding(notice: Finding) -> bool:

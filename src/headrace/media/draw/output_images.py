@@ -40,7 +40,7 @@ def shown_image(output: TensorOutput, width: int, height: int) -> Pixels | None:
     else:
         rgb = np.broadcast_to(_as_bytes(found), (*found.shape[:2], 3))
         rgb = rgb[:, :, ::-1] if output.bgr else rgb
-    from PIL import Image  # noqa: PLC0415 - it takes its time
+    from PIL import Image
 
     image = Image.fromarray(np.ascontiguousarray(rgb))
     return np.asarray(image.resize((width, height), Image.Resampling.BILINEAR))

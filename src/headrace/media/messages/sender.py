@@ -45,7 +45,8 @@ class Sender:
     """Sends messages at least once, in order.
 
     Whatever happens while it does (the broker is away, the client's library fails, the spool cannot
-    be read or written) is a state: it is told, counted, and tried again with growing distance.
+    be read or written) is a state: the sender reports and counts it, and tries again at growing
+    intervals.
 
     Args:
         spool: holds them until the broker acknowledges; closed with the sender.
