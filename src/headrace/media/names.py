@@ -10,6 +10,7 @@ from pathlib import Path
 
 from headrace._core.files import os_reason
 from headrace._core.near import near_names
+from headrace.binary.regular_files import open_regular
 
 IMAGE_SUFFIXES = frozenset(
     f".{name}"
@@ -72,6 +73,12 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\xff\xd8\xff", "a JPEG image"),
     (b"GIF8", "a GIF image"),
     (b"BM", "a BMP image"),
+    (b"II*\0", "a TIFF image"),
+    (b"MM\0*", "a TIFF image"),
+    (b"8BPS", "a Photoshop document"),
+    (b"\0\0\0\x0cjP  ", "a JPEG 2000 image"),
+    (b"%!", "PostScript"),
+    (b"\xc5\xd0\xd3\xc6", "PostScript"),
     (b"%PDF", "a PDF document"),
     (b"PK\x03\x04", "a ZIP archive"),
     (b"\x1f\x8b", "a gzip archive"),
@@ -79,7 +86,10 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x7fELF", "a program or shared library"),
     (b"\x1aE\xdf\xa3", "a Matroska or WebM file whose content is damaged"),
     (b"\x93NUMPY", "a NumPy array"),
+    (b"#EXTM3U", "an HLS playlist"),
+    (b"ffconcat version", "a list of files for FFmpeg"),
 )
+_BRANDS = {b"avif": "an AVIF image", b"avis": "an AVIF image", b"heic": "a HEIF image"}
 
 
 def sniff(path: Path) -> str:
@@ -88,14 +98,18 @@ def sniff(path: Path) -> str:
         return "a folder"
     try:
         size = path.stat().st_size
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(512)
     except OSError as error:
         return f"unreadable ({os_reason(error)})"
+    except ValueError:
+        return "a device, a pipe or a socket"
     if not head:
         return "empty (0 bytes)"
     if head[4:8] == b"ftyp":
-        return _mp4(path, size)
+        return _BRANDS.get(head[8:12]) or _mp4(path, size)
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return "a WebP image"
     for magic, what in _MAGIC:
         if head.startswith(magic):
             return what

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from headrace._core.errors import MediaError
-from headrace._core.files import os_reason
 from headrace.media.frame import Frame
-from headrace.media.names import sniff
+from headrace.media.image_file import opened_image
 from headrace.media.pixel_format import PixelFormat, Plane
 from headrace.media.sources.base import Source
 
-_STRIP_BYTES = 1 << 24
+_STRIP_BYTES = 1 << 22
 
 
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Keep back Pillow's warnings about very large images and odd metadata."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+# For each EXIF orientation but 1: the upright image as a view in the order that the file stores.
+_STORED: dict[int, Callable[[Plane], Plane]] = {
+    2: lambda upright: upright[:, ::-1],
+    3: lambda upright: upright[::-1, ::-1],
+    4: lambda upright: upright[::-1],
+    5: lambda upright: upright.transpose(1, 0, 2),
+    6: np.rot90,
+    7: lambda upright: upright[::-1, ::-1].transpose(1, 0, 2),
+    8: lambda upright: np.rot90(upright, -1),
+}
+_ORIENTATION = 0x0112
+_ON_THE_SIDE = (5, 6, 7, 8)
 
 
 def read_image(path: Path, name: str | None = None) -> Plane:
@@ -35,59 +39,56 @@ def read_image(path: Path, name: str | None = None) -> Plane:
     to 8; alpha is dropped. Of a file with several images the first is read.
 
     Raises:
-        MediaError: missing, not an image, or damaged.
+        MediaError: missing, not an image, damaged, or of more than `max_pixels()`.
     """
-    from PIL import Image, ImageOps, UnidentifiedImageError
-
-    name = name or str(path)
-    try:
-        with _quietly(), Image.open(path) as image:
-            image.load()
-            ImageOps.exif_transpose(image, in_place=True)
-            return _rgb(image)
-    except UnidentifiedImageError:
-        raise MediaError(
-            f"is not an image that can be read: it is {sniff(path)}", where=name
-        ) from None
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise MediaError(f"the image cannot be read: {os_reason(error)}", where=name) from error
+    with opened_image(path, name) as image:
+        image.load()
+        return _rgb(image, image.getexif().get(_ORIENTATION, 1))
 
 
 def image_size(path: Path) -> tuple[int, int] | None:
     """Width and height of an image in pixels, EXIF orientation applied; None if it cannot be read.
 
-    Only the file's head is read.
+    Only the file's head is read, but for PNG, whose orientation may stand behind the pixels.
     """
-    from PIL import Image
-
     try:
-        with _quietly(), Image.open(path) as image:
-            swap = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
-            return image.size[::-1] if swap else image.size
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
+        with opened_image(path) as image:
+            on_the_side = image.getexif().get(_ORIENTATION, 1) in _ON_THE_SIDE
+            return image.size[::-1] if on_the_side else image.size
+    except MediaError:
         return None
 
 
-def _rgb(image: Any) -> Plane:
+def _rgb(image: Any, orientation: int) -> Plane:
+    # Pillow hands an array over through two copies of it, and turns and converts into others:
+    # strips keep them small.
+    strips = partial(_strips, image, max(1, _STRIP_BYTES // (3 * image.width)))
+    peak = 255.0
+    if image.mode == "F":
+        peak = max(float(np.nan_to_num(np.asarray(strip)).max()) for _, strip in strips())
+    shape = image.size if orientation in _ON_THE_SIDE else image.size[::-1]
+    pixels = np.empty((*shape, 3), np.uint8)
+    stored = _STORED[orientation](pixels) if orientation in _STORED else pixels
+    for top, strip in strips():
+        stored[top : top + strip.height] = _strip_rgb(strip, peak)
+    return pixels
+
+
+def _strips(image: Any, rows: int) -> Iterator[tuple[int, Any]]:
+    for top in range(0, image.height, rows):
+        yield top, image.crop((0, top, image.width, min(top + rows, image.height)))
+
+
+def _strip_rgb(image: Any, peak: float) -> Plane:
     if image.mode.startswith("I;16") or image.mode == "I":
         # Mode I also holds what 16-bit files decode to; larger values do not occur in images.
         gray = (np.clip(np.asarray(image.convert("I")), 0, 65535) >> 8).astype(np.uint8)
         return np.repeat(gray[:, :, None], 3, axis=2)
     if image.mode == "F":
-        values = np.nan_to_num(np.asarray(image))
-        scale = 255.0 if values.size and values.max() <= 1.0 else 1.0
-        gray = np.clip(np.rint(values * scale), 0, 255).astype(np.uint8)
+        scale = 255.0 if peak <= 1.0 else 1.0
+        gray = np.clip(np.rint(np.nan_to_num(np.asarray(image)) * scale), 0, 255).astype(np.uint8)
         return np.repeat(gray[:, :, None], 3, axis=2)
-    image = image if image.mode == "RGB" else image.convert("RGB")
-    rows = max(1, _STRIP_BYTES // (3 * image.width))
-    if rows >= image.height:
-        return np.array(image)
-    # Pillow hands an array over through two copies of it: strips keep them small.
-    pixels = np.empty((image.height, image.width, 3), np.uint8)
-    for top in range(0, image.height, rows):
-        bottom = min(top + rows, image.height)
-        pixels[top:bottom] = image.crop((0, top, image.width, bottom))
-    return pixels
+    return np.asarray(image if image.mode == "RGB" else image.convert("RGB"))
 
 
 class ImageSource(Source):

@@ -56,5 +56,5 @@ def test_other_images_are_no_masks(tmp_path):
     with pytest.raises(MediaError, match="a mask of mode RGB"):
         read_mask(image(tmp_path / "a.png"), 3)
     (tmp_path / "b.png").write_bytes(np.arange(9, dtype=np.uint8).tobytes())
-    with pytest.raises(MediaError, match="cannot be read"):
+    with pytest.raises(MediaError, match="is not an image that can be read"):
         read_mask(tmp_path / "b.png", 3)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
 
 from headrace._core.errors import MediaError
 from headrace._core.files import os_errors
 from headrace._core.text import quoted
 from headrace.diagnose.evaluate.datasets.dataset import Dataset, LabelledImage, left_out
+from headrace.media.image_file import opened_image
 from headrace.media.names import IMAGE_SUFFIXES, natural_key
 from headrace.media.sources.images import image_size
 
@@ -83,13 +83,10 @@ def read_mask(path: Path, classes: int) -> npt.NDArray[np.uint8]:
     Raises:
         MediaError: it is no such image, or has a value that is no class.
     """
-    try:
-        with Image.open(path) as image:
-            if image.mode not in ("P", "L", "1"):
-                raise MediaError(f"a mask of mode {image.mode}", where=str(path), expected=_MASKS)
-            values = np.asarray(image).astype(np.uint8)
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise MediaError(f"the mask cannot be read: {error}", where=str(path)) from error
+    with opened_image(path) as image:
+        if image.mode not in ("P", "L", "1"):
+            raise MediaError(f"a mask of mode {image.mode}", where=str(path), expected=_MASKS)
+        values = np.asarray(image).astype(np.uint8)
     most = int(values[values != IGNORED].max(initial=0))
     if most >= classes:
         raise MediaError(

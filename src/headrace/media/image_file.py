@@ -1,0 +1,100 @@
+"""Image files from elsewhere: opened by their content, and bounded before they are decoded."""
+
+from __future__ import annotations
+
+import os
+import struct
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace._core.errors import MediaError
+from headrace._core.files import os_reason
+from headrace.binary.regular_files import open_regular
+from headrace.media.names import sniff
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+# What Pillow raises for damaged files, beside errors of its own.
+_DAMAGE = (SyntaxError, ValueError, TypeError, LookupError, ArithmeticError, EOFError, struct.error)
+
+# Pillow's names. It reads some fifty formats; PostScript among them starts a program.
+_FORMATS = ("JPEG", "PNG", "BMP", "DIB", "PPM", "WEBP", "TIFF")
+_BY_SUFFIX = {"jpg": "JPEG", "jpe": "JPEG", "dib": "BMP", "tif": "TIFF", "webp": "WebP"}
+_BY_SUFFIX |= dict.fromkeys(("ppm", "pgm", "pbm"), "PNM")
+
+MAX_PIXELS = 100_000_000
+"""Pixels of one image. Decoding takes 7 bytes for each, WebP 15: at most 0.7 and 1.5 GB."""
+
+MAX_BYTES = 1 << 30
+"""Bytes of one image file."""
+
+
+def max_pixels() -> int:
+    """Pixels that an image may have: `$HEADRACE_MAX_IMAGE_PIXELS`, else `MAX_PIXELS`.
+
+    Raises:
+        MediaError: the variable is no number above 0.
+    """
+    text = os.environ.get("HEADRACE_MAX_IMAGE_PIXELS")
+    if not text:
+        return MAX_PIXELS
+    if text.isascii() and text.isdecimal() and len(text) < 16 and int(text):
+        return int(text)
+    raise MediaError(
+        f"HEADRACE_MAX_IMAGE_PIXELS={text[:40]!r} is no number of pixels", expected="1 or more"
+    )
+
+
+@contextmanager
+def opened_image(path: Path, name: str | None = None) -> Iterator[Image]:
+    """Open an image file for a block that decodes it.
+
+    Args:
+        path: the file.
+        name: for messages; None means the path.
+
+    Raises:
+        MediaError: it is missing, no regular file, of another format, too large, or damaged, also
+            where the block finds that.
+    """
+    # Imported for their formats: for a name that it does not know, Pillow imports all plug-ins.
+    from PIL import Image, TiffImagePlugin, UnidentifiedImageError, WebPImagePlugin
+
+    del TiffImagePlugin, WebPImagePlugin
+
+    name = name or str(path)
+    most = max_pixels()
+    try:
+        with warnings.catch_warnings(), open_regular(path, MAX_BYTES) as file:
+            # Pillow warns of large images and odd metadata.
+            warnings.simplefilter("ignore")
+            with Image.open(file, formats=_FORMATS) as image:
+                if image.width * image.height > most:
+                    raise _too_large(name, most, f"{image.width}x{image.height}")
+                yield image
+    except UnidentifiedImageError:
+        problem = f"is not an image that can be read: it is {sniff(path)}"
+        suffix = path.suffix[1:].lower()
+        if suffix and (kind := _BY_SUFFIX.get(suffix, suffix.upper())) not in problem:
+            problem += f", not {kind}"
+        raise MediaError(
+            problem, where=name, expected="JPEG, PNG, BMP, WebP, TIFF or PNM, by content"
+        ) from None
+    except Image.DecompressionBombError:
+        raise _too_large(name, most, "larger") from None
+    except (OSError, MemoryError, *_DAMAGE) as error:
+        raise MediaError(f"the image cannot be read: {os_reason(error)}", where=name) from error
+
+
+def _too_large(name: str, most: int, size: str) -> MediaError:
+    return MediaError(
+        f"the image is too large: {size}",
+        where=name,
+        expected=f"at most {most:,} pixels",
+        fix="cut it into tiles, or set HEADRACE_MAX_IMAGE_PIXELS",
+        code="image-too-large",
+    )
