@@ -30,8 +30,10 @@ def test_each_kind_is_named_with_the_command(
     _fake(tmp_path, "too_old", "13.0.9")
     _fake(tmp_path, "half", "2.0", "half/__init__.py,,\nhalf/core.py,,\nhalf/core.pyc,,\n")
     _fake(tmp_path, "sound", "14.2.1rc1")
+    _fake(tmp_path, "in_its_place", "3.1")
+    monkeypatch.setitem(environment._INSTEAD, "known-by-two-names", "in-its-place")
     asked = [
-        "too-old>=14.2", "half>=1", "sound>=14.2", "absent>=3",
+        "too-old>=14.2", "half>=1", "sound>=14.2", "absent>=3", "known-by-two-names>=3",
         "not-asked>=9; extra == 'other'",
     ]  # fmt: skip
     monkeypatch.setattr(environment, "requires", lambda _: asked)

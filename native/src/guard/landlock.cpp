@@ -38,7 +38,8 @@ constexpr uint64_t kFirst = kWriteFile | kReadFile | kReadFolder | kRemoveFolder
 constexpr uint64_t kRead = kReadFile | kReadFolder;
 constexpr uint64_t kWrite = kRead | kWriteFile | kRemoveFolder | kRemoveFile | kMakeFolder |
                             kMakeFile | kMakeSocket | kMakeFifo | kMakeLink | kRefer | kTruncate;
-constexpr uint64_t kUse = kRead | kWriteFile | kAskDevice;
+// Drivers open the names of their threads as files to be emptied.
+constexpr uint64_t kUse = kRead | kWriteFile | kTruncate | kAskDevice;
 constexpr uint64_t kOfFiles = kWriteFile | kReadFile | kTruncate | kAskDevice;
 constexpr uint64_t kConnectTcp = 1u << 1, kBindTcp = 1u << 0;
 constexpr uint64_t kAbstractSockets = 1u << 0, kSignals = 1u << 1;

@@ -70,9 +70,11 @@ void separate(const Reach &reach) {
     }
     if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) fail("mount");
     const std::vector<std::string> written = own_mounts(reach.writes, "/"),
-                                   devices = own_mounts(reach.devices, "/dev/");
+                                   devices = own_mounts(reach.devices, "/dev/"),
+                                   own = own_mounts(reach.devices, "/proc/");
     set_rights("/", kRecursive, {kReadOnly | kNoDevices, 0, 0, 0});
     allow(written, kReadOnly);
+    allow(own, kReadOnly);
     allow(devices, kNoDevices);  // what is read-only does not keep anybody from writing to a disk
     // Shared memory and terminals of others.
     for (const char *folder : {"/dev/shm", "/dev/pts"})

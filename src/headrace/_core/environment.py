@@ -10,6 +10,8 @@ from importlib.metadata import Distribution, PackageNotFoundError, requires
 
 from headrace._core.text import error_text
 
+_INSTEAD = {"onnxruntime": "onnxruntime-gpu"}
+"""Package -> one that brings the same modules."""
 _BOUND = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^]]*\])?\s*>=\s*([0-9.]+)")
 
 
@@ -63,15 +65,21 @@ def _damages() -> Iterator[tuple[str, str]]:
             continue
         name, lowest = bound.groups()
         text = f"{name}>={lowest}"
-        try:
-            installed = Distribution.from_name(name)
-        except PackageNotFoundError:
+        installed = _installed(name) or _installed(_INSTEAD.get(name, name))
+        if installed is None:
             yield text, "is not installed"
             continue
         if _numbers(installed.version) < _numbers(lowest):
             yield text, f"{installed.version} is installed"
         elif missing := _missing(installed):
             yield text, f"{missing} of its files are missing"
+
+
+def _installed(name: str) -> Distribution | None:
+    try:
+        return Distribution.from_name(name)
+    except PackageNotFoundError:
+        return None
 
 
 def _missing(installed: Distribution) -> int:

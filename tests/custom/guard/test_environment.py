@@ -66,6 +66,8 @@ def test_credentials_stay_with_the_application(name: str, value: str) -> None:
     ("name", "value"),
     [
         ("PATH", "/usr/bin:/bin"),
+        ("TIKTOKEN_CACHE_DIR", "/cache"),
+        ("TOKENIZERS_PARALLELISM", "false"),
         ("PWD", "/home/author"),
         ("LD_LIBRARY_PATH", "/usr/local/cuda/lib64"),
         ("OMP_NUM_THREADS", "4"),

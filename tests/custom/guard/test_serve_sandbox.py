@@ -113,6 +113,37 @@ def test_what_is_refused(machine: str, more: dict[str, str]) -> None:
     assert sandboxed(TRIES, machine) == REFUSED | more
 
 
+DRIVER = """
+import threading
+quits, ids = threading.Event(), []
+thread = threading.Thread(target=lambda: ids.append(threading.get_native_id()) or quits.wait())
+thread.start()
+while not ids:
+    pass
+name = f"/proc/self/task/{ids[0]}/comm"
+attempt("name a thread", lambda: os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)))
+link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+attempt("bind without a file", lambda: link.bind(chr(0) + f"headrace-{os.getpid()}"))
+attempt("listen there", lambda: link.listen(128))
+for folder in ("/sys/devices/system/cpu/online", "/proc/cpuinfo", "/proc/self/maps"):
+    attempt(folder, lambda: open(folder).close())
+quits.set()
+"""
+
+
+@pytest.mark.parametrize("version", range(8))
+def test_a_driver_can_start_in_it(version: int) -> None:
+    """What libcuda 580 was seen to ask for in cuInit and in the making of a context."""
+    if version > _native.guard_landlock_version():
+        pytest.skip("this kernel has an older one")
+    head = TRIES.split("with tempfile")[0]
+    told = sandboxed(head + DRIVER + "print(json.dumps(done))", "gpu", version)
+    if not version and told["left"]:
+        pytest.skip("no namespaces here")
+    driver = {name: answer for name, answer in told.items() if name not in REFUSED}
+    assert set(driver.values()) == {"works"}, driver
+
+
 @pytest.mark.parametrize("version", range(8))
 def test_every_version_of_landlock_closes_files_and_memory(tmp_path: Path, version: int) -> None:
     """And namespaces do, where there is none."""

@@ -512,7 +512,10 @@ WAY(room_of_kernel, "filter") {
 }
 WAY(raise_limit, "rights") {
     const rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
-    return setrlimit(RLIMIT_AS, &none);
+    rlimit addresses;
+    getrlimit(RLIMIT_AS, &addresses);  // with a GPU private memory is limited in their place
+    const bool limited = addresses.rlim_max != RLIM_INFINITY;
+    return setrlimit(limited ? RLIMIT_AS : RLIMIT_DATA, &none);
 }
 WAY(raise_file_limit, "rights") {
     const rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
