@@ -6,7 +6,7 @@ Python reads `headrace_applications.pth` at its start, which adds the finders: a
 
 import sys
 
-_NAMES = ("gi", "pyds", "pyservicemaker", "cuda", "cuda.cuda", "cuda.cudart")
+_NAMES = ("gi", "pyds", "pyservicemaker")
 
 
 class Finder:
@@ -14,8 +14,9 @@ class Finder:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        """Answer the names that applications import."""
-        if name not in _NAMES:
+        """Answer the names that applications import; `cuda` once `gi` is there."""
+        cuda = name.partition(".")[0] == "cuda" and "gi" in sys.modules
+        if name not in _NAMES and not cuda:
             return None
         from headrace.gstreamer.applications import application_spec
 
@@ -23,16 +24,19 @@ class Finder:
 
 
 class Forerunner:
-    """Stands before all other finders, finds nothing, and goes once `gi` is imported."""
+    """Stands before all other finders and finds nothing of its own."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        """Take the compiler's unwinder before GStreamer is there."""
-        if name == "gi":
-            from headrace._core.unwinder import keep_unwinder
+        """Take the compiler's unwinder before GStreamer is there, and watch `Gst`.
 
-            keep_unwinder()
-            sys.meta_path[:] = [one for one in sys.meta_path if not isinstance(one, Forerunner)]
+        The first `Gst.init` of an application registers the elements.
+        """
+        if name != "gi" and name != "gi.repository.Gst":
+            return None
+        from headrace.gstreamer import hook
+
+        return hook.Forerunner.find_spec(name, path, target)
 
 
 def install():

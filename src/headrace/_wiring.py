@@ -41,3 +41,10 @@ def load_bare_model(path: Path, overrides: Overrides) -> ModelConfig:
     from headrace.infer.recognise.recognise import load_bare_model as load
 
     return load(path, overrides)
+
+
+def register_elements() -> None:
+    """Register GStreamer's elements; called by gstreamer.hook."""
+    from headrace.gstreamer.elements.register import register
+
+    register()

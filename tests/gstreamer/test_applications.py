@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
 # The environment's packages without one of the files that Python reads at its start.
 _WITHOUT = """
 import os, site, sys
@@ -18,6 +19,14 @@ sys.path.append(folder)
 for name in sorted(os.listdir(folder)):
     if name.endswith(".pth") and name != "headrace_applications.pth":
         site.addpackage(folder, name, None)
+"""
+_SOURCE = f"import sys; sys.path.insert(0, {str(ROOT / 'packaging' / 'gst')!r})\n"
+_INSTALLED = _SOURCE + "import headrace_applications; headrace_applications.install()\n"
+"""What Python does at its start where headrace-gst is installed."""
+_GST = """
+import gi
+gi.require_version("Gst", "1.0")
+from gi.repository import Gst
 """
 _FOUND = """
 from importlib.util import find_spec
@@ -55,3 +64,57 @@ def test_a_script_of_exec_finds_them_without_it(gst: Any, tmp_path: Path) -> Non
     )
     code = f"from headrace.cli import main; main(['exec', {str(script)!r}])"
     assert _python(code, plain=True).splitlines()[-1] == "NvDsBatchMeta True"
+
+
+def test_a_script_without_pyds_has_the_elements_after_its_first_init(gst: Any) -> None:
+    code = """
+before = "headrace.gstreamer.elements" in sys.modules
+ok, rest = Gst.init_check(["app", "clip.mp4"])
+print(before, ok, rest, Gst.ElementFactory.make("nvstreammux", None) is not None)
+"""
+    told = _python(_INSTALLED + _GST + code, plain=True)
+    assert told == "False True ['app', 'clip.mp4'] True\n"
+
+
+@pytest.mark.parametrize("first", ["import pyds", "pass"])
+def test_init_answers_as_a_first_call_whatever_was_imported(gst: Any, first: str) -> None:
+    for call, answer in (
+        ("tuple(Gst.init_check(None))", "(True, [])"),
+        ("tuple(Gst.init_check(['app', 'x']))", "(True, ['app', 'x'])"),
+        ("Gst.init(['app', 'x'])", "['app', 'x']"),
+        ("Gst.init(None)", "[]"),
+    ):
+        told = _python(f"{_INSTALLED}{first}{_GST}print({call})", plain=True)
+        assert told == f"{answer}\n", call
+
+
+def test_a_module_over_gst_brings_the_elements_too(gst: Any) -> None:
+    code = """
+import gi
+gi.require_version("Gst", "1.0")
+gi.require_version("GstBase", "1.0")
+from gi.repository import GstBase
+from gi.repository import Gst
+Gst.init(None)
+print(Gst.ElementFactory.find("nvinfer") is not None)
+"""
+    assert _python(_INSTALLED + code, plain=True) == "True\n"
+
+
+def test_switched_off_there_are_no_elements(gst: Any) -> None:
+    code = "import os; os.environ['HEADRACE_GST'] = '0'\n" + _INSTALLED + _GST
+    code += "Gst.init(None); print(Gst.ElementFactory.find('nvinfer'))"
+    assert _python(code, plain=True) == "None\n"
+
+
+def test_cuda_is_there_once_gi_is(gst: Any) -> None:
+    before = "from importlib.util import find_spec; print(find_spec('cuda'))\n"
+    code = """
+from cuda.bindings import driver, nvrtc, runtime
+from cuda import cuda, cudart
+print(*runtime.cudaGetDeviceCount(), *driver.cuInit(0), driver.CUresult.CUDA_SUCCESS,
+      runtime.cudaGetDeviceProperties(0)[1].integrated, nvrtc.nvrtcResult.NVRTC_SUCCESS,
+      cuda.CUresult is driver.CUresult, cudart.cudaError_t is runtime.cudaError_t)
+"""
+    told = _python(_INSTALLED + before + _GST + code, plain=True).splitlines()
+    assert told == ["None", "0 1 0 0 0 0 True True"]

@@ -8,10 +8,10 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from headrace._core.unwinder import keep_unwinder
+from headrace.gstreamer.hook import Forerunner
 from headrace.gstreamer.pyds.loading import distribution_spec
-from headrace.trt.scripts.script import stand_in
+from headrace.trt.scripts.script import ALIASES, stand_in
 
-_CUDA = ("cuda", "cuda.cuda", "cuda.cudart")
 _MODULES = ("flow", "osd", "postprocessing", "signal", "utils")
 
 
@@ -56,8 +56,8 @@ class _PydsLoader(Loader):
 def application_spec(name: str) -> ModuleSpec | None:
     """Return the module of a name that an application imports; None if there is none.
 
-    `gi` is the distribution's, `pyds` and `pyservicemaker` are Headrace's, and so is `cuda` once
-    GStreamer is there.
+    `gi` is the distribution's, `pyds` and `pyservicemaker` are Headrace's, and so are `cuda` and
+    its modules once `gi` is there.
     """
     if name == "gi":
         return distribution_spec()
@@ -65,7 +65,8 @@ def application_spec(name: str) -> ModuleSpec | None:
         return ModuleSpec(name, _PydsLoader())
     if name == "pyservicemaker":
         return ModuleSpec(name, _PackageLoader(), is_package=True)
-    return stand_in(name) if name in _CUDA and "gi.repository.Gst" in sys.modules else None
+    cuda = name.partition(".")[0] == "cuda" and name in ALIASES
+    return stand_in(name) if cuda and "gi" in sys.modules else None
 
 
 class _Finder:
@@ -84,4 +85,5 @@ def provide() -> None:
     """
     keep_unwinder()
     if _Finder not in sys.meta_path:
+        sys.meta_path.insert(0, Forerunner)
         sys.meta_path.append(_Finder)

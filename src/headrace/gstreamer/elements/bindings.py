@@ -8,14 +8,17 @@ from headrace.gstreamer.pyds.loading import gstreamer
 
 if TYPE_CHECKING:
     from gi.repository import Gst
+    from gi.repository.Gst import Bin, Element
+    from gi.repository.GstBase import BaseSink, BaseTransform
 else:
     Gst = gstreamer()
 
 import gi
 from gi.repository import GLib, GObject, GstBase, GstVideo
 
-Element, Bin, BaseTransform = Gst.Element, Gst.Bin, GstBase.BaseTransform
-BaseSink = GstBase.BaseSink
+if not TYPE_CHECKING:
+    Element, Bin = Gst.Element, Gst.Bin
+    BaseTransform, BaseSink = GstBase.BaseTransform, GstBase.BaseSink
 VERSION: tuple[int, ...] = gi.version_info
 
 __all__ = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from functools import cache
 
+from headrace.gstreamer.hook import watch
 from headrace.gstreamer.pyds.loading import gstreamer
 
 SWITCH = "HEADRACE_GST"
@@ -86,6 +87,7 @@ def register() -> None:
     if os.environ.get(SWITCH) == "0":
         return
     gst = gstreamer()
+    watch(gst)
     for name in ELEMENTS:
         label, rank, kind = factory(name)
         gst.Element.register(None, label, rank, kind)

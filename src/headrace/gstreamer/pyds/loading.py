@@ -11,6 +11,7 @@ from typing import Any
 
 from headrace._core.errors import MissingExtraError
 from headrace._core.unwinder import keep_unwinder
+from headrace.gstreamer.hook import unwatched
 
 _DISTRIBUTION = Path("/usr/lib/python3/dist-packages")
 _PACKAGES = (
@@ -67,7 +68,7 @@ def gstreamer() -> Any:
                 gi.require_version(name, "1.0")
             from gi.repository import Gst
 
-            Gst.init(None)
+            unwatched(Gst.init)(None)
         except (Exception, SystemExit) as error:  # half an installation fails in any way
             problem, cause = str(error) or type(error).__name__, error
         else:
