@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from onnx import TensorProto, helper, numpy_helper
 
 from headrace.cli import main
 from headrace.engine.backends import RunnerOptions
@@ -18,6 +19,7 @@ from headrace.engine.bench import bench
 from headrace.engine.session import Session
 from headrace.network.tensor_spec import TensorSpec
 from tests import warm
+from tests.network.onnx_models import model_of, save
 
 Config = Callable[..., Path]
 
@@ -70,7 +72,7 @@ def test_a_pinned_tactic_is_shown(mean_config: Config, headrace: Headrace) -> No
     ("options", "code", "words"),
     [
         (["--backend", "tvm"], 4, "no runtime is called 'tvm'"),
-        (["--tactic", "onnxruntime:speed=9"], 4, "'speed=9'"),
+        (["--tactic", "onnxruntime:speed=9"], 4, "speed=9"),
         (["--tactic", "onnxruntime", "--tune"], 2, "choose one"),
         (["--retime"], 2, "need --tune"),
         (["--tune", "0"], 2, "0.1<=x"),
@@ -138,6 +140,25 @@ def test_bench_of_models(mean_config: Config, headrace: Headrace) -> None:
     assert [e["items"] for e in engines] == [3, 3]
     assert len({e["name"] for e in engines}) == 2
     assert sorted(model.parent.iterdir()) == before
+
+
+def test_bench_of_models_that_leave_axes_free(tmp_path: Path, headrace: Headrace) -> None:
+    tokens = helper.make_tensor_value_info("tokens", TensorProto.INT64, ["n", "length"])
+    rows = helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["n", "length", 4])
+    table = numpy_helper.from_array(np.ones((3, 4), np.float32), "table")
+    gather = helper.make_node("Gather", ["table", "tokens"], ["rows"])
+    model = save(model_of([gather], [tokens], [rows], [table]), tmp_path / "m.onnx")
+    done = headrace("bench", model, "--batch", "2", "--duration", "0.3", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "--shapes tokens:2x512" in done.stderr
+    done = headrace("bench", model, "--shapes", "tokens:1x7", "--duration", "0.3", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "--shapes" not in done.stderr
+    for shapes, words in (("a:b", "expected NAME"), ("x:1", "no input is called 'x'"),
+                          ("tokens:1x2x3", "does not take the shape 1x2x3")):  # fmt: skip
+        done = headrace("bench", model, "--shapes", shapes, "--duration", "0.3")
+        assert done.returncode != 0
+        assert words in done.stderr
 
 
 def test_dynamic_batch_is_built_and_run(tmp_path: Path, headrace: Headrace) -> None:

@@ -64,6 +64,17 @@ def test_a_large_model_is_built_kept_loaded_and_right(model, backend, monkeypatc
             np.testing.assert_allclose(next(iter(session.run({"x": x}).values())), expected, 1e-4)
 
 
+def test_a_tensor_that_no_message_holds_is_taken_from_memory(model, monkeypatch):
+    x = np.random.default_rng(1).random((2, 3, 4, 4), np.float32)
+    cfg = ModelConfig(onnx_file=model, batch_size=2, input_tensor_from_meta=True)
+    with load_or_build(cfg, save=False).open_session() as session:
+        (expected,) = session.run({"x": x}).values()
+    monkeypatch.setattr("headrace.network.network.MAX_MODEL_BYTES", 1000)
+    monkeypatch.setattr("headrace.engine.backends.onnxruntime._MAX_EMBEDDED_BYTES", 100_000)
+    with load_or_build(cfg, save=False).open_session() as session:
+        np.testing.assert_allclose(next(iter(session.run({"x": x}).values())), expected, 1e-5)
+
+
 def test_what_is_not_done_for_large_models_is_told(model, monkeypatch):
     monkeypatch.setattr("headrace.network.network.MAX_MODEL_BYTES", 1000)
     cfg = ModelConfig(onnx_file=model, input_tensor_from_meta=True)

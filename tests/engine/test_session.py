@@ -41,6 +41,17 @@ def test_an_output_that_is_only_batch_is_batch_by_one(session):
     assert np.allclose(mean[:, 0], x.mean(axis=(1, 2, 3)), atol=1e-6)
 
 
+def test_one_number_for_one_image_is_one_by_one(tmp_path):
+    mean = helper.make_node("ReduceMean", ["x"], ["y"], keepdims=0)
+    ends = [helper.make_tensor_value_info(n, FLOAT, d) for n, d in (("x", [1, 3, 4, 6]), ("y", []))]
+    model = model_of([mean], ends[:1], ends[1:])
+    with session_of(model, tmp_path, max_batch=2) as session:
+        x = images(2)
+        out = session.run({"x": x})["y"]
+        assert out.shape == (2, 1)
+        assert np.allclose(out[:, 0], x.mean(axis=(1, 2, 3)), atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("inputs", "words"),
     [

@@ -31,6 +31,7 @@ Examples:
   headrace bench config_infer_primary.txt --tactic onnxruntime --tactic openvino:streams=2
   headrace bench a.engine b.engine --duration 10
   headrace bench model.onnx --tactic onnxruntime --tactic openvino
+  headrace bench model.onnx --shapes tokens:1x128,mask:1x128
 """
 
 
@@ -42,6 +43,9 @@ Examples:
 @click.option(
     "--batch", type=click.IntRange(1, 1024), help="Items of a run. Default: the engine's."
 )
+@click.option("--shapes", metavar="NAME:1x64,…",
+              help="Of a model: shapes of its inputs, where it leaves axes free. Default: images "
+              "of 640x640, 1 for all else.")  # fmt: skip
 @click.option(
     "--tactic", "tactics", multiple=True, metavar="TACTIC",
     help="Run it this way, whatever it was built for; repeat to compare, as "
@@ -60,6 +64,7 @@ def bench(
     inputs: tuple[Path, ...],
     duration: float,
     batch: int | None,
+    shapes: str | None,
     tactics: tuple[str, ...],
     stages: bool,
     as_json: bool,
@@ -72,8 +77,11 @@ def bench(
     config's engine is built if need be, a model's in memory. Without --threads and --streams an
     engine runs as it was tuned; one that was not tuned makes one run at a time on every core.
     """
+    from headrace.cli.trtexec.options import parse_shapes
     from headrace.config.overrides import distributed
     from headrace.engine.bench import bench as measure
+    from headrace.engine.input_shapes import free_shapes
+    from headrace.engine.session import FreeSession
     from headrace.engine.tactic import Tactic
     from headrace.infer.model.image_input import image_range
 
@@ -81,6 +89,10 @@ def bench(
         raise click.UsageError("--tactic says threads and streams itself")
     if tactics and run.device != "auto":
         raise click.UsageError("--tactic says where it runs; leave --device out")
+    try:
+        fixed = parse_shapes(shapes) if shapes else {}
+    except ValueError as error:
+        raise click.UsageError(f"--shapes {error}") from None
     requested: list[Tactic | None] = [Tactic.parse(text) for text in tactics] or [None]
     configs = [i for i, path in enumerate(inputs) if not (is_engine(path) or is_model(path))]
     parts = distributed([*settings, *run.keys()], [inputs[i].name for i in configs])
@@ -89,6 +101,7 @@ def bench(
     notices: list[Finding] = []
     sessions: dict[str, Session] = {}
     ranges: dict[str, tuple[float, float]] = {}
+    shaped: dict[str, dict[str, tuple[int, ...]]] = {}
     timed: dict[str, dict[str, float]] = {}
     with (
         notices_on_errors(notices),
@@ -97,7 +110,9 @@ def bench(
     ):
         for index, path in enumerate(inputs):
             progress.stage(f"opening {path.name}")
-            plan, cfg, where = _plan(path, batch, notices, overrides.get(index), device)
+            plan, cfg, where = _plan(
+                path, batch, bool(fixed), notices, overrides.get(index), device
+            )
             for tactic in requested:
                 name = path.name if tactic is None else f"{path.name} {tactic}"
                 if name in sessions:
@@ -109,6 +124,9 @@ def bench(
                         threads=run.threads, streams=run.streams, tactic=tactic
                     )
                 sessions[name] = opened.enter_context(session)
+                if isinstance(session, FreeSession):
+                    shaped[name], assumed = free_shapes(session.inputs, fixed, batch or 1)
+                    notices += [note.at(str(path)) for note in assumed]
                 if cfg is not None:
                     ranges[name] = image_range(cfg)
             if cfg is not None and stages:
@@ -122,6 +140,7 @@ def bench(
             items=batch,
             duration_s=duration,
             image_range=ranges,
+            shapes=shaped,
             progress=lambda done, rounds, name: progress.at(done, rounds, f"timing {name}"),
         )
     print_notices(notices)
@@ -134,6 +153,7 @@ def bench(
 def _plan(
     path: Path,
     batch: int | None,
+    any_shape: bool,
     notices: list[Finding],
     overrides: Overrides | None,
     device: str | None,
@@ -148,6 +168,7 @@ def _plan(
     from headrace.engine import BuildOptions, Plan, build
     from headrace.engine.backends import gpu_runtime
     from headrace.engine.device import CPU, choose_device
+    from headrace.engine.input_shapes import is_batch_of_images
     from headrace.engine.tensorrt_plan import plan_from_tensorrt
     from headrace.infer.model import load_or_build
 
@@ -162,8 +183,14 @@ def _plan(
     notices += where.notices
     with where.entered():
         if cfg is None:
-            runtime = gpu_runtime() if where.is_gpu else None
-            plan = build(read_model(path)[0], BuildOptions(max_batch=batch or 1, runtime=runtime))
+            network = read_model(path)[0]
+            batched = not any_shape and is_batch_of_images(network)
+            options = BuildOptions(
+                batched=batched,
+                max_batch=batch or 1,
+                runtime=gpu_runtime() if where.is_gpu else None,
+            )
+            plan = build(network, options)
         else:
             plan = load_or_build(cfg, device=where.kind)
             notices += cfg.notices

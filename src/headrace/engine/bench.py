@@ -51,12 +51,13 @@ def bench(
     items: int | None = None,
     duration_s: float = 3.0,
     image_range: Mapping[str, tuple[float, float]] | None = None,
+    shapes: Mapping[str, Mapping[str, tuple[int, ...]]] | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> list[BenchResult]:
     """Time sessions in turns; each runs as many batches at once as it was opened for.
 
-    A round takes 0.3 s; `progress` is called with the rounds done, the rounds in all, and the
-    engine measured.
+    `shapes` has, by session, the shapes of inputs with free axes. A round takes 0.3 s; `progress`
+    is called with the rounds done, the rounds in all, and the engine measured.
 
     Raises:
         EngineError: a session does not take that batch, or fails.
@@ -71,8 +72,13 @@ def bench(
         low, high = (image_range or {}).get(name, (0.0, 1.0))
         size = min(size, session.max_batch)
         # as many items as are counted, also where the model fixes the batch and takes several goes
+        own = (shapes or {}).get(name, {})
         specs = [
-            replace(s, shape=(size, *s.shape[1:])) if s.name in session.batched_inputs else s
+            replace(s, shape=own[s.name])
+            if s.name in own
+            else replace(s, shape=(size, *s.shape[1:]))
+            if s.name in session.batched_inputs
+            else s
             for s in session.inputs
         ]
         feeds = sample_inputs(specs, size, low=low, high=high)

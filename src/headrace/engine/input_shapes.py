@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from headrace._core.errors import EngineError
-from headrace._core.findings import Data
+from headrace._core.findings import Data, Finding
 from headrace._core.types import Array
-from headrace.network.tensor_spec import TensorSpec
+from headrace.network.tensor_spec import Axes, TensorSpec
 
 if TYPE_CHECKING:
     from headrace.network.network import Network
@@ -136,6 +136,77 @@ def extra_inputs(network: Network, image: tuple[int | None, ...], where: str) ->
     return specs
 
 
+_FREE_SIDE = 640  # of an image whose height or width a model leaves open
+_FREE_LENGTH = 512  # of a sequence of tokens or samples
+_COLORS = (1, 3)
+
+
+def is_batch_of_images(network: Network) -> bool:
+    """Whether all axes of the inputs but a batch are numbers, and outputs have that batch first."""
+    inputs = network.inputs
+    if not inputs or any(not s.shape or _open(s.shape[1:]) for s in inputs):
+        return False
+    batch = inputs[0].shape[0]
+    firsts = [s.shape[0] for s in network.outputs if s.shape]
+    return all(not isinstance(d, int) or d == batch for d in firsts)
+
+
+def free_shapes(
+    inputs: Sequence[TensorSpec], shapes: Mapping[str, tuple[int, ...]], batch: int
+) -> tuple[dict[str, tuple[int, ...]], list[Finding]]:
+    """Choose a number for every free axis of the inputs of a network that takes any shapes.
+
+    First axes become `batch`, height and width of images 640, other axes of the first input 512,
+    and of further inputs 1; one name is one number. `shapes` (input -> shape; '' for all inputs)
+    goes before all that.
+
+    Returns:
+        Input -> shape, and a note that names those that were chosen here.
+
+    Raises:
+        EngineError: a shape is for no input, or contradicts the model.
+    """
+    names = [spec.name for spec in inputs]
+    if unknown := [name for name in shapes if name and name not in names]:
+        raise EngineError(f"no input is called {unknown[0]!r}", expected=", ".join(names))
+    chosen: dict[str, tuple[int, ...]] = {}
+    assumed = []
+    numbers: dict[str, int] = {}
+    for number, spec in enumerate(inputs):
+        asked = shapes.get(spec.name, shapes.get(""))
+        rest = _FREE_LENGTH if number == 0 else 1
+        axes = _sizes(spec, batch, rest, numbers) if asked is None else asked
+        numbers = {
+            d: n for d, n in zip(spec.shape, axes, strict=False) if isinstance(d, str)
+        } | numbers
+        if len(axes) != len(spec.shape) or any(
+            isinstance(d, int) and d != n for d, n in zip(spec.shape, axes, strict=True)
+        ):
+            raise EngineError(f"input {spec} does not take the shape {'x'.join(map(str, axes))}")
+        if asked is None and _open(spec.shape):
+            assumed.append(f"{spec.name}:{'x'.join(map(str, axes))}")
+        chosen[spec.name] = axes
+    if not assumed:
+        return chosen, []
+    text = "the model leaves axes free; taken: --shapes {shapes}"
+    return chosen, [Finding("shapes-assumed", "info", text, data={"shapes": ",".join(assumed)})]
+
+
+def _sizes(spec: TensorSpec, batch: int, rest: int, numbers: Mapping[str, int]) -> tuple[int, ...]:
+    planes = len(spec.shape) == 4 and spec.shape[1] in _COLORS
+    pixels = len(spec.shape) == 4 and spec.shape[3] in _COLORS
+    sides = (2, 3) if planes else (1, 2) if pixels else ()
+    usual = [batch, *(_FREE_SIDE if i in sides else rest for i in range(1, len(spec.shape)))]
+    return tuple(
+        d if isinstance(d, int) else numbers.get(d or "", usual[i])
+        for i, d in enumerate(spec.shape)
+    )
+
+
+def _open(axes: Axes) -> bool:
+    return any(not isinstance(d, int) for d in axes)
+
+
 def _text(dims: tuple[int, ...] | None) -> str:
     return ";".join(map(str, dims or ()))
 
@@ -150,8 +221,9 @@ def sample_inputs(
 ) -> dict[str, Array]:
     """Make one batch of noise.
 
-    The first input is uniform in low … high, of integer types 0 … 255 as far as the type goes;
-    further inputs 0 … 1, integers 1. All axes are fixed but the batch, which becomes `items`.
+    The first input is uniform in low … high, of bytes and images in integers 0 … 255 as far as the
+    type goes; further inputs 0 … 1, integers 1, which are indices of any table. All axes are fixed
+    but the batch, which becomes `items`.
     """
     rng = np.random.default_rng(seed)
     feeds: dict[str, Array] = {}
@@ -161,7 +233,11 @@ def sample_inputs(
             bounds = (low, high) if number == 0 else (0.0, 1.0)
             array = rng.random(shape, np.float32) * np.float32(bounds[1] - bounds[0])
             feeds[spec.name] = (array + np.float32(bounds[0])).astype(spec.dtype, copy=False)
-        elif number == 0 and spec.dtype.kind in "iu":
+        elif (
+            number == 0
+            and spec.dtype.kind in "iu"
+            and (spec.dtype.itemsize == 1 or len(shape) == 4)
+        ):
             top = min(255, int(np.iinfo(spec.dtype).max))
             feeds[spec.name] = rng.integers(0, top, shape, dtype=spec.dtype, endpoint=True)
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from dataclasses import dataclass
+from functools import cache
 
 from headrace._core.text import counted
 
@@ -14,6 +15,8 @@ _SPEED_FLAGS = frozenset((
     "amx_bf16", "avx512_fp16", "amx_fp16", "asimd", "asimddp", "asimdhp", "sve", "bf16", "i8mm",
 ))
 # fmt: on
+# Instructions that add products of bytes in 32 bits. Without them sums are kept in 16 bits.
+_BYTE_PRODUCTS = frozenset({"avx512_vnni", "avx_vnni", "amx_int8", "asimddp", "i8mm"})
 
 
 def usable_cores() -> int:
@@ -40,6 +43,12 @@ def this_machine() -> Machine:
 def cpu_flags() -> frozenset[str]:
     """The instruction sets that decide speed, as Linux calls them; none where it does not say."""
     return _read_cpu()[1]
+
+
+@cache
+def exact_int8() -> bool:
+    """True if this CPU multiplies bytes without cutting off sums beyond 16 bits."""
+    return bool(_BYTE_PRODUCTS & cpu_flags())
 
 
 def _cpu_name() -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from headrace._core.errors import ModelError
 from headrace._core.findings import Finding
 from headrace.network.network import Network
+from headrace.network.tensor_spec import axis_name
 from headrace.network.versions import stamp_older
 
 if TYPE_CHECKING:
@@ -38,11 +39,11 @@ def model_bytes(
 def fix_axes(graph: GraphProto, shape: tuple[int | None, ...]) -> None:
     """Fix the axes of the first input of a GraphProto to `shape`; its batch stays."""
     replaced: dict[str, int] = {}
-    ambiguous: set[str] = set()  # Paddle's exporter calls every free axis "?"
+    ambiguous: set[str] = set()
     axes = graph.input[0].type.tensor_type.shape.dim
     batch_name = axes[0].dim_param
     for axis, value in zip(list(axes)[1:], shape[1:], strict=True):
-        name = axis.dim_param
+        name = axis_name(axis.dim_param)
         if name and name != batch_name and value and replaced.setdefault(name, value) != value:
             ambiguous.add(name)
         axis.dim_value = value or 0

@@ -272,7 +272,9 @@ class Session:
     def _named(self, arrays: Outputs, size: int, real: int) -> dict[str, Any]:
         named = {}
         for spec, array in zip(self.outputs, arrays, strict=True):
-            if not array.shape or array.shape[0] != size:
+            if not array.shape and size == 1:
+                array = array.reshape(1, 1)  # one number for the one item
+            elif not array.shape or array.shape[0] != size:
                 raise EngineError(
                     f"output {spec.name!r} has shape {'x'.join(map(str, array.shape)) or 'scalar'}"
                     f" for a batch of {size}: its first axis is not the batch",

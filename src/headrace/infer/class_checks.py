@@ -188,7 +188,7 @@ def _classifier_texts(counts: Sequence[int], labels: Labels) -> list[str]:
         return [f"{text} each attribute, its classes separated by ';', so only class 0 has a name"]
     texts = []
     for number, (held, fields) in enumerate(zip(counts, labels.records, strict=False)):
-        names = len(fields) - (fields[-1] == "")  # a closing semicolon is usual
+        names = len(fields) - (fields[-1:] == ("",))  # a closing semicolon is usual
         output = f"output {number}" if len(counts) > 1 else "the output"
         what = f"line {number + 1} has {counted(names, 'label')} for {output}, which holds "
         what += counted(held, "class")

@@ -14,7 +14,7 @@ import numpy as np
 
 from headrace._core.errors import ModelError
 from headrace.network.external_data import check_tensors, fold
-from headrace.network.tensor_spec import TensorSpec
+from headrace.network.tensor_spec import TensorSpec, axis_name
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -270,4 +270,4 @@ def _spec(value: ir.Value, kind: str, where: str | None) -> TensorSpec:
 def _shape(value: ir.Value) -> tuple[int | str | None, ...]:
     if value.shape is None:
         return ()
-    return tuple(d if isinstance(d, int) else d.value for d in value.shape)
+    return tuple(d if isinstance(d, int) else axis_name(d.value) for d in value.shape)

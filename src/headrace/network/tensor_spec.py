@@ -16,6 +16,15 @@ Axes = tuple[int | str | None, ...]
 _CHOSEN = re.compile(r"(?!unk__)(?!.*_dim_[0-9]+$)[A-Za-z]\w{0,23}")
 
 
+# Texts that exporters write in the place of a name: axes that have one of them are unrelated.
+_NO_NAMES = frozenset(("", "?", "None", "-1"))
+
+
+def axis_name(text: str | None) -> str | None:
+    """The name of a free axis; None if `text` stands for none, as the "?" of Paddle2ONNX."""
+    return None if text is None or text in _NO_NAMES else text
+
+
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
     """Name, element type and shape of an input or output of a network, session or plugin.

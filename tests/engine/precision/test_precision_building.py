@@ -7,6 +7,7 @@ from onnx import TensorProto, helper
 
 from headrace.config import ModelConfig
 from headrace.config.enums import NetworkMode
+from headrace.engine import machine
 from headrace.engine.backends import installed_backends
 from headrace.engine.builder import BuildOptions, build
 from headrace.engine.plan import MODEL_BLOB
@@ -48,11 +49,11 @@ def processor(monkeypatch):
     """Sets the instructions of the CPU."""
 
     def have(*flags):
-        monkeypatch.setattr(capability, "cpu_flags", lambda: frozenset(flags))
-        capability.exact_int8.cache_clear()
+        monkeypatch.setattr(machine, "cpu_flags", lambda: frozenset(flags))
+        machine.exact_int8.cache_clear()
 
     yield have
-    capability.exact_int8.cache_clear()
+    machine.exact_int8.cache_clear()
 
 
 def words(plan, level=None):

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from headrace.config.enums import NetworkType, TensorOrder
+from headrace.errors import ModelError
 from headrace.infer.recognise.recognise import Recognition, recognise_for_init
 from tests.infer.recognise.models import filters, node, rows_of, save
 
@@ -91,3 +93,65 @@ def test_maps_of_anomalib_are_attached_as_they_are(tmp_path: Path) -> None:
     cfg = recognise_for_init(path, {}, save=False).config
     assert cfg.network_type is NetworkType.OTHER
     assert cfg.output_tensor_meta
+
+
+def vector(
+    path: Path, shape: list[Any] | None, count: int = 10, op: str = "Softmax"
+) -> Recognition:
+    """A model that ends in a vector, its output of this shape in the file."""
+    nodes = [node("GlobalAveragePool", ["images"], ["pool"]), node("Flatten", ["pool"], ["row"]),
+             node("MatMul", ["row", "w"], ["x"]), node(op, ["x"], ["output"])]  # fmt: skip
+    weights = np.random.default_rng(0).normal(0, 1, (3, count)).astype("f4")
+    save(path / "m.onnx", nodes, {"images": ["n", 3, 64, 64]}, {"output": shape or []},
+         constants={"w": weights}, doc=DOC)  # fmt: skip
+    if shape is None:
+        model = onnx.load(path / "m.onnx")
+        model.graph.output[0].type.tensor_type.ClearField("shape")
+        onnx.save(model, path / "m.onnx")
+    return recognise_for_init(path / "m.onnx", {}, save=False)
+
+
+@pytest.mark.parametrize("shape", [["n", "classes"], ["n", 10], None])
+def test_classes_are_counted_where_the_file_leaves_them_open(
+    tmp_path: Path, shape: list[Any] | None
+) -> None:
+    recognition = vector(tmp_path, shape)
+    assert recognition.reading is not None
+    assert recognition.reading.classes == 10
+    (labels,) = recognition.config.labels
+    assert labels == tuple(f"class {i}" for i in range(10))
+
+
+def test_an_axis_of_features_is_known_by_its_name(tmp_path: Path) -> None:
+    reading = vector(tmp_path, ["n", "embedding_dim"], 96, "Identity").reading
+    assert reading is not None
+    assert (reading.kind, reading.words) == (NetworkType.OTHER, "embedding")
+
+
+def test_a_sequence_of_letters_is_no_map_of_classes(tmp_path: Path) -> None:
+    nodes = [node("Conv", ["images", "w"], ["seen"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+             node("ReduceMean", ["seen"], ["row"], axes=[2], keepdims=0),
+             node("Transpose", ["row"], ["logits"], perm=[2, 0, 1])]  # fmt: skip
+    save(tmp_path / "m.onnx", nodes, {"images": ["n", 3, 64, 64]}, {"logits": [64, "n", 8]},
+         constants={"w": filters(3, 500.0)}, doc=DOC)  # fmt: skip
+    assert recognise_for_init(tmp_path / "m.onnx", {}, save=False).reading is None
+
+
+def test_numbers_of_no_map_are_no_classes(tmp_path: Path) -> None:
+    nodes = [node("Conv", ["images", "w"], ["seen"], pads=[1, 1, 1, 1]),
+             node("NonZero", ["seen"], ["output"])]  # fmt: skip
+    save(tmp_path / "m.onnx", nodes, {"images": [1, 3, 64, 64]}, {"output": [4, "count"]},
+         constants={"w": filters(3, 500.0)}, doc=DOC, dtypes={"output": 7})  # fmt: skip
+    assert recognise_for_init(tmp_path / "m.onnx", {}, save=False).reading is None
+
+
+def test_an_image_in_pixels_is_asked_about(tmp_path: Path) -> None:
+    nodes = [node("Conv", ["images", "w"], ["seen"], pads=[1, 1, 1, 1]),
+             node("Transpose", ["seen"], ["output"], perm=[0, 2, 3, 1])]  # fmt: skip
+    path = save(tmp_path / "m.onnx", nodes, {"images": [1, 3, 64, 64]}, {"output": [1, 64, 64, 3]},
+                constants={"w": filters(3, 5.0, 3)}, doc=DOC)  # fmt: skip
+    with pytest.raises(ModelError) as caught:
+        recognise_for_init(path, {}, save=False)
+    text = str(caught.value)
+    assert "--set network-type=2 --set segmentation-output-order=1" in text
+    assert "--set network-type=100 --set output-image=image" in text

@@ -292,6 +292,7 @@ def test_outputs_that_nobody_knows_lead_to_init(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no built-in parser reads these outputs") as caught:
         recognise(path)
     assert "headrace init odd.onnx -o odd" in str(caught.value)
+    assert "--set network-type=100 --set output-tensor-meta=1" in str(caught.value)
     assert recognise(path, {"network_type": NetworkType.OTHER}).reading is None
 
 

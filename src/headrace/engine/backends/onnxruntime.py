@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from headrace._core import _native
 from headrace._core.errors import EngineError
 from headrace.engine.backends import RunnerOptions
-from headrace.engine.backends.onnxruntime_common import SILENT, ort, session_options, spec, worded
+from headrace.engine.backends.onnxruntime_common import (
+    SILENT,
+    open_session,
+    ort,
+    session_options,
+    spec,
+    worded,
+)
 from headrace.network.external_data import WEIGHTS_FILE
 
 if TYPE_CHECKING:
@@ -27,6 +37,7 @@ _CALLBACK_TYPES = (
     "UINT32", "UINT64",
 )  # fmt: skip
 """ONNX element types that ONNX Runtime passes to operators and back."""
+_MAX_EMBEDDED_BYTES = 2**31 - 1
 _SUFFIX = "_kernel_time"  # of the events of nodes in its profile
 
 
@@ -43,6 +54,7 @@ class OnnxRuntimeRunner:
         register: Callable[[onnxruntime.SessionOptions], None] | None = None,
     ) -> None:
         settings = session_options(options)
+        self._large: dict[str, onnxruntime.OrtValue] = {}  # it reads them as long as it lives
         try:
             if register is not None:
                 register(settings)
@@ -50,7 +62,9 @@ class OnnxRuntimeRunner:
                 settings.add_external_initializers_from_files_in_memory(
                     [WEIGHTS_FILE], [weights], [len(weights)]
                 )
-            session = ort.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
+                self._large = _large_values(model, weights)
+                settings.add_external_initializers(list(self._large), list(self._large.values()))
+            session = open_session(model, settings, ["CPUExecutionProvider"])
         except Exception as error:  # the binding's exception types share no base of their own
             raise worded(error, "refuses the model") from error
         self._session: Any = session
@@ -97,6 +111,7 @@ class OnnxRuntimeRunner:
 
     def close(self) -> None:
         self._session = None
+        self._large = {}
 
 
 class OnnxRuntimeBackend:
@@ -163,7 +178,7 @@ class OnnxRuntimeBackend:
             settings.enable_profiling = True
             settings.profile_file_prefix = str(Path(folder) / "profile")
             try:
-                session = ort.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
+                session = open_session(model, settings, ["CPUExecutionProvider"])
                 for _ in range(runs + 1):  # the first run is never like the others
                     session.run(None, dict(feeds))
                 events = json.loads(Path(session.end_profiling()).read_text())
@@ -179,6 +194,27 @@ class OnnxRuntimeBackend:
                 times.setdefault(key, []).append(event["dur"] / 1e3)
         # a node inside a loop runs more often than the model does
         return [(name, _by_run(ms, runs + 1)[1:]) for name, ms in times.items()]
+
+
+def _large_values(graph: bytes, weights: memoryview) -> dict[str, onnxruntime.OrtValue]:
+    """Tensors of a graph that the runtime takes from memory by name alone: those over 2 GiB."""
+    if len(weights) <= _MAX_EMBEDDED_BYTES:
+        return {}
+    from onnx import ModelProto
+
+    values = {}
+    for tensor in ModelProto.FromString(graph).graph.initializer:
+        place = {entry.key: entry.value for entry in tensor.external_data}
+        size = int(place.get("length", 0))
+        if size > _MAX_EMBEDDED_BYTES:
+            start = int(place["offset"])
+            data = np.frombuffer(weights[start : start + size], np.uint8)
+            count = math.prod(tensor.dims)
+            words = data.view(f"u{size // count}").reshape(tuple(tensor.dims))
+            values[tensor.name] = ort.OrtValue.ortvalue_from_numpy_with_onnx_type(
+                words, tensor.data_type
+            )
+    return values
 
 
 def _register(operators: _native.OrtOperators, settings: onnxruntime.SessionOptions) -> None:

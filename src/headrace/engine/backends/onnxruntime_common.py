@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace._core.errors import EngineError
 from headrace.engine.backends import RunnerOptions
+from headrace.engine.backends.byte_weights import with_own_weights
 from headrace.engine.backends.onnxruntime_package import import_onnxruntime
-from headrace.engine.machine import usable_cores
-from headrace.network.tensor_spec import TensorSpec
+from headrace.engine.machine import exact_int8, usable_cores
+from headrace.network.tensor_spec import TensorSpec, axis_name
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -59,11 +61,29 @@ def session_options(options: RunnerOptions) -> onnxruntime.SessionOptions:
     settings.graph_optimization_level = _OPTIMIZATIONS[options.optimization]
     settings.inter_op_num_threads = 1
     settings.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
-    # INT8 on x86 without VNNI: sums of products are cut off otherwise
-    settings.add_session_config_entry("session.x64quantprecision", "1")
     spin = "1" if options.spinning else "0"
     settings.add_session_config_entry("session.intra_op.allow_spinning", spin)
     return settings
+
+
+def open_session(
+    model: bytes, settings: onnxruntime.SessionOptions, providers: Sequence[Any]
+) -> onnxruntime.InferenceSession:
+    """Load a model; on a CPU that would cut off sums of products of bytes, so that it does not.
+
+    Raises:
+        Exception: the binding's, which share no base of their own.
+    """
+    if exact_int8():
+        return ort.InferenceSession(model, settings, providers=providers)
+    settings.add_session_config_entry("session.x64quantprecision", "1")
+    try:
+        return ort.InferenceSession(model, settings, providers=providers)
+    except Exception:
+        own = with_own_weights(model)
+        if own is None:
+            raise
+    return ort.InferenceSession(own, settings, providers=providers)
 
 
 def spec(arg: onnxruntime.NodeArg) -> TensorSpec:
@@ -78,7 +98,8 @@ def spec(arg: onnxruntime.NodeArg) -> TensorSpec:
             expected=f"one of {', '.join(sorted(_TYPES))}",
             fix="export the model with float inputs and outputs",
         )
-    return TensorSpec(arg.name, np.dtype(_TYPES[arg.type]), tuple(arg.shape))
+    axes = (axis_name(d) if isinstance(d, str) else d for d in arg.shape)
+    return TensorSpec(arg.name, np.dtype(_TYPES[arg.type]), tuple(axes))
 
 
 def worded(error: Exception, what: str, backend: str = "onnxruntime") -> EngineError:

@@ -15,11 +15,8 @@ from typing import Literal
 from headrace._core.errors import EngineError
 from headrace._core.findings import Finding, Level
 from headrace.engine.backends import GPU_RUNTIMES, get_backend
-from headrace.engine.machine import cpu_flags
+from headrace.engine.machine import exact_int8
 from headrace.engine.plan_header import Precision
-
-# Instructions that add products of bytes in 32 bits. Without them sums are kept in 16 bits.
-_BYTE_PRODUCTS = frozenset({"avx512_vnni", "avx_vnni", "amx_int8", "asimddp", "i8mm"})
 
 
 @cache
@@ -36,12 +33,6 @@ def rounds_fp16(runtime: str) -> bool:
     ONNX Runtime keeps casts there and back between layers; OpenVINO takes them out.
     """
     return runtime == "onnxruntime" and not fast_fp16(runtime)
-
-
-@cache
-def exact_int8() -> bool:
-    """True if this CPU multiplies bytes without cutting off sums beyond 16 bits."""
-    return bool(_BYTE_PRODUCTS & cpu_flags())
 
 
 def slow_int8(runtime: str) -> bool:

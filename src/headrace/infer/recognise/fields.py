@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace.config.class_attrs import ClassAttrs
@@ -14,6 +14,7 @@ from headrace.infer.recognise.evidence import FileEvidence
 from headrace.infer.recognise.exporters import Exporter
 from headrace.infer.recognise.heads import HeadReading
 from headrace.infer.recognise.images import Images
+from headrace.network.tensor_spec import TensorSpec
 
 PROFILE = "modern"
 """The profile of bare models."""
@@ -29,15 +30,15 @@ PARSER_FIELDS = {
 
 
 def records(
-    values: Mapping[str, object], names: tuple[str, ...], evidence: FileEvidence
+    values: Mapping[str, object], names: tuple[str, ...], outputs: Sequence[TensorSpec]
 ) -> tuple[tuple[str, ...], ...]:
-    """The names as records of a label file."""
+    """The names as records of a label file; `outputs` have the shapes for one image."""
     if values.get("network_type") is not NetworkType.CLASSIFIER:
         return tuple((name,) for name in names)
     if values.get("parse_classifier_func_name") == CTC:
         return tuple((name,) for name in names)
     attributes = []
-    for output in evidence.outputs:
+    for output in outputs:
         count = next((d for d in output.shape[1:] if isinstance(d, int) and d != 1), 0)
         own = names if len(names) == count else tuple(f"class {i}" for i in range(count))
         attributes.append(own)

@@ -83,7 +83,9 @@ class HeadReading:
             return (f"{self.key}={self.parser}",)
         shown = self.fields.get("output_image")
         image = (f"output-image={shown}",) if shown else ()
-        return (f"network-type={int(self.kind)}", *image)
+        order = self.fields.get("segmentation_output_order")
+        last = (f"segmentation-output-order={int(order)}",) if isinstance(order, int) else ()
+        return (f"network-type={int(self.kind)}", *image, *last)
 
 
 def raw_words(reading: HeadReading | None) -> str:

@@ -21,6 +21,10 @@ _NORMS = frozenset(("ReduceL2", "LpNormalization"))
 _FEATURES = frozenset(
     ("last_hidden_state", "pooler_output", "image_embeds", "embedding", "embeddings", "fc_pred")
 )
+_FEATURE_AXES = frozenset(
+    ("dim", "emb", "embed", "embed_dim", "embedding", "embedding_dim", "embedding_size", "feature",
+     "features", "feature_dim", "hidden", "hidden_dim", "hidden_size")
+)  # fmt: skip
 _CROPS = {(112, 112): "faces", (256, 128): "persons", (384, 128): "persons"}
 _FEATURE_WIDTHS = (128, 256, 384, 512, 768, 1024, 1536, 2048)
 _DEPTH = ("depth", "disparity")
@@ -51,6 +55,9 @@ def _why_features(view: View, ends: set[str]) -> str:
         return f"a vector behind {', '.join(sorted(ends))}"
     if "Div" in ends and view.evidence.operators & _NORMS:
         return "a vector that is divided by its length"
+    named = {d.lower() for spec in view.evidence.outputs for d in spec.shape if isinstance(d, str)}
+    if axes := sorted(named & _FEATURE_AXES):
+        return f"an axis that the model calls {axes[0]!r}"
     width = next(d for d in view.items[0].shape if d != 1)
     size = view.network.height, view.network.width
     if width in _FEATURE_WIDTHS and width != view.names and size in _CROPS:
@@ -73,7 +80,9 @@ def maps(view: View, *, anywhere: bool = False) -> list[HeadReading] | None:
         return None  # of several maps of one shape the first is the main one
     item = view.items[0]
     match tuple(d for d in item.shape if d != 1):
-        case (int() as height, int() as width) if item.dtype.kind in "iu":
+        case (int() as height, int() as width) if item.dtype.kind in "iu" and (
+            anywhere or _alike(view, height, width)
+        ):
             why = f"a map of class numbers, {width}x{height}"
             words, parser = "semantic segmentation with arg-max inside", "HeadraceParseClassMap"
             return [HeadReading(NetworkType.SEGMENTATION, parser, view.names or None, words, why)]
@@ -83,7 +92,8 @@ def maps(view: View, *, anywhere: bool = False) -> list[HeadReading] | None:
     if found is None:
         return None
     channels, height, width, last = found
-    named = anywhere or item.name == "logits"  # of transformers: maps of 1/32 of the image
+    # of transformers: maps of 1/32 of the image
+    named = anywhere or (item.name == "logits" and _alike(view, height, width))
     if not named and (height * 4 < view.network.height or width * 4 < view.network.width):
         return None
     told = "" if anywhere else _why_image(view, item, channels, height)
@@ -164,6 +174,8 @@ def _channels(view: View, item: TensorSpec) -> tuple[int, int, int, bool] | None
         case _:
             return None
     interleaved = view.evidence.input.shape[-1] in (1, 3)
+    if third in (1, _COLORS) and (first, second) == (view.network.height, view.network.width):
+        return third, first, second, True
     if interleaved and third < min(first, second) and first * 4 >= view.network.height:
         return third, first, second, True
     return first, second, third, False
@@ -178,6 +190,13 @@ def _is_pose(view: View, channels: int, height: int, width: int) -> bool:
     size = view.network.height, view.network.width
     quarter = (4 * height, 4 * width) == size
     return quarter and size in _POSE_SIZES and channels in _POINTS and not view.names
+
+
+def _alike(view: View, height: int, width: int) -> bool:
+    """Whether a map has the proportions of the image, each side rounded up or down."""
+    network = view.network
+    cells = height / network.height
+    return height > 1 and abs(width - cells * network.width) <= 1 + network.width / network.height
 
 
 def _large(view: View, item: TensorSpec) -> bool:

@@ -198,12 +198,14 @@ def _recognise(
 
     if any(q.key == "infer-dims" for q in images.questions):
         raise UndecidedError(path, images.questions)  # the outputs have no shapes yet
+    outputs = evidence.outputs_for(images.dims)
+    if any(not o.shape or not all(isinstance(d, int) for d in o.shape[1:]) for o in outputs):
+        outputs = tuple(_as_run(o, probe()) for o in outputs)
     reading, names, source = _reading(
-        evidence, exporter, images, probe, user_fields, required=required
+        evidence, exporter, images, outputs, probe, user_fields, required=required
     )
     if reading is None and required and user_fields.get("network_type") != NetworkType.OTHER:
-        raise _unread(evidence, images, overrides)
-    outputs = [o.name for o in evidence.outputs]
+        raise _unread(evidence, images, outputs, overrides)
     uncounted = reading is not None and _uncounted(reading, user_fields, outputs)
     if questions := [*images.questions, *([uncounted] if uncounted else [])]:
         raise UndecidedError(path, questions)
@@ -227,7 +229,7 @@ def _recognise(
     ]
     unused = _unused_names(evidence, reading, user_fields)
     draft = ModelConfig().changed(values, origins, [*notices, *unused, *built])
-    config = draft.of_model(path, records(values, names, evidence))
+    config = draft.of_model(path, records(values, names, outputs))
     return Recognition(config, reasons, evidence, exporter, images, reading, names, probe)
 
 
@@ -259,6 +261,7 @@ def _reading(
     evidence: FileEvidence,
     exporter: Exporter | None,
     images: Images,
+    outputs: tuple[TensorSpec, ...],
     probe: Probe,
     user_fields: Mapping[str, Any],
     *,
@@ -270,9 +273,6 @@ def _reading(
         known = tuple(load_labels(user_fields["labelfile_path"]).detector), "labelfile-path"
     count = user_fields.get("num_detected_classes") or (len(known[0]) if known else 0)
     network = NetworkInfo(images.width, images.height, images.channels)
-    outputs = evidence.outputs_for(images.dims)
-    if any(d is None or isinstance(d, str) for o in outputs for d in o.shape[1:]):
-        outputs = tuple(_as_run(o, probe()) for o in outputs)
     if user_fields.get("network_type") == NetworkType.OTHER:  # the caller reads the outputs
         return None, known[0] if known else (), ""
     view = View(evidence, exporter, outputs, network, count, probe)
@@ -332,7 +332,7 @@ def _as_run(output: TensorSpec, run: Mapping[str, Any]) -> TensorSpec:
 
 
 def _uncounted(
-    reading: HeadReading, user_fields: Mapping[str, object], outputs: Sequence[str]
+    reading: HeadReading, user_fields: Mapping[str, object], outputs: Sequence[TensorSpec]
 ) -> Question | None:
     """The question for the number of classes, where nothing holds it."""
     if reading.kind is not NetworkType.DETECTOR or reading.classes is not None:
@@ -342,8 +342,9 @@ def _uncounted(
     counts = ((91, "COCO: ids 1 to 90"), (2, "one kind: id 1"))
     if not reading.from_one:
         counts = ((80, "COCO"), (1, "one kind"))
+    names = ", ".join(o.name for o in outputs)
     return Question(
-        f"{reading.words}: the outputs ({', '.join(outputs)}) do not say how many classes there "
+        f"{reading.words}: the outputs ({names}) do not say how many classes there "
         "are; --labels FILE counts them, and headrace init writes a config and labels to fill in",
         [((f"num-detected-classes={number}",), words) for number, words in counts],
     )
@@ -385,8 +386,10 @@ def _run_once(cfg: ModelConfig, built: list[Finding], *, save: bool) -> dict[str
         raise
 
 
-def _unread(evidence: FileEvidence, images: Images, overrides: Overrides) -> ModelError:
-    name, outputs = evidence.path.name, evidence.outputs_for(images.dims)
+def _unread(
+    evidence: FileEvidence, images: Images, outputs: Sequence[TensorSpec], overrides: Overrides
+) -> ModelError:
+    name = evidence.path.name
     words = ["headrace init", name, "-o", evidence.path.stem]
     words += [options_of([_option(line)]) for line in overrides.lines]
     choices = [[option] for question in images.questions for option in question.options]
@@ -398,6 +401,7 @@ def _unread(evidence: FileEvidence, images: Images, overrides: Overrides) -> Mod
         fix=[
             f"write one, with the names and shapes in place{many}:",
             *("  " + " ".join([*words, *choice]) for choice in choices or [[]]),
+            "or take them as tensors: --set network-type=100 --set output-tensor-meta=1",
         ],
     )
 

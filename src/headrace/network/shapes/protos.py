@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from headrace.network.tensor_spec import TensorType
+from headrace.network.tensor_spec import TensorType, axis_name
 
 if TYPE_CHECKING:
     from onnx import ModelProto, TensorProto, TypeProto
@@ -32,7 +32,7 @@ def read_type(proto: TypeProto) -> TensorType | None:
     if not tensor.HasField("shape"):
         return TensorType(tensor.elem_type, None)
     axes = [
-        d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else d.dim_param or None
+        d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else axis_name(d.dim_param)
         for d in tensor.shape.dim
     ]
     return TensorType(tensor.elem_type, tuple(axes))
