@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 LOCK_TIMEOUT_S = 600.0
 _POLL_S = 0.05
+_TAIL_BYTES = 1 << 16
 
 # Neither a link nor a pipe in the place of the lock is followed or waited for.
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -176,6 +177,38 @@ def _remove_leftovers(target: Path) -> None:
     for name in glob.glob(f".{glob.escape(target.name)}.*.tmp", root_dir=target.parent):
         with suppress(OSError):
             (target.parent / name).unlink()
+
+
+def cut_torn_line(descriptor: int) -> bytes:
+    """Cut the bytes behind the last whole line of a file, and go to its end.
+
+    A process that was killed, or a machine that lost its power, leaves half a line, or zeros where
+    the system had not written yet.
+
+    Args:
+        descriptor: of the file, open for reading and writing.
+
+    Returns:
+        The bytes that were cut, without zeros at their end; empty for a file of whole lines.
+
+    Raises:
+        OSError: as the system says.
+    """
+    end = at = os.lseek(descriptor, 0, os.SEEK_END)
+    tail = b""
+    while at:
+        start = max(0, at - _TAIL_BYTES)
+        tail = os.pread(descriptor, at - start, start) + tail
+        at = start
+        whole = tail.find(b"\0") + 1 or len(tail) + 1  # zeros are no text
+        if (last := tail.rfind(b"\n", 0, whole - 1)) >= 0:
+            at += last + 1
+            tail = tail[last + 1 :]
+            break
+    if at < end:
+        os.ftruncate(descriptor, at)
+        os.lseek(descriptor, at, os.SEEK_SET)
+    return tail.rstrip(b"\0")
 
 
 class PartFile:

@@ -81,6 +81,12 @@ _VIEW = "view:"  # the output that is a page
     help="Where results go (below); repeatable.",
 )
 @click.option(
+    "--append",
+    is_flag=True,
+    help="Empty no output of an earlier run: lines go on, videos and tables get the next number, "
+    "and what a killed run left is finished.",
+)
+@click.option(
     "--tracker",
     metavar="TRACKER",
     help="Follow objects from frame to frame: iou, sort, bytetrack, ocsort or cbiou, with settings "
@@ -115,6 +121,7 @@ _VIEW = "view:"  # the output that is a page
 def run(
     inputs: tuple[str, ...],
     outs: tuple[str, ...],
+    append: bool,
     tracker: str | None,
     analytics: str | None,
     view: str | None,
@@ -132,7 +139,7 @@ def run(
     clash = "--json and -o jsonl:- both write to standard output; choose one"
     if as_json and any(out.endswith(":-") for out in outs):
         raise click.UsageError(clash)
-    spec = _spec(inputs, outs, tracker, analytics, settings)
+    spec = _spec(inputs, outs, tracker, analytics, settings, append)
     lines = any(sink.text is not None and sink.text.endswith(":-") for sink in spec.sinks)
     if as_json and lines:
         raise click.UsageError(clash)
@@ -144,7 +151,7 @@ def run(
         if processes > 1:
             from headrace.cli.shared_run import execute_shares
 
-            again = partial(_spec, inputs, outs, tracker, analytics, settings)
+            again = partial(_spec, inputs, outs, tracker, analytics, settings, append)
             report = execute_shares(again, run, processes, strict=strict, quiet=silent)
         else:
             page = None if view is None else live_page(spec, run, view)
@@ -185,9 +192,11 @@ def _spec(
     tracker: str | None,
     analytics: str | None,
     settings: list[GivenKey],
+    append: bool,
 ) -> PipelineSpec:
     """The pipeline that a command line means, with the keys that it sets."""
-    return spec_of(inputs, outs, tracker, analytics).with_models_overridden(settings)
+    spec = spec_of(inputs, outs, tracker, analytics).with_models_overridden(settings)
+    return spec.changed(append=True) if append else spec
 
 
 def execute(

@@ -188,6 +188,7 @@ SINK = Section(
 TOP_KEYS: dict[str, Key] = table(
     _key("analytics", Kind.PATH, "config file of nvdsanalytics: regions and lines to count at; relative to this file"),
     _key("keep-open", _FLAG, "go on without sources; more are added while it runs", False),
+    _key("append", _FLAG, "empty no output of an earlier run: go on, or take the next number; with keep-open, always", False),
     _key("batch-size", _INT, "largest batch; without it, the number of sources", low=1, high=MAX_ITEMS),
     _key("batch-timeout-ms", _FLOAT, "how long a batch waits to fill up; -1: until it is full", 40.0, low=-1, high=1e9),
 )  # fmt: skip

@@ -319,6 +319,7 @@ class PipelineSpec(_Spec):
     sinks: tuple[SinkSpec, ...] = ()
     analytics: Path | None = None
     keep_open: bool = False
+    append: bool = False
     batch_size: int | None = None
     batch_timeout_ms: float = 40.0
 

@@ -56,6 +56,7 @@ def pipeline_spec(
     tracker: str | None = None,
     analytics: str | PathLike[str] | None = None,
     keep_open: bool = False,
+    append: bool = False,
 ) -> PipelineSpec:
     """A pipeline from words, as a command line has them; each argument replaces that of `base`.
 
@@ -67,6 +68,7 @@ def pipeline_spec(
         tracker: as `open_tracker` takes it.
         analytics: path of a config file of `nvdsanalytics`.
         keep_open: True for one that goes on without sources.
+        append: True empties no output of an earlier run.
 
     Raises:
         ConfigError: there is no source.
@@ -84,6 +86,8 @@ def pipeline_spec(
         changes["analytics"] = Path(analytics)
     if keep_open:
         changes["keep_open"] = True
+    if append:
+        changes["append"] = True
     if base is None:
         return PipelineSpec(**{"sources": (), **changes})
     return base.changed(**changes) if changes else base
@@ -109,6 +113,7 @@ def open_pipeline(
     tracker: str | PathLike[str] | Tracker | None = None,
     analytics: str | PathLike[str] | AnalyticsRules | None = None,
     outputs: str | PathLike[str] | Sink | Sequence[str | PathLike[str] | Sink | Route] = (),
+    append: bool = False,
     on_result: Callable[[FrameMeta], None] | None = None,
     painter: Painter | None = None,
     strict: bool = False,
@@ -153,6 +158,7 @@ def open_pipeline(
             rules; they work behind the tracker.
         outputs: paths or `kind:path`; `{source}` and `{id}` in them make one for each source.
             Opened sinks are taken too.
+        append: True empties no output of an earlier run: it goes on, or takes the next number.
         on_result: called with each frame's metadata, in order, when all stages are done with it.
         painter: draws for the outputs that show pixels; None is what the pipeline file says, or the
             defaults.
@@ -217,6 +223,7 @@ def open_pipeline(
         outputs=[fspath(out) for out in outs if isinstance(out, (str, PathLike))],
         tracker=named,
         analytics=path,
+        append=append,
     )
 
     def ready(notices: list[Finding]) -> None:

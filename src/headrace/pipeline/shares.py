@@ -29,6 +29,7 @@ from headrace.config.pipeline_spec import SinkSpec
 from headrace.engine.machine import usable_cores
 from headrace.infer.run_options import RunOptions
 from headrace.media.sinks.jsonl import JsonLinesSink, standard_output_is
+from headrace.media.sinks.lasting import LastingSink
 from headrace.media.sinks.opening import check_sinks, open_sink
 from headrace.pipeline.assembly import Assembling
 from headrace.pipeline.report import ModelReport, RunReport, SourceReport
@@ -91,7 +92,7 @@ class SharedRun:
     _shares: list[_Share] = field(default_factory=list)
     _told: dict[Finding, None] = field(default_factory=dict)
     _names: list[str] = field(default_factory=list)
-    _sink: JsonLinesSink | None = None
+    _sink: JsonLinesSink | LastingSink | None = None
     _stopped: bool = False
     _end_by: float = float("inf")
     _gpu: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
@@ -114,8 +115,8 @@ class SharedRun:
                 self._shares.append(self._started(index, count))
             self._wait_until_ready()
             if out is not None:
-                sink = open_sink(out, inputs=[s.uri for s in spec.sources])
-                assert isinstance(sink, JsonLinesSink)
+                sink = open_sink(out, inputs=[s.uri for s in spec.sources], append=spec.append)
+                assert isinstance(sink, JsonLinesSink | LastingSink)
                 self._sink = sink
         except BaseException:
             self._end_all()

@@ -30,7 +30,11 @@ def open_routes(
         files = [file for source in sources for file in source.files]
         images = [file for file in files if text.endswith(file.name)]
         sink = open_sink(
-            text, inputs=[*inputs, *images], fps=rate, sources=sources if only is None else ()
+            text,
+            inputs=[*inputs, *images],
+            fps=rate,
+            sources=sources if only is None else (),
+            append=spec.append or spec.keep_open,
         )
         undo.callback(_abort, sink)
         inputs.append(sink.path)

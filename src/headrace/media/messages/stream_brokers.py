@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from headrace._core.files import cut_torn_line
 from headrace._core.lazy import import_extra
 from headrace.media.messages.address import BrokerAddress
 from headrace.media.messages.exchange import ANSWER_S, Exchange
@@ -190,7 +191,9 @@ class FileBroker:
     def publish(self, messages: Sequence[bytes]) -> Sequence[bytes]:
         """Append and flush to the disk."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("ab") as file:
+        with self._path.open("a+b") as file:
+            if file.seekable():
+                cut_torn_line(file.fileno())  # of a run that was killed, or a disk that was full
             file.write(b"".join(message + b"\n" for message in messages))
             file.flush()
             os.fsync(file.fileno())

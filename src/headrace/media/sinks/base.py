@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from headrace.media.sources.base import Source
 
 
-def create(path: Path, name: str, *, follow: bool = True) -> int:
-    """Open `path` for writing, empty; returns the descriptor.
+def create(path: Path, name: str, *, follow: bool = True, keep: bool = False) -> int:
+    """Open `path` for writing, empty or as it is; returns the descriptor.
 
     The file stays locked as long as it is open, so that two runs never write one file.
 
@@ -34,6 +34,7 @@ def create(path: Path, name: str, *, follow: bool = True) -> int:
         name: of the output, for errors.
         follow: a link at `path` is followed; otherwise it is refused. Names that the user did not
             choose, as those of part files, may be somebody's trap.
+        keep: True leaves what is in the file.
 
     Raises:
         MediaError: it cannot be created, or another run is writing it.
@@ -52,7 +53,8 @@ def create(path: Path, name: str, *, follow: bool = True) -> int:
     try:
         if stat.S_ISREG(os.fstat(fd).st_mode):
             try_lock(fd)
-            os.ftruncate(fd, 0)
+            if not keep:
+                os.ftruncate(fd, 0)
     except BlockingIOError as error:
         os.close(fd)
         raise MediaError(
@@ -114,6 +116,29 @@ class Delivery:
     last_error: str
 
 
+@dataclass(frozen=True, slots=True)
+class OutputState:
+    """Whether an output is written at present, and its counts.
+
+    Attributes:
+        output: its name, without secrets.
+        kind: one of `SINK_KINDS`.
+        up: False while it has failed.
+        frames: frames written.
+        failures: how often writing failed.
+        dropped: frames that were not written.
+        last_error: reason of the latest failure; empty without one.
+    """
+
+    output: str
+    kind: str
+    up: bool
+    frames: int
+    failures: int
+    dropped: int
+    last_error: str
+
+
 class Sink(ABC):
     """Takes frames in order, from one thread.
 
@@ -167,6 +192,17 @@ class Sink(ABC):
     def delivery(self) -> Delivery | None:
         """Counts of its messages so far; None of an output that sends none."""
         return None
+
+    @property
+    def state(self) -> OutputState:
+        """Whether it is written at present, and its counts."""
+        delivery = self.delivery
+        away = delivery is not None and delivery.away
+        return OutputState(
+            self.name, self.kind, not (self._broken or self._closed or away), self.frames,
+            int(self._broken) if delivery is None else delivery.failures,
+            getattr(self, "dropped", 0), "" if delivery is None else delivery.last_error,
+        )  # fmt: skip
 
     def write(self, frame: Frame, meta: FrameMeta) -> None:
         """Append one frame.

@@ -13,8 +13,10 @@ from headrace._core.files import PartFile
 from headrace.media.frame import Frame
 from headrace.media.messages.event import EventFilter
 from headrace.media.sinks.base import Sink, make_folder
+from headrace.media.sinks.container_file import OutputFile, open_container
 from headrace.media.sinks.naming import source_labels
 from headrace.media.sinks.options import SinkOptions
+from headrace.media.sinks.whole_video import cut_to_whole
 from headrace.meta import FrameMeta
 
 if TYPE_CHECKING:
@@ -180,8 +182,9 @@ class _Clip:
         self._written = 0
         self._first_dts: int | None = None
         self._last_ns = now_ns
-        format = "mp4" if path.suffix == ".mp4" else "matroska"
-        self._container = av.open(f"file:{self._part.path}", "w", format=format)
+        self._format = "mp4" if path.suffix == ".mp4" else "matroska"
+        self._file = OutputFile(self._part.path, str(path))
+        self._container = open_container(self._file, self._format)
         self._stream = self._container.add_stream_from_template(ring.template)
 
     def over(self, now_ns: int) -> bool:
@@ -208,12 +211,19 @@ class _Clip:
         try:
             self._container.close()
         except BaseException as error:
-            self._part.discard()
+            self._file.sealed = True
             if isinstance(error, av.error.FFmpegError | ValueError) and not isinstance(
                 error, OSError
             ):
+                self._part.discard()
                 return False  # its header could not be written: there is a notice already
+            if cut_to_whole(self._part.path, self._format):
+                self._part.finish()
+            else:
+                self._part.discard()
             raise
+        finally:
+            self._file.close()
         if not self._written:
             self._part.discard()
             return False

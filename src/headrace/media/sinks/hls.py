@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from headrace.media.frame import Frame
 from headrace.media.sinks.base import Sink, part_of
 from headrace.media.sinks.frame_encoder import FrameEncoder
 from headrace.media.sinks.options import SinkOptions
+from headrace.media.sinks.series import unfinished
 from headrace.meta import FrameMeta
 
 # no key frames between those that segments begin with: all are equally long
@@ -31,6 +33,7 @@ class HlsSink(Sink):
         path: the same.
         fps: expected frame rate.
         threads: encoder threads; None lets the encoder choose.
+        append: True continues the playlist that is there.
 
     Raises:
         MediaError: an option is unknown or no number in its range; the folder cannot be made.
@@ -40,7 +43,13 @@ class HlsSink(Sink):
     needs_pixels = True
 
     def __init__(
-        self, name: str, path: Path, *, fps: float | None = None, threads: int | None = None
+        self,
+        name: str,
+        path: Path,
+        *,
+        fps: float | None = None,
+        threads: int | None = None,
+        append: bool = False,
     ) -> None:
         plain, _, query = path.name.partition("?")
         options = SinkOptions(query, name, ("segment", "keep"))
@@ -50,11 +59,16 @@ class HlsSink(Sink):
         super().__init__(name, path.with_name(plain))
         self._rate = Fraction(fps or 25.0).limit_denominator(1001)
         self._threads = threads
+        self._goes_on = append and self._target.exists()
+        if self._goes_on:
+            self._set_aside()
         self._container: Any = None
         self._encoder: FrameEncoder | None = None
 
     def _start(self, frame: Frame) -> FrameEncoder:
         flags = "temp_file+independent_segments" + ("+delete_segments" if self._keep else "")
+        if self._goes_on:
+            flags += "+append_list+discont_start"
         options = {
             "hls_time": f"{self._segment_s:g}",
             "hls_list_size": str(self._keep),
@@ -72,6 +86,20 @@ class HlsSink(Sink):
             options=_OPTIONS, threads=self._threads,
             gop_s=self._segment_s,
         )  # fmt: skip
+
+    def _set_aside(self) -> None:
+        """Rename segments that a killed run did not bring into the playlist."""
+        listed = set(self._target.read_text(encoding="utf-8", errors="replace").splitlines())
+        numbers = re.compile(re.escape(self._target.stem) + r"(\d+)\.ts(\.tmp)?")
+        known = [int(m[1]) for name in listed if (m := numbers.fullmatch(Path(name).name))]
+        for path in self._target.parent.iterdir():
+            match = numbers.fullmatch(path.name)
+            if match is None or (not match[2] and int(match[1]) <= max(known, default=-1)):
+                continue
+            target = unfinished(path)
+            path.rename(target)
+            text = f"a run that was cut off left a segment: it is {target.name} now"
+            self._notice("output-recovered", "warning", text)
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         if self._encoder is None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -12,6 +14,7 @@ from pathlib import Path
 
 from headrace._core import _native
 from headrace._core.errors import MediaError
+from headrace._core.files import cut_torn_line
 from headrace.media.frame import Frame
 from headrace.media.sinks.base import Sink, create, make_folder, require_there, write_all
 from headrace.media.sinks.rows import Components, finite_rows, label_of
@@ -133,11 +136,13 @@ class JsonLinesSink(Sink):
 
     Args:
         path: the file; `-` writes to standard output.
+        append: True goes on behind the lines that the file has; the half of a line that a killed
+            run left is cut off.
     """
 
     kind = "jsonl"
 
-    def __init__(self, name: str, path: Path) -> None:
+    def __init__(self, name: str, path: Path, *, append: bool = False) -> None:
         super().__init__(name, path)
         self._writer = LineWriter()
         self._size = 0
@@ -152,7 +157,22 @@ class JsonLinesSink(Sink):
             self._fd = sys.stdout.fileno()
             return
         make_folder(path.parent, name)
-        self._fd = create(path, name)
+        self._fd = create(path, name, keep=append)
+        if append and stat.S_ISREG(os.fstat(self._fd).st_mode):
+            self._continue()
+
+    def _continue(self) -> None:
+        """Go to the end of the file's lines."""
+        torn = cut_torn_line(self._fd)
+        try:
+            json.loads(torn)
+        except ValueError:
+            if torn:
+                text = f"the last {len(torn)} bytes were half a line of a run that was cut off: "
+                self._notice("output-recovered", "warning", f"{text}they were removed")
+        else:  # whole, but for its end
+            write_all(self._fd, torn + b"\n")
+        self._size = os.lseek(self._fd, 0, os.SEEK_END)
 
     def write_lines(self, lines: bytes) -> None:
         """Append whole lines that another process made.

@@ -15,6 +15,7 @@ from headrace._core.near import near_names
 from headrace._core.urls import has_login, url_scheme, without_secrets
 from headrace.config.pipeline_keys import MESSAGE_SCHEMES
 from headrace.config.pipeline_keys import SINK_KINDS as PIPELINE_SINK_KINDS
+from headrace.media.sinks.lasting import LastingClips, LastingSink, split_limits
 from headrace.media.sinks.naming import (
     ENCODED_SUFFIXES,
     PUBLISH_SCHEMES,
@@ -106,8 +107,9 @@ def split_spec(spec: str) -> tuple[str, Path]:
     if spec.endswith(os.sep) or path.is_dir():
         return "images", path
     kind_of = _SUFFIXES.get(path.suffix.lower())
-    if ".m3u8?" in path.name.lower():
-        kind_of = "hls"
+    if kind_of is None and "?" in path.name:  # options stand behind it
+        plain, _, query = path.name.partition("?")
+        kind_of = _SUFFIXES.get(Path(plain).suffix.lower()) if "=" in query else None
     if kind_of is None:
         what = f"extension {path.suffix!r}" if path.suffix else "a name without extension"
         raise _unknown(f"{what} does not say what to write", spec, path.suffix[1:])
@@ -143,7 +145,7 @@ def check_sinks(specs: Sequence[str], inputs: Sequence[str | Path] = ()) -> None
         if kind in _TABLES:
             import_extra("pyarrow", "arrow")
         if not has_placeholder(spec):
-            taken.append(path)
+            taken.append(split_limits(kind, path, spec)[0] if kind not in _URLS else path)
 
 
 def _checked(spec: str, inputs: Sequence[str | Path]) -> tuple[str, Path]:
@@ -152,8 +154,9 @@ def _checked(spec: str, inputs: Sequence[str | Path]) -> tuple[str, Path]:
         raise MediaError("the output is empty", expected="a path or kind:PATH")
     with os_errors(MediaError, "cannot be written", without_secrets(spec)):
         kind, path = split_spec(spec)
+    plain = split_limits(kind, path, spec)[0] if kind not in _URLS else path
     for source in inputs:
-        if _same(path, Path(source)):
+        if _same(plain, Path(source)):
             raise MediaError(
                 f"is also {without_secrets(str(source))}, which this run reads or writes: "
                 "it would be destroyed",
@@ -172,6 +175,7 @@ def open_sink(
     crf: int = 23,
     preset: str = "veryfast",
     threads: int | None = None,
+    append: bool = False,
 ) -> Sink:
     """Open an output, its kind by extension or as `kind:path` (see `SINK_KINDS`).
 
@@ -182,6 +186,9 @@ def open_sink(
             names of files for single frames.
         fps: frame rate of the source, for video.
         crf, preset, threads: of the H.264 encoder.
+        append: True empties nothing that an earlier run wrote: JSON Lines, playlists and clips go
+            on, everything else gets the next number, files of a killed run are finished, and a
+            full disk is waited for. Outputs with `rotate`, `size` or `disk` always do so.
 
     Returns:
         The sink. Missing parent folders are created; an existing file is replaced.
@@ -198,7 +205,22 @@ def open_sink(
         options = {"fps": fps, "threads": threads}
     elif kind in _FRAME_FILES:
         options = {"labels": source_labels(sources)}
-    return _sink_class(kind)(spec, path, **options)
+    sink_class = _sink_class(kind)
+    if kind in _URLS or str(path) == "-":
+        return sink_class(spec, path, **options)
+    path, limits = split_limits(kind, path, spec)
+    if not (append or limits):
+        return sink_class(spec, path, **options)
+    if kind in ("jsonl", "hls"):
+        options["append"] = True
+    elif kind in _TABLES:
+        options["journal"] = True
+    own = path.with_name(path.name.partition("?")[0]) if kind in ("clip", "hls") else path
+
+    def open_at(place: Path) -> Sink:
+        return sink_class(spec, path if place == own else place, **options)
+
+    return (LastingClips if kind == "clip" else LastingSink)(spec, own, kind, open_at, limits)
 
 
 def _sink_class(kind: str) -> Callable[..., Sink]:

@@ -5,19 +5,25 @@ from __future__ import annotations
 import contextlib
 import copy
 import io
+import itertools
 import os
 from abc import abstractmethod
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
 
+from headrace._core.files import PartFile
 from headrace.media.frame import Frame
 from headrace.media.sinks.base import Sink, create, part_of
 from headrace.meta import FrameMeta
 from headrace.meta.table import arrow_schema, to_arrow
 
 MAX_FRAMES, MAX_ROWS = 1024, 16384  # held before they are written: a few MB
+_ARROW_MAGIC = b"ARROW1\0\0"
+_JOURNAL_S = 1.0  # what a run that is killed may lose
 
 
 class _QuietFile(io.RawIOBase):
@@ -57,6 +63,15 @@ class _QuietFile(io.RawIOBase):
         if self._error is not None:
             raise self._error
 
+    def push(self) -> None:
+        """Hand all bytes so far to the system.
+
+        Raises:
+            OSError: this, or an earlier write, failed.
+        """
+        self.check()
+        self._file.flush()
+
     def close(self) -> None:
         if not self.closed:
             super().close()
@@ -66,22 +81,37 @@ class _QuietFile(io.RawIOBase):
 class _TableSink(Sink):
     """A table written in pieces; readable once it is finished and renamed from `NAME.part`.
 
+    Args:
+        journal: True writes a stream of Arrow's to `NAME.part`, a second behind the frames at
+            most, and makes the table of it at the end: a run that is killed loses no row of it.
+
     Raises:
         MissingExtraError: pyarrow is not installed.
         MediaError: it cannot be created.
     """
 
-    def __init__(self, name: str, path: Path) -> None:
+    def __init__(self, name: str, path: Path, *, journal: bool = False) -> None:
         super().__init__(name, path)
         self._schema = arrow_schema()
         self._part = part_of(path, name, self.kind)
         self._file = _QuietFile(create(self._part.path, name, follow=False))
-        self._writer: Any = self._open_writer()
+        self._journal = journal
+        self._pushed = monotonic()
+        self._writer: Any = (
+            self._open_journal() if journal else self._open_writer(self._file, self._schema)
+        )
         self._waiting: list[FrameMeta] = []
         self._rows = 0
 
+    @staticmethod
     @abstractmethod
-    def _open_writer(self) -> Any: ...
+    def _open_writer(file: Any, schema: Any) -> Any:
+        """The writer of this kind of table into an open file."""
+
+    def _open_journal(self) -> Any:
+        import pyarrow
+
+        return pyarrow.ipc.new_stream(self._file, self._schema)
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         light = self._light(meta)
@@ -89,7 +119,8 @@ class _TableSink(Sink):
             return
         self._waiting.append(light)
         self._rows += len(light.objects)
-        if self._rows >= MAX_ROWS or len(self._waiting) >= MAX_FRAMES:
+        late = self._journal and monotonic() - self._pushed >= _JOURNAL_S
+        if late or self._rows >= MAX_ROWS or len(self._waiting) >= MAX_FRAMES:
             self._flush()
 
     def _light(self, meta: FrameMeta) -> FrameMeta:
@@ -116,8 +147,14 @@ class _TableSink(Sink):
         if waiting:
             self._writer.write_table(to_arrow(waiting))
             self._file.check()
+        if self._journal:
+            self._file.push()
+            self._pushed = monotonic()
 
     def _finish(self) -> None:
+        if self._journal:
+            self._finish_journal()
+            return
         if self._broken:  # half a table cannot be read
             self._give_up()
             return
@@ -130,6 +167,18 @@ class _TableSink(Sink):
             self._give_up()
             raise
         self._part.finish()
+
+    def _finish_journal(self) -> None:
+        """Make the table of the journal; where that fails, the journal stays."""
+        try:
+            if not self._broken:
+                self._flush()
+                self._writer.close()
+                self._file.push()
+                table_of_journal(self._part.path, self._part.target)
+        finally:
+            with contextlib.suppress(OSError):  # the lock ends with it
+                self._file.close()
 
     def _give_up(self) -> None:
         self.kept = 0
@@ -144,10 +193,11 @@ class ParquetSink(_TableSink):
 
     kind = "parquet"
 
-    def _open_writer(self) -> Any:
+    @staticmethod
+    def _open_writer(file: Any, schema: Any) -> Any:
         import pyarrow.parquet as pq
 
-        return pq.ParquetWriter(self._file, self._schema, compression="zstd")
+        return pq.ParquetWriter(file, schema, compression="zstd")
 
 
 class ArrowSink(_TableSink):
@@ -155,7 +205,88 @@ class ArrowSink(_TableSink):
 
     kind = "arrow"
 
-    def _open_writer(self) -> Any:
+    @staticmethod
+    def _open_writer(file: Any, schema: Any) -> Any:
         import pyarrow
 
-        return pyarrow.ipc.new_file(self._file, self._schema)
+        return pyarrow.ipc.new_file(file, schema)
+
+
+def table_of_journal(journal: Path, target: Path, *, if_any: bool = False) -> int:
+    """Make a table of the rows in a journal, and remove the journal.
+
+    Args:
+        journal: a stream of Arrow's, which may break off.
+        target: the table; its kind by its name.
+        if_any: True makes no table without rows.
+
+    Returns:
+        Its rows.
+
+    Raises:
+        OSError: the table cannot be written; the journal stays.
+        ValueError: the file is no journal.
+    """
+    reader = _reader_of(journal)
+    batches = _batches(reader)
+    first = next(batches, None)
+    rows = 0
+    if first is not None or not if_any:
+        kind = ParquetSink if target.suffix.lower() == ".parquet" else ArrowSink
+        temporary = target.with_name(f".{target.name}.{os.urandom(6).hex()}.tmp")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with PartFile(target, temporary):
+            file = _QuietFile(os.open(temporary, flags, 0o666))
+            writer = kind._open_writer(file, reader.schema)
+            try:
+                for group in _groups([] if first is None else itertools.chain([first], batches)):
+                    writer.write_table(group)
+                    file.check()
+                    rows += group.num_rows
+                writer.close()
+                file.push()
+            finally:
+                with contextlib.suppress(OSError):
+                    file.close()
+    reader.close()
+    journal.unlink(missing_ok=True)
+    return rows
+
+
+def _reader_of(journal: Path) -> Any:
+    """Open a journal, or the part of an Arrow file: that is a stream behind eight bytes."""
+    import pyarrow
+
+    file = journal.open("rb")
+    try:
+        if file.read(len(_ARROW_MAGIC)) != _ARROW_MAGIC:
+            file.seek(0)
+        return pyarrow.ipc.open_stream(file)
+    except (pyarrow.ArrowException, OSError, EOFError) as error:
+        file.close()
+        raise ValueError(f"{journal} is no journal of a table") from error
+
+
+def _batches(reader: Any) -> Iterator[Any]:
+    """The record batches of a journal, up to the first that is not whole."""
+    import pyarrow
+
+    while True:
+        try:
+            yield reader.read_next_batch()
+        except (StopIteration, pyarrow.ArrowException, OSError, EOFError):
+            return
+
+
+def _groups(batches: Iterable[Any]) -> Iterator[Any]:
+    """Tables of some thousand rows: small groups of rows are slow to read."""
+    import pyarrow
+
+    held: list[Any] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(item.num_rows for item in held) >= MAX_ROWS:
+            yield pyarrow.Table.from_batches(held)
+            held = []
+    if held:
+        yield pyarrow.Table.from_batches(held)

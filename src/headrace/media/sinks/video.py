@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,12 @@ import av
 
 from headrace._core.errors import MediaError
 from headrace.media.frame import Frame
-from headrace.media.sinks.base import Sink, create, part_of
+from headrace.media.sinks.base import Sink, part_of
+from headrace.media.sinks.container_file import OutputFile, open_container
 from headrace.media.sinks.frame_encoder import FrameEncoder
 from headrace.media.sinks.naming import VIDEO_FORMATS
-from headrace.media.sinks.whole_video import whole_matroska, whole_mp4
+from headrace.media.sinks.whole_video import cut_to_whole
 from headrace.meta import FrameMeta
-
-_HYBRID_SINCE = (61, 7, 0)  # FFmpeg 7.1
 
 
 class VideoSink(Sink):
@@ -56,7 +54,7 @@ class VideoSink(Sink):
         self._part = part_of(path, name, "video")
         self._container: Any = None
         self._encoder: FrameEncoder | None = None
-        self._file: _Output | None = None
+        self._file: OutputFile | None = None
 
     def _start(self, frame: Frame) -> FrameEncoder:
         self._container = self._open()
@@ -67,12 +65,8 @@ class VideoSink(Sink):
 
     def _open(self) -> Any:
         """The container, beside its destination."""
-        self._file = _Output(self._part.path, self.name)
-        options = {}
-        if self._format != "matroska" and av.library_versions["libavformat"] >= _HYBRID_SINCE:
-            # delay_moov: without it there is no edit list, and times shift by the B-frames.
-            options["movflags"] = "hybrid_fragmented+delay_moov"
-        return av.open(self._file, "w", format=self._format, container_options=options)
+        self._file = OutputFile(self._part.path, self.name)
+        return open_container(self._file, self._format)
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         if self._encoder is None:
@@ -127,45 +121,6 @@ class VideoSink(Sink):
     def _cut(self) -> int:
         """Cut the file behind the last part that plays; return the frames in it."""
         try:
-            with self._part.path.open("r+b") as file:
-                whole = whole_matroska if self._format == "matroska" else whole_mp4
-                end, frames = whole(file)
-                file.truncate(end)
+            return min(cut_to_whole(self._part.path, self._format), self.frames)
         except OSError:  # it was removed
             return 0
-        return min(frames, self.frames)
-
-
-class _Output:
-    """The file under FFmpeg: system errors keep their number, and a failed file stays as it is.
-
-    Every byte has its explicit place, so a write that Ctrl-C broke into is simply done again; the
-    interrupt is raised when FFmpeg is done.
-    """
-
-    def __init__(self, path: Path, name: str) -> None:
-        self._fd = create(path, name, follow=False)
-        self._at = self._end = 0
-        self.sealed = False
-        self.interrupted = False
-
-    def write(self, data: bytes) -> int:
-        view, at = memoryview(data), self._at
-        end = at + len(view)
-        while at < end and not self.sealed:
-            try:
-                at += os.pwrite(self._fd, view[at - end :], at)
-            except KeyboardInterrupt:
-                self.interrupted = True
-        self._at, self._end = end, max(self._end, end)
-        return len(view)
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        self._at = offset + (0, self._at, self._end)[whence]
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def close(self) -> None:
-        os.close(self._fd)

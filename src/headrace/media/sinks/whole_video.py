@@ -4,12 +4,34 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import BinaryIO
 
 _CONTAINERS = {b"moof": {b"traf"}, b"traf": {b"trun"}}  # the way to the counts of samples
 
 _SEGMENT, _CLUSTER, _BLOCK_GROUP, _SIMPLE_BLOCK = 0x18538067, 0x1F43B675, 0xA0, 0xA3
 _UNKNOWN = {(1 << 7 * n) - 1 for n in range(1, 9)}  # sizes of elements that are still written
+
+
+def cut_to_whole(path: Path, format: str, *, if_any: bool = False) -> int:
+    """Cut a broken-off video behind the last part that plays.
+
+    Args:
+        path: the file.
+        format: `mp4`, `mov` or `matroska`.
+        if_any: True leaves a file as it is of which nothing plays.
+
+    Returns:
+        The frames in it; 0 where nothing plays.
+
+    Raises:
+        OSError: as the system says.
+    """
+    with path.open("r+b") as file:
+        end, frames = (whole_matroska if format == "matroska" else whole_mp4)(file)
+        if frames or not if_any:
+            file.truncate(end)
+    return frames
 
 
 def whole_mp4(file: BinaryIO) -> tuple[int, int]:

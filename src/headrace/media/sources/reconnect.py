@@ -47,6 +47,7 @@ class Losses:
         notices: where they go; a notice is replaced when more is known.
         where: the name of the source.
         lost, none: how it is said, before the number of a frame, and where there was none.
+        output: True for an output that is not written; False for a connection.
     """
 
     def __init__(
@@ -55,7 +56,10 @@ class Losses:
         where: str,
         lost: str = "the connection was lost at frame",
         none: str = "there was no connection",
+        *,
+        output: bool = False,
     ) -> None:
+        self._output = output
         self._lost_at, self._none = lost, none
         self._notices = notices
         self._where = where
@@ -79,12 +83,12 @@ class Losses:
         self._since = monotonic()
         what = f"{self._lost_at} {frame}" if frame else self._none
         self._what = f"{what} ({cause})"
-        self._tell("and is not back yet", "connection-away")
+        self._tell("and is not back yet", away=True)
 
     def tried(self, cause: str) -> None:
         """One try was in vain."""
         self._last_try = f" (last try: {cause})"
-        self._tell(f"and is not back yet{self._last_try}", "connection-away")
+        self._tell(f"and is not back yet{self._last_try}", away=True)
 
     def back(self) -> None:
         """Frames come again."""
@@ -106,15 +110,18 @@ class Losses:
         self._what = self._last_try = ""
         self._at = None
 
-    def _tell(self, outcome: str, code: str = "connection-lost") -> None:
+    def _tell(self, outcome: str, *, away: bool = False) -> None:
+        if self._output:
+            code = "output-away" if away else "output-lost"
+        else:
+            code = "connection-away" if away else "connection-lost"
         if self._count <= MAX_TOLD:
             notice = Finding(code, "warning", f"{self._what}, {outcome}", self._where)
             self._at = self._put(self._at, notice)
         else:
             text = f"and lost {self._count - MAX_TOLD} more times, away {self._away_s:.1f} s in all"
-            self._summary_at = self._put(
-                self._summary_at, Finding("connection-lost", "warning", text, self._where)
-            )
+            notice = Finding(code, "warning", text, self._where)
+            self._summary_at = self._put(self._summary_at, notice)
 
     def _put(self, at: int | None, notice: Finding) -> int:
         if at is None:
