@@ -21,7 +21,7 @@ from headrace.gstreamer.pyds.struct import Buffer, Nested, Struct, Text
 
 HEAD = '''"""Types of `pyds`; written by scripts/pyds_stubs.py."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Any, Self
 
@@ -31,7 +31,8 @@ import numpy.typing as npt
 '''
 _INNER = {
     "Buffer", "Callable", "Elements", "HostPointer", "MetaField", "MetaList", "Nested", "Text",
-    "allocate", "bridge", "duplicate", "free", "function", "items", "text_at",
+    "INTERVAL_UPDATE", "STREAM_RESET", "allocate", "bridge", "duplicate", "free", "function",
+    "gstreamer", "image_pixels", "items", "text_at",
 }  # fmt: skip
 _PLAIN = (bool, int, float, str)
 
@@ -71,8 +72,14 @@ def stub() -> str:
 
 
 def _class(name: str, kind: type) -> list[str]:
-    base = "" if kind is Struct or not issubclass(kind, Struct) else "(Struct)"
-    body = [line for one, value in vars(kind).items() for line in _member(kind, one, value)]
+    base = "" if kind is Struct or not issubclass(kind, Struct) else f"({_base(kind).__name__})"
+    private = kind.__mro__[1 : kind.__mro__.index(_base(kind))] if base else ()
+    body = [
+        line
+        for each in (kind, *private)
+        for one, value in vars(each).items()
+        for line in _member(each, one, value)
+    ]
     known = {one for each in kind.__mro__ for one in vars(each)}
     made = vars(kind()) if base else {}
     body += [
@@ -84,6 +91,11 @@ def _class(name: str, kind: type) -> list[str]:
     if "data" in slots:  # a node of a list
         body = ["    data: Any", f"    next: {name} | None", f"    prev: {name} | None"]
     return [f"class {name}{base}:", *(body or ["    ..."])]
+
+
+def _base(kind: type) -> type:
+    """The nearest base that the stub has, too."""
+    return next(one for one in kind.__mro__[1:] if not one.__name__.startswith("_"))
 
 
 def _member(kind: type, name: str, value: Any) -> list[str]:

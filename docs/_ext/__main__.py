@@ -9,6 +9,7 @@ from docs._ext import (
     key_tables,
     lint_rules,
     pipeline_schema,
+    pyds_names,
     standard_plugins,
     tensorrt_names,
 )
@@ -22,6 +23,7 @@ def main() -> None:
         pipeline_schema.SCHEMA_FILE: pipeline_schema.schema_text(),
         DOCS / "conformance.md": conformance.page(),
         DOCS / "lint-rules.md": lint_rules.page(),
+        DOCS / "pyds-names.md": pyds_names.page(),
         DOCS / "standard-plugins.md": standard_plugins.page(),
     }
     for name, tables in (

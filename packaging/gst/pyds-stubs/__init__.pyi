@@ -1,6 +1,6 @@
 """Types of `pyds`; written by scripts/pyds_stubs.py."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Any, Self
 
@@ -26,6 +26,14 @@ class GList:
     next: GList | None
     prev: GList | None
 
+class GstNvDsMetaType(IntEnum):
+    NVDS_GST_INVALID_META = -1
+    NVDS_BATCH_GST_META = 4097
+    NVDS_DECODER_GST_META = 4098
+    NVDS_DEWARPER_GST_META = 4099
+    NVDS_RESERVED_GST_META = 8192
+    NVDS_GST_META_FORCE32 = 2147483647
+
 class GstNvDsPreProcessBatchMeta(Struct):
     tensor_meta: Any
     private_data: Any
@@ -38,6 +46,127 @@ class NvBbox_Coords(Struct):
     top: float
     width: float
     height: float
+
+class NvBufSurface(Struct):
+    gpuId: int
+    batchSize: int
+    numFilled: int
+    isContiguous: bool
+    memType: int
+    def __init__(self) -> None: ...
+    @property
+    def surfaceList(self) -> NvBufSurfaceParams | None: ...
+    surfaces: list[Any]
+
+class NvBufSurfaceColorFormat(IntEnum):
+    NVBUF_COLOR_FORMAT_INVALID = 0
+    NVBUF_COLOR_FORMAT_GRAY8 = 1
+    NVBUF_COLOR_FORMAT_YUV420 = 2
+    NVBUF_COLOR_FORMAT_YVU420 = 3
+    NVBUF_COLOR_FORMAT_YUV420_ER = 4
+    NVBUF_COLOR_FORMAT_YVU420_ER = 5
+    NVBUF_COLOR_FORMAT_NV12 = 6
+    NVBUF_COLOR_FORMAT_NV12_ER = 7
+    NVBUF_COLOR_FORMAT_NV21 = 8
+    NVBUF_COLOR_FORMAT_NV21_ER = 9
+    NVBUF_COLOR_FORMAT_UYVY = 10
+    NVBUF_COLOR_FORMAT_UYVY_ER = 11
+    NVBUF_COLOR_FORMAT_VYUY = 12
+    NVBUF_COLOR_FORMAT_VYUY_ER = 13
+    NVBUF_COLOR_FORMAT_YUYV = 14
+    NVBUF_COLOR_FORMAT_YUYV_ER = 15
+    NVBUF_COLOR_FORMAT_YVYU = 16
+    NVBUF_COLOR_FORMAT_YVYU_ER = 17
+    NVBUF_COLOR_FORMAT_YUV444 = 18
+    NVBUF_COLOR_FORMAT_RGBA = 19
+    NVBUF_COLOR_FORMAT_BGRA = 20
+    NVBUF_COLOR_FORMAT_ARGB = 21
+    NVBUF_COLOR_FORMAT_ABGR = 22
+    NVBUF_COLOR_FORMAT_RGBx = 23
+    NVBUF_COLOR_FORMAT_BGRx = 24
+    NVBUF_COLOR_FORMAT_xRGB = 25
+    NVBUF_COLOR_FORMAT_xBGR = 26
+    NVBUF_COLOR_FORMAT_RGB = 27
+    NVBUF_COLOR_FORMAT_BGR = 28
+    NVBUF_COLOR_FORMAT_NV12_10LE = 29
+    NVBUF_COLOR_FORMAT_NV12_12LE = 30
+    NVBUF_COLOR_FORMAT_YUV420_709 = 31
+    NVBUF_COLOR_FORMAT_YUV420_709_ER = 32
+    NVBUF_COLOR_FORMAT_NV12_709 = 33
+    NVBUF_COLOR_FORMAT_NV12_709_ER = 34
+    NVBUF_COLOR_FORMAT_YUV420_2020 = 35
+    NVBUF_COLOR_FORMAT_NV12_2020 = 36
+    NVBUF_COLOR_FORMAT_NV12_10LE_ER = 37
+    NVBUF_COLOR_FORMAT_NV12_10LE_709 = 38
+    NVBUF_COLOR_FORMAT_NV12_10LE_709_ER = 39
+    NVBUF_COLOR_FORMAT_NV12_10LE_2020 = 40
+    NVBUF_COLOR_FORMAT_SIGNED_R16G16 = 41
+    NVBUF_COLOR_FORMAT_LAST = 42
+def NvBufSurfaceCopy(srcSurf: NvBufSurface, dstSurf: NvBufSurface) -> int: ...
+def NvBufSurfaceCreate(surf: NvBufSurface, batchSize: int, params: NvBufSurfaceCreateParams) -> int: ...
+
+class NvBufSurfaceCreateParams(Struct):
+    gpuId: int
+    width: int
+    height: int
+    size: int
+    isContiguous: bool
+    colorFormat: int
+    layout: int
+    memType: int
+def NvBufSurfaceDestroy(surf: NvBufSurface) -> int: ...
+def NvBufSurfaceFromFd(dmabuf: int, buffer: object) -> int: ...
+
+class NvBufSurfaceLayout(IntEnum):
+    NVBUF_LAYOUT_PITCH = 0
+    NVBUF_LAYOUT_BLOCK_LINEAR = 1
+def NvBufSurfaceMap(surf: NvBufSurface, index: int, plane: int, type: int) -> int: ...
+def NvBufSurfaceMapEglImage(surf: NvBufSurface, index: int) -> int: ...
+
+class NvBufSurfaceMappedAddr(Struct):
+    eglImage: int
+    def __init__(self) -> None: ...
+    addr: list[int]
+
+class NvBufSurfaceMemMapFlags(IntEnum):
+    NVBUF_MAP_READ = 0
+    NVBUF_MAP_WRITE = 1
+    NVBUF_MAP_READ_WRITE = 2
+def NvBufSurfaceMemSet(surf: NvBufSurface, index: int, plane: int, value: int) -> int: ...
+
+class NvBufSurfaceMemType(IntEnum):
+    NVBUF_MEM_DEFAULT = 0
+    NVBUF_MEM_CUDA_PINNED = 1
+    NVBUF_MEM_CUDA_DEVICE = 2
+    NVBUF_MEM_CUDA_UNIFIED = 3
+    NVBUF_MEM_SURFACE_ARRAY = 4
+    NVBUF_MEM_HANDLE = 5
+    NVBUF_MEM_SYSTEM = 6
+
+class NvBufSurfaceParams(Struct):
+    width: int
+    height: int
+    pitch: int
+    colorFormat: int
+    layout: int
+    bufferDesc: int
+    dataSize: int
+    dataPtr: int
+    planeParams: NvBufSurfacePlaneParams
+    mappedAddr: NvBufSurfaceMappedAddr
+
+class NvBufSurfacePlaneParams(Struct):
+    num_planes: int
+    def __init__(self) -> None: ...
+    width: list[int]
+    height: list[int]
+    pitch: list[int]
+    offset: list[int]
+    psize: list[int]
+    bytesPerPix: list[int]
+def NvBufSurfaceSyncForCpu(surf: NvBufSurface, index: int, plane: int) -> int: ...
+def NvBufSurfaceSyncForDevice(surf: NvBufSurface, index: int, plane: int) -> int: ...
+def NvBufSurfaceUnMap(surf: NvBufSurface, index: int, plane: int) -> int: ...
 
 class NvDsAnalyticsFrameMeta(Struct):
     unique_id: int
@@ -206,6 +335,9 @@ class NvDsFaceObject(Struct):
     def eyecolor(self, value: str) -> None: ...
     age: int
 
+class NvDsFaceObjectWithExt(NvDsFaceObject):
+    mask: Any
+
 class NvDsFrameMeta(Struct):
     base_meta: NvDsBaseMeta
     pad_index: int
@@ -323,8 +455,19 @@ class NvDsLabelInfo(Struct):
     label_id: int
     result_prob: float
 
+class NvDsMeta(Struct):
+    meta: Any
+    meta_data: Any
+    user_data: Any
+    meta_type: int
+
 class NvDsMetaPool(Struct):
     type: int
+    meta_type: int
+    max_elements_in_pool: int
+    element_size: int
+    empty_list: GList | None
+    full_list: GList | None
     num_empty_elements: int
     num_full_elements: int
 
@@ -347,6 +490,10 @@ class NvDsMetaType(IntEnum):
     NVDS_TRACKER_PAST_FRAME_META = 15
     NVDS_TRACKER_BATCH_REID_META = 16
     NVDS_TRACKER_OBJ_REID_META = 17
+    NVDS_TRACKER_TERMINATED_LIST_META = 18
+    NVDS_TRACKER_SHADOW_LIST_META = 19
+    NVDS_AUDIO_BATCH_META = 24
+    NVDS_AUDIO_FRAME_META = 25
     NVDS_PREPROCESS_FRAME_META = 26
     NVDS_PREPROCESS_BATCH_META = 27
     NVDS_RESERVED_META = 4095
@@ -370,6 +517,12 @@ class NvDsObjEncUsrArgs(Struct):
     quality: int
     isFrame: int
     calcEncodeTime: bool
+
+class NvDsObjReid(Struct):
+    def __init__(self, features: Sequence[float] | npt.NDArray[np.float32] = ...) -> None: ...
+    @property
+    def featureSize(self) -> int: ...
+    def get_host_reid_vector(self) -> npt.NDArray[np.float32]: ...
 
 class NvDsObjectMeta(Struct):
     base_meta: NvDsBaseMeta
@@ -412,6 +565,48 @@ class NvDsObjectType(IntEnum):
     NVDS_OBJECT_TYPE_UNKNOWN = 258
     NVDS_OBEJCT_TYPE_FORCE32 = 2147483647
 
+class NvDsOpticalFlowMeta(Struct):
+    rows: int
+    cols: int
+    mv_size: int
+    frame_num: int
+    data: Any
+    priv: Any
+    reserved: Any
+
+class NvDsPastFrameObj(Struct):
+    frameNum: int
+    tBbox: NvOSD_RectParams
+    confidence: float
+    age: int
+
+class NvDsPastFrameObjBatch(Struct):
+    @property
+    def numFilled(self) -> int: ...
+    @property
+    def numAllocated(self) -> int: ...
+    def __init__(self, parts: Sequence[Any] = ...) -> None: ...
+    def list(self) -> Iterator[Any]: ...
+
+class NvDsPastFrameObjList(Struct):
+    uniqueId: int
+    classId: int
+    objLabel: str
+    @property
+    def numObj(self) -> int: ...
+    def __init__(self, parts: Sequence[Any] = ...) -> None: ...
+    def list(self) -> Iterator[Any]: ...
+
+class NvDsPastFrameObjStream(Struct):
+    streamID: int
+    surfaceStreamID: int
+    @property
+    def numFilled(self) -> int: ...
+    @property
+    def numAllocated(self) -> int: ...
+    def __init__(self, parts: Sequence[Any] = ...) -> None: ...
+    def list(self) -> Iterator[Any]: ...
+
 class NvDsPayload(Struct):
     @property
     def payload(self) -> int: ...
@@ -446,6 +641,9 @@ class NvDsPersonObject(Struct):
     def apparel(self, value: str) -> None: ...
     age: int
 
+class NvDsPersonObjectExt(NvDsPersonObject):
+    mask: Any
+
 class NvDsPreProcessTensorMeta(Struct):
     gpu_id: int
     meta_id: int
@@ -476,6 +674,39 @@ class NvDsRoiMeta(Struct):
     @property
     def roi_user_meta_list(self) -> GList | None: ...
 
+class NvDsTargetMiscDataBatch(Struct):
+    @property
+    def numFilled(self) -> int: ...
+    @property
+    def numAllocated(self) -> int: ...
+    def __init__(self, parts: Sequence[Any] = ...) -> None: ...
+    def list(self) -> Iterator[Any]: ...
+
+class NvDsTargetMiscDataFrame(Struct):
+    frameNum: int
+    tBbox: NvOSD_RectParams
+    confidence: float
+    age: int
+
+class NvDsTargetMiscDataObject(Struct):
+    uniqueId: int
+    classId: int
+    objLabel: str
+    @property
+    def numObj(self) -> int: ...
+    def __init__(self, parts: Sequence[Any] = ...) -> None: ...
+    def list(self) -> Iterator[Any]: ...
+
+class NvDsTargetMiscDataStream(Struct):
+    streamID: int
+    surfaceStreamID: int
+    @property
+    def numFilled(self) -> int: ...
+    @property
+    def numAllocated(self) -> int: ...
+    def __init__(self, parts: Sequence[Any] = ...) -> None: ...
+    def list(self) -> Iterator[Any]: ...
+
 class NvDsUserMeta(Struct):
     base_meta: NvDsBaseMeta
     user_meta_data: Any
@@ -505,6 +736,13 @@ class NvDsVehicleObject(Struct):
     def license(self) -> int: ...
     @license.setter
     def license(self, value: str) -> None: ...
+
+class NvDsVehicleObjectExt(NvDsVehicleObject):
+    mask: Any
+
+class NvOFFlowVector(Struct):
+    flowx: int
+    flowy: int
 
 class NvOSD_ArrowParams(Struct):
     x1: int
@@ -538,6 +776,10 @@ class NvOSD_ColorParams(Struct):
     alpha: float
     def set(self, red: float, green: float, blue: float, alpha: float) -> None: ...
 
+class NvOSD_Color_info(Struct):
+    id: int
+    color: NvOSD_ColorParams
+
 class NvOSD_FontParams(Struct):
     @property
     def font_name(self) -> int: ...
@@ -545,6 +787,36 @@ class NvOSD_FontParams(Struct):
     def font_name(self, value: str) -> None: ...
     font_size: int
     font_color: NvOSD_ColorParams
+
+class NvOSD_FrameArrowParams(Struct):
+    buf_ptr: Any
+    mode: int
+    num_arrows: int
+    arrow_params_list: Any
+
+class NvOSD_FrameCircleParams(Struct):
+    buf_ptr: Any
+    mode: int
+    num_circles: int
+    circle_params_list: Any
+
+class NvOSD_FrameLineParams(Struct):
+    buf_ptr: Any
+    mode: int
+    num_lines: int
+    line_params_list: Any
+
+class NvOSD_FrameRectParams(Struct):
+    buf_ptr: Any
+    mode: int
+    num_rects: int
+    rect_params_list: Any
+
+class NvOSD_FrameTextParams(Struct):
+    buf_ptr: Any
+    mode: int
+    num_strings: int
+    text_params_list: Any
 
 class NvOSD_LineParams(Struct):
     x1: int
@@ -591,11 +863,30 @@ class NvOSD_TextParams(Struct):
     font_params: NvOSD_FontParams
     set_bg_clr: int
     text_bg_clr: NvOSD_ColorParams
+
+class ROI_STATUS_360D(IntEnum):
+    ROI_ENTRY_360D = 1
+    ROI_EXIT_360D = 2
+    INSIDE_AISLE_360D = 4
+
+class RectDim(Struct):
+    left: float
+    top: float
+    width: float
+    height: float
+    class_id: int
+    tracking_id: int
+    gie_unique_id: int
+    roi_status: int
+    @property
+    def text(self) -> int: ...
+    @text.setter
+    def text(self, value: str) -> None: ...
 def alloc_buffer(size: int) -> int: ...
 def alloc_char_buffer(size: int) -> int: ...
-def alloc_custom_struct(meta: NvDsUserMeta) -> CustomDataStruct: ...
+def alloc_custom_struct(meta: NvDsUserMeta | None = ...) -> CustomDataStruct: ...
 def alloc_nvds_event() -> NvDsEvent: ...
-def alloc_nvds_event_msg_meta(meta: NvDsUserMeta) -> NvDsEventMsgMeta: ...
+def alloc_nvds_event_msg_meta(meta: NvDsUserMeta | None = ...) -> NvDsEventMsgMeta: ...
 def alloc_nvds_face_object() -> NvDsFaceObject: ...
 def alloc_nvds_payload() -> NvDsPayload: ...
 def alloc_nvds_person_object() -> NvDsPersonObject: ...
@@ -607,9 +898,12 @@ def generate_ts_rfc3339(buffer: int, size: int) -> None: ...
 def get_detections(buffer: int, index: int) -> float: ...
 def get_nvds_LayerInfo(meta: NvDsInferTensorMeta, index: int) -> NvDsInferLayerInfo: ...
 def get_nvds_buf_surface(address: int, batch_id: int) -> npt.NDArray[np.uint8]: ...
+def get_nvds_buf_surface_gpu(address: int, batch_id: int) -> tuple[np.dtype[Any], tuple[int, ...], tuple[int, ...], Any, int]: ...
+def get_optical_flow_vectors(meta: NvDsOpticalFlowMeta) -> npt.NDArray[np.float32]: ...
 def get_ptr(value: Any) -> int: ...
 def get_segmentation_masks(meta: NvDsInferSegmentationMeta) -> npt.NDArray[np.int32]: ...
 def get_string(address: int) -> str | None: ...
+def glist_get_nvds_Surface_Params(data: Any) -> NvBufSurfaceParams: ...
 def glist_get_nvds_batch_meta(data: Any) -> Any: ...
 def glist_get_nvds_classifier_meta(data: Any) -> Any: ...
 def glist_get_nvds_display_meta(data: Any) -> Any: ...
@@ -618,9 +912,13 @@ def glist_get_nvds_frame_meta(data: Any) -> Any: ...
 def glist_get_nvds_label_info(data: Any) -> Any: ...
 def glist_get_nvds_object_meta(data: Any) -> Any: ...
 def glist_get_nvds_person_object(data: Any) -> Any: ...
+def glist_get_nvds_tensor_meta(data: Any) -> Any: ...
 def glist_get_nvds_user_meta(data: Any) -> Any: ...
 def glist_get_nvds_vehicle_object(data: Any) -> Any: ...
+def gst_buffer_add_nvds_meta(buffer: object, *arguments: object) -> None: ...
 def gst_buffer_get_nvds_batch_meta(address: int) -> NvDsBatchMeta | None: ...
+def gst_element_send_nvevent_interval_update(address: int, stream_id: str, interval: int) -> bool: ...
+def gst_element_send_nvevent_new_stream_reset(address: int, source_id: int) -> bool: ...
 def memdup(address: int, size: int) -> int: ...
 def nvds_acquire_classifier_meta_from_pool(batch: NvDsBatchMeta) -> NvDsClassifierMeta: ...
 def nvds_acquire_display_meta_from_pool(batch: NvDsBatchMeta) -> NvDsDisplayMeta: ...
@@ -637,12 +935,23 @@ def nvds_add_obj_meta_to_frame(frame: NvDsFrameMeta, obj: NvDsObjectMeta, parent
 def nvds_add_user_meta_to_batch(batch: NvDsBatchMeta, meta: NvDsUserMeta) -> None: ...
 def nvds_add_user_meta_to_frame(frame: NvDsFrameMeta, meta: NvDsUserMeta) -> None: ...
 def nvds_add_user_meta_to_obj(obj: NvDsObjectMeta, meta: NvDsUserMeta) -> None: ...
+def nvds_batch_meta_copy_func(batch: NvDsBatchMeta, user_data: object = ...) -> NvDsBatchMeta: ...
+def nvds_batch_meta_release_func(batch: NvDsBatchMeta, user_data: object = ...) -> None: ...
 def nvds_clear_batch_user_meta_list(batch: NvDsBatchMeta, nodes: GList | None) -> None: ...
 def nvds_clear_display_meta_list(frame: NvDsFrameMeta, nodes: GList | None) -> None: ...
 def nvds_clear_frame_meta_list(batch: NvDsBatchMeta, nodes: GList | None) -> None: ...
 def nvds_clear_frame_user_meta_list(frame: NvDsFrameMeta, nodes: GList | None) -> None: ...
+def nvds_clear_meta_list(batch: NvDsBatchMeta, nodes: GList | None, pool: NvDsMetaPool | None = ...) -> None: ...
 def nvds_clear_obj_meta_list(frame: NvDsFrameMeta, nodes: GList | None) -> None: ...
 def nvds_clear_obj_user_meta_list(obj: NvDsObjectMeta, nodes: GList | None) -> None: ...
+def nvds_copy_batch_user_meta_list(nodes: GList | None, batch: NvDsBatchMeta) -> None: ...
+def nvds_copy_display_meta_list(nodes: GList | None, frame: NvDsFrameMeta) -> None: ...
+def nvds_copy_frame_meta_list(nodes: GList | None, batch: NvDsBatchMeta) -> None: ...
+def nvds_copy_frame_user_meta_list(nodes: GList | None, frame: NvDsFrameMeta) -> None: ...
+def nvds_copy_obj_meta_list(nodes: GList | None, frame: NvDsFrameMeta) -> None: ...
+def nvds_create_batch_meta(max_batch_size: int) -> NvDsBatchMeta: ...
+def nvds_destroy_batch_meta(batch: NvDsBatchMeta) -> bool: ...
+def nvds_get_current_metadata_info(batch: NvDsBatchMeta) -> bool: ...
 def nvds_get_nth_frame_meta(nodes: GList | None, index: int) -> NvDsFrameMeta | None: ...
 def nvds_get_user_meta_type(name: str) -> int: ...
 def nvds_measure_buffer_latency(address: int) -> int: ...
@@ -670,8 +979,11 @@ def unset_callback_funcs() -> None: ...
 def user_copyfunc(meta: NvDsUserMeta, func: _Callback) -> None: ...
 def user_releasefunc(meta: NvDsUserMeta, func: _Callback) -> None: ...
 
+BOTH_HEAD = NvOSD_Arrow_Head_Direction.BOTH_HEAD
+END_HEAD = NvOSD_Arrow_Head_Direction.END_HEAD
 FLOAT = NvDsInferDataType.FLOAT
 HALF = NvDsInferDataType.HALF
+INSIDE_AISLE_360D = ROI_STATUS_360D.INSIDE_AISLE_360D
 INT32 = NvDsInferDataType.INT32
 INT64 = NvDsInferDataType.INT64
 INT8 = NvDsInferDataType.INT8
@@ -679,19 +991,75 @@ MAX_ELEMENTS_IN_DISPLAY_META: int
 MAX_LABEL_SIZE: int
 MAX_RESERVED_FIELDS: int
 MAX_USER_FIELDS: int
-NVBUF_MEM_CUDA_DEVICE: int
-NVBUF_MEM_CUDA_PINNED: int
-NVBUF_MEM_CUDA_UNIFIED: int
-NVBUF_MEM_DEFAULT: int
-NVBUF_MEM_HANDLE: int
-NVBUF_MEM_SURFACE_ARRAY: int
-NVBUF_MEM_SYSTEM: int
+MODE_CPU = NvOSD_Mode.MODE_CPU
+MODE_GPU = NvOSD_Mode.MODE_GPU
+MODE_NONE = NvOSD_Mode.MODE_NONE
+NVBUF_COLOR_FORMAT_ABGR = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_ABGR
+NVBUF_COLOR_FORMAT_ARGB = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_ARGB
+NVBUF_COLOR_FORMAT_BGR = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_BGR
+NVBUF_COLOR_FORMAT_BGRA = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_BGRA
+NVBUF_COLOR_FORMAT_BGRx = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_BGRx
+NVBUF_COLOR_FORMAT_GRAY8 = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_GRAY8
+NVBUF_COLOR_FORMAT_INVALID = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_INVALID
+NVBUF_COLOR_FORMAT_LAST = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_LAST
+NVBUF_COLOR_FORMAT_NV12 = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_NV12
+NVBUF_COLOR_FORMAT_NV12_10LE = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_NV12_10LE
+NVBUF_COLOR_FORMAT_NV12_10LE_2020 = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_NV12_10LE_2020
+NVBUF_COLOR_FORMAT_NV12_10LE_709 = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_NV12_10LE_709
+NVBUF_COLOR_FORMAT_NV12_10LE_709_ER = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_NV12_10LE_709_ER
+NVBUF_COLOR_FORMAT_NV12_10LE_ER = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_NV12_10LE_ER
+NVBUF_COLOR_FORMAT_NV12_12LE = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_NV12_12LE
+NVBUF_COLOR_FORMAT_NV12_2020 = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_NV12_2020
+NVBUF_COLOR_FORMAT_NV12_709 = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_NV12_709
+NVBUF_COLOR_FORMAT_NV12_709_ER = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_NV12_709_ER
+NVBUF_COLOR_FORMAT_NV12_ER = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_NV12_ER
+NVBUF_COLOR_FORMAT_NV21 = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_NV21
+NVBUF_COLOR_FORMAT_NV21_ER = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_NV21_ER
+NVBUF_COLOR_FORMAT_RGB = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_RGB
+NVBUF_COLOR_FORMAT_RGBA = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_RGBA
+NVBUF_COLOR_FORMAT_RGBx = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_RGBx
+NVBUF_COLOR_FORMAT_SIGNED_R16G16 = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_SIGNED_R16G16
+NVBUF_COLOR_FORMAT_UYVY = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_UYVY
+NVBUF_COLOR_FORMAT_UYVY_ER = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_UYVY_ER
+NVBUF_COLOR_FORMAT_VYUY = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_VYUY
+NVBUF_COLOR_FORMAT_VYUY_ER = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_VYUY_ER
+NVBUF_COLOR_FORMAT_YUV420 = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_YUV420
+NVBUF_COLOR_FORMAT_YUV420_2020 = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_YUV420_2020
+NVBUF_COLOR_FORMAT_YUV420_709 = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_YUV420_709
+NVBUF_COLOR_FORMAT_YUV420_709_ER = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_YUV420_709_ER
+NVBUF_COLOR_FORMAT_YUV420_ER = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_YUV420_ER
+NVBUF_COLOR_FORMAT_YUV444 = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_YUV444
+NVBUF_COLOR_FORMAT_YUYV = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_YUYV
+NVBUF_COLOR_FORMAT_YUYV_ER = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_YUYV_ER
+NVBUF_COLOR_FORMAT_YVU420 = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_YVU420
+NVBUF_COLOR_FORMAT_YVU420_ER = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_YVU420_ER
+NVBUF_COLOR_FORMAT_YVYU = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_YVYU
+NVBUF_COLOR_FORMAT_YVYU_ER = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_YVYU_ER
+NVBUF_COLOR_FORMAT_xBGR = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_xBGR
+NVBUF_COLOR_FORMAT_xRGB = NvBufSurfaceColorFormat.NVBUF_COLOR_FORMAT_xRGB
+NVBUF_LAYOUT_BLOCK_LINEAR = NvBufSurfaceLayout.NVBUF_LAYOUT_BLOCK_LINEAR
+NVBUF_LAYOUT_PITCH = NvBufSurfaceLayout.NVBUF_LAYOUT_PITCH
+NVBUF_MAP_READ = NvBufSurfaceMemMapFlags.NVBUF_MAP_READ
+NVBUF_MAP_READ_WRITE = NvBufSurfaceMemMapFlags.NVBUF_MAP_READ_WRITE
+NVBUF_MAP_WRITE = NvBufSurfaceMemMapFlags.NVBUF_MAP_WRITE
+NVBUF_MEM_CUDA_DEVICE = NvBufSurfaceMemType.NVBUF_MEM_CUDA_DEVICE
+NVBUF_MEM_CUDA_PINNED = NvBufSurfaceMemType.NVBUF_MEM_CUDA_PINNED
+NVBUF_MEM_CUDA_UNIFIED = NvBufSurfaceMemType.NVBUF_MEM_CUDA_UNIFIED
+NVBUF_MEM_DEFAULT = NvBufSurfaceMemType.NVBUF_MEM_DEFAULT
+NVBUF_MEM_HANDLE = NvBufSurfaceMemType.NVBUF_MEM_HANDLE
+NVBUF_MEM_SURFACE_ARRAY = NvBufSurfaceMemType.NVBUF_MEM_SURFACE_ARRAY
+NVBUF_MEM_SYSTEM = NvBufSurfaceMemType.NVBUF_MEM_SYSTEM
 NVDSINFER_MAX_DIMS: int
 NVDSINFER_SEGMENTATION_META = NvDsMetaType.NVDSINFER_SEGMENTATION_META
 NVDSINFER_TENSOR_OUTPUT_META = NvDsMetaType.NVDSINFER_TENSOR_OUTPUT_META
+NVDS_AUDIO_BATCH_META = NvDsMetaType.NVDS_AUDIO_BATCH_META
+NVDS_AUDIO_FRAME_META = NvDsMetaType.NVDS_AUDIO_FRAME_META
+NVDS_BATCH_GST_META = GstNvDsMetaType.NVDS_BATCH_GST_META
 NVDS_BATCH_META = NvDsMetaType.NVDS_BATCH_META
 NVDS_CLASSIFIER_META = NvDsMetaType.NVDS_CLASSIFIER_META
 NVDS_CROP_IMAGE_META = NvDsMetaType.NVDS_CROP_IMAGE_META
+NVDS_DECODER_GST_META = GstNvDsMetaType.NVDS_DECODER_GST_META
+NVDS_DEWARPER_GST_META = GstNvDsMetaType.NVDS_DEWARPER_GST_META
 NVDS_DISPLAY_META = NvDsMetaType.NVDS_DISPLAY_META
 NVDS_EVENT_CUSTOM = NvDsEventType.NVDS_EVENT_CUSTOM
 NVDS_EVENT_EMPTY = NvDsEventType.NVDS_EVENT_EMPTY
@@ -707,6 +1075,8 @@ NVDS_EVENT_STOPPED = NvDsEventType.NVDS_EVENT_STOPPED
 NVDS_FORCE32_META = NvDsMetaType.NVDS_FORCE32_META
 NVDS_FRAME_META = NvDsMetaType.NVDS_FRAME_META
 NVDS_GST_CUSTOM_META = NvDsMetaType.NVDS_GST_CUSTOM_META
+NVDS_GST_INVALID_META = GstNvDsMetaType.NVDS_GST_INVALID_META
+NVDS_GST_META_FORCE32 = GstNvDsMetaType.NVDS_GST_META_FORCE32
 NVDS_INVALID_META = NvDsMetaType.NVDS_INVALID_META
 NVDS_LABEL_INFO_META = NvDsMetaType.NVDS_LABEL_INFO_META
 NVDS_LATENCY_MEASUREMENT_META = NvDsMetaType.NVDS_LATENCY_MEASUREMENT_META
@@ -733,11 +1103,17 @@ NVDS_PAYLOAD_META = NvDsMetaType.NVDS_PAYLOAD_META
 NVDS_PAYLOAD_RESERVED = NvDsPayloadType.NVDS_PAYLOAD_RESERVED
 NVDS_PREPROCESS_BATCH_META = NvDsMetaType.NVDS_PREPROCESS_BATCH_META
 NVDS_PREPROCESS_FRAME_META = NvDsMetaType.NVDS_PREPROCESS_FRAME_META
+NVDS_RESERVED_GST_META = GstNvDsMetaType.NVDS_RESERVED_GST_META
 NVDS_RESERVED_META = NvDsMetaType.NVDS_RESERVED_META
 NVDS_START_USER_META = NvDsMetaType.NVDS_START_USER_META
 NVDS_TRACKER_BATCH_REID_META = NvDsMetaType.NVDS_TRACKER_BATCH_REID_META
 NVDS_TRACKER_OBJ_REID_META = NvDsMetaType.NVDS_TRACKER_OBJ_REID_META
 NVDS_TRACKER_PAST_FRAME_META = NvDsMetaType.NVDS_TRACKER_PAST_FRAME_META
+NVDS_TRACKER_SHADOW_LIST_META = NvDsMetaType.NVDS_TRACKER_SHADOW_LIST_META
+NVDS_TRACKER_TERMINATED_LIST_META = NvDsMetaType.NVDS_TRACKER_TERMINATED_LIST_META
 NVDS_USER_META = NvDsMetaType.NVDS_USER_META
+ROI_ENTRY_360D = ROI_STATUS_360D.ROI_ENTRY_360D
+ROI_EXIT_360D = ROI_STATUS_360D.ROI_EXIT_360D
+START_HEAD = NvOSD_Arrow_Head_Direction.START_HEAD
 UINT8 = NvDsInferDataType.UINT8
 UNTRACKED_OBJECT_ID: int

@@ -14,6 +14,7 @@ from headrace.gstreamer.elements.preprocess import add_region_results, prepared_
 from headrace.gstreamer.elements.properties import INT_MAX, Choices, Property
 from headrace.gstreamer.elements.raw_output import RawOutputCallback, address_of
 from headrace.gstreamer.elements.tree import add_results, to_metas
+from headrace.gstreamer.pyds.events import INTERVAL_UPDATE
 from headrace.infer.batch import Batch
 from headrace.infer.inferencer import Inferencer
 from headrace.infer.update import ModelUpdater
@@ -238,6 +239,12 @@ class NvInfer(InPlace):
                 self._in_flight.restart()
             elif event.type & Gst.EventTypeFlags.SERIALIZED:
                 self._in_flight.drain()
+        structure = event.get_structure()
+        if structure is not None and structure.get_name() == INTERVAL_UPDATE:
+            self.values["interval"] = structure.get_value("interval")
+            if self._inferencer is not None:
+                self._inferencer.interval = self.values["interval"]
+            return True
         return bool(BaseTransform.do_sink_event(self, event))
 
     def _report(self) -> None:

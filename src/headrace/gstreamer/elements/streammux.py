@@ -23,6 +23,7 @@ from headrace.gstreamer.elements.properties import (
 )
 from headrace.gstreamer.elements.surface import CapsReader, Surface, scaled
 from headrace.gstreamer.pyds.bridge import bridge
+from headrace.gstreamer.pyds.events import STREAM_RESET
 from headrace.gstreamer.pyds.functions import (
     nvds_acquire_frame_meta_from_pool,
     nvds_add_frame_meta_to_batch,
@@ -47,7 +48,9 @@ PROPERTIES = COMMON | {
     "buffer-pool-size": Property("uint", 4, "accepted", 4, 1024),
     "drop-pipeline-eos": Property("bool", False, "no end of stream is passed on"),
     "frame-num-reset-on-eos": Property("bool", False, "a source counts from 0 again after its end"),
-    "frame-num-reset-on-stream-reset": Property("bool", False, NO_EFFECT),
+    "frame-num-reset-on-stream-reset": Property(
+        "bool", False, "a source counts from 0 again after its stream-reset event"
+    ),
     "frame-duration": Property("uint64", (1 << 64) - 1, NO_EFFECT),
     "config-file-path": Property("str", None, "accepted"),
     "interpolation-method": choice(1, SCALING, *INTERPOLATION),
@@ -80,6 +83,11 @@ class _Source:
         """Time of the next frame by the frame rate, for streams that have none, such as JPEG."""
         top, bottom = self.framerate
         return int(self.received * Gst.SECOND * bottom // top)
+
+
+def _is_reset(event: Gst.Event) -> bool:
+    structure = event.get_structure()
+    return structure is not None and structure.get_name().startswith(STREAM_RESET)
 
 
 class NvStreamMux(NvElement, Element):
@@ -186,6 +194,8 @@ class NvStreamMux(NvElement, Element):
                     if source.flushing:  # a jump may lead back
                         self._pts_ns = -1
                     self._changed.notify_all()
+            case _ if _is_reset(event) and self.values["frame-num-reset-on-stream-reset"]:
+                source.frames = 0
         return True
 
     def _chain(self, sink: Gst.Pad, parent: Gst.Object, buffer: Gst.Buffer) -> Gst.FlowReturn:

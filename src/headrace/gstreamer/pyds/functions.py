@@ -260,6 +260,29 @@ def get_ptr(value: Any) -> int:
     return int(value)
 
 
+def image_pixels(caller: str, address: int, batch_id: int) -> npt.NDArray[np.uint8]:
+    """Return the image of a frame as RGBA; writes change the image.
+
+    Args:
+        caller: for the message.
+        address: `hash(buffer)`.
+        batch_id: of the frame's metadata.
+
+    Returns:
+        (height, width, 4) uint8, a view.
+
+    Raises:
+        RuntimeError: the buffer has no such frame.
+    """
+    batch = gst_buffer_get_nvds_batch_meta(address)
+    if batch is None:
+        raise RuntimeError(f"{caller}: the buffer has no batch metadata")
+    if not 0 <= batch_id < len(batch.surfaces):
+        raise RuntimeError(f"{caller}: batch_id {batch_id} of {len(batch.surfaces)} frames")
+    pixels: npt.NDArray[np.uint8] = batch.surfaces[batch_id].rgba()
+    return pixels
+
+
 def get_nvds_buf_surface(address: int, batch_id: int) -> npt.NDArray[np.uint8]:
     """Return the image of a frame as RGBA; writes change the image.
 
@@ -273,14 +296,7 @@ def get_nvds_buf_surface(address: int, batch_id: int) -> npt.NDArray[np.uint8]:
     Raises:
         RuntimeError: the buffer has no such frame.
     """
-    batch = gst_buffer_get_nvds_batch_meta(address)
-    if batch is None:
-        raise RuntimeError("get_nvds_buf_surface: the buffer has no batch metadata")
-    if not 0 <= batch_id < len(batch.surfaces):
-        count = len(batch.surfaces)
-        raise RuntimeError(f"get_nvds_buf_surface: batch_id {batch_id} of {count} frames")
-    pixels: npt.NDArray[np.uint8] = batch.surfaces[batch_id].rgba()
-    return pixels
+    return image_pixels("get_nvds_buf_surface", address, batch_id)
 
 
 def unmap_nvds_buf_surface(address: int, batch_id: int) -> None:
@@ -315,7 +331,7 @@ class CustomDataStruct(Struct):
     sampleInt = 0
 
 
-def alloc_custom_struct(meta: NvDsUserMeta) -> CustomDataStruct:
+def alloc_custom_struct(meta: NvDsUserMeta | None = None) -> CustomDataStruct:
     """Make the sample's structure; `meta` is the one that it will be attached to."""
     return CustomDataStruct()
 
@@ -326,4 +342,4 @@ def _cast(data: Any) -> Any:
 
 glist_get_nvds_batch_meta = glist_get_nvds_frame_meta = glist_get_nvds_object_meta = _cast
 glist_get_nvds_user_meta = glist_get_nvds_classifier_meta = glist_get_nvds_display_meta = _cast
-glist_get_nvds_label_info = _cast
+glist_get_nvds_label_info = glist_get_nvds_tensor_meta = _cast

@@ -121,6 +121,24 @@ class NvDsFaceObject(Struct):
     age = 0
 
 
+class NvDsVehicleObjectExt(NvDsVehicleObject):
+    """A vehicle with its outline, a list of polygons."""
+
+    mask: Any = None
+
+
+class NvDsPersonObjectExt(NvDsPersonObject):
+    """A person with their outline, a list of polygons."""
+
+    mask: Any = None
+
+
+class NvDsFaceObjectWithExt(NvDsFaceObject):
+    """A face with its outline, a list of polygons."""
+
+    mask: Any = None
+
+
 class NvDsEventMsgMeta(Struct):
     """An event: metadata of the type `NVDS_EVENT_MSG_META` hold one."""
 
@@ -162,8 +180,8 @@ class NvDsPayload(Struct):
     componentId = 0
 
 
-def alloc_nvds_event_msg_meta(meta: NvDsUserMeta) -> NvDsEventMsgMeta:
-    """Make an event; `meta` is the one that it will be attached to."""
+def alloc_nvds_event_msg_meta(meta: NvDsUserMeta | None = None) -> NvDsEventMsgMeta:
+    """Make an event; `meta` is the one that it will be attached to, which older bindings lack."""
     return NvDsEventMsgMeta()
 
 

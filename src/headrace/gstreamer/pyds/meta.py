@@ -44,12 +44,27 @@ class NvDsMetaType(IntEnum):
     NVDS_TRACKER_PAST_FRAME_META = 15
     NVDS_TRACKER_BATCH_REID_META = 16
     NVDS_TRACKER_OBJ_REID_META = 17
+    NVDS_TRACKER_TERMINATED_LIST_META = 18
+    NVDS_TRACKER_SHADOW_LIST_META = 19
+    NVDS_AUDIO_BATCH_META = 24
+    NVDS_AUDIO_FRAME_META = 25
     NVDS_PREPROCESS_FRAME_META = 26
     NVDS_PREPROCESS_BATCH_META = 27
     NVDS_RESERVED_META = 4095
     NVDS_GST_CUSTOM_META = 4096
     NVDS_START_USER_META = NVDS_START_USER_META
     NVDS_FORCE32_META = 0x7FFFFFFF
+
+
+class GstNvDsMetaType(IntEnum):
+    """Types of metadata of buffers."""
+
+    NVDS_GST_INVALID_META = -1
+    NVDS_BATCH_GST_META = 4097
+    NVDS_DECODER_GST_META = 4098
+    NVDS_DEWARPER_GST_META = 4099
+    NVDS_RESERVED_GST_META = 8192
+    NVDS_GST_META_FORCE32 = 0x7FFFFFFF
 
 
 class GList:
@@ -60,7 +75,7 @@ class GList:
 
     __slots__ = ("__weakref__", "_prev", "data", "next")
 
-    def __init__(self, data: Any, prev: GList | None) -> None:
+    def __init__(self, data: Any = None, prev: GList | None = None) -> None:
         self.data, self.prev = data, prev
         self.next: GList | None = None
 
@@ -125,6 +140,20 @@ class MetaList:
 
     def __len__(self) -> int:
         return self._count
+
+
+class NvDsMeta(Struct):
+    """Metadata of a buffer, as GStreamer's elements of the original keep them.
+
+    Attributes:
+        meta_data: the batch's metadata.
+        meta_type: one of `GstNvDsMetaType`.
+    """
+
+    meta: Any = None
+    meta_data: Any = None
+    user_data: Any = None
+    meta_type: int = GstNvDsMetaType.NVDS_GST_INVALID_META
 
 
 class NvDsBaseMeta(Struct):
@@ -300,9 +329,14 @@ class NvDsFrameMeta(Struct):
 
 
 class NvDsMetaPool(Struct):
-    """A pool of metadata; elements are made as they are asked for."""
+    """A pool of metadata; elements are made as they are asked for, so its lists are empty."""
 
     type = 0
+    meta_type: int = NvDsMetaType.NVDS_INVALID_META
+    max_elements_in_pool = 0
+    element_size = 0
+    empty_list: GList | None = None
+    full_list: GList | None = None
     num_empty_elements = 0
     num_full_elements = 0
 

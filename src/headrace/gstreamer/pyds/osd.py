@@ -118,6 +118,58 @@ class NvOSD_CircleParams(Struct):
     reserved = 0
 
 
+class NvOSD_Color_info(Struct):
+    """A colour of the hardware's table, and its number."""
+
+    id = 0
+    color = Nested(NvOSD_ColorParams)
+
+
+class NvOSD_FrameTextParams(Struct):
+    """Texts of one image; Headrace's display takes them from display metadata instead."""
+
+    buf_ptr: Any = None
+    mode: int = NvOSD_Mode.MODE_CPU
+    num_strings = 0
+    text_params_list: Any = None
+
+
+class NvOSD_FrameRectParams(Struct):
+    """Rectangles of one image, as the texts above."""
+
+    buf_ptr: Any = None
+    mode: int = NvOSD_Mode.MODE_CPU
+    num_rects = 0
+    rect_params_list: Any = None
+
+
+class NvOSD_FrameLineParams(Struct):
+    """Lines of one image, as the texts above."""
+
+    buf_ptr: Any = None
+    mode: int = NvOSD_Mode.MODE_CPU
+    num_lines = 0
+    line_params_list: Any = None
+
+
+class NvOSD_FrameArrowParams(Struct):
+    """Arrows of one image, as the texts above."""
+
+    buf_ptr: Any = None
+    mode: int = NvOSD_Mode.MODE_CPU
+    num_arrows = 0
+    arrow_params_list: Any = None
+
+
+class NvOSD_FrameCircleParams(Struct):
+    """Circles of one image, as the texts above."""
+
+    buf_ptr: Any = None
+    mode: int = NvOSD_Mode.MODE_CPU
+    num_circles = 0
+    circle_params_list: Any = None
+
+
 class NvOSD_MaskParams(Struct):
     """A mask that is stretched over the rectangle of its object; `size` in bytes."""
 
