@@ -105,6 +105,7 @@ SOURCE = Section(
         _key("rtp-protocol", _STRING, "transport of RTSP", choices=("tcp", "udp")),
         _key("reconnect-interval-s", _FLOAT, "first wait before a lost stream is opened again; 0: never", low=0, high=86400),
         _key("reconnect-attempts", _INT, "attempts before a lost stream counts as failed; -1: without end", low=-1, high=INT_MAX),
+        _key("playlist-reach", _STRING, "what an HLS playlist or a redirecting server may open: its own host or the files beside it; public addresses, too (the default); anything", choices=("same", "public", "any")),
         _key("camera-id", _INT, "number by which sinks name the source", low=0, high=INT_MAX),
         _key("gpu-id", _INT, "number of the GPU that decodes it, where models run on GPUs; the first model's without it", low=0, high=INT_MAX),
     ),

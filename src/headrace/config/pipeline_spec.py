@@ -112,6 +112,7 @@ class SourceSpec(_Spec):
     rtp_protocol: str | None = None
     reconnect_interval_s: float | None = None
     reconnect_attempts: int | None = None
+    playlist_reach: str | None = None
     camera_id: int | None = None
     gpu_id: int | None = None
 

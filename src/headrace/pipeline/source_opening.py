@@ -81,6 +81,8 @@ def _opened(
     options["threads"] = memory.threads
     if spec.rtp_protocol in ("tcp", "udp"):
         options["transport"] = spec.rtp_protocol
+    if spec.playlist_reach is not None:
+        options["playlist_reach"] = spec.playlist_reach
     if spec.latency_ms is not None:
         options["latency_s"] = spec.latency_ms / 1000
     every = spec.reconnect_interval_s or ReconnectPolicy().first_s

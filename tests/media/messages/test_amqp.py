@@ -150,7 +150,7 @@ def test_what_no_queue_takes_is_unsent(refuses: bool) -> None:
 
 
 def test_a_server_that_falls_silent_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    from headrace.media.messages import exchange
+    from headrace._core import exchange
 
     monkeypatch.setattr(exchange, "ANSWER_S", 0.2)
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any
 
+from headrace._core.exchange import ANSWER_S, Exchange
 from headrace._core.lazy import import_extra
 from headrace.media.messages.address import BrokerAddress
-from headrace.media.messages.exchange import ANSWER_S, Exchange
 
 _LOOK_S = 0.1  # between two looks at whether anybody still waits
 _GOODBYE_S = 1.0  # for the server's answer to the end of a connection

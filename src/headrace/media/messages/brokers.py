@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any, Protocol
 
+from headrace._core.exchange import ANSWER_S, Exchange
 from headrace._core.lazy import import_extra
 from headrace.media.messages.address import BrokerAddress
 from headrace.media.messages.amqp import AmqpBroker
-from headrace.media.messages.exchange import ANSWER_S, Exchange
 from headrace.media.messages.stream_brokers import FileBroker, KafkaBroker, RedisBroker
 
 _LOOK_S = 0.1  # between two looks at the connection

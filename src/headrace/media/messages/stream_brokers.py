@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from headrace._core.exchange import ANSWER_S, Exchange
 from headrace._core.files import cut_torn_line
 from headrace._core.lazy import import_extra
 from headrace.media.messages.address import BrokerAddress
-from headrace.media.messages.exchange import ANSWER_S, Exchange
 
 _LOOK_S = 0.1  # between two looks at whether anybody still waits
 _GOODBYE_S = 0.1

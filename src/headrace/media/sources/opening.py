@@ -7,7 +7,7 @@ import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 from urllib.parse import unquote, urlsplit
 
 from headrace._core.errors import MediaError
@@ -24,6 +24,7 @@ from headrace.media.sources.arrays import ArraySource
 from headrace.media.sources.base import Source
 from headrace.media.sources.feed import GRACE_S
 from headrace.media.sources.images import ImageSource
+from headrace.media.sources.playlists import PlaylistReach
 from headrace.media.sources.reconnect import ReconnectPolicy
 from headrace.media.sources.stream import StreamSource, pipe_opener, url_opener
 from headrace.media.sources.video import VideoSource
@@ -46,6 +47,7 @@ def open_source(
     latency_s: float | None = None,
     options: Mapping[str, str] | None = None,
     gpu: int | None = None,
+    playlist_reach: PlaylistReach = "public",
 ) -> Source:
     """Open a video file, image, folder or pattern of images, stream or camera.
 
@@ -66,6 +68,10 @@ def open_source(
         options: further options of FFmpeg's protocol and demuxer for streams and cameras.
         gpu: number of the NVIDIA GPU that decodes videos and streams, as far as it can; their
             images stay there until somebody reads them. None: the CPU decodes.
+        playlist_reach: what an HLS playlist, or a server that redirects, may open: "same": the
+            host of `url`, or the files beside a file; "public": also public addresses of the web,
+            for a file as before; "any": whatever FFmpeg opens, inner addresses and local files
+            with it, and lists of other formats.
 
     Returns:
         The source; nothing is decoded yet. A named pipe is opened when it is read.
@@ -73,8 +79,10 @@ def open_source(
     Raises:
         MediaError: there is no such thing, or it is not an image or video. The message says what
             was found there. Credentials in a URL appear nowhere.
-        ValueError: `timeout_s` is not above 0.
+        ValueError: `timeout_s` is not above 0, or there is no such `playlist_reach`.
     """
+    if playlist_reach not in get_args(PlaylistReach):
+        raise ValueError(f"playlist_reach={playlist_reach!r}: must be same, public or any")
     if not timeout_s > 0:
         raise ValueError(f"timeout_s={timeout_s}: must be above 0")
     if not isinstance(url, str):
@@ -96,7 +104,7 @@ def open_source(
         stream_options = _scheme_options(scheme, transport, latency_s, timeout_s) | dict(
             options or {}
         )
-        opener = url_opener(url, timeout_s, options=stream_options, gpu=gpu)
+        opener = url_opener(url, timeout_s, options=stream_options, gpu=gpu, reach=playlist_reach)
         live = scheme in _LIVE_SCHEMES if live is None else live
         return StreamSource(opener, url_name(url), live=live, **waiting)
     path = Path(url)
@@ -117,7 +125,7 @@ def open_source(
     if stat.S_ISFIFO(path.stat().st_mode):
         opener = pipe_opener(str(path), timeout_s)
         return StreamSource(opener, url, timeout_s=timeout_s, wait=True, **decoding)
-    return VideoSource(path, url, **recorded)
+    return VideoSource(path, url, reach=playlist_reach, **recorded)
 
 
 def as_frame(

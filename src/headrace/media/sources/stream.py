@@ -10,9 +10,11 @@ import av
 
 from headrace._core.errors import MediaError
 from headrace._core.text import counted
+from headrace.media.sources.containers import closed_options, open_url
 from headrace.media.sources.decoded import DecodedSource, pick_stream
 from headrace.media.sources.feed import Connect, ConnectionLostError, Feed, PipeFile
 from headrace.media.sources.gpu_decoding import gpu_decoding
+from headrace.media.sources.playlists import PlaylistReach
 from headrace.media.sources.reconnect import Losses, ReconnectPolicy
 
 OpenContainer = Callable[[Feed], Any]
@@ -268,20 +270,21 @@ def url_opener(
     format: str | None = None,
     options: Mapping[str, str],
     gpu: int | None = None,
+    reach: PlaylistReach = "public",
 ) -> OpenContainer:
-    """Opens a URL or device that FFmpeg knows; `gpu` as for `open_source`.
+    """Opens a URL or device that FFmpeg knows; `gpu` and `reach` as for `open_source`.
 
     The time-out is PyAV's while it opens. While it reads it is the feed's, and `options` bring
     FFmpeg back to the thread: PyAV's takes Python's lock at each of FFmpeg's waits.
     """
 
-    def open_url(_: Feed) -> Any:
-        waits, known = (timeout_s, None), dict(options)
-        return av.open(url, format=format, options=known, timeout=waits, **gpu_decoding(gpu))
+    def opened(feed: Feed) -> Any:
+        more = gpu_decoding(gpu)
+        return open_url(url, timeout_s, feed, format=format, options=options, reach=reach, **more)
 
-    return open_url
+    return opened
 
 
 def pipe_opener(path: str, timeout_s: float) -> OpenContainer:
     """Opens a named pipe."""
-    return lambda feed: av.open(PipeFile(path, feed, timeout_s))
+    return lambda feed: av.open(PipeFile(path, feed, timeout_s), options=closed_options(""))

@@ -11,8 +11,10 @@ import av
 
 from headrace._core.errors import MediaError
 from headrace.media.names import sniff
+from headrace.media.sources.containers import open_file
 from headrace.media.sources.decoded import DecodedSource, Timeline, pick_stream, reason_of
 from headrace.media.sources.gpu_decoding import gpu_decoding
+from headrace.media.sources.playlists import PlaylistReach
 
 _WHOLE = 0.9  # of the frames that a length promises: rates vary, and sound may be longer
 _TEXT = "tty"  # FFmpeg draws text files as images of a terminal
@@ -29,7 +31,7 @@ class VideoSource(DecodedSource):
         name: how to call it in messages.
         threads: decoder threads; None means 2.
         fps: rate of video without time stamps.
-        gpu: see `open_source`.
+        gpu, reach: see `open_source`.
 
     Raises:
         MediaError: it cannot be opened or holds no video.
@@ -44,9 +46,10 @@ class VideoSource(DecodedSource):
         threads: int | None = None,
         fps: float | None = None,
         gpu: int | None = None,
+        reach: PlaylistReach = "public",
     ) -> None:
         super().__init__(name, source_id, threads, fps, gpu=gpu)
-        self._path = path
+        self._path, self._reach = path, reach
         self._size = _size(path)
         self._container = self._open()
         try:
@@ -86,8 +89,7 @@ class VideoSource(DecodedSource):
 
     def _open(self) -> Any:
         try:
-            # A colon in a plain name would be taken for a protocol.
-            container = av.open(f"file:{self._path}", **gpu_decoding(self._gpu))
+            container = open_file(self._path, self._reach, **gpu_decoding(self._gpu))
             if container.format.name != _TEXT:
                 return container
             container.close()

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from headrace._core.errors import MediaError
 from headrace.media.names import sniff
+from headrace.media.sources.containers import open_file
 
 # In these codecs a key frame clears all that the decoder remembers, or nothing is remembered.
 _SURE = frozenset(("vp8", "vp9", "av1", "mjpeg", "png", "mpeg1video", "mpeg2video", "mpeg4"))
@@ -93,9 +94,9 @@ def video_seconds(path: Path) -> float:
     try:
         if not path.is_file():  # opening a pipe would wait for a writer
             return 0.0
-        with av.open(f"file:{path}") as container:
+        with open_file(path) as container:
             return float(container.duration or 0) / 1e6 if container.streams.video else 0.0
-    except (av.error.FFmpegError, OSError, ValueError):
+    except (av.error.FFmpegError, OSError, ValueError, MediaError):
         return 0.0
 
 
@@ -110,7 +111,7 @@ def video_structure(path: Path, name: str) -> VideoStructure:
         MediaError: it is no video that can be opened.
     """
     try:
-        container = av.open(f"file:{path}")
+        container = open_file(path)
     except (av.error.FFmpegError, OSError, ValueError) as error:
         text = f"is not a video that can be read: it is {sniff(path)}"
         raise MediaError(text, where=name) from error

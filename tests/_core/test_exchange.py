@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.media.messages import exchange
+from headrace._core import exchange
 from headrace.media.messages.address import BrokerAddress
 from headrace.media.messages.brokers import broker_for
 from headrace.media.messages.sender import Sender

@@ -1,7 +1,7 @@
 """Bounds of an exchange with a server: bytes that it may answer, seconds, and an end from outside.
 
-The clients of brokers bound neither: a server that drips, or answers without end, would hold their
-caller for ever, or fill the memory. Their connections are sockets of this module instead.
+The clients of brokers and HTTP bound neither: a server that drips, or answers without end, would
+hold their caller for ever, or fill the memory. Their connections are sockets of this module.
 """
 
 from __future__ import annotations
@@ -21,12 +21,16 @@ _MOST_AT_ONCE = 64 << 10
 
 
 class Exchange:
-    """Bounds the answers of a server: `ANSWER_BYTES` and `ANSWER_S` seconds for each exchange.
+    """Bounds the answers of a server: `ANSWER_BYTES` and some seconds for each exchange.
 
     Used from one thread; `stop` from any.
+
+    Args:
+        answer_s: seconds that an answer may take; None means `ANSWER_S`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, answer_s: float | None = None) -> None:
+        self._answer_s = ANSWER_S if answer_s is None else answer_s
         self._room, self._end = 0, 0.0
         self._stopped = threading.Event()
         self._sockets: WeakSet[socket.socket] = WeakSet()
@@ -40,7 +44,7 @@ class Exchange:
             returned: the server may send them back.
         """
         self._room = ANSWER_BYTES + (sent_bytes if returned else 0)
-        self._end = monotonic() + ANSWER_S + sent_bytes / _SLOWEST
+        self._end = monotonic() + self._answer_s + sent_bytes / _SLOWEST
 
     def left_s(self, longest_s: float = float("inf")) -> float:
         """Seconds that are left, at most so many.
@@ -92,7 +96,7 @@ class Exchange:
     def _wait(self, link: socket.socket) -> None:
         """Let a blocking call of a socket wait no longer than is left."""
         if link.gettimeout() != 0:
-            link.settimeout(self.left_s(ANSWER_S))
+            link.settimeout(self.left_s(self._answer_s))
         else:
             self.left_s()
 
