@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
-import pytest
+import ast
+import json
+import unicodedata
+from pathlib import Path
 
-from headrace._core.text import counted, error_text, quoted, shortened
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import headrace
+from headrace._core.findings import Finding
+from headrace._core.text import (
+    counted,
+    error_text,
+    printable,
+    printable_json,
+    quoted,
+    shortened,
+)
+
+SOURCES = Path(headrace.__file__).parent
+_PRINTING = ("print", "click.echo", "click.secho", "sys.stderr.write", "sys.stdout.write")
+_OF_FINDINGS = {"custom/in_process.py", "trt/host/program.py"}  # errors and notices: printable
+_OF_HEADRACE = {  # texts and numbers of its own
+    "cli/trtexec/__init__.py", "gstreamer/servicemaker/standard_probes.py", "cli/live_page.py",
+    "live/log.py", "gstreamer/pyds/copies.py",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -37,3 +61,48 @@ def test_an_exception_that_has_no_text_is_named_nevertheless() -> None:
     )
     assert error_text(ValueError("too large\n")) == "ValueError: too large"
     assert error_text(KeyboardInterrupt()) == "KeyboardInterrupt"
+
+
+@given(st.text(st.characters(exclude_categories=()), max_size=40))
+def test_no_text_from_outside_begins_a_line_or_steers(text: str) -> None:
+    for shown in (
+        printable(f"name {text}: it is"),
+        str(Finding("x", "error", "it is {name}", text, {"name": text}, text, (text,))),
+    ):
+        head, *more = shown.split("\n")
+        assert head.startswith(("name ", printable(text)[:1]))
+        assert all(line.startswith("  ") for line in more)
+        assert not any(unicodedata.category(c)[0] in "CZ" for c in shown if c not in " \n\t")
+    document = json.dumps({"name": text}, ensure_ascii=False, indent=1)
+    safe = printable_json(document)
+    assert json.loads(safe) == {"name": text}
+    assert safe.replace("\n", "").isprintable()
+
+
+def test_lines_of_headrace_itself_stay() -> None:
+    assert printable("a\n  b\nc\x1b\u2028") == "a\n  b\\nc\\x1b\\u2028"
+    assert printable("a\nb\x07\n", lines=True) == "a\nb\\x07\n"
+
+
+def _unsafe_prints(path: Path) -> list[str]:
+    """Calls that print or log a text which does not go through `printable`."""
+    unsafe = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.Call):
+            continue
+        called = ast.unparse(node.func)
+        logs = called.rpartition(".")[2] in ("info", "warning", "error") and "log" in called.lower()
+        if called not in _PRINTING and not logs:
+            continue
+        parts = [part for value in node.args for part in ast.walk(value)]
+        safe = any(isinstance(p, ast.Name) and p.id == "printable" for p in parts)
+        if not safe and not all(isinstance(value, ast.Constant) for value in node.args):
+            unsafe.append(ast.unparse(node))
+    return unsafe
+
+
+def test_every_print_and_log_line_is_printable() -> None:
+    """On the command line `echo` of `cli/output.py` does it."""
+    files = {str(path.relative_to(SOURCES)): path for path in SOURCES.rglob("*.py")}
+    unsafe = {name: lines for name, path in files.items() if (lines := _unsafe_prints(path))}
+    assert set(unsafe) == _OF_FINDINGS | _OF_HEADRACE, unsafe

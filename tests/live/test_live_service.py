@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -17,6 +19,7 @@ from typing import Any
 import pytest
 
 from headrace.live import Address, LiveServer, LiveView
+from headrace.live.allowed import AllowedSources, ServiceRules
 from headrace.live.metrics import metrics_text
 from headrace.live.rest import _REASONS, rest_routes
 from headrace.pipeline import Pipeline
@@ -158,7 +161,7 @@ def test_one_camera_added_by_many_at_once(tmp_path: Path) -> None:
     video = str(write_clip(tmp_path / "video.mp4", 5))
     view = LiveView()
     pipeline = Pipeline([], FakeModel(), [view], keep_open=True)
-    server = LiveServer(pipeline, view, Address(port=0), service=True)
+    server = LiveServer(pipeline, view, Address(port=0), service=ServiceRules())
     run = Thread(target=pipeline.run)
     answers: list[int] = []
 
@@ -181,10 +184,89 @@ def test_one_camera_added_by_many_at_once(tmp_path: Path) -> None:
     server.close()
 
 
+def test_an_answer_says_nothing_of_a_file(service: Service) -> None:
+    secret = "password hunter2 of the administrator"
+    for name in ("notes.txt", "notes.jpg", "notes.mp4", "notes.m3u8", "notes.png", "notes.srt"):
+        (service.folder / name).write_text(f"{secret}\n" * 20)
+    (service.folder / "hidden-name.txt").touch()
+    for name in (
+        "notes.txt", "notes.jpg", "notes.mp4", "notes.m3u8", "notes.png", "notes.srt", "notes.*",
+        "hidden-nama.txt", "hidden-name.txt", "", "nowhere",
+    ):  # fmt: skip
+        for uri in (str(service.folder / name), f"file://{service.folder / name}"):
+            value = {"camera_id": uri, "camera_url": uri}
+            for answer in (
+                service.client.ask("/api/sources", {"uri": uri}),
+                service.client.ask("/api/v1/stream/add", {"value": value}),
+            ):
+                assert answer[0] in (400, 422) or name in ("notes.*", "")  # images in it
+                text = answer[1].decode()
+                assert "hunter2" not in text
+                assert "hidden-name" not in text.replace(uri.removeprefix("file://"), "")
+
+
+def test_names_forge_no_line(service: Service) -> None:
+    name = "belt\nsource 9, forged: ended\x1b[2J\u2028\u202e"
+    body = {"uri": str(SCENE / "conveyor.mp4"), "name": name}
+    assert service.client.ask("/api/sources", body)[0] == 201
+    assert service.client.ask("/api/%0aforged:ended/%1b[2J")[0] == 404
+    wait_until(lambda: service.client.json("/api/sources") == {"sources": []}, 30)
+    service.client.close()
+    service.process.send_signal(signal.SIGTERM)
+    out, err = service.process.communicate(timeout=30)
+    for text in (out, err):
+        assert not re.search(r"[\x1b\u2028\u202e]|^source 9|^forged", text, re.MULTILINE)
+    assert r"source 0, belt\nsource 9, forged: ended\x1b[2J" in err
+
+
+@pytest.mark.parametrize("scheme", ["rtsp", "http", "pipe"])
+def test_an_end_while_a_source_opens(service: Service, scheme: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        uri = f"{scheme}://127.0.0.1:{silent.getsockname()[1]}/x"
+        if scheme == "pipe":
+            uri = str(service.folder / "pipe.jpg")
+            os.mkfifo(uri)
+        answers: list[int] = []
+        asking = Thread(
+            target=lambda: answers.append(service.client.ask("/api/sources", {"uri": uri})[0])
+        )
+        asking.start()
+        link = silent.accept() if scheme != "pipe" else ()
+        service.process.send_signal(signal.SIGTERM)
+        service.process.communicate(timeout=30)
+        asking.join(10)
+    assert service.process.returncode == 0
+    assert answers == [503] or (scheme == "pipe" and answers == [201])
+    for end in link[:1]:
+        end.close()
+    assert (service.folder / "found.jsonl").exists()
+
+
+def test_sources_of_the_list_alone(tmp_path: Path) -> None:
+    for name in FILES:
+        shutil.copy(SCENE / name, tmp_path)
+    (tmp_path / "videos").mkdir()
+    video = str(write_clip(tmp_path / "videos" / "a.mp4", 5))
+    service = Service(
+        tmp_path, "config_infer_primary.txt", "--allow-source", "videos", "--allow-source", "udp:"
+    )
+    try:
+        ask = service.client.ask
+        assert ask("/api/sources", {"uri": video})[0] == 201
+        for uri in (str(SCENE / "conveyor.mp4"), "rtsp://127.0.0.1:1/x", "labels.txt", "/dev/zero"):
+            status, data, _ = ask("/api/sources", {"uri": uri})
+            error = {"error": "the service takes no source from there"}
+            assert (status, json.loads(data)) == (403, error)
+            value = {"camera_id": "c", "camera_url": uri}
+            assert ask("/api/v1/stream/add", {"value": value})[0] == 400
+    finally:
+        service.end()
+
+
 def test_every_described_path_is_there() -> None:
     view = LiveView()
     pipeline = Pipeline(FakeSource(1), FakeModel(), [view])
-    server = LiveServer(pipeline, view, Address(port=0), service=True)
+    server = LiveServer(pipeline, view, Address(port=0), service=ServiceRules())
     client = Client(server.address)
     paths = client.json("/openapi.json")["paths"]
     for path, methods in paths.items():
@@ -201,7 +283,8 @@ def test_every_described_path_is_there() -> None:
     settings = client.json("/api/settings")
     assert set(schema["properties"]) == set(settings)
     assert set(schema["properties"]["osd"]["properties"]) == set(settings["osd"])
-    routed = {str(route.path).replace(":int", "") for route in rest_routes(pipeline, view)}
+    routes = rest_routes(pipeline, view, AllowedSources())
+    routed = {str(route.path).replace(":int", "") for route in routes}
     own = {path for path in routed if not path.startswith("/api/v1/")}
     assert own - {"/openapi.json"} == set(paths)
     originals = routed - own - {f"/api/v1/{path}" for path in _REASONS}

@@ -23,6 +23,7 @@ from headrace.config import ModelConfig
 from headrace.errors import HeadraceError
 from headrace.live import Address, LiveServer, LiveView, live_address
 from headrace.live.address import TOKEN
+from headrace.live.allowed import ServiceRules
 from headrace.media import Frame, PixelFormat
 from tests.pipeline.fakes import FakeModel, FakeSource
 
@@ -195,6 +196,38 @@ def test_strangers_are_refused(quiet: Client, headers: dict[str, str], status: i
     assert quiet.json("/api/state")["state"] == "new"
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "localhost"}, 200),  # as browsers write port 80, and 443 behind a proxy
+        ({"Host": "127.0.0.1"}, 200),
+        ({"Host": "[::1]"}, 200),
+        ({"Host": "LocalHost.:8088"}, 200),
+        ({"Host": "localhost", "Origin": "http://localhost"}, 200),
+        ({"Host": "localhost", "Origin": "https://localhost"}, 200),
+        ({"Host": "localhost:80", "Origin": "http://localhost"}, 200),
+        ({"Host": "localhost:443", "Origin": "https://localhost"}, 200),
+        ({"Host": "localhost", "Origin": "http://localhost:80"}, 200),
+        ({"Host": "localhost:8088", "Origin": "http://localhost"}, 403),
+        ({"Host": "localhost", "Origin": "http://localhost:8088"}, 403),
+        ({"Host": "localhost:443", "Origin": "http://localhost"}, 403),
+        ({"Host": "localhost", "Origin": "http://127.0.0.1"}, 403),
+        ({"Host": "evil.example"}, 403),
+        ({"Host": "evil.example:80", "Origin": "http://evil.example"}, 403),
+        ({"Host": "localhost.evil.example"}, 403),
+        ({"Host": "localhost:80:80"}, 403),
+        ({"Host": "localhost@evil.example"}, 403),
+        ({"Host": ""}, 403),
+    ],
+)
+def test_host_and_origin_with_and_without_ports(
+    quiet: Client, headers: dict[str, str], status: int
+) -> None:
+    client = Client(quiet.address)
+    assert client.ask("/api/state", **headers)[0] == status
+    client.close()
+
+
 def test_other_paths(quiet: Client) -> None:
     for path in ("/../server.py", "/%2e%2e/server.py", "/page/index.html", "/app.js/x", "/api"):
         status, data, _ = quiet.ask(path)
@@ -317,6 +350,23 @@ def test_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     server.close()
 
 
+@pytest.mark.parametrize("open_probes", [False, True])
+def test_probes_without_the_token(monkeypatch: pytest.MonkeyPatch, open_probes: bool) -> None:
+    view = LiveView()
+    pipeline = headrace.Pipeline(FakeSource(3), FakeModel(), [view])
+    monkeypatch.setenv(TOKEN, "secret")
+    rules = ServiceRules(open_probes=open_probes)
+    server = LiveServer(pipeline, view, Address("0.0.0.0", 0), service=rules)
+    client = Client(server.address)
+    assert client.ask("/healthz")[0] == (200 if open_probes else 401)
+    assert client.ask("/readyz")[0] == (503 if open_probes else 401)
+    for path in ("/metrics", "/api/sources", "/", "/healthz/", "/api/settings", "/readyz/.."):
+        assert client.ask(path)[0] in (401, 404)
+    assert client.ask("/readyz", Authorization="Bearer secret")[0] == 503
+    client.close()
+    server.close()
+
+
 def test_addresses() -> None:
     assert live_address("") == Address()
     assert live_address("9000") == Address(port=9000)
@@ -334,7 +384,10 @@ def test_a_taken_port(quiet: Client) -> None:
         LiveServer(headrace.Pipeline(FakeSource(1), sinks=[view]), view, quiet.address)
     with pytest.raises(HeadraceError, match="--listen=127") as error:
         LiveServer(
-            headrace.Pipeline(FakeSource(1), sinks=[view]), view, quiet.address, service=True
+            headrace.Pipeline(FakeSource(1), sinks=[view]),
+            view,
+            quiet.address,
+            service=ServiceRules(),
         )
     assert error.value.where == "--listen"
 

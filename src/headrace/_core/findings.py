@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from headrace._core.text import printable
+
 Level = Literal["error", "warning", "info"]
 
 Data = Mapping[str, Any]
@@ -49,9 +51,9 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """The finding in words, without its place and remedies."""
+        """The finding in words, without its place and remedies; printable."""
         if not self.data:
-            return self.wording
+            return printable(self.wording)
 
         def value(match: re.Match[str]) -> str:
             if match[1] not in self.data:
@@ -61,13 +63,13 @@ class Finding:
                 entry = ", ".join(map(str, entry))
             return format(entry, match[2] or "")
 
-        return _FIELD.sub(value, self.wording)
+        return printable(_FIELD.sub(value, self.wording))
 
     @property
     def advice(self) -> list[str]:
-        """The expectation and the remedies, as lines."""
+        """The expectation and the remedies, as printable lines."""
         expected = [f"expected {self.expectation}"] if self.expectation else []
-        return [*expected, *self.remedies]
+        return [printable(line) for line in (*expected, *self.remedies)]
 
     def __str__(self) -> str:
         return "\n".join([f"{self:line}", *(f"  {line}" for line in self.advice)])
@@ -77,7 +79,7 @@ class Finding:
         if spec == "brief":
             return self.sentence
         if spec == "line":
-            return f"{self.where}: {self.sentence}" if self.where else self.sentence
+            return f"{printable(self.where)}: {self.sentence}" if self.where else self.sentence
         return format(str(self), spec)
 
     def changed(

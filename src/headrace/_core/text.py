@@ -2,9 +2,35 @@
 
 from __future__ import annotations
 
+import re
+
 from headrace._core.urls import without_secrets
 
 _SHOWN_LENGTH = 80
+_LINE_END = re.compile(r"\n(?!  )")
+
+
+def printable(text: str, *, lines: bool = False) -> str:
+    """`text` for a terminal or a log: characters that would steer either become escapes.
+
+    A line feed stays where two blanks follow, as in findings: a text from outside begins no line.
+
+    Args:
+        text: of any origin.
+        lines: keep all line feeds: Headrace has written the lines, and outside texts in them hold
+            none.
+    """
+    if text.isprintable():
+        return text
+    if not lines:
+        text = _LINE_END.sub(r"\\n", text)
+    return "".join(c if c in "\n\t" else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    if character.isprintable():
+        return character
+    return character.encode("unicode_escape").decode()
 
 
 def quoted(text: str, *, limit: int | None = _SHOWN_LENGTH) -> str:
@@ -12,7 +38,19 @@ def quoted(text: str, *, limit: int | None = _SHOWN_LENGTH) -> str:
     text = without_secrets(text)
     if limit is not None:
         text = shortened(text, limit)
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return "".join(map(_escaped, text))
+
+
+def printable_json(text: str) -> str:
+    """Write lone surrogates and all that would steer a terminal as escapes of JSON."""
+    if text.isprintable():
+        return text
+    return "".join(c if c == "\n" or c.isprintable() else _json_escape(c) for c in text)
+
+
+def _json_escape(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
 
 
 def shortened(text: str, most: int) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from headrace._core.errors import HeadraceError
-from headrace._core.text import error_text, shortened
+from headrace._core.text import error_text, printable, shortened
 
 _SHOWN = 300
 
@@ -64,7 +64,7 @@ def say_failure(name: str, *errors: BaseException) -> None:
     """Print one line about a failed thread, for failures that no result can carry."""
     texts = "; then ".join(shortened(error_text(error), _SHOWN) for error in errors)
     with suppress(Exception):  # there may be no standard error
-        print(f"error: {name} ended: {texts}".replace("\n", " "), file=sys.stderr)
+        print(printable(f"error: {name} ended: {texts}"), file=sys.stderr)
 
 
 class Countdown:

@@ -134,7 +134,9 @@ class _LazyGroup(click.Group):
         except click.ClickException as error:
             error.show()
             if "unexpected extra argument" in error.format_message():
-                click.echo("a pattern of images must be quoted: 'photos/*.jpg'", err=True)
+                from headrace.cli.output import echo
+
+                echo("a pattern of images must be quoted: 'photos/*.jpg'", err=True)
             sys.exit(error.exit_code)
         except BrokenPipeError:
             # The reader of our output has left (`| head`): nothing more to say to anyone.
@@ -177,11 +179,11 @@ def _start_fast() -> None:
 
 def _fail(message: str, code: int, notices: Sequence[Finding] = ()) -> None:
     """Print warnings, which may be the cause, the error, and other notices; end the program."""
-    from headrace.cli.output import print_notices, printable
+    from headrace.cli.output import echo, print_notices
 
     print_notices([n for n in notices if n.level == "warning"])
-    click.secho("error: ", fg="red", bold=True, err=True, nl=False)
-    click.echo(printable(message), err=True)
+    echo("error: ", fg="red", bold=True, err=True, nl=False)
+    echo(message, err=True)
     print_notices([n for n in notices if n.level == "info"])
     sys.exit(code)
 
@@ -223,6 +225,8 @@ def completion(shell: str) -> None:
     """Print the completion script of SHELL (bash, zsh or fish)."""
     from click.shell_completion import get_completion_class
 
+    from headrace.cli.output import echo
+
     completer = get_completion_class(shell)
     assert completer is not None
-    click.echo(completer(main, {}, "headrace", "_HEADRACE_COMPLETE").source())
+    echo(completer(main, {}, "headrace", "_HEADRACE_COMPLETE").source(), lines=True)

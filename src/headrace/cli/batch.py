@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Sequence
 from functools import partial
@@ -17,11 +16,11 @@ from headrace.cli.inputs import parted
 from headrace.cli.options import run_options
 from headrace.cli.output import (
     FiniteRange,
+    echo,
     print_error,
     print_json,
     print_notices,
     print_table,
-    printable,
 )
 from headrace.cli.progress import RunProgress
 
@@ -177,9 +176,7 @@ def batch(
         print_notices(notices, quiet=quiet)
         shown.update(notices)
         if not quiet:
-            click.echo(
-                f"workers: {placement.workers}, threads of each: {placement.threads}", err=True
-            )
+            echo(f"workers: {placement.workers}, threads of each: {placement.threads}", err=True)
 
     with RunProgress(enabled=not quiet, unit="units") as progress:
         whole.on_stage, whole.on_ready = progress.stage, ready
@@ -237,40 +234,40 @@ def _print(result: BatchReport, *, hints: bool) -> None:
     counts += [f"{at.failed} failed"] if at.failed else []
     counts += [f"{at.before} were done before"] if at.before else []
     counts += [f"{at.failed_before} failed before"] if at.failed_before else []
-    click.echo(f"{state} {', '.join(counts)} in {at.seconds:.1f} s ({fps:.1f} fps)")
+    echo(f"{state} {', '.join(counts)} in {at.seconds:.1f} s ({fps:.1f} fps)")
     for name, text in at.errors[:_MOST_ERRORS]:
         text, name = text.replace(name, quoted(name, limit=None)), quoted(name, limit=None)
         head, _, rest = text.partition("\n")
         print_error(f"{head if name in head else f'{name}: {head}'}", "failed: ")
         if rest:
-            click.echo(printable(rest), err=True)
+            echo(rest, err=True)
     if len(at.errors) > _MOST_ERRORS:
-        click.echo("and more: manifest.parquet has every error", err=True)
-    click.echo(printable(f"wrote {result.path}"))
+        echo("and more: manifest.parquet has every error", err=True)
+    echo(f"wrote {result.path}")
     if hints and result.total.get("done"):
         _print_hints(result.path)
     if at.interrupted:
-        click.echo("go on with --resume")
+        echo("go on with --resume")
 
 
 def _print_hints(path: Path | str) -> None:
     """Say how to read the results."""
     objects = f"{str(path).rstrip('/')}/objects"
     page = "" if isinstance(path, Path) else " -o report.html"
-    click.echo(printable(f"  its objects: pandas.read_parquet({objects!r}), or DuckDB, Polars"))
-    click.echo(printable(f"  a page of it: headrace batch report {shlex.quote(str(path))}{page}"))
+    echo(f"  its objects: pandas.read_parquet({objects!r}), or DuckDB, Polars")
+    echo(f"  a page of it: headrace batch report {shlex.quote(str(path))}{page}")
 
 
 def _print_estimate(estimate: BatchEstimate) -> None:
     e = estimate
     low, here, high = e.seconds
-    click.echo(f"{e.inputs} inputs, {e.timed} timed: about {e.frames:,} frames")
+    echo(f"{e.inputs} inputs, {e.timed} timed: about {e.frames:,} frames")
     spread = f" ({duration_text(low)} to {duration_text(high)})" if high > low else ""
-    click.echo(f"on this machine: {duration_text(here)}{spread}, workers: {e.workers}, "
+    echo(f"on this machine: {duration_text(here)}{spread}, workers: {e.workers}, "
                f"threads of each: {e.threads}, cores: {e.cores}")  # fmt: skip
-    click.echo(f"core hours: {e.core_seconds / 3600:.3g}, "
+    echo(f"core hours: {e.core_seconds / 3600:.3g}, "
                f"{e.core_hours_per_million_frames:.3g} per million frames")  # fmt: skip
-    click.echo(f"memory: {e.memory_bytes / 1e6:.0f} MB; read: {e.read_bytes / 1e6:.1f} MB; "
+    echo(f"memory: {e.memory_bytes / 1e6:.0f} MB; read: {e.read_bytes / 1e6:.1f} MB; "
                f"written: {e.written_bytes / 1e6:.1f} MB")  # fmt: skip
     heads = ("machines", "time")
     rows = [(str(nodes), duration_text(seconds)) for nodes, seconds in e.nodes]
@@ -283,9 +280,9 @@ def _verify(out: Path | str) -> int:
     files, faults = verify(out)
     for fault in faults[:20]:
         print_error(fault, "fault: ")
-    click.echo(f"{files} result files read, {len(faults)} faults")
+    echo(f"{files} result files read, {len(faults)} faults")
     if faults:
-        click.echo("go on with --resume: what is lost runs again", err=True)
+        echo("go on with --resume: what is lost runs again", err=True)
     return int(bool(faults))
 
 
@@ -305,8 +302,8 @@ def report(folder: Path | str, out: Path | None, as_json: bool) -> int:
         raise click.UsageError("The page of a bucket needs -o FILE.html on this machine.")
     summary = summarised(folder)
     if as_json:
-        click.echo(json.dumps(summary.to_dict(), indent=2))
+        print_json(summary.to_dict())
         return 0
     target = write_page(out or Path(folder, "report.html"), batch_page(summary))
-    click.echo(printable(f"wrote {target}"))
+    echo(f"wrote {target}")
     return 0

@@ -12,9 +12,10 @@ import click
 
 from headrace._core.findings import Finding
 from headrace._core.notices import notices_on_errors
+from headrace._core.text import printable
 from headrace.cli.inputs import is_engine, is_model
 from headrace.cli.options import run_options
-from headrace.cli.output import FiniteRange, console, print_json, print_notices, printable
+from headrace.cli.output import FiniteRange, console, echo, print_json, print_notices
 from headrace.cli.progress import RunProgress
 
 if TYPE_CHECKING:
@@ -249,5 +250,6 @@ def _print(results: list[BenchResult], timed: dict[str, dict[str, float]]) -> No
         )  # fmt: skip
     console().print(table)
     for name, times in timed.items():
-        click.echo(printable(f"\n{name}, ms per 1920x1080 frame, one batch at a time:"))
-        click.echo("  " + "   ".join(f"{stage} {ms:.3f}" for stage, ms in times.items()))
+        echo()
+        echo(f"{name}, ms per 1920x1080 frame, one batch at a time:")
+        echo("  " + "   ".join(f"{stage} {ms:.3f}" for stage, ms in times.items()))

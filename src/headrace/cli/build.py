@@ -10,7 +10,7 @@ import click
 from headrace._core.findings import Finding
 from headrace.cli.inputs import load_config
 from headrace.cli.options import run_options
-from headrace.cli.output import FiniteRange, notice_rows, print_json, print_notices
+from headrace.cli.output import FiniteRange, echo, notice_rows, print_json, print_notices
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
@@ -154,7 +154,7 @@ def build(
         )
         return
     print_notices(notices)
-    click.echo(plan.path or "the engine could not be saved; it is built anew at every start")
+    echo(plan.path or "the engine could not be saved; it is built anew at every start")
 
 
 def _export(
@@ -185,7 +185,7 @@ def _export(
         )
     else:
         print_notices(notices)
-        click.echo(str(path))
+        echo(str(path))
 
 
 def _half_trial(cfg: ModelConfig) -> list[Finding]:

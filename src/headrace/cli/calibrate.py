@@ -11,7 +11,7 @@ import click
 
 from headrace.cli.inputs import load_config
 from headrace.cli.options import run_options
-from headrace.cli.output import FiniteRange, notice_rows, print_json, print_notices, printable
+from headrace.cli.output import FiniteRange, echo, notice_rows, print_json, print_notices
 
 if TYPE_CHECKING:
     from headrace._core.findings import Finding
@@ -179,34 +179,34 @@ def calibrate(
         return
     if not quiet:
         if advice := _advice(cfg, path):
-            click.echo(printable(f"to use it: {advice}"), err=True)
+            echo(f"to use it: {advice}", err=True)
         seen = f" from {done.report.frames} frames" if done.report else ", as they were"
-        click.echo(f"{len(done.table.scales)} tensors{seen}", err=True)
+        echo(f"{len(done.table.scales)} tensors{seen}", err=True)
         chosen = done.choice
         if chosen is not None and chosen.choice.keep:
             count = f"{len(chosen.choice.keep)} of {chosen.layers} layers stay FP32"
-            click.echo(printable(f"{count}: {', '.join(chosen.choice.keep)}"), err=True)
-    click.echo(str(path))
+            echo(f"{count}: {', '.join(chosen.choice.keep)}", err=True)
+    echo(str(path))
     if done.ranking is not None:
         _print_sensitivity(done.ranking)
 
 
 def _print_sensitivity(report: SensitivityReport) -> None:
-    click.echo(f"{'layer':40} {'operator':14} signal to noise")
+    echo(f"{'layer':40} {'operator':14} signal to noise")
     for layer in report.layers[:_SHOWN]:
-        click.echo(printable(f"{layer.name:40} {layer.operator:14} {layer.decibels:8.1f} dB"))
+        echo(f"{layer.name:40} {layer.operator:14} {layer.decibels:8.1f} dB")
     if len(report.layers) > _SHOWN:
-        click.echo(f"and {len(report.layers) - _SHOWN} more, less noisy")
+        echo(f"and {len(report.layers) - _SHOWN} more, less noisy")
     if report.reference is None:
         return
-    click.echo(f"FP32: {report.reference:.2f} points of {report.measure}")
+    echo(f"FP32: {report.reference:.2f} points of {report.measure}")
     for step in report.steps:
-        click.echo(f"INT8, {step.kept} layers in FP32: {step.quality:.2f}")
+        echo(f"INT8, {step.kept} layers in FP32: {step.quality:.2f}")
     if not report.reached:
-        click.echo("the loss is larger than allowed with all layers in FP32", err=True)
+        echo("the loss is larger than allowed with all layers in FP32", err=True)
     elif report.kept:
-        click.echo("keep the worst layers in FP32 with this line of the config:", err=True)
-        click.echo(printable(report.line))
+        echo("keep the worst layers in FP32 with this line of the config:", err=True)
+        echo(report.line)
 
 
 def _advice(cfg: ModelConfig, table: Path) -> str:

@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from headrace.cli.options import run_options
-from headrace.cli.output import (
-    FiniteRange,
-    print_json,
-    print_notices,
-    print_table,
-    printable,
-)
+from headrace.cli.output import FiniteRange, echo, print_json, print_notices, print_table
 from headrace.cli.progress import RunProgress
 
 if TYPE_CHECKING:
@@ -145,12 +139,14 @@ def compare(
 
 
 def _print(result: Comparison) -> None:
-    click.secho(printable(result.verdict), bold=True)
+    echo(result.verdict, bold=True)
     for line in result.also:
-        click.echo(printable(f"also {line}"))
-    click.echo(printable(f"\nA  {result.a}\nB  {result.b}"))
+        echo(f"also {line}")
+    echo()
+    echo(f"A  {result.a}")
+    echo(f"B  {result.b}")
     if result.unit:
-        click.echo(_boxes(result))
+        echo(_boxes(result), lines=True)
     _print_stages(result)
     for title, counts in (
         ("boxes that B lacks, by the key that drops them", result.lost),
@@ -158,11 +154,12 @@ def _print(result: Comparison) -> None:
     ):
         if counts:
             text = ", ".join(f"{key} {number}" for key, number in counts.most_common(6))
-            click.echo(f"\n{title}, in {result.looked_up} frames: {text}")
+            echo()
+            echo(f"{title}, in {result.looked_up} frames: {text}")
     if result.layers is not None:
         _print_layers(result)
     heads = ["ms per frame", "A", "B", "B / A"]
-    click.echo()
+    echo()
     print_table(heads, [time.row for time in result.times], right=heads[1:])
 
 
@@ -195,7 +192,7 @@ def _print_stages(result: Comparison) -> None:
         state, drift = result.state_of(stage), signal(stage.decibels)
         effect, keys = _effect_cells(result, stage), changes_text(stage.keys)
         rows.append([stage.name, state, drift, *effect, keys])
-    click.echo()
+    echo()
     print_table(heads, rows, right=heads[2:6])
 
 
@@ -211,7 +208,8 @@ def _print_layers(result: Comparison) -> None:
     layers = result.layers
     assert layers is not None
     if layers.missing:
-        click.echo(printable(f"\nno layers: {layers.missing}"))
+        echo()
+        echo(f"no layers: {layers.missing}")
         return
     most = sorted(layers.tensors, key=lambda t: -t.loss)[: _SHOWN_LAYERS - 2]
     heads = ["tensor", "node", "operator", "in B", "signal", "largest"]
@@ -221,6 +219,6 @@ def _print_layers(result: Comparison) -> None:
         if t is layers.first or t is layers.worst or (t in most and t.loss > 0)
     ]
     how = "by name" if layers.by_name else "by place and shape"
-    click.echo(f"\nlayers on the same input, {len(layers.tensors)} tensors paired {how};")
-    click.echo("the first that departs, those that lose most, and the worst:")
+    echo(f"\nlayers on the same input, {len(layers.tensors)} tensors paired {how};", lines=True)
+    echo("the first that departs, those that lose most, and the worst:")
     print_table(heads, rows, right=heads[4:])

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import click
 
-from headrace.cli.output import print_json, print_notices
+from headrace.cli.output import echo, print_json, print_notices
 
 EPILOG = """\b
 Examples:
@@ -86,7 +86,7 @@ def compile(
     print_notices(result.notices)
     if dry_run and not as_json:
         for command in result.commands:
-            click.echo(shlex.join(command))
+            echo(shlex.join(command))
         return 0
     parsers = [] if dry_run or program else _exports(result.library)
     if as_json:
@@ -102,7 +102,7 @@ def compile(
         return 0
     name = output or result.library.name
     if program:
-        click.echo(f"{name}: a program; it starts {sys.executable} with headrace")
+        echo(f"{name}: a program; it starts {sys.executable} with headrace")
         return 0
     _print(str(name), result.library, parsers)
     return 0
@@ -118,9 +118,9 @@ def _print(name: str, library: Path, parsers: list[str]) -> None:
     summary = ", ".join(parsers) or "no parser functions"
     if may_have and not hints:
         summary += f"; what it makes and registers: headrace inspect {name}"
-    click.echo(f"{name}: {summary}")
+    echo(f"{name}: {summary}")
     for hint in hints:
-        click.echo(f"hint: {hint}", err=True)
+        echo(f"hint: {hint}", err=True)
 
 
 def _exports(library: Path) -> list[str]:
@@ -168,14 +168,14 @@ def includes(what: str | None, generation: str, as_json: bool) -> int:
             }
         )
     elif what == "libs":
-        click.echo(shlex.join([f"-L{link_dir()}"]))
+        echo(shlex.join([f"-L{link_dir()}"]))
     elif what == "make":
-        click.echo(" ".join(f"{name}={value}" for name, value in variables.items()))
+        echo(" ".join(f"{name}={value}" for name, value in variables.items()))
     elif what == "shell":
         for name, value in variables.items():
-            click.echo(f"export {name}={shlex.quote(value)}")
+            echo(f"export {name}={shlex.quote(value)}")
     elif what == "dir":
-        click.echo(include_dir())
+        echo(include_dir())
     else:
-        click.echo(shlex.join(header_flags(view)))
+        echo(shlex.join(header_flags(view)))
     return 0

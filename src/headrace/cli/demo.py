@@ -14,7 +14,7 @@ import click
 
 from headrace._core.errors import MediaError
 from headrace._core.files import PartFile, os_errors
-from headrace.cli.output import print_json
+from headrace.cli.output import echo, print_json
 
 if TYPE_CHECKING:
     from headrace.config import PipelineSpec
@@ -83,11 +83,11 @@ def demo(out: Path, limit: int | None, threads: int | None, as_json: bool) -> in
     else:
         print_report(report)
         codes = _codes(lines)
-        click.echo(f"read {len(codes)} codes: {' '.join(codes)}" if codes else "read no codes")
-        click.echo("\nthe same by hand, with files you can change:")
-        click.echo("  " + shlex.join(["headrace", "run", str(pipeline), "-o", str(video)]))
-        click.echo("or with everything on the command line:")
-        click.echo("  " + shlex.join(_command(spec, video)))
+        echo(f"read {len(codes)} codes: {' '.join(codes)}" if codes else "read no codes")
+        echo("\nthe same by hand, with files you can change:", lines=True)
+        echo("  " + shlex.join(["headrace", "run", str(pipeline), "-o", str(video)]))
+        echo("or with everything on the command line:")
+        echo("  " + shlex.join(_command(spec, video)))
     return 130 if report.interrupted else 0
 
 

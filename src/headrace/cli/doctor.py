@@ -7,7 +7,7 @@ from itertools import groupby
 import click
 
 from headrace._core.text import counted
-from headrace.cli.output import print_json, printable, stdout_is_for_results
+from headrace.cli.output import echo, print_json, stdout_is_for_results
 
 EPILOG = """\b
 Examples:
@@ -45,20 +45,21 @@ def doctor(part: str | None, as_json: bool) -> int:
     if as_json:
         print_json(report.to_dict())
         return int(bool(report.problems))
-    click.echo(printable(report.system))
+    echo(report.system)
     width = max(len(check.name) for check in report.checks)
     for area, checks in groupby(report.checks, lambda check: check.area):
-        click.secho(f"\n{_AREAS[area]}", bold=True)
+        echo()
+        echo(_AREAS[area], bold=True)
         for check in checks:
-            click.secho(f"  {check.state:<7}  ", fg=_COLOURS[check.state], nl=False)
+            echo(f"  {check.state:<7}  ", fg=_COLOURS[check.state], nl=False)
             brief = check.state == "absent" and len(check.fix) == 1 and area != "tools"
             more = f": {check.fix[0]}" if brief else ""
             first, *others = check.text.splitlines() or [""]
-            click.echo(printable(f"{check.name:<{width}}  {first}{more}"))
+            echo(f"{check.name:<{width}}  {first}{more}")
             for line in (*others, *(() if brief else check.fix)):
-                click.echo(printable(f"{'':<{width + 13}}{line}"))
+                echo(f"{'':<{width + 13}}{line}")
     count = len(report.problems)
     text = counted(count, "problem") if count else "no problems"
     where = f"; headrace run computes on {report.device}" if report.device else ""
-    click.echo(f"\n{text}{where}")
+    echo(f"\n{text}{where}", lines=True)
     return int(bool(count))

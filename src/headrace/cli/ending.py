@@ -13,9 +13,8 @@ from functools import partial
 from time import monotonic, sleep
 from typing import ClassVar
 
-import click
-
 from headrace._core.threads import Countdown, say_failure, start_thread
+from headrace.cli.output import echo
 
 STOP_S = 2.5  # how long the first signal waits for threads that are in calls
 _LEAVE_S = 1.0  # the same for the second one
@@ -139,7 +138,5 @@ def _leave() -> None:
     from headrace.cli import EXIT_INTERRUPTED
 
     with suppress(OSError):
-        click.echo(
-            "error: interrupted in a call that did not end; files may be left as *.part", err=True
-        )
+        echo("error: interrupted in a call that did not end; files may be left as *.part", err=True)
     os._exit(EXIT_INTERRUPTED)

@@ -11,11 +11,11 @@ import click
 from headrace.cli.options import run_options
 from headrace.cli.output import (
     FiniteRange,
+    echo,
     print_error,
     print_json,
     print_notices,
     print_table,
-    printable,
     stdout_is_for_results,
 )
 from headrace.cli.progress import RunProgress
@@ -139,7 +139,7 @@ def eval(
     else:
         _print(report)
         if output is not None and not quiet:
-            click.echo(printable(f"report: {output}"), err=True)
+            echo(f"report: {output}", err=True)
     bounds = {_GATES[k]: v for k in _GATES if (v := options[f"min_{k}"]) is not None}
     below = report.below(bounds)
     for text in below:
@@ -183,7 +183,7 @@ def _print(report: EvaluationReport) -> None:
 
     names = [r.name for r in report.results]
     print_table(["", *names], report.rows(), right=names)
-    click.echo()
+    echo()
     first = report.results[0].scores
     if len(report.results) == 1 and isinstance(first, DetectionScores):
         _print_detection(first)
@@ -193,7 +193,7 @@ def _print(report: EvaluationReport) -> None:
         _print_rest(len(rows))
     for result in report.results:
         for text in result.scores.confusion.mistakes(3):
-            click.echo(printable(f"{result.name}: {text}"))
+            echo(f"{result.name}: {text}")
 
 
 def _print_detection(scores: DetectionScores) -> None:
@@ -210,9 +210,9 @@ def _print_detection(scores: DetectionScores) -> None:
     print_table(heads, rows, right=heads[1:])
     _print_rest(len(scores.seen))
     if unseen := len(scores.classes) - len(scores.seen):
-        click.echo(f"{unseen} classes neither occur nor are found")
+        echo(f"{unseen} classes neither occur nor are found")
 
 
 def _print_rest(count: int) -> None:
     if count > _SHOWN_CLASSES:
-        click.echo(f"and {count - _SHOWN_CLASSES} more classes: --json or -o has them all")
+        echo(f"and {count - _SHOWN_CLASSES} more classes: --json or -o has them all")

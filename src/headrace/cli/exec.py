@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from headrace.cli.output import echo
+
 EPILOG = """\b
 Examples:
   headrace exec build_engine.py --onnx model.onnx --engine model.engine
@@ -95,4 +97,4 @@ def exec(
     finally:
         if usage.elements or last_written(report) == before:  # else a child wrote it
             write_report(usage, report, script.name)
-            click.echo(f"{report}: report of the run", err=True)
+            echo(f"{report}: report of the run", err=True)

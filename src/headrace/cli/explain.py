@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headrace.cli.options import run_options
-from headrace.cli.output import (
-    FiniteRange,
-    print_json,
-    print_notices,
-    printable,
-)
+from headrace.cli.output import FiniteRange, echo, print_json, print_notices
 from headrace.cli.running import opened_for_frames
 
 if TYPE_CHECKING:
@@ -99,7 +94,7 @@ def explain(
     if as_json:
         print_json(explanation.to_dict())
         return 0
-    click.echo(printable(explanation.summary()))
+    echo(explanation.summary(), lines=True)
     if out is not None:
-        click.echo(printable(f"wrote {out}"))
+        echo(f"wrote {out}")
     return 0

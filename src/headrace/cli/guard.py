@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from headrace.cli.output import printable
+from headrace.cli.output import echo
 
 _TRUST_EPILOG = """\b
 Examples:
@@ -34,17 +34,17 @@ def trust(libraries: tuple[Path, ...], remove: bool) -> int:
         entries = sorted(store.entries().values(), key=lambda e: e.since)
         for entry in entries:
             text = f"{entry.sha256[:12]}  {entry.since}  {entry.path} ({entry.why})"
-            click.echo(printable(text))
+            echo(text)
         if not entries:
-            click.echo("no library is trusted yet")
+            echo("no library is trusted yet")
         return 0
     for path in libraries:
         sha256 = content_hash(path)
         if not remove:
             store.add(sha256, path.absolute(), "headrace trust")
-            click.echo(printable(f"{path}: trusted ({sha256[:12]})"))
+            echo(f"{path}: trusted ({sha256[:12]})")
         elif store.remove(sha256):
-            click.echo(printable(f"{path}: guarded again"))
+            echo(f"{path}: guarded again")
         else:
-            click.echo(printable(f"{path}: was not trusted"))
+            echo(f"{path}: was not trusted")
     return 0

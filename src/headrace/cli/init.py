@@ -14,7 +14,7 @@ from headrace._core.errors import HeadraceError, ModelError
 from headrace._core.files import os_reason
 from headrace._core.findings import Finding
 from headrace.cli.options import run_options
-from headrace.cli.output import print_notices
+from headrace.cli.output import echo, print_notices
 
 if TYPE_CHECKING:
     from headrace.config.overrides import GivenKey
@@ -101,19 +101,19 @@ def _model(
         raise
     print_notices(recognition.notices)
     if copied is not None:
-        click.echo(copied)
+        echo(copied)
     for file in files:
-        click.echo(folder / file)
+        echo(folder / file)
     sources = [f for f in files if f.endswith(("_parser.py", "_parser.cpp"))]
     for file in sources:
         if not file.startswith("test_"):
-            click.echo(f"now write it: {folder / file} says what the outputs mean", err=True)
+            echo(f"now write it: {folder / file} says what the outputs mean", err=True)
     for file in sources:
         if file.startswith("test_"):
-            click.echo(f"try it: headrace exec {folder / file}", err=True)
+            echo(f"try it: headrace exec {folder / file}", err=True)
     if cpp:
-        click.echo(f"compile it: make -C {folder}", err=True)
-    click.echo(f"run it: headrace run {folder / CONFIG} video.mp4 -o out.mp4", err=True)
+        echo(f"compile it: make -C {folder}", err=True)
+    echo(f"run it: headrace run {folder / CONFIG} video.mp4 -o out.mp4", err=True)
 
 
 def _sized(
@@ -184,9 +184,9 @@ def _plugin(name: str, model: Path | None, output: Path, force: bool) -> None:
     }
     _write(texts, force)
     for path in texts:
-        click.echo(path)
-    click.echo(f"try it: headrace exec {test}", err=True)
-    click.echo(f"use it: custom-lib-path={file.name} in the config", err=True)
+        echo(path)
+    echo(f"try it: headrace exec {test}", err=True)
+    echo(f"use it: custom-lib-path={file.name} in the config", err=True)
 
 
 def _there_already(name: str, version: str) -> list[Finding]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headrace.cli.output import FiniteRange, print_json, printable
+from headrace.cli.output import FiniteRange, echo, print_json
 
 if TYPE_CHECKING:
     from headrace.custom.inspect import LibraryReport
@@ -51,7 +51,7 @@ def inspect(library: Path, load: bool, signatures: bool, timeout: float, as_json
 def _print(report: LibraryReport, signatures: bool) -> None:
     def say(title: str, *lines: str) -> None:
         for i, line in enumerate(lines):
-            click.echo(printable(f"{title if i == 0 else '':<14}{line}"))
+            echo(f"{title if i == 0 else '':<14}{line}")
 
     say("library", f"{report.path} ({report.size_bytes:,} bytes)")
     say("built", report.built)

@@ -12,7 +12,7 @@ import click
 from headrace._core.errors import MediaError, StrictError
 from headrace._core.files import os_errors
 from headrace.cli.options import run_options
-from headrace.cli.output import print_json, printable
+from headrace.cli.output import echo, print_json
 
 if TYPE_CHECKING:
     from headrace.config.overrides import GivenKey
@@ -138,8 +138,8 @@ def _print(
                 _print_finding(finding, edits.get(finding))
             elif printed[kind] == alike[kind]:
                 more = alike[kind] - _MOST_ALIKE
-                click.echo(f"... and {more} more of {finding.code}")
-        click.echo(printable(summary(report, fixable=len(edits), notes_shown=notes)))
+                echo(f"... and {more} more of {finding.code}")
+        echo(summary(report, fixable=len(edits), notes_shown=notes))
 
 
 def _mended(report: LintReport, *, yes: bool) -> bool:
@@ -148,7 +148,7 @@ def _mended(report: LintReport, *, yes: bool) -> bool:
 
     fixes = fixes_for(report.findings)
     for fix in fixes:
-        click.echo(printable(fix.diff), nl=False, err=True)
+        echo(fix.diff, lines=True, nl=False, err=True)
     count = sum(len(fix.mended) for fix in fixes)
     if not fixes:
         return False
@@ -169,11 +169,11 @@ def _print_finding(finding: LintFinding, edit: str | None) -> None:
     from headrace.diagnose.lint.text import finding_lines, head_line
 
     where, severity, text = head_line(finding)
-    click.echo(printable(f"{where}: "), nl=False)
-    click.secho(severity, fg=_COLORS[severity], bold=severity == "error", nl=False)
-    click.echo(printable(text))
+    echo(f"{where}: ", nl=False)
+    echo(severity, fg=_COLORS[severity], bold=severity == "error", nl=False)
+    echo(text)
     for line in finding_lines(finding, edit):
-        click.echo(printable(line))
+        echo(line)
 
 
 def _print_rules(name: str | None) -> None:
@@ -181,9 +181,9 @@ def _print_rules(name: str | None) -> None:
     from headrace.diagnose.lint.text import explanation
 
     if name:
-        click.echo(explanation(find_rule(name)))
+        echo(explanation(find_rule(name)), lines=True)
         return
     width = max(map(len, all_rules()))
     for rule in all_rules().values():
         run = " (in a run)" if rule.found == "run" else ""
-        click.echo(f"{rule.id:<{width}}  {rule.severity:<7}  {rule.summary}{run}")
+        echo(f"{rule.id:<{width}}  {rule.severity:<7}  {rule.summary}{run}")

@@ -5,10 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-import click
-
 from headrace._core.lazy import import_extra
-from headrace.cli.output import print_notices, printable
+from headrace.cli.output import echo, print_notices
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
     from headrace.config import PipelineSpec
     from headrace.infer.run_options import RunOptions
     from headrace.live import Address, LiveServer, LiveView
+    from headrace.live.allowed import ServiceRules
     from headrace.pipeline import Pipeline
     from headrace.pipeline.events import PipelineEvent
     from headrace.pipeline.outlet import Route
@@ -37,7 +36,7 @@ class LivePage:
         sink: Route,
         address: Address,
         *,
-        service: bool,
+        service: ServiceRules | None,
         json_log: bool = False,
     ) -> None:
         self.sink = sink
@@ -61,8 +60,8 @@ class LivePage:
         from headrace.live.log import follow_sources, log_sources
 
         if self.log is None:
-            click.echo(f"watch it at {url}", err=True)
-            if self._service:
+            echo(f"watch it at {url}", err=True)
+            if self._service is not None:
                 follow_sources(pipeline, _tell_source)
             return
         self.log.info("watch it at %s", url, extra={"event": "listening", "url": url})
@@ -86,7 +85,7 @@ class LivePage:
 
 def _tell_source(event: PipelineEvent, notices: Sequence[Finding]) -> None:
     """Print the state of a source, and its warnings."""
-    click.echo(printable(f"source {event.source_id}, {event.source}: {event.name}"), err=True)
+    echo(f"source {event.source_id}, {event.source}: {event.name}", err=True)
     print_notices(notices, quiet=True)
 
 
@@ -95,7 +94,7 @@ def live_page(
     options: RunOptions,
     address: str,
     *,
-    service: bool = False,
+    service: ServiceRules | None = None,
     json_log: bool = False,
 ) -> LivePage:
     """Prepare the page of a run.
@@ -103,7 +102,7 @@ def live_page(
     Args:
         spec, options: of the run.
         address: `HOST:PORT`; empty is the default.
-        service: it also drives the pipeline.
+        service: rules of the paths that drive the pipeline; None: there are none.
         json_log: True logs as JSON on standard error.
 
     Raises:
@@ -117,7 +116,7 @@ def live_page(
     from headrace.pipeline.outlet import Route
 
     where = live_address(address)
-    require_token(where, option="--listen" if service else "--view")
+    require_token(where, option="--view" if service is None else "--listen")
     view = LiveView(Painter.from_spec(spec.osd, palette=options.palette))
     route = Route(view, tiled=False)
     return LivePage(spec, view, route, where, service=service, json_log=json_log)

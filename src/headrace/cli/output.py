@@ -15,6 +15,7 @@ import click
 
 from headrace._core.errors import HeadraceError
 from headrace._core.findings import Finding
+from headrace._core.text import printable, printable_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,6 +42,20 @@ def console(*, stderr: bool = False) -> Console:
     return c
 
 
+def echo(
+    text: object = "", *, err: bool = False, nl: bool = True, lines: bool = False, **style: Any
+) -> None:
+    """Print a text on stdout, or with `err` on stderr: nothing in it steers the terminal.
+
+    Args:
+        text: of any origin.
+        nl: end the line.
+        lines: as of `printable`.
+        style: colours, as of `click.style`.
+    """
+    click.secho(printable(str(text), lines=lines), err=err, nl=nl, **style)
+
+
 def print_notices(notices: Iterable[Finding], *, quiet: bool = False) -> None:
     """Each notice once, to stderr, warnings first; `quiet` keeps the warnings only."""
     seen: set[str] = set()
@@ -50,10 +65,8 @@ def print_notices(notices: Iterable[Finding], *, quiet: bool = False) -> None:
             continue
         seen.add(text)
         warn = notice.level == "warning"
-        click.secho(
-            "warning: " if warn else "note: ", fg="yellow" if warn else "cyan", err=True, nl=False
-        )
-        click.echo(printable(text), err=True)
+        echo("warning: " if warn else "note: ", fg="yellow" if warn else "cyan", err=True, nl=False)
+        echo(text, err=True)
 
 
 def notice_rows(notices: Iterable[Finding]) -> list[dict[str, object]]:
@@ -63,8 +76,8 @@ def notice_rows(notices: Iterable[Finding]) -> list[dict[str, object]]:
 
 def print_error(text: str, head: str = "error: ") -> None:
     """Print an error to stderr, behind a red head."""
-    click.secho(head, fg="red", err=True, nl=False)
-    click.echo(printable(text), err=True)
+    echo(head, fg="red", err=True, nl=False)
+    echo(text, err=True)
 
 
 def print_table(
@@ -139,7 +152,7 @@ class _JsonAlone:
         finally:
             _waiting = None
             for text in waiting:
-                click.echo(text)
+                echo(text, lines=True)
 
 
 def json_alone(command: click.Command) -> click.Command:
@@ -151,20 +164,12 @@ def json_alone(command: click.Command) -> click.Command:
     return command
 
 
-def printable(text: str) -> str:
-    """`text` for a terminal: characters that would steer it become escapes."""
-    return "".join(
-        c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text
-    )
-
-
 def print_json(data: object) -> None:
     """One JSON document on stdout, in ASCII where its encoding needs that."""
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
     text = json.dumps(data, indent=2, ensure_ascii=encoding != "utf8")
-    # names that are no text have lone surrogates: as escapes the document stays JSON
-    text = text.encode("utf-8", "backslashreplace").decode()
+    text = printable_json(text)  # names that are no text have lone surrogates
     if _waiting is None:
-        click.echo(text)
+        echo(text, lines=True)
     else:
         _waiting.append(text)

@@ -7,6 +7,8 @@ import sys
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from headrace._core.text import printable
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -30,12 +32,12 @@ class RunProgress:
     def stage(self, text: str, total: int | None = None) -> None:
         """Show the current work, and its number of frames."""
         if self._bar is not None:
-            self._bar.update(self._task, description=text, total=total)
+            self._bar.update(self._task, description=printable(text), total=total)
 
     def at(self, done: int, total: int | None, text: str) -> None:
         """So much of the whole is done, and this is next."""
         if self._bar is not None:
-            self._bar.update(self._task, description=text, total=total, completed=done)
+            self._bar.update(self._task, description=printable(text), total=total, completed=done)
 
     def step(self) -> None:
         """One more frame has its result."""
@@ -77,7 +79,7 @@ def _bar(unit: str) -> Progress | None:
         return None
     return progress.Progress(
         progress.SpinnerColumn(),
-        progress.TextColumn("{task.description}"),
+        progress.TextColumn("{task.description}", markup=False),
         progress.BarColumn(),
         CountColumn(),
         progress.TimeElapsedColumn(),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headrace.cli.options import run_options
-from headrace.cli.output import print_notices, printable
+from headrace.cli.output import echo, print_notices
 from headrace.cli.running import opened_for_frames
 
 if TYPE_CHECKING:
@@ -76,5 +76,5 @@ def record(
     print_notices(done.notices)
     size = out.stat().st_size / 1e6
     counts = f"{done.frames} frames, {done.items} runs of a model, {done.objects} objects"
-    click.echo(printable(f"wrote {out}: {counts}, {size:.1f} MB"))
+    echo(f"wrote {out}: {counts}, {size:.1f} MB")
     return 0

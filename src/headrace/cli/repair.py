@@ -12,7 +12,7 @@ import click
 from headrace._core.errors import ConfigError, MediaError
 from headrace._core.text import counted
 from headrace.cli.options import run_options
-from headrace.cli.output import FiniteRange, print_error, print_json, printable
+from headrace.cli.output import FiniteRange, echo, print_error, print_json
 from headrace.cli.progress import RunProgress
 
 if TYPE_CHECKING:
@@ -129,9 +129,9 @@ def repair(
         texts = {key: None if path is None else str(path) for key, path in paths.items()}
         print_json(result.to_dict() | texts)
     elif written is not None:
-        click.echo(printable(f"wrote {written}"))
+        echo(f"wrote {written}")
     elif result.outcome == "chosen":
-        click.echo("nothing is written: --write edits the config, -o FILE writes another one")
+        echo("nothing is written: --write edits the config, -o FILE writes another one")
     return UNDECIDED if result.outcome == "undecided" and written is None else 0
 
 
@@ -167,24 +167,25 @@ def _print(result: Repair, picture: Path | None) -> None:
     """Print the outcome and its reason."""
     heads = {"nothing": "nothing to repair", "chosen": "chosen", "undecided": "undecided"}
     color = {"nothing": "green", "chosen": "green", "undecided": "yellow"}[result.outcome]
-    click.secho(heads[result.outcome], fg=color, bold=True, nl=False)
-    click.echo(printable(f": {result.reason}"))
+    echo(heads[result.outcome], fg=color, bold=True, nl=False)
+    echo(f": {result.reason}")
     tried = f"tried {counted(result.tried, 'set-up')} on {counted(len(result.frames), 'frame')}"
     if result.left_out:
         tried += f"; no time for {result.left_out}: --seconds gives more"
-    click.echo(tried)
+    echo(tried)
     if result.outcome == "nothing":
         return
     for place, candidate in enumerate(result.shown, 1):
-        click.echo(printable(f"\n{place}: score {candidate.score:.3f}"))
+        echo()
+        echo(f"{place}: score {candidate.score:.3f}")
         for term in candidate.plausibility.terms:
-            click.echo(printable(f"   {term.factor:.2f}  {term.words}"))
+            echo(f"   {term.factor:.2f}  {term.words}")
         why = dict.fromkeys(cure.why for cure in candidate.cures)
         if why:
-            click.echo(printable(f"   because: {'; '.join(why)}"))
-        click.echo(printable(result.fix(candidate).diff), nl=False)
+            echo(f"   because: {'; '.join(why)}")
+        echo(result.fix(candidate).diff, lines=True, nl=False)
     if picture is not None:
-        click.echo(printable(f"\npicture: {picture}"))
+        echo(f"\npicture: {picture}", lines=True)
 
 
 def _written(

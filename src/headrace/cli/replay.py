@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headrace.cli.options import run_options
-from headrace.cli.output import FiniteRange, print_notices, printable
+from headrace.cli.output import FiniteRange, echo, print_notices
 
 if TYPE_CHECKING:
     from headrace.config.overrides import GivenKey
@@ -130,18 +130,18 @@ def _decode(
         ):  # fmt: skip
             count += 1
             if not quiet:
-                click.echo(printable(f"{done.item.place}: {result_text(done.item, done.result)}"))
+                echo(f"{done.item.place}: {result_text(done.item, done.result)}", lines=True)
             if done.difference is not None:
                 differ += 1
                 text = f"{done.item.place}: {done.difference}"
                 first = first or text
-                click.echo(printable(f"  differs: {text if quiet else done.difference}"))
+                echo(f"  differs: {text if quiet else done.difference}", lines=True)
     print_notices(notices)
     if differ:
         text = f"{differ} of {count} differ from the recording; the first: {first}"
-        click.echo(printable(text), err=True)
+        echo(text, err=True)
         return 1
-    click.echo(f"all {count} as recorded")
+    echo(f"all {count} as recorded")
     return 0
 
 
@@ -154,23 +154,23 @@ def _repeat_call(folder: Path, library: Path | None, guard: bool, timeout: float
     path = (library or case.library).absolute()
     other = _is_other(path, case)
     frame = f", frame {said['frame']} of {said.get('source')}" if "frame" in said else ""
-    click.echo(printable(f"{path}: {title(case)}{frame}"), err=True)
-    click.echo(printable(f"then: {said.get('found', '')}"), err=True)
+    echo(f"{path}: {title(case)}{frame}", err=True)
+    echo(f"then: {said.get('found', '')}", err=True)
     if other and library is None:
-        click.echo("note: the library was compiled anew, or replaced, since then", err=True)
+        echo("note: the library was compiled anew, or replaced, since then", err=True)
     print_notices(getattr(case.args, "notices", ()))
     past = not guard and said.get("past_the_end") is True
     if past:
         # before the call: what it overwrites here may end this process at any time
-        click.echo(f"warning: {_UNNOTICED}", err=True)
+        echo(f"warning: {_UNNOTICED}", err=True)
     if not guard and not debugged():
-        click.echo(printable(_before(folder, library)), err=True)
+        echo(_before(folder, library), err=True)
     outcome, notices = repeat(
         case, arrays, path, guard=guard, timeout_s=case.timeout_s if timeout is None else timeout
     )
-    click.echo(printable(f"now: {outcome}"[:2000]))
+    echo(f"now: {outcome}"[:2000])
     if not past:
-        click.echo(_OTHER if other else _SAME, err=True)
+        echo(_OTHER if other else _SAME, err=True)
     print_notices(notices, quiet=True)
     return 0
 

@@ -17,7 +17,7 @@ from headrace._core.threads import say_failure, start_thread
 from headrace.cli.ending import STOP_S, finish_on_signal
 from headrace.cli.inputs import spec_of
 from headrace.cli.options import run_options
-from headrace.cli.output import print_json, print_notices, printable, stdout_is_for_results
+from headrace.cli.output import echo, print_json, print_notices, stdout_is_for_results
 from headrace.cli.running import is_routine, say_aside
 
 if TYPE_CHECKING:
@@ -325,37 +325,37 @@ def print_report(report: RunReport, *, notes: bool = True) -> None:
     if report.objects or not maps:
         if reasons and not report.objects:
             summary += f": {reasons.pop(0)[1]}"
-        click.echo(printable(f"found {summary}"))
+        echo(f"found {summary}")
     for source_id, counts in report.crossed.items():
         of = f"source {source_id}: " if len(report.sources) > 1 else ""
         crossed = ", ".join(f"{n} over {quoted(name)}" for name, n in counts.items())
-        click.echo(printable(f"counted {of}{crossed}"))
+        echo(f"counted {of}{crossed}")
     for name, reason in reasons:
-        click.echo(printable(f"  {name}: {reason}"))
+        echo(f"  {name}: {reason}")
     for model in report.models:
         if len(report.models) > 1 or not report.objects or model.reasons:
-            click.echo(printable(f"  {model}"))
+            echo(f"  {model}")
         if model.failed:
             what = f"{model.failed} of {model.inferred} outputs of {model.name}"
-            click.echo(printable(f"{what} could not be parsed"))
+            echo(f"{what} could not be parsed")
     state = "stopped after" if report.interrupted else "done:"
     profile = f", profile {report.profile}" if report.profile else ""
-    click.echo(
+    echo(
         f"{state} {report.frames} frames in {report.seconds:.1f} s ({report.fps:.1f} fps{profile})"
     )
     if on_gpu := [m.name for m in report.models if m.device.startswith("cuda")]:
         decoded = sum(source.decoder == "cuda" for source in report.sources)
         videos = f"{decoded} of {len(report.sources)} source(s) decoded there"
-        click.echo(printable(f"on the GPU: {', '.join(on_gpu)}; {videos}"))
+        echo(f"on the GPU: {', '.join(on_gpu)}; {videos}")
     if len(report.sources) > 1:
         for source in report.sources:
             text = f"  {source.source_id}: {source.name}: {source.frames} frames, {source.state}"
-            click.echo(printable(text + (f", {source.dropped} dropped" if source.dropped else "")))
+            echo(text + (f", {source.dropped} dropped" if source.dropped else ""))
     for output in report.outputs:
-        click.echo(printable(f"wrote {output}"))
+        echo(f"wrote {output}")
     for delivery in report.messages:
         states = ("sent", "waiting", "refused", "lost")
         parts = (f"{n} {state}" for state in states if (n := getattr(delivery, state)))
-        click.echo(printable(f"messages to {delivery.output}: {', '.join(parts) or 'none'}"))
+        echo(f"messages to {delivery.output}: {', '.join(parts) or 'none'}")
     if notes:
         print_notices([n for n in report.notices if is_routine(n)])

@@ -7,10 +7,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import click
-
 from headrace._core.findings import Finding
 from headrace.cli.inputs import spec_of
+from headrace.cli.output import echo
 from headrace.cli.progress import RunProgress
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def is_routine(notice: Finding) -> bool:
 
 def say_aside(text: str) -> None:
     """Print a line on standard error."""
-    click.echo(text, err=True)
+    echo(text, err=True)
 
 
 @contextmanager

@@ -59,6 +59,20 @@ Examples:
     help="json writes one object a line to standard error: sources that come and go, errors, "
     "notices.",
 )
+@click.option(
+    "--allow-source",
+    "allowed",
+    multiple=True,
+    metavar="WHERE",
+    help="What requests may add as sources, and no more: a folder, a scheme as rtsp: or camera:, "
+    "or a scheme and a host as rtsp://gate.example; repeatable. Default: all that the process can "
+    "read.",
+)
+@click.option(
+    "--open-probes",
+    is_flag=True,
+    help="Answer /healthz and /readyz without the token, as orchestrators ask.",
+)
 @click.option("--strict", is_flag=True, help="Treat every warning of the opening as an error.")
 @run_options("serve", device="Where engines run and streams are decoded")
 def serve(
@@ -68,6 +82,8 @@ def serve(
     tracker: str | None,
     analytics: str | None,
     log_format: str,
+    allowed: tuple[str, ...],
+    open_probes: bool,
     strict: bool,
     run: RunOptions,
     settings: list[GivenKey],
@@ -76,6 +92,7 @@ def serve(
     from headrace.cli.live_page import live_page
     from headrace.cli.run import execute, exit_code_of_messages, print_report
     from headrace.config import load_pipeline
+    from headrace.live.allowed import AllowedSources, ServiceRules
     from headrace.pipeline.opening import pipeline_spec
 
     pipeline, names, others = parted(configs)
@@ -89,7 +106,8 @@ def serve(
         analytics=analytics,
         keep_open=True,
     ).with_models_overridden(settings)
-    page = live_page(spec, run, listen, service=True, json_log=log_format == "json")
+    rules = ServiceRules(AllowedSources(allowed), open_probes)
+    page = live_page(spec, run, listen, service=rules, json_log=log_format == "json")
     report = execute(spec, run, strict=strict, quiet=True, page=page)
     if page.log is None:
         print_report(report)

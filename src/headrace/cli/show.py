@@ -17,11 +17,7 @@ from headrace._core.formats.table import BARE_MODELS
 from headrace._core.formats.tensorrt import is_tensorrt_file, read_engine_facts
 from headrace.cli.inputs import is_engine, is_model, load_config, refuse_options
 from headrace.cli.options import run_options
-from headrace.cli.output import (
-    print_json,
-    print_table,
-    printable,
-)
+from headrace.cli.output import echo, print_json, print_table
 from headrace.cli.tables import counted_layers, layers_of_network, print_layers
 from headrace.config.wrong_file import refuse_folder
 
@@ -349,10 +345,8 @@ def _print_tactics(tactics: Sequence[dict[str, Any]], tuning: dict[str, Any]) ->
         chosen = "*" if row["chosen"] else ""
         table.append((chosen, row["tactic"], row["outcome"], *texts, row["note"]))
     where = f"{tuning['machine']}, {tuning['cores']} cores"
-    click.echo(printable(
-        f"tuned for {tuning['objective']}, batch {tuning['items']}, on {where}, in "
-        f"{tuning['spent_s']:.1f} s" + (" (timing cache)" if tuning["cached"] else "")
-    ))  # fmt: skip
+    echo(f"tuned for {tuning['objective']}, batch {tuning['items']}, on {where}, in "
+        f"{tuning['spent_s']:.1f} s" + (" (timing cache)" if tuning["cached"] else ""))  # fmt: skip
     print_table(heads, table, right=heads[3:7])
 
 
@@ -374,8 +368,8 @@ def _plain(value: object) -> Any:
 def _print_fields(data: dict[str, object]) -> None:
     width = max((len(k) for k in data), default=0)
     for key, value in data.items():
-        text = printable(_text(value)).replace("\n", "\n" + " " * (width + 2))
-        click.echo(f"{key.replace('_', ' '):<{width}}  {text}")
+        text = _text(value).replace("\n", "\n" + " " * (width + 2))
+        echo(f"{key.replace('_', ' '):<{width}}  {text}", lines=True)
 
 
 def _text(value: object) -> str:

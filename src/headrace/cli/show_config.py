@@ -7,16 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from headrace._core.errors import HeadraceError
-from headrace.cli.output import (
-    notice_rows,
-    print_error,
-    print_json,
-    print_notices,
-    printable,
-)
+from headrace.cli.output import echo, notice_rows, print_error, print_json, print_notices
 from headrace.cli.tables import counted_layers, layers_of_network, print_layers
 from headrace.config.enums import NetworkType
 from headrace.diagnose.lint.dry_run import DryRun, dry_run
@@ -81,9 +73,9 @@ class ConfigView:
     ) -> None:
         _print_values(rows, str(cfg.path))
         for name, values in facts.items():
-            click.echo(printable(f"{name}: {', '.join(values) or 'none'}"))
+            echo(f"{name}: {', '.join(values) or 'none'}")
         if listed:
-            click.echo(printable(f"layers: {counted_layers(listed, shown=self.layers)}"))
+            echo(f"layers: {counted_layers(listed, shown=self.layers)}")
             if self.layers:
                 print_layers(listed)
         print_notices(checked.notices)
@@ -114,7 +106,7 @@ def show_pipeline(path: Path, settings: Sequence[GivenKey], view: ConfigView) ->
             problems.append(error)
             continue
         if not view.as_json:
-            click.echo()
+            echo()
         data, code = view.show(cfg)
         models.append(data)
         codes.append(code)
@@ -190,10 +182,10 @@ def _print_values(rows: Sequence[Row], path: str) -> None:
     ]
     wide = max((len(key) for _, key, _, _ in texts), default=0)
     values = min(40, max((len(value) for _, _, value, _ in texts), default=0))
-    click.echo(printable(path))
+    echo(path)
     group = None
     for g, key, value, origin in texts:
         if g != group:
-            click.echo(f"[{g}]")
+            echo(f"[{g}]")
             group = g
-        click.echo(printable(f"  {key:<{wide}}  {value:<{values}}  {origin}".rstrip()))
+        echo(f"  {key:<{wide}}  {value:<{values}}  {origin}".rstrip())

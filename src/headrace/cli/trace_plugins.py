@@ -14,10 +14,10 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from headrace._core.errors import HeadraceError
-from headrace._core.text import shortened
+from headrace._core.text import printable, shortened
 from headrace.cli.inputs import load_config, refuse_options
 from headrace.cli.options import run_options
-from headrace.cli.output import console, print_error, print_json, print_notices, printable
+from headrace.cli.output import console, echo, print_error, print_json, print_notices
 
 if TYPE_CHECKING:
     from headrace.config.overrides import GivenKey
@@ -92,7 +92,7 @@ def trace_plugins(
     else:
         _print(calls)
         if calls or failure is None:
-            click.echo(printable(_summary(tracer, plan)))
+            echo(_summary(tracer, plan))
         if plan is not None:
             print_notices(plan.decisions)
     if failure is not None:
@@ -116,7 +116,7 @@ def _lost(lost: PluginProcessLostError, phases: tuple[str, ...], as_json: bool) 
     else:
         _print(calls)
         for line in lost.trace:
-            click.echo(printable(f"  {line}"), err=True)
+            echo(f"  {line}", err=True)
     print_error(text)
     return 5
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import headrace
 from headrace._core.errors import HeadraceError
+from headrace._core.text import printable
 from headrace._core.unwinder import keep_unwinder
 
 GST = "gi.repository.Gst"
@@ -106,4 +107,5 @@ def _register() -> None:
     try:
         headrace._wiring.register_elements()
     except (HeadraceError, ImportError) as error:
-        print(f"warning: DeepStream's elements are not there: {error}", file=sys.stderr)
+        text = f"warning: DeepStream's elements are not there: {error}"
+        print(printable(text), file=sys.stderr)

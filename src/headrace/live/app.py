@@ -20,7 +20,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from headrace._core.errors import HeadraceError
+from headrace._core.text import printable
 from headrace.live.address import Address
+from headrace.live.allowed import ServiceRules
 from headrace.live.guard import Guard, body_of
 from headrace.live.rest import rest_routes
 from headrace.live.state import pipeline_state
@@ -50,8 +52,7 @@ def make_app(
     address: Address,
     token: str | None,
     models: Sequence[ModelConfig],
-    *,
-    service: bool,
+    service: ServiceRules | None = None,
 ) -> Starlette:
     """Make the application of a pipeline; arguments as of `LiveServer`.
 
@@ -65,9 +66,10 @@ def make_app(
         Route("/api/images", served.images, methods=["POST"]),
         Route("/api/explain", served.explain, methods=["POST"]),
     ]
-    if service:
-        routes += rest_routes(pipeline, view)
-    middleware = Middleware(Guard, token=token)
+    if service is not None:
+        routes += rest_routes(pipeline, view, service.allowed)
+    probes = service is not None and service.open_probes
+    middleware = Middleware(Guard, token=token, open_probes=probes)
     handlers: dict[Any, Any] = {Exception: _failed, HTTPException: _unknown}
     app = Starlette(routes=routes, middleware=[middleware], exception_handlers=handlers)
     app.state.host = address
@@ -185,7 +187,9 @@ def _unknown(request: Request, error: HTTPException) -> Response:
 
 def _failed(request: Request, error: Exception) -> Response:
     """Answer a request that Headrace itself failed on, and log why."""
-    logging.getLogger("headrace.live").error("%s failed", request.url.path, exc_info=error)
+    logging.getLogger("headrace.live").error(
+        "%s failed", printable(request.url.path), exc_info=error
+    )
     return JSONResponse({"error": "an error of Headrace itself: its log says more"}, 500)
 
 

@@ -135,13 +135,15 @@ class Controls:
             raise HeadraceError(new[-1] if new else f"{path.name} was not loaded")
 
 
-def whole(value: object, name: str, most: int) -> int:
-    """Return a whole number, also one that is written as text.
+def whole(value: object, name: str, most: int, *, texts: bool = False) -> int:
+    """Return a whole number, also one that is written as 2.0, or with `texts` as a text.
 
     Raises:
         HeadraceError: it is none, or not from 0 to `most`.
     """
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 12:
+    if texts and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 12:
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
         raise HeadraceError(f"{name} is out of range", expected=f"a whole number from 0 to {most}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -15,6 +16,9 @@ from headrace.live.address import Address, same_token
 
 _MAX_BODY = 4096  # bytes of a request; the page's own have some hundred
 _COOKIE = "headrace-token"
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?", re.ASCII)
+_PORTS = {"http": "80", "https": "443"}  # which a browser leaves out
+PROBES = ("/healthz", "/readyz")
 _POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
 _POLICY += "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -22,9 +26,10 @@ _POLICY += "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ances
 class Guard(BaseHTTPMiddleware):
     """Refuses strangers: other origins and host names, missing tokens, large bodies."""
 
-    def __init__(self, app: Any, token: str | None) -> None:
+    def __init__(self, app: Any, token: str | None, *, open_probes: bool = False) -> None:
         super().__init__(app)
         self._token = token
+        self._open = PROBES if open_probes else ()
 
     async def dispatch(
         self, request: Request, call_next: Callable[[Request], Awaitable[Response]]
@@ -33,7 +38,7 @@ class Guard(BaseHTTPMiddleware):
         refused = self._refused(request)
         if refused is not None:
             return JSONResponse({"error": refused[1]}, refused[0])
-        if self._token is not None:
+        if self._token is not None and request.url.path not in self._open:
             url_token = request.query_params.get("token")
             if url_token is not None and same_token(url_token, self._token):
                 answer: Response = RedirectResponse("/", 303)  # the token leaves the address bar
@@ -59,11 +64,12 @@ class Guard(BaseHTTPMiddleware):
         host = request.headers.get("host", "")
         address: Address = request.app.state.host
         # a page of another site, whose name was made to lead here, sends its own name
-        local = ("localhost", "127.0.0.1", "[::1]", address.host, f"[{address.host}]")
-        if address.is_local and host.rpartition(":")[0] not in local:
+        name, port = _host(host)
+        local = ("localhost", "127.0.0.1", "[::1]", address.host.lower(), f"[{address.host}]")
+        if address.is_local and name not in local:
             return 403, f"this page is at {address.url}"
         origin = request.headers.get("origin")
-        if origin is not None and origin.partition("://")[2] != host:
+        if origin is not None and not _is_origin(origin, name, port):
             return 403, "requests of other pages are refused"
         length = request.headers.get("content-length", "0")
         if not length.isdigit() or int(length) > _MAX_BODY:
@@ -71,6 +77,20 @@ class Guard(BaseHTTPMiddleware):
         if "transfer-encoding" in request.headers:
             return 411, "a request says how long it is"
         return None
+
+
+def _host(text: str) -> tuple[str, str]:
+    """Name and port of a host; the port is empty where it is the one of the scheme."""
+    match = _HOST.fullmatch(text)
+    return (match[1].lower().removesuffix("."), match[2] or "") if match else ("", "")
+
+
+def _is_origin(origin: str, name: str, port: str) -> bool:
+    """Whether a page's origin is this server, under the name that the request gives it."""
+    scheme, _, rest = origin.partition("://")
+    usual = _PORTS.get(scheme.lower(), "")
+    own, own_port = _host(rest)
+    return bool(own) and (own, own_port or usual) == (name, port or usual)
 
 
 async def body_of(request: Request) -> dict[str, Any]:

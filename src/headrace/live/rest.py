@@ -6,8 +6,8 @@ Facts about the original's paths and bodies: the manual of its REST server (`nvd
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
@@ -15,10 +15,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from headrace._core.errors import HeadraceError
+from headrace._core.text import quoted
 from headrace.config.paths import safe_uri
-from headrace.live.control import MAX_INTERVAL, MAX_TIMEOUT_S, OSD_SWITCHES, Controls, whole
+from headrace.live.adding import ServiceBusyError, SourceAdding
+from headrace.live.allowed import AllowedSources, SourceRefusedError
+from headrace.live.control import MAX_INTERVAL, Controls, whole
 from headrace.live.guard import body_of
 from headrace.live.metrics import CONTENT_TYPE, metrics_text
+from headrace.live.openapi import openapi
 
 if TYPE_CHECKING:
     from headrace.live.view import LiveView
@@ -48,9 +52,9 @@ _REASONS = {
 }
 
 
-def rest_routes(pipeline: Pipeline, view: LiveView) -> list[Route]:
-    """The paths of the service of a pipeline that `view` shows."""
-    rest = _Rest(pipeline, Controls(pipeline, view))
+def rest_routes(pipeline: Pipeline, view: LiveView, allowed: AllowedSources) -> list[Route]:
+    """The paths of the service of a pipeline that `view` shows; `allowed` sources may be added."""
+    rest = _Rest(pipeline, Controls(pipeline, view), SourceAdding(pipeline, allowed))
     return [
         Route("/metrics", rest.metrics),
         Route("/healthz", rest.health),
@@ -79,8 +83,8 @@ def rest_routes(pipeline: Pipeline, view: LiveView) -> list[Route]:
 class _Rest:
     """The answers."""
 
-    def __init__(self, pipeline: Pipeline, controls: Controls) -> None:
-        self._pipeline, self._controls = pipeline, controls
+    def __init__(self, pipeline: Pipeline, controls: Controls, adding: SourceAdding) -> None:
+        self._pipeline, self._controls, self._sources = pipeline, controls, adding
         self._cameras: dict[str, int] = {}  # the original's camera_id -> id of the source
         self._adding: set[str] = set()  # camera_ids whose source is being opened
 
@@ -110,18 +114,16 @@ class _Rest:
         """Add a source: `{"uri": "rtsp://camera/stream", "name": "door"}`."""
         body = await body_of(request)
         uri, name = body.get("uri"), body.get("name")
-        unknown = ", ".join(body.keys() - {"uri", "name"})
+        unknown = ", ".join(sorted(body.keys() - {"uri", "name"}))
         if unknown or not (isinstance(uri, str) and uri and isinstance(name, str | None)):
-            prefix = f"found the key {unknown}; " if unknown else ""
+            prefix = f"found the key {quoted(unknown)}; " if unknown else ""
             return JSONResponse({"error": f'{prefix}expected {{"uri": "…", "name": "…"}}'}, 400)
         try:
-            number = await asyncio.to_thread(self._add, uri, name)
+            number = await self._sources.add(uri, name)
         except HeadraceError as error:
-            return JSONResponse({"error": str(error)}, 422)
+            # without its advice, which may name other files of the folder
+            return JSONResponse({"error": f"{error:line}"}, _status(error))
         return JSONResponse({"id": number}, 201)
-
-    def _add(self, uri: str, name: str | None) -> int:
-        return self._pipeline.add_source(uri.removeprefix("file://"), name=name)
 
     async def remove(self, request: Request) -> Response:
         """Remove a source."""
@@ -175,9 +177,9 @@ class _Rest:
         name = value.get("camera_name")
         self._adding.add(camera)
         try:
-            number = await asyncio.to_thread(self._add, uri, str(name) if name else camera)
+            number = await self._sources.add(uri, str(name) if name else camera)
         except HeadraceError as error:
-            return _failed("STREAM_ADD_FAIL", str(error))
+            return _failed("STREAM_ADD_FAIL", f"{error:line}")
         finally:
             self._adding.discard(camera)
         if len(self._cameras) >= _CAMERAS:  # videos that have ended, and nobody removed
@@ -218,15 +220,22 @@ class _Rest:
 
     async def original_interval(self, request: Request) -> Response:
         """`{"stream": {"stream_id": "0", "interval": 2}}`; it counts for all streams."""
-        change = {"interval": (await _stream_of(request)).get("interval")}
-        return _changed("INFER_INTERVAL_UPDATE", self._controls.change, change)
+        value = (await _stream_of(request)).get("interval")
+
+        def change() -> None:
+            interval = whole(value, "interval", MAX_INTERVAL, texts=True)
+            self._controls.change({"interval": interval})
+
+        return _changed("INFER_INTERVAL_UPDATE", change)
 
     async def original_timeout(self, request: Request) -> Response:
         """`{"stream": {"batched_push_timeout": 100000}}`, in microseconds."""
         stream = await _stream_of(request)
 
         def change() -> None:
-            micros = whole(stream.get("batched_push_timeout"), "batched_push_timeout", 10**9)
+            micros = whole(
+                stream.get("batched_push_timeout"), "batched_push_timeout", 10**9, texts=True
+            )
             self._controls.change({"batch_timeout_s": micros / 1e6})
 
         return _changed("BATCHED_PUSH_TIMEOUT_UPDATE", change)
@@ -238,7 +247,7 @@ class _Rest:
         def change() -> None:
             camera = stream.get("stream_id")
             known = self._cameras.get(str(camera))
-            number = whole(camera, "stream_id", 1 << 31) if known is None else known
+            number = whole(camera, "stream_id", 1 << 31, texts=True) if known is None else known
             self._controls.set_regions(number, stream.get("roi"))
 
         return _changed("ROI_UPDATE", change)
@@ -248,7 +257,7 @@ class _Rest:
         mode = (await _stream_of(request)).get("process_mode")
         if mode in (1, 2, "1", "2"):
             return _not_here("the CPU draws, process_mode 0 alone; switches are at /api/settings")
-        return _changed("PROCESS_MODE_UPDATE", whole, mode, "process_mode", 0)
+        return _changed("PROCESS_MODE_UPDATE", partial(whole, mode, "process_mode", 0, texts=True))
 
     async def original_quit(self, request: Request) -> Response:
         """`{"stream": {"app_quit": 1}}`: finish the files and end."""
@@ -262,7 +271,13 @@ class _Rest:
 
     async def openapi(self, request: Request) -> Response:
         """A description of Headrace's own paths."""
-        return JSONResponse(_openapi())
+        return JSONResponse(openapi())
+
+
+def _status(error: HeadraceError) -> int:
+    if isinstance(error, SourceRefusedError):
+        return 403
+    return 503 if isinstance(error, ServiceBusyError) else 422
 
 
 async def _stream_of(request: Request) -> dict[str, object]:
@@ -271,10 +286,10 @@ async def _stream_of(request: Request) -> dict[str, object]:
     return stream if isinstance(stream, dict) else {}
 
 
-def _changed(what: str, change: Callable[..., object], *arguments: object) -> Response:
+def _changed(what: str, change: Callable[[], object]) -> Response:
     """Make a change of the original's, and answer in its words."""
     try:
-        change(*arguments)
+        change()
     except HeadraceError as error:
         return _failed(f"{what}_FAIL", str(error))
     return JSONResponse({"status": _OK, "reason": f"{what}_SUCCESS"})
@@ -286,77 +301,3 @@ def _not_here(why: str) -> Response:
 
 def _failed(reason: str, why: str) -> Response:
     return JSONResponse({"status": "HTTP/1.1 400 Bad Request", "reason": f"{reason}: {why}"}, 400)
-
-
-def _openapi() -> dict[str, object]:
-    """The paths as OpenAPI 3.1."""
-    text, flag = {"type": "string"}, {"type": "boolean"}
-    source = _object({"uri": text, "name": text}, "uri")
-    osd = _object(dict.fromkeys(OSD_SWITCHES, flag))
-    interval = {"type": "integer", "minimum": 0, "maximum": MAX_INTERVAL}
-    timeout = {"type": "number", "minimum": 0, "maximum": MAX_TIMEOUT_S}
-    settings = _object({"interval": interval, "batch_timeout_s": timeout, "osd": osd})
-    model = _object({"config": text, "engine": text}) | {"minProperties": 1, "maxProperties": 1}
-    gone, no_clip = {404: "There is no such source"}, {422: "No output takes clips"}
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "Headrace", "version": "1"},
-        "paths": {
-            "/api/sources": {
-                "get": _operation("List the sources that are not over", 200),
-                "post": _operation(
-                    "Add a source", 201, source, {422: "It cannot be opened, and why"}
-                ),
-            },
-            "/api/sources/{id}": {
-                "delete": _operation("Remove a source", 204, None, gone, parameter="id")
-            },
-            "/api/sources/{id}/clip": {
-                "post": _operation("Record a clip", 202, None, gone | no_clip, parameter="id")
-            },
-            "/api/settings": {
-                "get": _operation("Show the settings", 200),
-                "post": _operation(
-                    "Change settings", 200, settings, {422: "A value is out of range"}
-                ),
-            },
-            "/api/models/{index}": {
-                "post": _operation(
-                    "Change to another model", 200, model, {422: "It does not fit, and why"},
-                    parameter="index",
-                )
-            },
-            "/metrics": {"get": _operation("Counts for Prometheus", 200)},
-            "/healthz": {"get": _operation("The process answers", 200)},
-            "/readyz": {
-                "get": _operation("The pipeline runs", 200, None, {503: "It does not run"})
-            },
-        },
-    }  # fmt: skip
-
-
-def _object(properties: Mapping[str, object], *required: str) -> dict[str, object]:
-    schema: dict[str, object] = {"type": "object", "properties": dict(properties)}
-    return schema | ({"required": list(required)} if required else {})
-
-
-def _operation(
-    text: str,
-    code: int,
-    body: Mapping[str, object] | None = None,
-    refusals: Mapping[int, str] = MappingProxyType({}),
-    *,
-    parameter: str = "",
-) -> dict[str, object]:
-    answers = {code: text} | dict(refusals)
-    operation: dict[str, object] = {
-        "summary": text,
-        "responses": {str(number): {"description": what} for number, what in answers.items()},
-    }
-    if body is not None:
-        operation["requestBody"] = {"content": {"application/json": {"schema": dict(body)}}}
-    if parameter:
-        operation["parameters"] = [
-            {"name": parameter, "in": "path", "required": True, "schema": {"type": "integer"}}
-        ]
-    return operation

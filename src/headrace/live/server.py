@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headrace.config import ModelConfig
+    from headrace.live.allowed import ServiceRules
     from headrace.live.view import LiveView
     from headrace.pipeline import Pipeline
     from headrace.pipeline.events import PipelineEvent
@@ -32,7 +33,8 @@ class LiveServer:
         view: one of its sinks.
         address: where it listens; `address` afterwards has the port that was taken.
         models: configs, to explain single frames; empty: nothing is explained.
-        service: also serve the paths that drive the pipeline, see docs/cli/serve.md.
+        service: rules of the paths that drive the pipeline, see docs/cli/serve.md; None: there are
+            none.
 
     Raises:
         MissingExtraError: the extra `live` is not installed.
@@ -46,14 +48,14 @@ class LiveServer:
         address: Address,
         models: Sequence[ModelConfig] = (),
         *,
-        service: bool = False,
+        service: ServiceRules | None = None,
     ) -> None:
         uvicorn = import_extra("uvicorn", "live")
         import_extra("starlette", "live")
         from headrace.live.app import make_app
         from headrace.live.connections import BoundedProtocol
 
-        option = "--listen" if service else "--view"
+        option = "--view" if service is None else "--listen"
         token = require_token(address, option=option)
         app = make_app(pipeline, view, address, token, models, service=service)
         config = uvicorn.Config(

@@ -90,10 +90,21 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"ffconcat version", "a list of files for FFmpeg"),
 )
 _BRANDS = {b"avif": "an AVIF image", b"avis": "an AVIF image", b"heic": "a HEIF image"}
+_TEXTS = (
+    ("version https://git-lfs", "a pointer of Git LFS: git lfs pull fetches the file"),
+    ("<!doctype html", "an HTML page"),
+    ("<html", "an HTML page"),
+    ("<svg", "an SVG image"),
+    ("<?xml", "XML"),
+    ("v=0", "a description of a session (SDP)"),
+)
 
 
 def sniff(path: Path) -> str:
-    """Kind of the file at `path`, in words, for an error about it."""
+    """Kind of the file at `path`, in words, for an error about it.
+
+    Nothing of its content: whoever may name a file need not be one who may read it.
+    """
     if path.is_dir():
         return "a folder"
     try:
@@ -118,8 +129,9 @@ def sniff(path: Path) -> str:
     except UnicodeDecodeError as error:
         text = head[: error.start].decode() if error.start > len(head) - 4 else ""
     if text and all(c.isprintable() or c.isspace() for c in text):
-        first = text.strip().splitlines()[0][:40] if text.strip() else ""
-        return f"text (it starts {first!r})"
+        begin = text.lstrip("\ufeff \t\r\n").lower()
+        kinds = (what for words, what in _TEXTS if begin.startswith(words))
+        return next(kinds, "text")
     return f"{size} bytes of unknown content"
 
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from headrace._core.json_record import finite
+from headrace._core.text import printable_json
 from headrace.meta.detections import FloatArray
 from headrace.meta.masks import PlacedMask, rle_encode
 from headrace.meta.results import ClassifierMeta, LabelInfo, SegmentationMeta
@@ -21,13 +22,13 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 def to_json(value: object) -> str:
     """Compact JSON with text as it is."""
-    return _ENCODER.encode(value)
+    return printable_json(_ENCODER.encode(value))
 
 
 @lru_cache(4096)
 def quoted_text(value: str) -> str:
     """JSON of a text; most labels come again."""
-    return _ENCODER.encode(value)
+    return printable_json(_ENCODER.encode(value))
 
 
 def classifier_dicts(metas: Sequence[ClassifierMeta]) -> list[dict[str, object]]:

@@ -21,6 +21,13 @@ class RunningChanges:
     _mux: Muxer
     _outlet: Outlet
     _segments: list[Segment]
+    _keep_open: bool
+    _state: str
+
+    def _require_open_for_sources(self) -> None:
+        if not self._keep_open or self._state == "done" or self._mux.stopping:
+            why = "its run is over" if self._keep_open else "it was made without keep_open=True"
+            raise HeadraceError(f"no source can be added: {why}", where=repr(self))
 
     @property
     def interval(self) -> int:

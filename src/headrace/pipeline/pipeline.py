@@ -231,13 +231,14 @@ class Pipeline(RunningChanges):
             MediaError: it cannot be opened.
             HeadraceError: the pipeline was made without `keep_open`, or its run is over.
         """
-        if not self._keep_open or self._state == "done" or self._mux.stopping:
-            why = "its run is over" if self._keep_open else "it was made without keep_open=True"
-            raise HeadraceError(f"no source can be added: {why}", where=repr(self))
+        self._require_open_for_sources()
         options = {"gpu": gpu_of(self.stages), **options}
         opened = (
             open_source(fspath(source), **options) if isinstance(source, str | PathLike) else source
         )
+        if self._mux.stopping and opened is not source:  # opening it took long
+            opened.close()
+            self._require_open_for_sources()
         opened.source_id = next(self._next_id)
         opened.name = name or opened.name
         self._outlet.begin(opened)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace._core.errors import HeadraceError, PluginError
-from headrace._core.text import error_text
+from headrace._core.text import error_text, printable
 from headrace._core.user_module import describe
 from headrace.plugins import trace
 from headrace.plugins.trace import Phase
@@ -270,7 +270,7 @@ def _failed(error: Exception, method: str, where: str) -> PluginError:
 def print_failure(error: BaseException | None, method: str) -> None:
     """Print an exception that reaches no caller, as the original does."""
     text = "" if error is None else error_text(error, kind=False)
-    print(f"[ERROR] Exception caught in {method}(): {text}", file=sys.stderr)
+    print(printable(f"[ERROR] Exception caught in {method}(): {text}"), file=sys.stderr)
 
 
 def _where(name: str, layer: str) -> str:

@@ -17,7 +17,7 @@ import headrace
 from headrace._core.errors import CustomLibraryError, HeadraceError
 from headrace._core.findings import Finding
 from headrace._core.near import near_names
-from headrace._core.text import quoted
+from headrace._core.text import printable, quoted
 from headrace._core.user_module import describe, import_file
 from headrace.plugins.base import IPluginCreator, IPluginCreatorInterface
 from headrace.plugins.loading import (
@@ -230,7 +230,7 @@ class PluginRegistry:
         if creator is None:
             log.error(
                 "IPluginRegistry::getCreator: Error Code 4: API Usage Error (Cannot find plugin: "
-                "%s, version: %s, namespace:%s.)", type, version, plugin_namespace,
+                "%s)", printable(f"{type}, version: {version}, namespace:{plugin_namespace}."),
             )  # fmt: skip
         return creator
 
@@ -349,7 +349,7 @@ class PluginRegistry:
         notice = Finding("plugin-twice", "warning", text, str(origin) if origin else None)
         if notice not in self.notices:
             self.notices.append(notice)
-        log.error("%s", text)
+        log.error("%s", printable(text))
 
     def __repr__(self) -> str:
         return f"PluginRegistry({len(self._creators)} creators)"

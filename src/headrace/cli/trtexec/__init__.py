@@ -12,6 +12,7 @@ import numpy as np
 
 from headrace._core.errors import EngineError, HeadraceError
 from headrace._core.files import os_errors
+from headrace._core.text import printable
 from headrace._core.types import Array, DType
 from headrace.cli.trtexec.engine import Profile, engine_for
 from headrace.cli.trtexec.inference import input_values, run_timed
@@ -130,10 +131,8 @@ def _print_plan_version(options: Options) -> None:
         return
     header = Plan.load(path).header
     runtime = header.runtime
-    print(
-        f"Plan was created with headrace version {header.headrace}, {runtime.name} "
-        f"{runtime.version}"
-    )
+    made = f"{header.headrace}, {runtime.name} {runtime.version}"
+    print(printable(f"Plan was created with headrace version {made}"))
 
 
 def _run(plan: Plan, profile: Profile, options: Options, screen: Log) -> None:

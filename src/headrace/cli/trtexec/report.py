@@ -16,6 +16,7 @@ import numpy as np
 import headrace
 from headrace._core.errors import EngineError
 from headrace._core.files import os_errors, write_where_named
+from headrace._core.text import printable
 from headrace._core.types import Array, Arrays
 from headrace.cli.trtexec.inference import Measured, Query
 from headrace.cli.trtexec.options import Options, Shapes
@@ -43,11 +44,11 @@ class Log:
 
     def running(self) -> None:
         """Print the first line."""
-        print(f"&&&& RUNNING {self._tail}", flush=True)
+        print(printable(f"&&&& RUNNING {self._tail}"), flush=True)
 
     def ended(self, passed: bool) -> int:
         """The last line; returns the exit status."""
-        print(f"&&&& {'PASSED' if passed else 'FAILED'} {self._tail}", flush=True)
+        print(printable(f"&&&& {'PASSED' if passed else 'FAILED'} {self._tail}"), flush=True)
         return 0 if passed else 1
 
     def info(self, text: str = "") -> None:
@@ -66,8 +67,7 @@ class Log:
     def _say(letter: str, text: str, stream: TextIO) -> None:
         stamp = time.strftime("%m/%d/%Y-%H:%M:%S")
         for line in text.splitlines() or [""]:
-            safe = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
-            print(f"[{stamp}] [{letter}] {safe}", file=stream, flush=True)
+            print(f"[{stamp}] [{letter}] {printable(line)}", file=stream, flush=True)
 
 
 def print_blocks(screen: Log, options: Options) -> None:

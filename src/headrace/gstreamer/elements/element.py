@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from weakref import WeakMethod
 
 from headrace._core.errors import ConfigError, HeadraceError
-from headrace._core.text import error_text
+from headrace._core.text import error_text, printable
 from headrace._core.threads import as_exception
 from headrace.gstreamer.elements.bindings import VERSION, BaseTransform, GLib, GObject, Gst
 from headrace.gstreamer.elements.properties import NO_EFFECT, Property, gproperties
@@ -118,7 +118,8 @@ class NvElement:
         value = int(value) if row.kind == "enum" else value
         if row.text == NO_EFFECT and value not in (row.default, self.values[spec.name]):
             name = type(self).__name__.lower()
-            print(f"warning: {name}: {spec.name}={value} has no effect yet", file=sys.stderr)
+            text = f"warning: {name}: {spec.name}={value} has no effect yet"
+            print(printable(text), file=sys.stderr)
         self.values[spec.name] = value
         self.assigned.add(spec.name)
         self.changed(spec.name)
@@ -164,7 +165,7 @@ class NvElement:
         if isinstance(error, HeadraceError):
             text, detail = f"{error:brief}", str(error)
         else:
-            text, detail = error_text(error), "".join(traceback.format_exception(error))
+            text, detail = printable(error_text(error)), "".join(traceback.format_exception(error))
         self._post(Gst.Message.new_error, text, detail)
 
     def post_warning(self, text: str, detail: str = "") -> None:

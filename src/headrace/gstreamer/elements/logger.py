@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 
+from headrace._core.text import printable
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import NVMM, InPlace, through
 from headrace.gstreamer.elements.properties import Property
@@ -59,7 +60,7 @@ class Rates:
                 f"({count / (now - self._started_s):.2f})"
                 for source, count in sorted(self._all.items())
             )
-            print("**PERF: frames a second (average):", ", ".join(rates), flush=True)
+            print(printable(f"**PERF: frames a second (average): {', '.join(rates)}"), flush=True)
 
 
 class NvDsLogger(InPlace):

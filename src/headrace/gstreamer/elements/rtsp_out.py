@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 
 from headrace._core.errors import MediaError
+from headrace._core.text import printable
 from headrace._core.threads import start_thread
 from headrace.gstreamer.elements.bindings import GLib, Gst
 from headrace.gstreamer.elements.bins import PartsBin
@@ -91,7 +92,7 @@ class NvRtspOutSinkBin(PartsBin):
             raise MediaError(f"no RTSP server can listen at {where}", fix="set rtsp-port")
         self._loop = GLib.MainLoop.new(context, False)
         start_thread(self._loop.run, name="headrace-rtsp-out", failed=self.post_error)
-        print(f"RTSP: rtsp://{where}{mount}", flush=True)
+        print(printable(f"RTSP: rtsp://{where}{mount}"), flush=True)
 
 
 def _free_port() -> int:

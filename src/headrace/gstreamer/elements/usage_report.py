@@ -10,6 +10,7 @@ from pathlib import Path
 from headrace._core.errors import HeadraceError
 from headrace._core.pages import render_page, write_page
 from headrace._core.pages.graphs import layered_graph, svg_file
+from headrace._core.text import printable
 from headrace.gstreamer.elements.element import Stopwatch
 from headrace.gstreamer.elements.properties import NO_EFFECT
 from headrace.gstreamer.elements.usage import ElementUse, Usage
@@ -41,7 +42,7 @@ def report_of_children(usage: Usage, path: Path, title: str) -> None:
     def at_end() -> None:
         if usage.elements:
             write_report(usage, path, title)
-            print(f"{path}: report of the run", file=sys.stderr)
+            print(printable(f"{path}: report of the run"), file=sys.stderr)
 
     util.register_after_fork(usage, lambda _: util.Finalize(None, at_end, exitpriority=0))
 

@@ -12,6 +12,7 @@ from threading import Event, Thread, current_thread, main_thread
 from typing import Any
 
 from headrace._core.errors import ConfigError, HeadraceError
+from headrace._core.text import printable
 from headrace._core.threads import as_exception, start_thread
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.register import register
@@ -325,7 +326,8 @@ class Pipeline:
             )
             return True
         if message.type == Gst.MessageType.WARNING:
-            print(f"warning: {origin}: {message.parse_warning()[0].message}", file=sys.stderr)
+            text = f"warning: {origin}: {message.parse_warning()[0].message}"
+            print(printable(text), file=sys.stderr)
         elif message.type == Gst.MessageType.EOS:
             self._tell(EOSMessage())
             return True

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeVar
 
 from headrace._core.errors import ConfigError
+from headrace._core.text import printable
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.pyds.bridge import bridge
 from headrace.gstreamer.servicemaker.metadata import BatchMetadata
@@ -151,7 +152,7 @@ class CommonFactory:
         """
         short = kind.rpartition(".")[2]
         if short in _REFUSED:
-            print(f"warning: {name}: {_REFUSED[short]}", file=sys.stderr)
+            print(printable(f"warning: {name}: {_REFUSED[short]}"), file=sys.stderr)
             return None
         if short not in cls.KINDS:
             raise ConfigError(

@@ -11,6 +11,7 @@ from pathlib import Path
 from headrace._core.errors import EngineError
 from headrace._core.files import locked, os_reason
 from headrace._core.findings import Finding
+from headrace._core.text import printable
 from headrace.engine.builder import BuildOptions, build
 from headrace.engine.plan import Plan, is_plan_file
 from headrace.infer.model import engine_files
@@ -121,7 +122,10 @@ class EngineBuilding:
             def on_wait(target: Path | None = target) -> None:
                 text = "waited for another process that was building it"
                 self.notices.append(Finding("engine-waited", "info", text, str(target)))
-                _log.warning("%s: another process is building this engine: waiting for it", target)
+                _log.warning(
+                    "%s: another process is building this engine: waiting for it",
+                    printable(str(target)),
+                )
 
             with locked(target, on_wait=on_wait) if target else nullcontext(False) as held:
                 still = self._free_target([]) if held else target

@@ -120,11 +120,11 @@ def open_source(
             where=without_secrets(url),
             fix=did_you_mean(nearest_file(path)),
         )
-    if path.suffix.lower() in IMAGE_SUFFIXES:
-        return ImageSource([path], url, source_id=source_id, fps=fps)
     if stat.S_ISFIFO(path.stat().st_mode):
         opener = pipe_opener(str(path), timeout_s)
         return StreamSource(opener, url, timeout_s=timeout_s, wait=True, **decoding)
+    if path.suffix.lower() in IMAGE_SUFFIXES:
+        return ImageSource([path], url, source_id=source_id, fps=fps)
     return VideoSource(path, url, reach=playlist_reach, **recorded)
 
 

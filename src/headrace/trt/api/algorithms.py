@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import EngineError
-from headrace._core.text import error_text
+from headrace._core.text import error_text, printable
 from headrace.plugins.types import DataType, Dims, TensorFormat
 from headrace.trt.types.strict import Subclassed
 from headrace.trt.types.values import strides
@@ -159,7 +159,7 @@ def _ask(selector: IAlgorithmSelector, method: str, *arguments: object) -> Any:
         return getattr(selector, method)(*arguments)
     except Exception as error:  # the user's code
         text = error_text(error)
-        print(f"[ERROR] Exception caught in {method}(): {text}", file=sys.stderr)
+        print(printable(f"[ERROR] Exception caught in {method}(): {text}"), file=sys.stderr)
         raise EngineError(
             f"{method} raised {text}", where=f"algorithm selector {type(selector).__name__}"
         ) from error

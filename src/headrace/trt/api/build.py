@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import structs
 
 from headrace._core.errors import EngineError
+from headrace._core.text import error_text, printable
 from headrace.engine.builder import BuildOptions, build
 from headrace.engine.plan import Plan
 from headrace.engine.plan_header import Precision
@@ -69,7 +70,8 @@ class Progress:
         try:
             return getattr(self._monitor, method)(*arguments)
         except Exception as error:  # the user's code
-            print(f"[ERROR] Exception caught in {method}(): {error}", file=sys.stderr)
+            text = error_text(error, kind=False)
+            print(printable(f"[ERROR] Exception caught in {method}(): {text}"), file=sys.stderr)
             self._monitor = None
             return None
 

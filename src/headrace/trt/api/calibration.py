@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace._core.errors import EngineError, HeadraceError
-from headrace._core.text import error_text
+from headrace._core.text import error_text, printable
 from headrace._core.types import Array
 from headrace.engine.builder import BuildOptions, build
 from headrace.engine.precision.cache import CalibrationTable, table_header
@@ -273,7 +273,7 @@ def _call(calibrator: IInt8Calibrator, method: str, *arguments: object) -> Any:
         raise
     except Exception as error:
         text = error_text(error)
-        print(f"[ERROR] Exception caught in {method}(): {text}", file=sys.stderr)
+        print(printable(f"[ERROR] Exception caught in {method}(): {text}"), file=sys.stderr)
         raise EngineError(
             f"{method} raised {text}", where=f"calibrator {type(calibrator).__name__}"
         ) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from headrace._core.text import printable
 from headrace.trt.release import versioned
 from headrace.trt.types.enums import ExecutionContextAllocationStrategy, from_mask
 from headrace.trt.types.strict import Closable, Strict, Subclassed
@@ -139,7 +140,7 @@ class Profiler(IProfiler):
 
     def report_layer_time(self, layer_name: str, ms: float) -> None:
         """Print one layer of one run."""
-        print(f"{layer_name}: {ms}ms")
+        print(printable(f"{layer_name}: {ms}ms"))
 
 
 class IRuntimeConfig(Strict):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from headrace._core.errors import HeadraceError
-from headrace._core.text import error_text
+from headrace._core.text import error_text, printable
 
 MOST = 100
 _WARNING = 2  # as TensorRT counts severities
@@ -56,12 +56,13 @@ class PrintedErrors(CallbackErrors):
         """Print a call that failed."""
         if message not in self.failures:
             super().add_failure(message, hints)
-            print("\n  ".join([f"headrace: {message}", *hints]), file=sys.stderr, flush=True)
+            text = "\n  ".join([f"headrace: {message}", *hints])
+            print(printable(text), file=sys.stderr, flush=True)
 
     def add_log(self, severity: int, text: str) -> None:
         """Print a warning or an error of the headers."""
         if severity <= _WARNING:
-            print(f"headrace: {text}", file=sys.stderr, flush=True)
+            print(printable(f"headrace: {text}"), file=sys.stderr, flush=True)
 
 
 _collecting: list[CallbackErrors] = []

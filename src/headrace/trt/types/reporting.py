@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from headrace._core.text import error_text, printable
 from headrace.trt.release import generation, versioned
 from headrace.trt.types.enums import ErrorCodeTRT, make_enum
 from headrace.trt.types.strict import Idle, Listed, counted
@@ -50,7 +51,8 @@ class Logger(ILogger):
         """Write one message, unless it is too slight."""
         if int(severity) <= int(self.min_severity):
             stamp = time.strftime("%m/%d/%Y-%H:%M:%S")
-            print(f"[{stamp}] [TRT] [{_LETTERS[int(severity)]}] {msg}", file=sys.stderr, flush=True)
+            head = f"[{stamp}] [TRT] [{_LETTERS[int(severity)]}]"
+            print(f"{head} {printable(msg)}", file=sys.stderr, flush=True)
 
 
 class IErrorRecorder:
@@ -90,6 +92,11 @@ class IErrorRecorder:
         return False
 
 
+def _print_failure(method: str, error: Exception) -> None:
+    text = error_text(error, kind=False)
+    print(printable(f"[ERROR] Exception caught in {method}(): {text}"), file=sys.stderr)
+
+
 def report(
     logger: ILogger | None,
     severity: NumberedEnum,
@@ -106,12 +113,12 @@ def report(
         try:
             logger.log(severity, text)
         except Exception as error:  # the user's code
-            print(f"[ERROR] Exception caught in log(): {error}", file=sys.stderr)
+            _print_failure("log", error)
     if recorder is not None and int(severity) <= int(Severity.ERROR):
         try:
             recorder.report_error(code, text[: IErrorRecorder.MAX_DESC_LENGTH])
         except Exception as error:
-            print(f"[ERROR] Exception caught in report_error(): {error}", file=sys.stderr)
+            _print_failure("report_error", error)
 
 
 @versioned(
