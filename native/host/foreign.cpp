@@ -184,7 +184,8 @@ nb::list exported_creators(const custom::SharedObject &library) {
     if (void *set = library.symbol("setLoggerFinder"))
         run_foreign([&] { reinterpret_cast<Find>(set)(logger_finder()); });
     nb::list found;
-    void *get = library.symbol("getPluginCreators");
+    void *get = library.symbol("getCreators");
+    if (!get) get = library.symbol("getPluginCreators");
     if (!get) return found;
     int32_t count = 0;
     const auto list = run_foreign([&] { return reinterpret_cast<List>(get)(count); });
@@ -305,7 +306,8 @@ void bind(nb::module_ &m) {
 
     m.def(
         "exported_creators", &exported_creators, "library"_a,
-        "The creators that getPluginCreators of a library gives; setLoggerFinder is called first.");
+        "The creators that getCreators or getPluginCreators of a library gives; setLoggerFinder is "
+        "called first.");
 
     nb::class_<ForeignLogger>(m, "ForeignLogger", "A logger of a C++ library.")
         .def("log", [](const ForeignLogger &l, int32_t severity, const std::string &text) {

@@ -1,7 +1,10 @@
 // Plugins of both lines, as Python's wrapper classes call them.
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <cstring>
 #include <stdexcept>
 #include <type_traits>
 
@@ -47,9 +50,11 @@ public:
     const std::string &library() const { return image_->path(); }
     uintptr_t image() const { return image_->base(); }
 
-    // A wrapper around what a method of this plugin made, such as its clone.
+    // A wrapper around what a method of this plugin made, such as its clone; of the plugin itself
+    // the wrapper that is there.
     nb::object made(void *object) const {
         if (!object) return nb::none();
+        if (object == self_) return nb::find(this);
         return hand_over(new ForeignPlugin(object, calls_, generation, image_, true, keeper_));
     }
 
@@ -163,13 +168,83 @@ Class<Calls> bind_plugin(nb::module_ &m, const char *name, const char *doc) {
 
 // ---- methods of the V2 line
 
+// Memory for data of announced size: what is written behind it hits known bytes first, and further
+// on pages that are only there once they are touched.
+class Announced {
+public:
+    static constexpr size_t behind = 4096;
+    static constexpr size_t spare = size_t{16} << 20;
+    static constexpr unsigned char pattern = 0xA5;
+
+    explicit Announced(size_t size)
+        : size_(size), whole_(size + behind + spare),
+          memory_(mmap(nullptr, whole_, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+        if (memory_ == MAP_FAILED) throw std::bad_alloc();
+        std::memset(data() + size_, pattern, behind);
+    }
+    ~Announced() { munmap(memory_, whole_); }
+    Announced(const Announced &) = delete;
+    Announced &operator=(const Announced &) = delete;
+
+    char *data() const { return static_cast<char *>(memory_); }
+    // How far behind its end was written, at least; 0 if nothing was.
+    size_t written_behind() const {
+        for (size_t i = behind; i > 0; --i)
+            if (static_cast<unsigned char>(data()[size_ + i - 1]) != pattern) return i;
+        return 0;
+    }
+
+private:
+    size_t size_, whole_;
+    void *memory_;
+};
+
 nb::bytes serialize(const PluginV2 &p) {
     const size_t wanted = ask(p, p.calls().serialization_size);
     if (wanted > (size_t{1} << 31))
-        throw std::invalid_argument("a serialization size of " + std::to_string(wanted) + " bytes");
-    std::string blob(wanted, '\0');
+        throw std::invalid_argument("getSerializationSize returned " + std::to_string(wanted) +
+                                    " bytes");
+    const Announced blob(wanted);
     ask(p, p.calls().serialize, static_cast<void *>(blob.data()));
-    return nb::bytes(blob.data(), blob.size());
+    if (const size_t more = blob.written_behind())
+        throw std::invalid_argument(
+            "serialize wrote " + std::to_string(wanted + more) +
+            " bytes or more, and getSerializationSize returned " + std::to_string(wanted));
+    return nb::bytes(blob.data(), wanted);
+}
+
+// Whether all pages of a range are there; only ranges that cannot be small are looked at.
+bool is_readable(const void *data, size_t bytes) {
+    constexpr size_t plain = size_t{1} << 16;
+    if (bytes <= plain) return true;
+    const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+    const uintptr_t start = reinterpret_cast<uintptr_t>(data) & ~(page - 1);
+    const size_t length = reinterpret_cast<uintptr_t>(data) + bytes - start;
+    std::vector<unsigned char> there(length / page + 1);
+    return mincore(reinterpret_cast<void *>(start), length, there.data()) == 0;
+}
+
+nb::list fields_to_serialize(const PluginV3 &p) {
+    const headrace_fields *fields = ask(p, p.calls().fields_to_serialize);
+    const auto refuse = [](const std::string &what) {
+        throw std::invalid_argument("getFieldsToSerialize returned " + what);
+    };
+    if (!fields) refuse("null");
+    if (fields->count < 0) refuse(std::to_string(fields->count) + " fields");
+    if (fields->count && !fields->fields) refuse("fields at null");
+    for (int32_t i = 0; i < fields->count; ++i) {
+        const headrace_field &f = fields->fields[i];
+        const std::string which = "field " + std::to_string(i);
+        if (!f.name) refuse(which + " without a name");
+        const std::string named = which + " (" + f.name + ")";
+        if (f.length < 0) refuse(named + " with a length of " + std::to_string(f.length));
+        if (f.length && !f.data) refuse(named + " without data");
+        if (!is_readable(f.data, field_bytes(f.type, f.length)))
+            refuse(named + " with a length of " + std::to_string(f.length) +
+                   ", more than its data has");
+    }
+    return fields_to_python(fields);
 }
 
 nb::tuple output_dims(const PluginV2 &p, int32_t index, nb::handle shapes) {
@@ -312,7 +387,9 @@ void bind_plugins(nb::module_ &m) {
     of_descs(v3, "workspace", &V3::workspace);
     of_descs(v3, "on_shape_change", &V3::on_shape_change);
     enqueue_of(v3, "enqueue", &V3::enqueue);
-    v3.def("has_build", [](const PluginV3 &p) { return ask(p, p.calls().has_build) != 0; })
+    v3.def("has_build", [](const PluginV3 &p) { return (ask(p, p.calls().has_build) & 1) != 0; })
+        .def("has_runtime",
+             [](const PluginV3 &p) { return (ask(p, p.calls().has_build) & 2) == 0; })
         .def("attach",
              [](const PluginV3 &p, nb::handle context) {
                  return p.made(ask(p, p.calls().attach, headrace_object::of(context)));
@@ -320,9 +397,7 @@ void bind_plugins(nb::module_ &m) {
         .def("output_types", &output_types)
         .def("output_exprs", &output_exprs_v3)
         .def("tactics", &tactics)
-        .def("fields_to_serialize", [](const PluginV3 &p) {
-            return fields_to_python(ask(p, p.calls().fields_to_serialize));
-        });
+        .def("fields_to_serialize", &fields_to_serialize);
 }
 
 }  // namespace headrace::hosting

@@ -23,13 +23,6 @@ nb::object bytes(const void *data, int64_t size) {
     return nb::bytes(size > 0 ? data : "", static_cast<size_t>(size > 0 ? size : 0));
 }
 
-// Bytes of the elements of a field; 0 where the type does not say.
-size_t field_bytes(int32_t type, int32_t length) {
-    static constexpr size_t kBits[] = {16, 32, 64, 8, 16, 32, 8, 0, 8, 16, 64, 8, 4, 4};
-    if (length <= 0 || type < 0 || type >= static_cast<int32_t>(std::size(kBits))) return 0;
-    return (static_cast<size_t>(length) * kBits[type] + 7) / 8;
-}
-
 bool is_dims(nb::handle value) {
     if (PyUnicode_Check(value.ptr()) || PyBytes_Check(value.ptr()) || PyDict_Check(value.ptr()))
         return false;
@@ -38,6 +31,12 @@ bool is_dims(nb::handle value) {
 }
 
 }  // namespace
+
+size_t field_bytes(int32_t type, int32_t length) {
+    static constexpr size_t kBits[] = {16, 32, 64, 8, 16, 32, 8, 0, 8, 16, 64, 8, 4, 4};
+    if (length <= 0 || type < 0 || type >= static_cast<int32_t>(std::size(kBits))) return 0;
+    return (static_cast<size_t>(length) * kBits[type] + 7) / 8;
+}
 
 nb::list fields_to_python(const headrace_fields *fields) {
     nb::list out;

@@ -7,6 +7,8 @@
 #define NV_INFER_RUNTIME_COMMON_H  // NVIDIA's own header, before or after this one, declares the
                                    // same
 
+#include <cuda_runtime_api.h>  // sources rely on it
+
 #include "NvInferVersion.h"
 #include "headrace/registry.h"
 

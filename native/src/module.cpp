@@ -30,6 +30,7 @@ NB_MODULE(_native, m) {
     headrace::results::bind_count_pairs(m);
     headrace::results::bind_json_numbers(m);
     headrace::plugins::bind_nms(m);
+    headrace::plugins::bind_repack(m);
     headrace::hosting::bind(m);
     headrace::plugins::bind_sample(m);
     headrace::ort::bind(m);

@@ -40,6 +40,7 @@ void bind_blend(nanobind::module_ &m);         // results/blend.cpp
 }  // namespace results
 namespace plugins {
 void bind_nms(nanobind::module_ &m);     // plugins/nms.cpp
+void bind_repack(nanobind::module_ &m);  // plugins/repack_bindings.cpp
 void bind_sample(nanobind::module_ &m);  // plugins/sample.cpp
 }  // namespace plugins
 namespace ort {

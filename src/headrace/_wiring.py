@@ -15,6 +15,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.custom.plugin_library import (
+    foreign_error as foreign_error,
+)  # called by trt.scripts
+from headrace.custom.plugin_library import (
     open_plugins as open_plugins,
 )  # called by plugins.registry
 

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import helper
 
 from headrace.errors import ModelError
+from headrace.network.ir import node_from_proto
 from headrace.plugins import PluginField, PluginFieldType
-from headrace.plugins.fields import plain_fields_of
+from headrace.plugins.fields import fields_of, plain_fields_of
 
 Kind = PluginFieldType
 
@@ -59,3 +61,36 @@ def test_weights_do_not_become_numbers_of_python(kind: PluginFieldType) -> None:
     finally:
         tracemalloc.stop()
     assert most < 4 * weights.nbytes
+
+
+def node_fields(kind: PluginFieldType, **attributes: Any) -> Any:
+    node = node_from_proto(helper.make_node("Mine", ["x"], ["y"], **attributes))
+    creator = SimpleNamespace(name="Mine", field_names=[PluginField("f", None, kind)])
+    (*fields,), notices = fields_of(node, creator, "node 'n'")
+    return fields, notices
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "got", "kind"),
+    [
+        (Kind.INT32, 7, [7], Kind.INT32),
+        (Kind.INT64, [7, 2**40], [7, 2**40], Kind.INT64),
+        (Kind.FLOAT32, 5_000_000_000, [5_000_000_000], Kind.INT64),
+        (Kind.INT32, 5_000_000_000, [705_032_704], Kind.INT32),
+    ],
+)
+def test_whole_numbers_of_nodes_are_cut_only_for_int32(
+    declared: PluginFieldType, given: Any, got: list[int], kind: PluginFieldType
+) -> None:
+    (field,), notices = node_fields(declared, f=given)
+    assert field.type == kind
+    assert list(field.data) == got
+    told = any(abs(n) > 2**31 for n in np.ravel(given)) and declared != Kind.INT64
+    assert [n.code for n in notices] == ["plugin-field"] * told
+
+
+def test_attributes_that_are_no_fields_are_told() -> None:
+    _, notices = node_fields(Kind.INT32, f=1, gain=4.0, plugin_version="1")
+    (notice,) = notices
+    assert notice.code == "plugin-attribute-left-out"
+    assert notice.data["attributes"] == ["gain"]

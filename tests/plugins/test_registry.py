@@ -153,3 +153,34 @@ def test_resources_are_shared_and_counted() -> None:
     assert registry.release_plugin_resource("key")
     assert first.released == 1
     assert not registry.release_plugin_resource("key")
+
+
+class Spaced(IPluginCreatorV3One):
+    def __init__(self) -> None:
+        super().__init__()
+        self.name, self.plugin_version, self.plugin_namespace = "Spaced", "1", "acme"
+        self.field_names = PluginFieldCollection()
+
+
+def test_a_version_3_creator_keeps_its_own_namespace() -> None:
+    registry = PluginRegistry()
+    creator = Spaced()
+    assert registry.register_creator(creator)
+    assert creator.plugin_namespace == "acme"
+    assert registry.find("Spaced", "1", "acme") is creator
+    assert registry.find("Spaced", "1") is creator  # what it was registered under
+    assert registry.find("Spaced", "1", "other") is None
+    assert registry.near("Spaced", "1", "other") == [
+        "plugin Spaced is registered as version 1, namespace 'acme', not as version 1, "
+        "namespace 'other'"
+    ]
+    assert registry.deregister_creator(creator)
+    assert registry.find("Spaced", "1") is None
+
+
+def test_a_given_namespace_goes_before_its_own() -> None:
+    registry = PluginRegistry()
+    creator = Spaced()
+    registry.register_creator(creator, "mine")
+    assert creator.plugin_namespace == "mine"
+    assert registry.find("Spaced", "1", "acme") is None

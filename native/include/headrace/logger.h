@@ -148,6 +148,17 @@ struct LoggerValue {
     Value value() const { return Value::foreign(HEADRACE_LOGGER, logger, &calls); }
 };
 
+// Where a source has no builder to ask: what it logs becomes messages of the library.
+inline nvinfer1::ILogger *programLogger() {
+    class Telling : public nvinfer1::ILogger {
+        void log(Severity severity, const char *text) override {
+            if (const headrace_host *h = host()) h->tell(static_cast<int32_t>(severity), text);
+        }
+    };
+    static Telling one;
+    return &one;
+}
+
 inline nvinfer1::ILogger *getLogger(const Object *owner) {
     const headrace_host *h = host();
     headrace_value result = {};

@@ -41,7 +41,8 @@ struct PluginV3Calls {
     }
     static void destroy(void *self) { delete plugin(self); }
     static void *clone(void *self) { return plugin(self)->clone(); }
-    static int32_t hasBuild(void *self) { return build(self) != nullptr; }
+    // 1 if it can be built, and 2 more if it cannot be run.
+    static int32_t hasBuild(void *self) { return (build(self) ? 1 : 0) | (runtime(self) ? 0 : 2); }
     static int32_t outputCount(void *self) { return build(self)->getNbOutputs(); }
     static int32_t outputTypes(void *self, int32_t *out, int32_t nOut, const int32_t *in,
                                int32_t nIn) {

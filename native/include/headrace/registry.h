@@ -235,6 +235,9 @@ static inline IPluginRegistry *getBuilderPluginRegistry(EngineCapability capabil
 }
 }  // namespace nvinfer1
 
+// The logger of the program that loads the library, as TensorRT's own function of that name.
+static inline nvinfer1::ILogger *getLogger() { return headrace::programLogger(); }
+
 #define REGISTER_TENSORRT_PLUGIN(name) \
     static nvinfer1::PluginRegistrar<name> pluginRegistrar##name {}
 

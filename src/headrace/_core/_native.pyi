@@ -456,6 +456,14 @@ def greedy_nms(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), or
     Suppression of (N, 4) corner boxes, best first; fills `rows` until it is full, returns how many. Releases the GIL.
     """
 
+def pack_channels(rows: int, blocks: int, images: int, channels: int, positions: int, width: int, item: int, threads: int) -> None:
+    """
+    Pack a row-major tensor (images, channels, positions) at the address `rows` into blocks of `width` channels at `blocks`; `item`: bytes of an element. Padding becomes zero.
+    """
+
+def unpack_channels(blocks: int, rows: int, images: int, channels: int, positions: int, width: int, item: int, threads: int) -> None:
+    """The way back of `pack_channels`; padding is not read."""
+
 class ForeignCreator:
     """A plugin creator of a C++ library."""
 
@@ -494,7 +502,7 @@ class ForeignCreator:
 
 def exported_creators(library: SharedObject) -> list:
     """
-    The creators that getPluginCreators of a library gives; setLoggerFinder is called first.
+    The creators that getCreators or getPluginCreators of a library gives; setLoggerFinder is called first.
     """
 
 class ForeignLogger:
@@ -640,6 +648,8 @@ class ForeignPluginV3:
     def enqueue(self, arg0: object, arg1: object, arg2: object, arg3: object, arg4: int, arg5: int, /) -> int: ...
 
     def has_build(self) -> bool: ...
+
+    def has_runtime(self) -> bool: ...
 
     def attach(self, arg: object, /) -> object: ...
 

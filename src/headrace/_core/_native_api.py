@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "991529ab9933"
+NATIVE_API = "ce2b1551f314"

@@ -289,9 +289,11 @@ MARKER = "headrace_headers_tensorrt"
 REVISION = "headrace_headers_revision"
 ON_HOST = "headrace_headers_cuda_host"
 """Its code for GPUs was compiled for the host."""
-CREATORS = "getPluginCreators"
+CREATORS = frozenset({"getCreators", "getPluginCreators"})
+"""Functions that list creators, of TensorRT 10 and of 8.6; the first one found is called."""
+LOGGER_FINDER = "setLoggerFinder"
 FACTORIES = tuple(f"NvDsInferPluginFactory{kind}Get" for kind in ("Caffe", "Uff", "Runtime"))
-GIVERS = frozenset([CREATORS, *FACTORIES])
+GIVERS = frozenset([*CREATORS, *FACTORIES])
 """Functions that give objects the host calls: their library need not call the host itself."""
 
 

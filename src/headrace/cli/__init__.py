@@ -119,6 +119,10 @@ class _LazyGroup(click.Group):
     def _main(self, *args: Any, **kwargs: Any) -> None:
         kwargs["standalone_mode"] = False
         _start_fast()
+        if os.environ.get("LD_PRELOAD") and not (args or kwargs.get("args")):
+            from headrace.custom.preloaded import start_again_with_plugins
+
+            start_again_with_plugins()
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")  # labels need not fit the locale
         try:

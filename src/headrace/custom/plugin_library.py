@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headrace._core.errors import CustomLibraryError
 from headrace._core.text import quoted
 from headrace.binary.elf import ElfError, ElfFile
 from headrace.binary.entry_points import CREATORS, file_uses_host, uses_host
 from headrace.custom.library import open_here
+from headrace.custom.preloaded import preload_hints
 from headrace.custom.stand_ins import is_nvidia
 from headrace.plugins.registry import PluginRegistry, get_plugin_registry
 
@@ -28,14 +30,35 @@ def open_plugins(path: Path, registry: PluginRegistry) -> list[Any] | None:
         compiled with headrace's headers.
 
     Raises:
-        CustomLibraryError: as `open_here`.
+        CustomLibraryError: as `open_here`; it was compiled against TensorRT's own headers.
     """
     if not file_uses_host(path):
+        if (error := foreign_error(path)) is not None:
+            raise error
         return None
     before = {id(c) for c in get_plugin_registry().all_creators}
     open_here(path)
     creators = [c for c in get_plugin_registry().all_creators if id(c) not in before]
     return [] if registry is get_plugin_registry() else creators
+
+
+def foreign_error(path: Path) -> CustomLibraryError | None:
+    """Make the error for a library of TensorRT's own headers; None for any other file."""
+    try:
+        elf = ElfFile.read(path)
+    except (ElfError, OSError):
+        return None
+    needed = sorted(filter(is_nvidia, elf.needed))
+    if CREATORS.isdisjoint(elf.exported()) and not needed:
+        return None
+    return CustomLibraryError(
+        "it was compiled against TensorRT's own headers"
+        + (f" and needs {', '.join(needed)}" if needed else ""),
+        where=str(path),
+        expected="a library of plugins that headrace compile made, or a Python file of plugins",
+        fix=f"compile its sources: headrace compile SOURCES -o {path.name}; or let a file of the "
+        f"same plugins stand for it: --plugins {path.name}=FILE",
+    )
 
 
 MOST_NAMED = 5
@@ -48,6 +71,10 @@ def plugin_hints(path: Path | None) -> list[str]:
         path: the file of `custom-lib-path`; it was loaded. None and files that are no C++
             library have no hints.
     """
+    return [*preload_hints(), *_hints_about(path)]
+
+
+def _hints_about(path: Path | None) -> list[str]:
     if path is None:
         return []
     try:
@@ -69,7 +96,7 @@ def plugin_hints(path: Path | None) -> list[str]:
             f"{path.name} registers no plugin, though it has code for some: is "
             f"REGISTER_TENSORRT_PLUGIN(<the creator>) in a source of it? {look}"
         ]
-    if CREATORS in elf.exported() or any(map(is_nvidia, elf.needed)):
+    if not CREATORS.isdisjoint(elf.exported()) or any(map(is_nvidia, elf.needed)):
         return [
             f"{path.name} registers no plugin here: it was compiled against TensorRT's own "
             f"headers; compile its sources, those of the plugin too, with headrace compile; {look}"

@@ -43,7 +43,7 @@ _FAMILIES: tuple[tuple[str, str], ...] = (
     ),
     (
         r"libnvinfer_plugin\w*\.so",
-        r"initLibNvInferPlugins|create\w*Plugin|.*8nvinfer16plugin|getPluginCreators",
+        r"initLibNvInferPlugins|create\w*Plugin|.*8nvinfer16plugin|getPluginCreators|getCreators",
     ),
     (
         r"libnvinfer(_\w+)?\.so",

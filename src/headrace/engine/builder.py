@@ -68,8 +68,8 @@ class BuildOptions:
         tuning: finds the best tactic, see `headrace.engine.tuning.tune`; not with `tactic`.
         image_range: least and greatest value of the images that tuning runs on.
         progress: called as tuning goes on.
-        profiles: of a network without a batch that has plugins: per optimisation profile, shapes
-            (min, opt, max) by input.
+        profiles: of a network that has plugins: per optimisation profile, shapes (min, opt, max) by
+            input; without any, plugins are built for 1 to `max_batch` items.
         registry: where the creators of its plugins are; None: those of this process.
     """
 
@@ -145,11 +145,12 @@ class _Build:
         check_runtime(network, self.tactic.runtime, self.where)
         self.tunes = options.tuning is not None and options.tactic is None
         self.tuning: TuningRecord | None = None
+        self.asked: Precision = options.precision
         self.tries: tuple[TacticRecord, ...] = ()
 
     def run(self) -> Plan:
         options = self.options
-        asked = self._precision()
+        asked = self.asked = self._precision()
         self._settle_batch()
         get_backend(self.tactic.runtime)  # not installed: refused before anything long begins
         inputs = self.inputs = list(self.network.inputs)
@@ -266,6 +267,7 @@ class _Build:
             max_batch=self._fixed_batch or self.options.max_batch,
             batched=self.options.batched,
             profiles=self.options.profiles,
+            scales=self.options.rules.scales if self.asked in ("int8", "best") else None,
             registry=self.options.registry,
             where=self.where,
         )
@@ -448,7 +450,7 @@ def _declared_types(layers: PluginLayers | None, refusal: str) -> list[str]:
         return []
     advice = []
     for r in layers.records:
-        taken = [DataType[t].numpy.name for t in r.input_types]
+        taken = ["bfloat16" if t == "BF16" else DataType[t].numpy.name for t in r.input_types]
         if not set(r.dtypes) <= set(taken):
             advice.append(
                 f"plugin {r.type} (node {r.node!r}) takes {', '.join(taken) or 'nothing'} and says "

@@ -17,7 +17,9 @@ from headrace.engine.plan_header import PlanHeader
 from headrace.network.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
+    from headrace._core.findings import Finding
     from headrace.engine.backends.protocol import Outputs
+    from headrace.engine.plugin_graph.context_pool import ContextPool
 
 
 class OutputMemory(Protocol):
@@ -87,6 +89,17 @@ class Session:
             EngineError: the session is closed.
         """
         return self._open_runner()
+
+    @property
+    def contexts(self) -> ContextPool | None:
+        """The execution contexts of its plugins; None without plugins."""
+        pool: ContextPool | None = getattr(self._runner, "contexts", None)
+        return pool
+
+    @property
+    def notices(self) -> list[Finding]:
+        """Notices of its runs so far."""
+        return [] if self.contexts is None else list(self.contexts.notices)
 
     def run(self, inputs: Mapping[str, DLPackTensor], *, to_host: bool = True) -> dict[str, Any]:
         """Run one batch of 1 to `max_batch` items.

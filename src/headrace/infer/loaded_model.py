@@ -233,7 +233,7 @@ class Model:
         notices = [*self.notices, *([] if self.parser is None else self.parser.all_notices())]
         if self.selector is not None:
             notices += self.selector.notices
-        return notices
+        return [*notices, *self.session.notices]
 
     def feeds(self, tensor: Any) -> dict[str, Any]:
         """The inputs of one run: the images, and as many rows of each constant input."""

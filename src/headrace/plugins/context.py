@@ -5,20 +5,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headrace._core._native import address_of
+from headrace._core.findings import Finding
 from headrace._core.types import Array
 from headrace.plugins.base import IPluginV2DynamicExt, IPluginV2Ext
 from headrace.plugins.calls import Instance
 from headrace.plugins.device import stage_for
 from headrace.plugins.expressions import Shaped, evaluate
+from headrace.plugins.forms import TensorForm
 from headrace.plugins.layer import EngineSpec, Shape, refuse
 from headrace.plugins.memory import Block, LentMemory
-from headrace.plugins.types import DataType, PluginTensorDesc, TensorFormat
+from headrace.plugins.negotiate import form_desc
+from headrace.plugins.types import DataType, PluginTensorDesc
 
 if TYPE_CHECKING:
     from typing import Any
@@ -34,6 +36,7 @@ class Prepared:
         shaped: shapes of the outputs.
         inputs, outputs: descriptors for `enqueue`.
         reads, writes: bytes of each input and output, as the plugin has them.
+        packed: shape of the memory of each output.
         names: of the outputs, then the inputs, as errors call their memory.
         buffers: memory of the outputs that may be used again, as the plugin writes them.
     """
@@ -45,12 +48,17 @@ class Prepared:
     outputs: list[PluginTensorDesc]
     reads: list[int]
     writes: list[int]
+    packed: list[Shape]
     names: list[str]
     buffers: dict[int, Array] = field(default_factory=dict)
 
 
 class ContextPlugin(ABC):
-    """A plugin layer in an execution context. Not for two threads at a time."""
+    """A plugin layer in an execution context. Not for two threads at a time.
+
+    Attributes:
+        report: called with notices of a run.
+    """
 
     def __init__(self, spec: EngineSpec, instances: Sequence[Instance]) -> None:
         self.spec = spec
@@ -60,6 +68,7 @@ class ContextPlugin(ABC):
         self._workspace_bytes = max(spec.workspaces, default=0)
         self._closed = False
         self._stage = stage_for(self.instances)
+        self.report: Callable[[Finding], None] = lambda notice: None
 
     def run(
         self,
@@ -80,7 +89,7 @@ class ContextPlugin(ABC):
                 for an output left out. Asked once per output, before or after the plugin has run.
 
         Returns:
-            The outputs, as the network has them; with `into`, as the plugin wrote them.
+            The outputs, as the network has them.
 
         Raises:
             PluginError: the plugin failed, or was not built for these shapes.
@@ -91,20 +100,18 @@ class ContextPlugin(ABC):
         now = self._prepared
         if now is None or now.key != key:
             now = self._prepare(key)
-        arrays = [
-            np.ascontiguousarray(a, kind.numpy)
-            for a, kind in zip(inputs, spec.input_types, strict=True)
-        ]
+        arrays = self._alike(now, [self._cast(i, a) for i, a in enumerate(inputs)])
+        arrays = [form.pack(a) for form, a in zip(spec.input_forms, arrays, strict=True)]
         outputs: list[Array] = []
         placed: set[int] = set()
-        for index, kind in enumerate(spec.output_types):
+        for index, form in enumerate(spec.output_forms):
             alias = spec.aliases[index] if spec.aliases else -1
             own = fresh is None or fresh[index]
             if alias >= 0:  # the input may have other readers: a copy is worked on
                 arrays[alias] = np.array(arrays[alias], copy=True)
-                outputs.append(arrays[alias].reshape(now.shaped.shapes[index]))
+                outputs.append(arrays[alias].reshape(now.packed[index]))
                 continue
-            same_type = kind.numpy == spec.dtypes[index]
+            same_type = form.is_linear and form.storage == spec.dtypes[index]
             shape = now.shaped.shapes[index]
             keeps = not (own and same_type) or into is not None
             buffer = None
@@ -112,27 +119,32 @@ class ContextPlugin(ABC):
                 buffer = into(index, shape)
                 placed.add(index)
             if buffer is None:
-                buffer = self._kept(now, index) if keeps else np.empty(shape, kind.numpy)
+                buffer = self._kept(now, index) if keeps else np.empty(shape, form.storage)
             outputs.append(buffer)
-        arrays = self._alike(now, arrays)
         self._call(
             now,
             [address_of(a) for a in arrays],
             [address_of(a) for a in outputs],
             [*(a.nbytes for a in outputs), *(a.nbytes for a in arrays)],
         )
+        outputs = [
+            form.unpack(out, shape)
+            for form, out, shape in zip(spec.output_forms, outputs, now.shaped.shapes, strict=True)
+        ]
         if now.shaped.data_dependent:
             outputs = self._cut(now.shaped, outputs)
+        outputs = [
+            out if index in placed else form.restored(out, dtype)
+            for index, (form, out, dtype) in enumerate(
+                zip(spec.output_forms, outputs, spec.dtypes, strict=True)
+            )
+        ]
         if into is not None:
             for index, out in enumerate(outputs):
                 target = into(index, out.shape) if index not in placed else None
                 if target is not None:
                     np.copyto(target, out, casting="unsafe")
-            return outputs
-        return [
-            out if out.dtype == dtype else out.astype(dtype)
-            for out, dtype in zip(outputs, spec.dtypes, strict=True)
-        ]
+        return outputs
 
     def run_at(
         self, inputs: Sequence[tuple[int, Shape]], address_for: Callable[[int, Shape], int | None]
@@ -179,10 +191,14 @@ class ContextPlugin(ABC):
             key=key,
             profile=fits[0] if fits else len(spec.profiles) - 1,
             shaped=shaped,
-            inputs=_descs(shapes, spec.input_types),
-            outputs=_descs(_with_unknown(shaped), spec.output_types),
-            reads=_sizes(shapes, spec.input_types),
-            writes=_sizes(shaped.shapes, spec.output_types),
+            inputs=_descs(shapes, spec.input_forms),
+            outputs=_descs(_with_unknown(shaped), spec.output_forms),
+            reads=_sizes(shapes, spec.input_forms),
+            writes=_sizes(shaped.shapes, spec.output_forms),
+            packed=[
+                form.packed_shape(shape)
+                for form, shape in zip(spec.output_forms, shaped.shapes, strict=True)
+            ],
             names=[f"output {i}" for i in range(len(spec.output_types))]
             + [f"input {i}" for i in range(len(shapes))],
         )
@@ -194,9 +210,33 @@ class ContextPlugin(ABC):
         """Memory of an output that the next run uses again."""
         buffer = now.buffers.get(index)
         if buffer is None:
-            kind = self.spec.output_types[index].numpy
-            buffer = now.buffers[index] = np.empty(now.shaped.shapes[index], kind)
+            kind = self.spec.output_forms[index].storage
+            buffer = now.buffers[index] = np.empty(now.packed[index], kind)
         return buffer
+
+    def _cast(self, index: int, array: Array) -> Array:
+        """Convert an input to the type that the plugin takes; report values beyond its range."""
+        form = self.spec.input_forms[index]
+        if array.dtype == form.storage:
+            return np.ascontiguousarray(array)
+        beyond: list[str] = []
+        with np.errstate(
+            call=lambda fault, flag: beyond.append(fault), over="call", invalid="call"
+        ):
+            cast = form.converted(array)
+        if beyond or (array.dtype.kind in "iu" and _exceeds(array, form.storage)):
+            self._tell_overflow(index, form.type)
+        return cast
+
+    def _tell_overflow(self, index: int, kind: DataType) -> None:
+        most = "3.39e38" if kind == DataType.BF16 else f"{_limits(kind.numpy).max:g}"
+        text = (
+            f"layer {self.spec.layer!r}: input {index} has values beyond {kind.name}, which ends "
+            f"at {most}: plugin {self.spec.name} takes {kind.name} alone"
+        )
+        text += ", and gets infinity" if kind.is_float else ", and gets other numbers"
+        data = {"layer": self.spec.layer, "input": index}
+        self.report(Finding("plugin-overflow", "warning", text, data=data))
 
     def _alike(self, now: Prepared, inputs: list[Array]) -> list[Array]:
         """Inputs as the plugin expects them."""
@@ -265,12 +305,24 @@ class ContextPlugin(ABC):
         return f"ContextPlugin({self.spec.name}, layer {self.spec.layer!r})"
 
 
-def _descs(shapes: Sequence[Shape], types: Sequence[Any]) -> list[PluginTensorDesc]:
-    return [PluginTensorDesc(s, t, TensorFormat.LINEAR) for s, t in zip(shapes, types, strict=True)]
+def _limits(dtype: Any) -> Any:
+    return np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
 
 
-def _sizes(shapes: Sequence[Shape], types: Sequence[DataType]) -> list[int]:
-    return [prod(s) * t.numpy.itemsize for s, t in zip(shapes, types, strict=True)]
+def _exceeds(array: Array, dtype: Any) -> bool:
+    """Whether whole numbers do not fit another type of whole numbers."""
+    if dtype.kind not in "iu" or np.can_cast(array.dtype, dtype) or not array.size:
+        return False
+    limits = np.iinfo(dtype)
+    return bool(array.min() < limits.min or array.max() > limits.max)
+
+
+def _descs(shapes: Sequence[Shape], forms: Sequence[TensorForm]) -> list[PluginTensorDesc]:
+    return [form_desc(s, f) for s, f in zip(shapes, forms, strict=True)]
+
+
+def _sizes(shapes: Sequence[Shape], forms: Sequence[TensorForm]) -> list[int]:
+    return [form.size(s) for s, form in zip(shapes, forms, strict=True)]
 
 
 def _with_unknown(shaped: Shaped) -> list[Shape]:

@@ -1,4 +1,4 @@
-"""The lives of the version-2 line: calls, order, clones and counts.
+"""The lives of the version-2 line that sees no batch: calls, order, clones and counts.
 
 One engine-level object per profile, each serialised apart; `initialize` and `terminate` once for
 each of them, never for clones of networks and contexts. `IPluginV2`, `IPluginV2Ext` and
@@ -9,7 +9,7 @@ Source: tensorrt-plugins spec 1 (explicit batch), 2.1 to 2.4, 3, 4.1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,10 +29,8 @@ from headrace.plugins.expressions import (
     Axis,
     DimsExprs,
     IExprBuilder,
-    checked_leaves,
-    evaluate,
-    symbols,
 )
+from headrace.plugins.forms import TensorForm
 from headrace.plugins.layer import (
     EnginePlugin,
     Generation,
@@ -43,7 +41,7 @@ from headrace.plugins.layer import (
     ShapeInput,
     refuse,
 )
-from headrace.plugins.negotiate import candidates, canonical, closest, negotiate
+from headrace.plugins.negotiate import all_offers, canonical, closest, form_desc, negotiate
 from headrace.plugins.trace import Phase
 from headrace.plugins.types import (
     DataType,
@@ -52,10 +50,6 @@ from headrace.plugins.types import (
     PluginTensorDesc,
     TensorFormat,
 )
-
-LINEAR = TensorFormat.LINEAR
-Tensors: TypeAlias = tuple[list[DynamicPluginTensorDesc], list[DynamicPluginTensorDesc]]
-"""Inputs and outputs of a plugin."""
 
 
 def told_types(
@@ -69,7 +63,8 @@ def told_types(
     )
 
 
-def _attached(instances: Sequence[Instance], rollback: Rollback) -> list[Instance]:
+def attached_clones(instances: Sequence[Instance], rollback: Rollback) -> list[Instance]:
+    """Clone the objects of an engine for an execution context, and attach the clones to it."""
     clones = [rollback.add(one.clone("run")) for one in instances]
     for clone in clones:
         if isinstance(clone.plugin, IPluginV2Ext | IPluginV2DynamicExt):
@@ -78,7 +73,7 @@ def _attached(instances: Sequence[Instance], rollback: Rollback) -> list[Instanc
     return clones
 
 
-def _serialized(instance: Instance) -> bytes:
+def serialized(instance: Instance) -> bytes:
     """The blob of a plugin."""
     for attribute in ("plugin_type", "plugin_version", "plugin_namespace"):
         instance.get("save", attribute)
@@ -176,10 +171,11 @@ class BatchedLayer(LayerPlugin):
         outputs: Sequence[DType],
         profiles: Sequence[Ranges],
         shape_inputs: Sequence[ShapeInput] = (),
+        scales: Sequence[float] = (),
     ) -> EnginePlugin:
         with Rollback() as rollback:
             engines, sizes = [], []
-            types: list[DataType] = []
+            forms: list[TensorForm] = []
             shapes: list[DimsExprs] = []
             for ranges in profiles:
                 engine = rollback.add(self.instance.clone("build"))
@@ -187,11 +183,11 @@ class BatchedLayer(LayerPlugin):
                 items = [Dims(t.dims[1:]) for t in inputs]
                 results = [Dims(e.get_constant_value() for e in s[1:]) for s in shapes]
                 most = max((s[0] for s in ranges.max), default=1)
-                types = self._configure(engine, inputs, outputs, items, results, most)
+                forms = self._configure(engine, inputs, outputs, items, results, most, scales)
                 size = engine.call("build", "get_workspace_size", most)
                 sizes.append(checks.as_size(engine, "get_workspace_size", size))
                 engines.append(engine)
-            spec = self.spec(types, outputs, shapes, profiles, sizes)
+            spec = self.spec(forms, outputs, shapes, profiles, sizes)
             plugin = EnginePlugin(spec, engines, BATCHED)
             rollback.keep()
         return plugin
@@ -204,14 +200,19 @@ class BatchedLayer(LayerPlugin):
         items: Sequence[Dims],
         results: Sequence[Dims],
         most: int,
-    ) -> list[DataType]:
-        """Negotiate types and configure the plugin; types of inputs, then outputs."""
+        scales: Sequence[float],
+    ) -> list[TensorForm]:
+        """Negotiate forms and configure the plugin; forms of inputs, then outputs."""
         if isinstance(engine.plugin, IPluginV2IOExt):
-            return _configure_general(engine, inputs, outputs, items, results)
-        common = _common_type(engine, inputs)
+            return _configure_general(engine, inputs, outputs, items, results, scales)
+        common = _common_form(engine, inputs, items, scales)
         if self.generation == "V2":
-            engine.call("build", "configure_with_format", items, results, common, LINEAR, most)
-            return [common] * (len(inputs) + len(outputs))
+            engine.call(
+                "build", "configure_with_format", items, results, common.type, common.format, most
+            )
+            return [
+                replace(common, scale=scale) for scale in _scales(common, inputs, outputs, scales)
+            ]
         count = self.num_outputs
         kinds = [closest(t.dtype) for t in inputs]
         declared = told_types(engine, "build", "get_output_data_type", count, kinds)
@@ -225,14 +226,18 @@ class BatchedLayer(LayerPlugin):
             ]
             if any(shared):
                 raise wrong(engine, method, "True", "False: every input has a batch of its own")
-        ins = [common if kind.is_float else kind for kind in kinds]
-        ins = [DataType.INT32 if t == DataType.INT64 else t for t in ins]
-        outs = [common if t.is_float else t for t in declared]
+        ins = [common if kind.is_float else TensorForm(kind) for kind in kinds]
+        ins = [TensorForm(DataType.INT32) if f.type == DataType.INT64 else f for f in ins]
+        outs = [common if t.is_float else TensorForm(t) for t in declared]
         engine.call(
-            "build", "configure_plugin", items, results, ins, outs,
-            [False] * len(inputs), shared, LINEAR, most,
+            "build", "configure_plugin", items, results, [f.type for f in ins],
+            [f.type for f in outs], [False] * len(inputs), shared, common.format, most,
         )  # fmt: skip
-        return [*ins, *outs]
+        own = _scales(common, inputs, outputs, scales)
+        return [
+            replace(form, scale=scale if form is common else 0.0)
+            for form, scale in zip([*ins, *outs], own, strict=True)
+        ]
 
 
 class BatchedContext(ContextPlugin):
@@ -270,19 +275,46 @@ def _batch(now: Prepared) -> int:
     return int(shapes[0][0]) if shapes else 1
 
 
-def _common_type(engine: Instance, inputs: Sequence[TensorSpec]) -> DataType:
-    """The one float type of a plugin without formats of its own."""
+_COMMON_FORMATS = (TensorFormat.CHW2, TensorFormat.HWC8)
+"""What plugins without formats of their own are asked for beside LINEAR (spec 2.1)."""
+
+
+def _common_form(
+    engine: Instance,
+    inputs: Sequence[TensorSpec],
+    items: Sequence[Dims],
+    scales: Sequence[float],
+) -> TensorForm:
+    """The one form of all float tensors of a plugin without forms of its own."""
     floats = [closest(t.dtype) for t in inputs if closest(t.dtype).is_float]
-    offers = [*floats[:1], DataType.FLOAT, DataType.HALF]
-    for kind in dict.fromkeys(offers):
-        answer = engine.call("build", "supports_format", kind, LINEAR)
+    kinds = list(dict.fromkeys([*floats[:1], DataType.FLOAT, DataType.HALF]))
+    if scales and all(scales):
+        kinds.append(DataType.INT8)
+    offers = [TensorForm(kind) for kind in kinds]
+    if all(len(i) >= 3 for i in items):
+        offers += [TensorForm(DataType.HALF, format) for format in _COMMON_FORMATS]
+    for form in offers:
+        answer = engine.call("build", "supports_format", form.type, form.format)
         if checks.as_bool(engine, "supports_format", answer):
-            return kind
+            return form
+    refused = " and ".join(kind.name for kind in kinds)
+    more = ", HALF in CHW2 and HWC8 too" if len(offers) > len(kinds) else ""
     raise PluginError(
-        "supports_format refuses FLOAT and HALF",
+        f"supports_format refuses {refused}{more}",
         where=engine.where,
         expected="True for FLOAT, LINEAR at least",
     )
+
+
+def _scales(
+    common: TensorForm,
+    inputs: Sequence[TensorSpec],
+    outputs: Sequence[DType],
+    scales: Sequence[float],
+) -> list[float]:
+    """The scales of all tensors if the common form is INT8, else 0."""
+    count = len(inputs) + len(outputs)
+    return list(scales) if common.type == DataType.INT8 else [0.0] * count
 
 
 def _configure_general(
@@ -291,163 +323,20 @@ def _configure_general(
     outputs: Sequence[DType],
     items: Sequence[Dims],
     results: Sequence[Dims],
-) -> list[DataType]:
-    def tensors(dims: Sequence[Dims], types: Sequence[DataType | None]) -> list[PluginTensorDesc]:
-        return [PluginTensorDesc(d, t, LINEAR) for d, t in zip(dims, types, strict=True)]
+    scales: Sequence[float],
+) -> list[TensorForm]:
+    def tensors(dims: Sequence[Dims], forms: Sequence[TensorForm]) -> list[PluginTensorDesc]:
+        return [form_desc(d, form) for d, form in zip(dims, forms, strict=True)]
 
     def asked(dims: Sequence[Dims]) -> list[DynamicPluginTensorDesc]:
         return [DynamicPluginTensorDesc(PluginTensorDesc(d), d, d, d) for d in dims]
 
-    choices = [candidates(t.dtype) for t in inputs] + [candidates(d) for d in outputs]
-    types = negotiate(engine, asked(items), asked(results), choices, dynamic=False)
+    choices = all_offers([t.dtype for t in inputs], outputs, [*items, *results], scales)
+    forms = negotiate(engine, asked(items), asked(results), choices, dynamic=False)
     count = len(inputs)
-    parts = tensors(items, types[:count]), tensors(results, types[count:])
+    parts = tensors(items, forms[:count]), tensors(results, forms[count:])
     checks.status_of(engine, "build", "configure_plugin", *parts)
-    return types
+    return forms
 
 
-class DynamicLayer(LayerPlugin):
-    """See `LayerPlugin`. Made by `add`."""
-
-    generation = "V2DynamicExt"
-
-    @classmethod
-    def add(cls, user: Instance, num_inputs: int, input_types: Sequence[DataType]) -> DynamicLayer:
-        """Copy the user's plugin into a network."""
-        count = checks.as_count(user, "num_outputs", user.get("parse", "num_outputs"))
-        told_types(user, "parse", "get_output_datatype", count, input_types)
-        user.get("parse", "num_outputs")
-        layer = cls(user.clone("parse"), count, num_inputs)
-        with Rollback() as rollback:
-            rollback.add(layer.instance)
-            kind = user.get("parse", "plugin_type")
-            layer.take_names(user, "plugin_type", kind, layer.instance.plugin)
-            rollback.keep()
-        return layer
-
-    def output_types(self, input_types: Sequence[DataType]) -> tuple[DataType, ...]:
-        return told_types(
-            self.instance, "parse", "get_output_datatype", self.num_outputs, input_types
-        )
-
-    def output_shapes(
-        self, inputs: Sequence[Shape], shape_inputs: Sequence[ShapeInput] = ()
-    ) -> list[DimsExprs]:
-        return _shapes(self.instance, self.num_outputs, inputs, "parse")
-
-    def build(
-        self,
-        inputs: Sequence[TensorSpec],
-        outputs: Sequence[DType],
-        profiles: Sequence[Ranges],
-        shape_inputs: Sequence[ShapeInput] = (),
-    ) -> EnginePlugin:
-        with Rollback() as rollback:
-            base = rollback.add(self.instance.clone("build"))
-            shapes = _shapes(base, self.num_outputs, [t.dims for t in inputs], "build")
-            base.get("build", "plugin_type")
-            choices = [candidates(t.dtype) for t in inputs] + [candidates(d) for d in outputs]
-            engines: list[Instance] = []
-            sizes: list[int] = []
-            types: list[DataType] = []
-            for ranges in profiles:
-                probe = rollback.add(base.clone("build"))
-                free = described(inputs, ranges, shapes, [None] * self.num_outputs)
-                types = negotiate(probe, *free, choices, dynamic=False)
-                engine = rollback.add(probe.clone("build"))
-                tensors = described(inputs, ranges, shapes, types)
-                checks.status_of(engine, "build", "configure_plugin", *tensors)
-                sizes.append(
-                    max(_workspace(engine, tensors, which, "build") for which in ("max", "opt"))
-                )
-                engines.append(engine)
-                probe.destroy("build")
-            spec = self.spec(types, outputs, shapes, profiles, sizes)
-            plugin = EnginePlugin(spec, engines, DYNAMIC, base=base)
-            rollback.keep()
-        return plugin
-
-
-class DynamicContext(ContextPlugin):
-    """See `ContextPlugin`."""
-
-    def _change(self, now: Prepared, *, within: bool) -> None:
-        instance = self.instances[now.profile]
-        ranges = self.spec.profiles[now.profile]
-        ins = [
-            DynamicPluginTensorDesc(d, low, high, opt)
-            for d, low, high, opt in zip(
-                now.inputs, ranges.min, ranges.max, ranges.opt, strict=True
-            )
-        ]
-        outs = [DynamicPluginTensorDesc(d, d.dims, d.dims, d.dims) for d in now.outputs]
-        checks.status_of(instance, "run", "configure_plugin", ins, outs)
-        if not within:
-            size = instance.call("run", "get_workspace_size", now.inputs, now.outputs)
-            self._grow_workspace(checks.as_size(instance, "get_workspace_size", size))
-
-    def _enqueue(
-        self, now: Prepared, inputs: list[int], outputs: list[int], workspace: int
-    ) -> None:
-        self.instances[now.profile].call(
-            "run", "enqueue", now.inputs, now.outputs, inputs, outputs, workspace, self.stream
-        )
-
-
-def described(
-    inputs: Sequence[TensorSpec],
-    ranges: Ranges,
-    shapes: Sequence[DimsExprs],
-    types: Sequence[DataType | None],
-) -> Tensors:
-    """Descriptors of inputs and outputs for one profile; free axes are -1."""
-    kinds = list(types[: len(inputs)]) if len(types) > len(shapes) else [None] * len(inputs)
-    ins = []
-    for index, tensor in enumerate(inputs):
-        kind = kinds[index] or closest(tensor.dtype)
-        desc = PluginTensorDesc(tensor.dims, kind, TensorFormat.LINEAR)
-        ins.append(
-            DynamicPluginTensorDesc(desc, ranges.min[index], ranges.max[index], ranges.opt[index])
-        )
-    low = evaluate(shapes, ranges.min, ranges.values, size="opt").shapes
-    opt = evaluate(shapes, ranges.opt, ranges.values, size="opt").shapes
-    high = evaluate(shapes, ranges.max, ranges.values, size="upper").shapes
-    outs = []
-    for index, exprs in enumerate(shapes):
-        dims = [e.get_constant_value() if e.is_constant() else -1 for e in exprs]
-        chosen = types[len(types) - len(shapes) + index]
-        desc = PluginTensorDesc(dims, chosen, TensorFormat.LINEAR)
-        outs.append(DynamicPluginTensorDesc(desc, low[index], high[index], opt[index]))
-    return ins, outs
-
-
-def _shapes(
-    instance: Instance, count: int, inputs: Sequence[Shape], phase: Phase
-) -> list[DimsExprs]:
-    method = "get_output_dimensions"
-    exprs = [symbols(dims, i) for i, dims in enumerate(inputs)]
-    shapes = [
-        checks.as_exprs(instance, method, instance.call(phase, method, i, exprs, IExprBuilder()))
-        for i in range(count)
-    ]
-    checked_leaves(
-        shapes,
-        [len(d) for d in inputs],
-        [],
-        count,
-        lambda text: refuse(instance, f"{method} uses {text}"),
-    )
-    return shapes
-
-
-def _workspace(instance: Instance, tensors: Tensors, which: str, phase: Phase) -> int:
-    ins, outs = (
-        [PluginTensorDesc(getattr(d, which), d.desc.type, d.desc.format) for d in part]
-        for part in tensors
-    )
-    size = instance.call(phase, "get_workspace_size", ins, outs)
-    return checks.as_size(instance, "get_workspace_size", size)
-
-
-BATCHED = Life(IPluginV2, BatchedContext, _attached, _serialized)
-DYNAMIC = Life(IPluginV2DynamicExt, DynamicContext, _attached, _serialized)
+BATCHED = Life(IPluginV2, BatchedContext, attached_clones, serialized)

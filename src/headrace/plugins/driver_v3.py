@@ -20,9 +20,10 @@ from headrace.plugins.base import IPluginResourceContext, IPluginV3
 from headrace.plugins.calls import Instance, Rollback, wrong
 from headrace.plugins.context import ContextPlugin, Prepared
 from headrace.plugins.device import stage_for
-from headrace.plugins.driver_v2 import Tensors, described
+from headrace.plugins.driver_dynamic import Tensors, described, negotiated
 from headrace.plugins.expressions import DimsExprs, IExprBuilder, checked_leaves, symbols, values
 from headrace.plugins.field_data import PluginFieldCollection
+from headrace.plugins.forms import TensorForm
 from headrace.plugins.layer import (
     EnginePlugin,
     EngineSpec,
@@ -34,14 +35,12 @@ from headrace.plugins.layer import (
     refuse,
 )
 from headrace.plugins.memory import address_of
-from headrace.plugins.negotiate import candidates, negotiate
 from headrace.plugins.trace import Phase
 from headrace.plugins.types import (
     DataType,
     DynamicPluginTensorDesc,
     PluginCapabilityType,
     PluginTensorDesc,
-    TensorFormat,
 )
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
 CORE, BUILD, RUNTIME = PluginCapabilityType
 TIMING_RUNS = 3
 _timings: dict[tuple[object, ...], int] = {}
-"""Timing cache: (type, version, timing_cache_id, types, shapes, tactics) -> fastest tactic."""
+"""Timing cache: (type, version, timing_cache_id, forms, shapes, tactics) -> fastest tactic."""
 
 
 def _must(
@@ -137,17 +136,18 @@ class V3Layer(LayerPlugin):
         outputs: Sequence[DType],
         profiles: Sequence[Ranges],
         shape_inputs: Sequence[ShapeInput] = (),
+        scales: Sequence[float] = (),
     ) -> EnginePlugin:
         with Rollback() as rollback:
             base = rollback.add(self.instance.clone("build"))
             dims = [t.dims for t in inputs]
             for _ in range(2):
                 shapes = self._shapes(base, dims, shape_inputs, "build")
-            work = _Building(self, base, rollback, inputs, outputs, shapes)
+            work = _Building(self, base, rollback, inputs, outputs, shapes, scales)
             parts = [work.profile(ranges) for ranges in profiles]
             first = parts[0]
             spec = self.spec(
-                first.types, outputs, shapes, profiles, [p.workspace for p in parts],
+                first.forms, outputs, shapes, profiles, [p.workspace for p in parts],
                 tactics=[p.tactic for p in parts], aliases=first.aliases, metadata=first.metadata,
             )  # fmt: skip
             base.destroy("build")
@@ -160,7 +160,7 @@ class _Profile:
     """The result of building for one profile."""
 
     engine: Instance
-    types: list[DataType]
+    forms: list[TensorForm]
     tactic: int
     workspace: int
     aliases: tuple[int, ...]
@@ -172,11 +172,11 @@ class _Building:
 
     Three objects take part; a plugin may rely on each call coming after those named here:
 
-    1. `probe`, a clone of the layer's plugin, negotiates types: `_search`, then
+    1. `probe`, a clone of the layer's plugin, negotiates forms: `_search`, then
        `format_combination_limit`, `_cache_id` and `_search` again. TensorRT repeats the search once
        it has collected the combinations; the driver repeats it for plugins that count on the calls,
-       and keeps the types of the first.
-    2. `trial`, attached to a context by `probe`, is configured for the types (`_configure`, which
+       and keeps the forms of the first.
+    2. `trial`, attached to a context by `probe`, is configured for the forms (`_configure`, which
        must come before all of the following), lists its tactics, and runs in `_fastest`. In between
        `_cache_id` is read again, as TensorRT does when the tactics are known: this answer is the
        key of the timing cache, the first one has no use.
@@ -194,19 +194,21 @@ class _Building:
         inputs: Sequence[TensorSpec],
         outputs: Sequence[DType],
         shapes: Sequence[DimsExprs],
+        scales: Sequence[float],
     ) -> None:
         self.layer, self.base, self.rollback = layer, base, rollback
         self.inputs, self.outputs, self.shapes = inputs, outputs, shapes
-        self.choices = [candidates(t.dtype) for t in inputs] + [candidates(d) for d in outputs]
+        self.scales = scales
+        self.forms: list[TensorForm] = []
 
     def profile(self, ranges: Ranges) -> _Profile:
         """Build the layer for one profile."""
         profile = _Profile()
         probe = self.rollback.add(self.base.clone("build"))
-        profile.types = self._negotiated(probe, ranges)
-        tensors = described(self.inputs, ranges, self.shapes, profile.types)
+        profile.forms = self.forms = self._negotiated(probe, ranges)
+        tensors = described(self.inputs, ranges, self.shapes, profile.forms)
         trial = self.rollback.add(_attached(probe, "build"))
-        profile.tactic = self._chosen_tactic(probe, trial, tensors, profile.types)
+        profile.tactic = self._chosen_tactic(probe, trial, tensors, profile.forms)
         engine = self.rollback.add(_attached(probe, "build"))
         self._configure(engine, tensors)
         _must(engine, "build", RUNTIME, "set_tactic", profile.tactic)
@@ -221,23 +223,26 @@ class _Building:
         profile.engine = engine
         return profile
 
-    def _negotiated(self, probe: Instance, ranges: Ranges) -> list[DataType]:
-        """Find the types of all tensors, with the calls that TensorRT makes around the search."""
-        free = described(self.inputs, ranges, self.shapes, [None] * len(self.outputs))
-        types = self._search(probe, free)
+    def _negotiated(self, probe: Instance, ranges: Ranges) -> list[TensorForm]:
+        """Find the forms of all tensors, with the calls that TensorRT makes around the search.
+
+        All profiles have the forms of the first.
+        """
+        free = described(self.inputs, ranges, self.shapes, ())
+        forms = self._search(probe, free)
         limit = probe.read("build", BUILD, "format_combination_limit")
         if checks.as_size(probe, "format_combination_limit", limit) < 1:
             raise refuse(probe, f"format_combination_limit is {limit}", expected="1 or more")
         self._cache_id(probe)
         self._search(probe, free)
-        return types
+        return self.forms or forms
 
-    def _search(self, probe: Instance, free: Tensors) -> list[DataType]:
-        """Ask `supports_format_combination` until every tensor has a type."""
-        return negotiate(probe, *free, self.choices, dynamic=True)
+    def _search(self, probe: Instance, free: Tensors) -> list[TensorForm]:
+        """Ask `supports_format_combination` until every tensor has a form."""
+        return negotiated(probe, self.inputs, self.outputs, free, self.scales, dynamic=True)
 
     def _chosen_tactic(
-        self, probe: Instance, trial: Instance, tensors: Tensors, types: Sequence[DataType]
+        self, probe: Instance, trial: Instance, tensors: Tensors, forms: Sequence[TensorForm]
     ) -> int:
         """Configure `trial` and choose its tactic: the fastest if there are several, 0 if none."""
         self._configure(trial, tensors)
@@ -246,7 +251,7 @@ class _Building:
         )
         cache_id = self._cache_id(probe)
         if len(tactics) > 1:
-            return self._fastest(trial, tensors, tactics, cache_id, types)
+            return self._fastest(trial, tensors, tactics, cache_id, forms)
         return tactics[0] if tactics else 0
 
     def _configure(self, instance: Instance, tensors: Tensors) -> None:
@@ -284,17 +289,21 @@ class _Building:
         tensors: Tensors,
         tactics: Sequence[int],
         cache_id: str | None,
-        types: Sequence[DataType],
+        forms: Sequence[TensorForm],
     ) -> int:
         """Run each tactic on zeros of the usual shapes and return the fastest."""
         question = (
-            self.layer.type, self.layer.version, cache_id, tuple(types),
+            self.layer.type, self.layer.version, cache_id, tuple(forms),
             tuple(tuple(d.opt) for part in tensors for d in part), tuple(tactics),
         )  # fmt: skip
         if cache_id is not None and question in _timings:
             return _timings[question]
         ins, outs = ([_at_opt(d) for d in part] for part in tensors)
-        arrays = [[np.zeros(tuple(d.dims), d.type.numpy) for d in part] for part in (ins, outs)]
+        memory = iter(forms)
+        arrays = [
+            [np.zeros((form := next(memory)).packed_shape(d.dims), form.storage) for d in part]
+            for part in (ins, outs)
+        ]
         with _trial_memory(trial, arrays, self._workspace(trial, tensors)) as (arguments, wait):
             times = {}
             for tactic in tactics:
@@ -356,7 +365,8 @@ def _trial_memory(
 
 
 def _at_opt(desc: DynamicPluginTensorDesc) -> Any:
-    return PluginTensorDesc(desc.opt, desc.desc.type, TensorFormat.LINEAR)
+    known = desc.desc
+    return PluginTensorDesc(desc.opt, known.type, known.format, known.scale)
 
 
 def _in_context(instances: Sequence[Instance], rollback: Rollback) -> list[Instance]:

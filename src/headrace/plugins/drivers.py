@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 from headrace._core.errors import PluginError
 from headrace.plugins.base import IPluginCreatorV3One, IPluginV2, IPluginV2DynamicExt, IPluginV3
 from headrace.plugins.calls import Instance, Rollback, call_creator
-from headrace.plugins.driver_v2 import BATCHED, DYNAMIC, BatchedLayer, DynamicLayer
+from headrace.plugins.driver_dynamic import DYNAMIC, DynamicLayer
+from headrace.plugins.driver_v2 import BATCHED, BatchedLayer
 from headrace.plugins.driver_v3 import THIRD, V3Layer, set_loaded_tactics
 from headrace.plugins.layer import (
     EnginePlugin,

@@ -12,6 +12,7 @@ import numpy as np
 
 from headrace._core.errors import ModelError
 from headrace._core.findings import Finding
+from headrace._core.types import Array
 from headrace.plugins.field_data import (
     FLOATS,
     INTEGERS,
@@ -39,8 +40,8 @@ def fields_of(
 ) -> tuple[PluginFieldCollection, list[Finding]]:
     """The attributes of an ONNX node that the creator has fields for, by their own kinds.
 
-    Attributes that are no fields are ignored; fields that are no attributes are left to the
-    creator's defaults.
+    Attributes that are no fields are left out, as in TensorRT; fields that are no attributes are
+    left to the creator's defaults.
 
     Returns:
         The fields, and what is worth telling.
@@ -56,12 +57,27 @@ def fields_of(
         if attribute is None:
             missing.append(declared.name)
             continue
-        fields.append(_field(declared.name, attribute, where, notices))
+        fields.append(_field(declared, attribute, where, notices))
     if missing:
         text = f"plugin {creator.name}: the node has no attribute {', '.join(missing)}; the "
         text += f"creator's {'default is' if len(missing) == 1 else 'defaults are'} used"
         notices.append(Finding("plugin-defaults", "info", text, where))
+    if (notice := attributes_left_out(node, creator, where)) is not None:
+        notices.append(notice)
     return PluginFieldCollection(fields), notices
+
+
+def attributes_left_out(node: ir.Node, creator: Any, where: str) -> Finding | None:
+    """Warn of attributes that the creator has no fields for; None if there are none."""
+    names = {declared.name for declared in creator.field_names}
+    extra = [name for name in node.attributes if name not in names | NODE_ATTRIBUTES]
+    if not extra:
+        return None
+    text = (
+        f"plugin {creator.name}: the creator does not get {', '.join(extra)}, as in TensorRT: "
+        f"its field names are {', '.join(sorted(names)) or 'none'}"
+    )
+    return Finding("plugin-attribute-left-out", "warning", text, where, {"attributes": extra})
 
 
 def attribute_names(node: ir.Node) -> list[str]:
@@ -73,29 +89,24 @@ def attribute_names(node: ir.Node) -> list[str]:
     ]
 
 
-def _field(name: str, attribute: ir.Attr, where: str, notices: list[Finding]) -> PluginField:
-    kind = attribute.type.name
-    value = attribute.value
+def _field(
+    declared: PluginField, attribute: ir.Attr, where: str, notices: list[Finding]
+) -> PluginField:
+    name, kind, value = declared.name, attribute.type.name, attribute.value
     if kind == "FLOAT":
         return PluginField(name, np.array([value], np.float32), FieldType.FLOAT32)
     if kind == "FLOATS":
         return PluginField(name, np.array(value, np.float32), FieldType.FLOAT32)
     if kind in ("INT", "INTS"):
-        numbers = np.array([value] if kind == "INT" else value, np.int64)
-        beyond = numbers[(numbers < _INT32.min) | (numbers > _INT32.max)]
-        if beyond.size:
-            text = (
-                f"attribute {name}: {beyond[0]} is beyond 32 bits, the plugin gets "
-                f"{beyond[0].astype(np.int32)}, as in TensorRT"
-            )
-            notices.append(Finding("plugin-field", "warning", text, where))
-        return PluginField(name, numbers.astype(np.int32), FieldType.INT32)  # truncated
+        return _whole(
+            declared, np.array([value] if kind == "INT" else value, np.int64), where, notices
+        )
     if kind == "STRING":
         return PluginField(name, _bytes(value) + b"\0", FieldType.CHAR)
     if kind == "STRINGS":
         return PluginField(name, b"".join(_bytes(v) + b"\0" for v in value), FieldType.CHAR)
     if kind == "TENSOR":
-        return _tensor(name, value, where, notices)
+        return _tensor(declared, value, where, notices)
     raise ModelError(
         f"attribute {name} is a {kind}",
         where=where,
@@ -103,8 +114,40 @@ def _field(name: str, attribute: ir.Attr, where: str, notices: list[Finding]) ->
     )
 
 
-def _tensor(name: str, tensor: Any, where: str, notices: list[Finding]) -> PluginField:
-    kind = tensor.dtype.name
+def _whole(
+    declared: PluginField,
+    numbers: Array,
+    where: str,
+    notices: list[Finding],
+    *,
+    clamp: bool = False,
+) -> PluginField:
+    """Whole numbers as INT32, as TensorRT gives them: the lower bits, or the nearest (`clamp`).
+
+    As INT64 where the creator declares that, or where 32 bits do not hold them and the field is not
+    declared INT32: the first four bytes of a number are then what TensorRT gives.
+    """
+    name = declared.name
+    beyond = numbers[(numbers < _INT32.min) | (numbers > _INT32.max)]
+    if declared.type == FieldType.INT64:
+        return PluginField(name, numbers, FieldType.INT64)
+    if not beyond.size:
+        return PluginField(name, numbers.astype(np.int32), FieldType.INT32)
+    short = (np.clip(numbers, _INT32.min, _INT32.max) if clamp else numbers).astype(np.int32)
+    cut = short[numbers == beyond[0]][0]
+    text = f"attribute {name}: {beyond[0]} is beyond 32 bits, "
+    if declared.type == FieldType.INT32:
+        text += f"the plugin gets {cut}, as in TensorRT"
+        kept, kind = short, FieldType.INT32
+    else:
+        text += f"the plugin gets INT64; TensorRT gives {cut} as INT32"
+        kept, kind = numbers, FieldType.INT64
+    notices.append(Finding("plugin-field", "warning", text, where))
+    return PluginField(name, kept, kind)
+
+
+def _tensor(declared: PluginField, tensor: Any, where: str, notices: list[Finding]) -> PluginField:
+    name, kind = declared.name, tensor.dtype.name
     if kind == "STRING":
         return PluginField(
             name, b"".join(_bytes(v) + b"\0" for v in tensor.string_data()), FieldType.CHAR
@@ -117,11 +160,7 @@ def _tensor(name: str, tensor: Any, where: str, notices: list[Finding]) -> Plugi
     if kind == "UINT8":
         return PluginField(name, array.astype(np.int32), FieldType.INT32)
     if kind == "INT64":
-        clamped = np.clip(array, _INT32.min, _INT32.max)
-        if not np.array_equal(clamped, array):
-            text = f"attribute {name}: values beyond 32 bits are clamped"
-            notices.append(Finding("plugin-field", "warning", text, where))
-        return PluginField(name, clamped.astype(np.int32), FieldType.INT32)
+        return _whole(declared, array.reshape(-1), where, notices, clamp=True)
     if kind not in ("FLOAT", "FLOAT16", "INT8", "INT16", "INT32"):
         raise ModelError(
             f"attribute {name} is a tensor of {kind}",

@@ -21,6 +21,7 @@ from headrace.plugins.calls import Instance, Rollback
 from headrace.plugins.checks import as_text, status_of
 from headrace.plugins.expressions import DimsExprs, SizeTensor
 from headrace.plugins.field_data import PluginFieldCollection
+from headrace.plugins.forms import TensorForm
 from headrace.plugins.trace import Phase
 from headrace.plugins.types import DataType
 
@@ -73,7 +74,7 @@ class EngineSpec:
         layer: name of the node.
         generation: class of the plugin.
         type, version, namespace: what its creator is found by.
-        input_types, output_types: what the plugin works in, as negotiated. LINEAR, all of them.
+        input_forms, output_forms: what the plugin has its tensors in, as negotiated.
         dtypes: of the outputs in the network; values are cast where they differ.
         shapes: of the outputs, in terms of the inputs.
         profiles: shapes it was built for.
@@ -88,8 +89,8 @@ class EngineSpec:
     type: str
     version: str
     namespace: str
-    input_types: tuple[DataType, ...]
-    output_types: tuple[DataType, ...]
+    input_forms: tuple[TensorForm, ...]
+    output_forms: tuple[TensorForm, ...]
     dtypes: tuple[DType, ...]
     shapes: tuple[DimsExprs, ...]
     profiles: tuple[Ranges, ...]
@@ -109,6 +110,27 @@ class EngineSpec:
         return f"plugin {self.name}, layer {self.layer!r}"
 
     @property
+    def input_types(self) -> tuple[DataType, ...]:
+        """Element types of the inputs, as the plugin reads them."""
+        return tuple(form.type for form in self.input_forms)
+
+    @property
+    def output_types(self) -> tuple[DataType, ...]:
+        """Element types of the outputs, as the plugin writes them."""
+        return tuple(form.type for form in self.output_forms)
+
+    @property
+    def converted(self) -> str:
+        """The tensors that are converted around the plugin, with their forms; empty without."""
+        named = [
+            f"{what} {number} {form}"
+            for what, forms in (("input", self.input_forms), ("output", self.output_forms))
+            for number, form in enumerate(forms)
+            if not form.is_linear or form.type in (DataType.INT8, DataType.BF16)
+        ]
+        return ", ".join(named)
+
+    @property
     def decides_shapes(self) -> bool:
         """True if the plugin decides the length of an output while it runs."""
         return any(isinstance(axis, SizeTensor) for shape in self.shapes for axis in shape)
@@ -121,7 +143,10 @@ class EngineSpec:
         come as they are.
         """
         alike = self.generation in ("V2DynamicExt", "V3") or len(self.input_types) == 1
-        same = all(t.numpy == d for t, d in zip(self.output_types, self.dtypes, strict=True))
+        same = all(
+            form.is_linear and form.storage == dtype
+            for form, dtype in zip(self.output_forms, self.dtypes, strict=True)
+        ) and all(form.is_linear for form in self.input_forms)
         return alike and same and not self.decides_shapes and all(a < 0 for a in self.aliases)
 
 
@@ -197,10 +222,13 @@ class LayerPlugin(ABC):
         outputs: Sequence[DType],
         profiles: Sequence[Ranges],
         shape_inputs: Sequence[ShapeInput] = (),
+        scales: Sequence[float] = (),
     ) -> EnginePlugin:
-        """Negotiate types, configure, size the workspace: the layer in an engine to be.
+        """Negotiate forms, configure, size the workspace: the layer in an engine to be.
 
-        `inputs` and the element types of `outputs` are as the network has them.
+        `inputs` and the element types of `outputs` are as the network has them. `scales` are those
+        of INT8 of inputs, then outputs, 0 for those without one; none at all where the network is
+        not built in INT8.
 
         Raises:
             PluginError: the plugin failed or accepts no types; nothing it made is left.
@@ -208,7 +236,7 @@ class LayerPlugin(ABC):
 
     def spec(
         self,
-        types: Sequence[DataType],
+        forms: Sequence[TensorForm],
         outputs: Sequence[DType],
         shapes: Sequence[DimsExprs],
         profiles: Sequence[Ranges],
@@ -218,16 +246,16 @@ class LayerPlugin(ABC):
         aliases: tuple[int, ...] = (),
         metadata: str = "",
     ) -> EngineSpec:
-        """Collect the facts for an engine; `types` are of inputs, then outputs, as negotiated."""
-        count = len(types) - len(outputs)
+        """Collect the facts for an engine; `forms` are of inputs, then outputs, as negotiated."""
+        count = len(forms) - len(outputs)
         return EngineSpec(
             layer=self.layer,
             generation=self.generation,
             type=self.type,
             version=self.version,
             namespace=self.namespace,
-            input_types=tuple(types[:count]),
-            output_types=tuple(types[count:]),
+            input_forms=tuple(forms[:count]),
+            output_forms=tuple(forms[count:]),
             dtypes=tuple(outputs),
             shapes=tuple(shapes),
             profiles=tuple(profiles),

@@ -86,6 +86,12 @@ def find_creator(node: NodeProto, registry: PluginRegistry) -> AnyCreator | None
     return _find(registry, node.op_type, version, namespace, node.domain)
 
 
+def creator_of(node: ir.Node, registry: PluginRegistry) -> AnyCreator | None:
+    """`find_creator` for an `onnx_ir.Node`."""
+    version, namespace = _text(node, "plugin_version", "1"), _text(node, "plugin_namespace", "")
+    return _find(registry, node.op_type, version, namespace, node.domain)
+
+
 def _find(
     registry: PluginRegistry, kind: str, version: str, namespace: str, domain: str
 ) -> AnyCreator | None:
@@ -147,8 +153,7 @@ def unknown_error(
             continue
         version = _text(node, "plugin_version", "1")
         namespace = _text(node, "plugin_namespace", "")
-        known = _find(registry, node.op_type, version, namespace, node.domain)
-        if known is not None or node.op_type in kinds:
+        if creator_of(node, registry) is not None or node.op_type in kinds:
             continue
         kinds.append(node.op_type)
         full = f"{node.domain}::{node.op_type}" if node.domain else node.op_type

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import os
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from headrace._core.findings import Finding
 from headrace._core.near import near_names
 from headrace._core.text import printable, quoted
 from headrace._core.user_module import describe, import_file
-from headrace.plugins.base import IPluginCreator, IPluginCreatorInterface
+from headrace.plugins.base import IPluginCreator, IPluginCreatorInterface, IPluginCreatorV3One
 from headrace.plugins.loading import (
     FUNCTIONS,
     PYTHON_SUFFIXES,
@@ -169,13 +170,16 @@ class PluginRegistry:
         self.replaceable: set[int] = set()
         self._creators: dict[Key, AnyCreator] = {}
         self._origins: dict[Key, Path | None] = {}
+        self._aliases: dict[Key, Key] = {}
         self._resources: dict[str, list[Any]] = {}
         self._lock = threading.RLock()
 
     def register_creator(self, creator: AnyCreator, plugin_namespace: str = "") -> bool:
         """Add a creator, and set its namespace.
 
-        The same file loaded again replaces its own creators; a standard plugin gives way.
+        The same file loaded again replaces its own creators; a standard plugin gives way. A
+        creator of version 3 with a namespace of its own keeps that if `plugin_namespace` is empty;
+        it is found under both.
 
         Returns:
             False if (name, version, namespace) is taken; `notices` then says by what.
@@ -183,7 +187,8 @@ class PluginRegistry:
         Raises:
             CustomLibraryError: not a creator; a name or version is missing or too long.
         """
-        key = _key(creator, plugin_namespace)
+        asked = _key(creator, plugin_namespace)
+        key = _key(creator, _namespace_of(creator, plugin_namespace))
         origin = file_being_loaded()
         with self._lock:
             before = self._creators.get(key)
@@ -195,9 +200,10 @@ class PluginRegistry:
                 return False
             if before is not None:
                 self.replaceable.discard(id(before))
-            creator.plugin_namespace = plugin_namespace
             self._creators[key] = creator
             self._origins[key] = origin
+            if asked != key:
+                self._aliases.setdefault(asked, key)
         log.debug("Registered plugin creator - %s::%s version %s", key[2], key[0], key[1])
         return True
 
@@ -207,13 +213,15 @@ class PluginRegistry:
             for key, known in self._creators.items():
                 if known is creator:
                     del self._creators[key], self._origins[key]
+                    self._aliases = {a: k for a, k in self._aliases.items() if k != key}
                     return True
         return False
 
     def find(self, name: str, version: str = "1", namespace: str = "") -> AnyCreator | None:
         """The creator of that name, version and namespace, here or in a parent; None if absent."""
+        key = (name, version, namespace)
         with self._lock:
-            creator = self._creators.get((name, version, namespace))
+            creator = self._creators.get(key) or self._creators.get(self._aliases.get(key, key))
         if creator is not None:
             log.debug("%s found %s creator.", self._called, name)
             return creator
@@ -389,6 +397,17 @@ def _key(creator: object, namespace: str) -> Key:
     return parts[0], parts[1], namespace
 
 
+def _namespace_of(creator: AnyCreator, asked: str) -> str:
+    """Set the namespace that a creator is registered under; the one that it has from then on.
+
+    Creators of version 3 have no way to be told, and C++ ones may return a constant.
+    """
+    if asked or not isinstance(creator, IPluginCreatorV3One):
+        creator.plugin_namespace = asked
+    own = getattr(creator, "plugin_namespace", asked)
+    return own if isinstance(own, str) else asked
+
+
 def _check_text(text: str, what: str, where: str) -> None:
     """Refuse text that a plan cannot keep: too long, or bytes of C++ that are no UTF-8."""
     data = text.encode(errors="surrogateescape")
@@ -411,6 +430,9 @@ ENTRY_POINTS = "headrace.plugins"
 """Group of entry points. Each names a module of plugins, a creator class, or a function that is
 called with the registry."""
 
+NAMED_LIBRARIES = "HEADRACE_PLUGINS"
+"""Variable with files of plugins, separated by colons, that are loaded before all others."""
+
 _lock = threading.Lock()
 _done = False
 
@@ -425,6 +447,7 @@ def known_plugins() -> PluginRegistry:
     with _lock:
         if not _done:
             _done = True
+            _load_named(registry)
             _load_entry_points(registry)
             _load_standard(registry)
     return registry
@@ -434,6 +457,16 @@ def _load_standard(registry: PluginRegistry) -> None:
     before = {id(c) for c in registry.all_creators}
     headrace._wiring.register_standard(registry)
     registry.replaceable.update(id(c) for c in registry.all_creators if id(c) not in before)
+
+
+def _load_named(registry: PluginRegistry) -> None:
+    """Load the libraries that the environment names (`headrace.custom.preloaded`)."""
+    for name in filter(None, os.environ.get(NAMED_LIBRARIES, "").split(":")):
+        try:
+            load_given(Path(name), registry)
+        except HeadraceError as error:
+            text = f"plugins of {name} are not loaded: {error:brief}"
+            registry.notices.append(Finding("plugin-failed", "warning", text, NAMED_LIBRARIES))
 
 
 def _load_entry_points(registry: PluginRegistry) -> None:

@@ -77,6 +77,8 @@ class OutputArena:
 
     def __del__(self) -> None:
         for name in ("_file", "fd"):
+            if suppress is None:  # the interpreter ends, and its modules are empty already
+                return
             with suppress(OSError, AttributeError):
                 os.close(getattr(self, name))
 

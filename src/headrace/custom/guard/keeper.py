@@ -184,6 +184,8 @@ class Keeper:
 
     def close(self) -> None:
         """End it, and every worker with it."""
+        global _ending
+        _ending = True
         with self._lock:
             self._drop()
         finish_all()
@@ -256,6 +258,7 @@ class Keeper:
 
 
 _keeper: Keeper | None = None
+_ending = False
 _making = threading.Lock()
 
 
@@ -267,6 +270,11 @@ def keeper() -> Keeper:
             _keeper = Keeper()
             atexit.register(_keeper.close)
         return _keeper
+
+
+def is_ending() -> bool:
+    """Whether the workers of this process were ended, as it ends itself."""
+    return _ending
 
 
 def _forget() -> None:

@@ -155,7 +155,8 @@ def open_plugin_graph(
         pool.close()
         raise
     try:
-        pool.give_back(pool.take())  # contexts that cannot be made fail now, not in the first run
+        if options.batched:  # others make contexts themselves, or see it in their first run
+            pool.prove()
     except BaseException:
         runner.close()
         raise

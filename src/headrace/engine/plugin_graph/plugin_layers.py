@@ -16,6 +16,7 @@ from headrace.engine.plugin_graph.opening import load_plugins, open_plugin_graph
 from headrace.engine.plugin_graph.plugin_record import PluginRecord
 from headrace.engine.plugin_graph.plugin_saving import record_of
 from headrace.engine.plugin_graph.split import names_read
+from headrace.engine.plugin_graph.tensor_scales import TensorScales
 from headrace.network.network import Network
 from headrace.network.shapes.protos import model_beside
 from headrace.network.tensor_spec import TensorSpec
@@ -92,13 +93,15 @@ def build_plugins(
     max_batch: int,
     batched: bool,
     profiles: Profiles = (),
+    scales: Mapping[str, float] | None = None,
     registry: PluginRegistry | None = None,
     where: str,
 ) -> PluginLayers | None:
     """Find and build the plugins of a network; None if it has none.
 
-    `model` is the network's message, its shapes fixed as far as they are; `profiles` those of a
-    network without a batch. The creators are this process's if `registry` is None.
+    `model` is the network's message, its shapes fixed as far as they are; `profiles` those of
+    the network; `scales` those of tensors in INT8, beside the Q/DQ pairs of the graph. The
+    creators are this process's if `registry` is None.
 
     Raises:
         ModelError, PluginError: see `headrace.plugins.nodes.resolve` and `LayerPlugin.build`;
@@ -118,6 +121,7 @@ def build_plugins(
             max_batch=max_batch,
             batched=batched,
             profiles=profiles,
+            scales=scales,
             where=where,
         )
         return layers
@@ -128,9 +132,19 @@ def build_plugins(
     try:
         if not resolved.nodes and not resolved.changed:
             return None
+        known = TensorScales(resolved.proto, scales or {})
         for node in resolved.nodes:
             layer = node.layer
-            built.append(layer.build(node.infos, node.dtypes, node.ranges, node.shape_infos))
+            built.append(
+                layer.build(
+                    node.infos, node.dtypes, node.ranges, node.shape_infos,
+                    known.of([*node.inputs, *node.outputs]),
+                )
+            )  # fmt: skip
+            if converted := built[-1].spec.converted:
+                text = f"plugin {layer.type} (node {node.name!r}) works in other forms than the "
+                text += f"network: {converted}"
+                resolved.notices.append(Finding("plugin-forms", "info", text, where))
         for plugin in built:
             plugin.finish()
         records: list[PluginRecord] = []
@@ -219,7 +233,7 @@ def _views(
             for name, shape in free.items()
         }
 
-    if batched or not profiles:
+    if not profiles:
         most = max_batch if batched else 1
         return Views(free, ((at(1), at(most), at(most)),))
     triples = []

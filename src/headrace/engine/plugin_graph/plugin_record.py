@@ -19,7 +19,11 @@ Axes = Annotated[tuple[Annotated[int, Meta(ge=0, lt=2**40)], ...], Meta(max_leng
 Values = Annotated[
     tuple[Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)], ...], Meta(max_length=4096)
 ]
-Kind = Literal["FLOAT", "HALF", "INT8", "INT32", "BOOL", "UINT8", "INT64"]
+Kind = Literal["FLOAT", "HALF", "BF16", "INT8", "INT32", "BOOL", "UINT8", "INT64"]
+Format = Literal[
+    "LINEAR", "CHW2", "HWC8", "CHW4", "CHW16", "CHW32", "DHWC8", "CDHW32", "HWC", "HWC16", "DHWC",
+]  # fmt: skip
+Scale = Annotated[float, Meta(ge=0)]
 Numpy = Literal[
     "float16", "float32", "float64", "bool", "bfloat16",
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -42,6 +46,7 @@ class PluginRecord(JsonRecord, frozen=True, kw_only=True):
     Attributes:
         node: name of its node in the model.
         inputs, shape_inputs, outputs: names of the values; "" where one is left out.
+        formats, scales: of the inputs, then the outputs; none if all are LINEAR, or have no scale.
         shapes: of the outputs, as text (`headrace.plugins.expressions`).
         blobs: names of the blobs with the plugin's own data, per profile.
         code: sha256 of the file its creator is written in; empty if that is headrace's or unknown.
@@ -57,6 +62,8 @@ class PluginRecord(JsonRecord, frozen=True, kw_only=True):
     outputs: Annotated[tuple[Text, ...], Meta(min_length=1)]
     input_types: tuple[Kind, ...]
     output_types: tuple[Kind, ...]
+    formats: tuple[Format, ...] = ()
+    scales: tuple[Scale, ...] = ()
     dtypes: tuple[Numpy, ...]
     shapes: tuple[Annotated[str, Meta(max_length=16_384)], ...]
     profiles: Annotated[tuple[PluginProfileRecord, ...], Meta(min_length=1, max_length=64)]
@@ -73,6 +80,7 @@ class PluginRecord(JsonRecord, frozen=True, kw_only=True):
             len(self.input_types) == ins,
             all(len(x) == outs for x in (self.output_types, self.dtypes, self.shapes)),
             all(len(x) == profiles for x in (self.workspaces, self.tactics, self.blobs)),
+            all(len(x) in (0, ins + outs) for x in (self.formats, self.scales)),
             len(self.aliases) in (0, outs) and all(a < ins for a in self.aliases),
         ]
         for p in self.profiles:

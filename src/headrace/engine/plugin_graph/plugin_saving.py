@@ -13,8 +13,9 @@ from headrace._core.errors import EngineError
 from headrace.engine.plugin_graph.plugin_record import PluginProfileRecord, PluginRecord
 from headrace.plugins.expressions import from_text, to_text
 from headrace.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
+from headrace.plugins.forms import TensorForm
 from headrace.plugins.layer import EngineSpec, Ranges, SavedPlugin
-from headrace.plugins.types import DataType
+from headrace.plugins.types import DataType, TensorFormat
 
 _ALIKE = (
     "generation",
@@ -31,10 +32,21 @@ _ALIKE = (
 
 def spec_of(record: PluginRecord) -> EngineSpec:
     """A record as plugins take it."""
+    types = (*record.input_types, *record.output_types)
+    count = len(record.input_types)
+    forms = tuple(
+        TensorForm(DataType[kind], TensorFormat[format], scale)
+        for kind, format, scale in zip(
+            types,
+            record.formats or ("LINEAR",) * len(types),
+            record.scales or (0.0,) * len(types),
+            strict=True,
+        )
+    )
     return EngineSpec(
         layer=record.node,
-        input_types=tuple(DataType[t] for t in record.input_types),
-        output_types=tuple(DataType[t] for t in record.output_types),
+        input_forms=forms[:count],
+        output_forms=forms[count:],
         dtypes=tuple(np.dtype(d) for d in record.dtypes),
         shapes=tuple(from_text(s) for s in record.shapes),
         profiles=tuple(Ranges(p.min, p.opt, p.max, p.values) for p in record.profiles),
@@ -60,6 +72,9 @@ def record_of(
         for profile, data in enumerate(saved.data)
     }
     inputs, shape_inputs, outputs = names
+    forms = (*spec.input_forms, *spec.output_forms)
+    formats = () if all(f.is_linear for f in forms) else tuple(f.format.name for f in forms)
+    scales = tuple(f.scale for f in forms) if any(f.scale for f in forms) else ()
     try:
         record = PluginRecord(
             node=spec.layer,
@@ -68,6 +83,8 @@ def record_of(
             outputs=outputs,
             input_types=tuple(t.name for t in spec.input_types),  # type: ignore[misc]
             output_types=tuple(t.name for t in spec.output_types),  # type: ignore[misc]
+            formats=formats,  # type: ignore[arg-type]
+            scales=scales,
             dtypes=tuple(d.name for d in spec.dtypes),  # type: ignore[misc]
             shapes=tuple(to_text(s) for s in spec.shapes),
             profiles=tuple(PluginProfileRecord(**asdict(p)) for p in spec.profiles),

@@ -175,7 +175,7 @@ def callback_graph(
 def _is_plain(spec: EngineSpec, reads: Sequence[str], types: Sequence[int]) -> bool:
     if not all(reads) or len(reads) != len(spec.input_types) or not spec.is_plain:
         return False
-    return all(t.numpy == numpy_type(k) for t, k in zip(spec.input_types, types, strict=False))
+    return all(f.storage == numpy_type(k) for f, k in zip(spec.input_forms, types, strict=False))
 
 
 @dataclass(slots=True)
@@ -277,7 +277,8 @@ class CallbackRunner:
     device = "cpu"  # plugins compute on the host
 
     def __init__(self, runner: Runner, calls: PluginCallbacks, pool: ContextPool) -> None:
-        self._runner, self._calls, self._pool = runner, calls, pool
+        self._runner, self._calls = runner, calls
+        self.contexts = self._pool = pool
         self.inputs = tuple(s for s in runner.inputs if s.name != RUN_ID)
         self.outputs = runner.outputs
         # plugins end with the runner even if it is not closed

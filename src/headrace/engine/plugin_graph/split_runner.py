@@ -142,7 +142,7 @@ class SplitRunner:
         pool: ContextPool,
     ) -> None:
         self._sections, self._constants = sections, dict(constants)
-        self._pool = pool
+        self.contexts = self._pool = pool
         specs = {
             s.name: s for section in sections if section.runner for s in section.runner.outputs
         }

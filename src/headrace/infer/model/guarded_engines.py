@@ -157,6 +157,7 @@ class GuardedEngines:
         max_batch: int,
         batched: bool,
         profiles: Profiles,
+        scales: Mapping[str, float] | None = None,
         where: str,
     ) -> PluginLayers | None:
         """Run `headrace.engine.plugin_graph.plugin_layers.build_plugins` in the worker.
@@ -171,6 +172,7 @@ class GuardedEngines:
             "max_batch": max_batch,
             "batched": batched,
             "profiles": [{n: list(map(list, p)) for n, p in x.items()} for x in profiles],
+            "scales": dict(scales or {}),
             "where": where,
         }
         plugins = f"{self.path}: plugins of {where}"

@@ -140,6 +140,7 @@ def build_layers(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> An
             {name: (tuple(a), tuple(b), tuple(c)) for name, (a, b, c) in profile.items()}
             for profile in payload["profiles"]
         ],
+        scales=payload.get("scales"),
         where=where,
     )
     if layers is None:

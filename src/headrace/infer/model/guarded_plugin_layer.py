@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace._core.errors import HeadraceError, PluginError
 from headrace._core.types import Array
+from headrace.custom.guard.keeper import is_ending
 from headrace.custom.guard.repro import FatalCall
 from headrace.engine.plugin_graph.plugin_saving import saved_of, spec_of
 from headrace.infer.model.guarded_cases import PluginArgs
@@ -100,6 +101,8 @@ class GuardedLayer(EnginePlugin):
 
     def host_close(self, number: int, generation: int) -> None:
         """End something in the worker, if that is still the one that has it."""
+        if is_ending():  # nobody is there to be asked
+            return
         with self.host.process.lock:
             if not number or not self.host.is_current(generation):
                 return

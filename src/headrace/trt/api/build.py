@@ -105,7 +105,7 @@ def build_plan(
             lowered.network,
             BuildOptions(
                 batched=batched, max_batch=most, precision=precision, rules=rules,
-                profiles=() if batched else shapes,
+                profiles=shapes,
             ),
         )  # fmt: skip
         progress.step()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -11,13 +12,14 @@ import numpy as np
 
 from headrace._core.errors import EngineError, HeadraceError
 from headrace._core.types import Array
+from headrace.engine.plugin_graph.context_pool import ContextPool, runs_of
 from headrace.network.shapes.node_shapes import Shape
 from headrace.plugins.memory import read_at, write_at
 from headrace.plugins.types import DataType, Dims
 from headrace.trt.api.interfaces import IRuntimeConfig
 from headrace.trt.release import CHOOSE_RELEASE, current, versioned
 from headrace.trt.types.enums import ProfilingVerbosity, TensorLocation
-from headrace.trt.types.reporting import Severity
+from headrace.trt.types.reporting import Severity, report
 from headrace.trt.types.strict import Closable, Stored, by_binding, kept
 from headrace.trt.types.values import address_of, strides
 
@@ -72,7 +74,20 @@ class IExecutionContext(Closable):
         self._plain: dict[str, Any] = {}
         self._last_ms: float | None = None
         self._debugs: set[str] = set()
+        self._owner = object()
+        self._pool: ContextPool | None = None
+        self._told = 0
+        self._own_plugins()
         self._reset_shapes()
+
+    def _own_plugins(self) -> None:
+        """Take plugin objects of its own from the engine's session, which a refit exchanges."""
+        pool = self._engine._session.contexts
+        if pool is None or pool is self._pool:
+            return
+        self._pool, self._told = pool, 0
+        pool.own(self._owner)
+        weakref.finalize(self, pool.disown, self._owner)
 
     def _reset_shapes(self) -> None:
         lead = self._engine._offset
@@ -458,7 +473,10 @@ class IExecutionContext(Closable):
                 self._report(f"output {binding.name!r} has no address; set_tensor_address")
                 return False
         started = time.perf_counter()
-        outputs = self._engine._session.run(feeds)
+        self._own_plugins()
+        with runs_of(self._owner):
+            outputs = self._engine._session.run(feeds)
+        self._tell_notices()
         self._last_ms = (time.perf_counter() - started) * 1000
         self._tell_listener({**feeds, **outputs}, stream)
         for name, binding in self._engine._by_name.items():
@@ -467,6 +485,13 @@ class IExecutionContext(Closable):
         if self._profiler is not None and self._plain.get("enqueue_emits_profile", True):
             self.report_to_profiler()
         return True
+
+    def _tell_notices(self) -> None:
+        """Log the notices of plugins, each once."""
+        notices = [] if self._pool is None else self._pool.notices
+        for notice in notices[self._told :]:
+            report(self._engine._logger, Severity.WARNING, str(notice))
+        self._told = len(notices)
 
     def _tell_listener(self, values: dict[str, Array], stream: int) -> None:
         """Show the debug tensors that are on to the listener."""

@@ -299,13 +299,20 @@ class ICudaEngine(Closable):
 
     def create_execution_context(
         self, strategy: NumberedEnum | None = None, runtime_config: IRuntimeConfig | None = None
-    ) -> IExecutionContext:
-        """A context; any number of them may be in use."""
+    ) -> IExecutionContext | None:
+        """A context; any number of them may be in use.
+
+        None, with a report to the logger, if a plugin cannot be attached to it.
+        """
         if strategy is not None and not hasattr(strategy, "name"):
             strategy = None
-        return IExecutionContext(self, strategy or ExecutionContextAllocationStrategy["STATIC"])
+        try:
+            return IExecutionContext(self, strategy or ExecutionContextAllocationStrategy["STATIC"])
+        except HeadraceError as error:
+            report(self._logger, Severity.ERROR, str(error), recorder=self._recorder)
+            return None
 
-    def create_execution_context_without_device_memory(self) -> IExecutionContext:
+    def create_execution_context_without_device_memory(self) -> IExecutionContext | None:
         """As `create_execution_context`: there is no device memory."""
         return self.create_execution_context()
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from headrace.network.shapes.node_shapes import attributes_of
-from headrace.plugins.lookup import find_creator, is_builtin, is_unknown
+from headrace.plugins.lookup import find_creator, is_builtin, is_unknown, text_of
+from headrace.plugins.registry import known_plugins
 from headrace.trt.layers import (
     elementwise,
     quantizing,
@@ -103,8 +104,6 @@ class Checker:
 
     def creator(self, node: NodeProto) -> Creator | None:
         """The creator of a node that ONNX does not define; None for other nodes."""
-        from headrace.plugins.registry import known_plugins
-
         if not is_unknown(node, self._opsets, self._functions):
             return None
         return find_creator(node, known_plugins())
@@ -115,12 +114,19 @@ class Checker:
             return None
         if self.creator(node) is not None or is_builtin(node.op_type, self._opsets.get("", 1)):
             return None
+        registry = known_plugins()
+        near = registry.near(
+            node.op_type,
+            text_of(node, "plugin_version", "1"),
+            text_of(node, "plugin_namespace", ""),
+        )
+        load = "get_plugin_registry().load_library(PATH) loads a library of plugins"
+        there = "; ".join(near) or "no creator of that name is registered"
         return ParserError(
             ErrorCode["UNSUPPORTED_NODE"],
             "Plugin not found, are the plugin name, version, and namespace correct? There is no "
-            f"operator {node.op_type!r} in ONNX's opset {self._opsets.get('', 1)}, and no creator "
-            "of that name is registered; get_plugin_registry().load_library(PATH) loads a library "
-            "of plugins",
+            f"operator {node.op_type!r} in ONNX's opset {self._opsets.get('', 1)}, and {there}"
+            + ("" if registry.versions(node.op_type) else f"; {load}"),
             index,
             node.name,
             node.op_type,

@@ -91,7 +91,9 @@ def restore(registry: PluginRegistry, library: Path) -> None:
         if native.library == str(library):
             restored = creator(native.copy(keep=True))
             if id(restored) not in held:
-                registry.register_creator(restored, "")
+                registry.register_creator(
+                    restored, "" if native.third else restored.plugin_namespace
+                )
 
 
 def forget_all(registry: PluginRegistry) -> None:

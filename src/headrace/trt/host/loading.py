@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from headrace._core import _native
 from headrace._core.findings import Finding
 from headrace.binary.elf import ElfFile
-from headrace.binary.entry_points import CREATORS, REVISION, uses_host
+from headrace.binary.entry_points import CREATORS, LOGGER_FINDER, REVISION, uses_host
 from headrace.binary.gpu_code import note_pointers
 from headrace.plugins.loading import loading
 from headrace.plugins.registry import PluginRegistry, get_plugin_registry
@@ -72,7 +72,7 @@ def open_shared_object(path: Path, elf: ElfFile, decisions: list[Finding]) -> _n
     with loading(path), collected_errors() as errors:
         opened = _native.SharedObject(str(path))
         creators.restore(registry, path)
-        if CREATORS in elf.exported():
+        if not (CREATORS | {LOGGER_FINDER}).isdisjoint(elf.exported()):
             _register_exported(opened, registry, path, decisions)
     if (image := creators.image_of(registry, path)) is not None:
         note_pointers(image, path, decisions)
@@ -86,17 +86,16 @@ def open_shared_object(path: Path, elf: ElfFile, decisions: list[Finding]) -> _n
 def _register_exported(
     opened: Any, registry: PluginRegistry, path: Path, decisions: list[Finding]
 ) -> None:
-    """Register the creators of `getPluginCreators` that the library has not registered itself."""
+    """Register the creators of `CREATORS` that the library has not registered itself."""
+    names = " or ".join(sorted(CREATORS))
     if _native.library_number(opened, REVISION) < EXPORTING:
-        text = (
-            f"{CREATORS} is not called: the library was compiled with headers of an older headrace"
-        )
+        text = f"{names} is not called: the library was compiled with headers of an older headrace"
         decisions.append(Finding("library-while-loaded", "warning", text, str(path)))
         return
     try:
         exported = _native.exported_creators(opened)
     except _native.CustomCodeError as error:
-        text = f"{CREATORS}: it threw {error}"
+        text = f"{names}: it threw {error}"
         decisions.append(Finding("library-while-loaded", "warning", text, str(path)))
         return
     for native in exported:

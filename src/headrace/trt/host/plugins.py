@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from headrace._core.errors import PluginError
 from headrace.binary.gpu_code import works_on_device
 from headrace.plugins.base import (
     IPluginResourceContext,
@@ -24,6 +25,7 @@ from headrace.plugins.base import (
     IPluginV3OneRuntime,
 )
 from headrace.plugins.expressions import DimsExprs
+from headrace.plugins.field_data import PluginFieldCollection
 from headrace.plugins.types import (
     APILanguage,
     DataType,
@@ -78,6 +80,8 @@ class _CppPlugin(Forwarding):
         return self._wrapped(self.native.clone())
 
     def _wrapped(self, native: object) -> object:
+        if native is self.native:
+            return self
         return None if native is None else type(self)(native)
 
 
@@ -165,10 +169,11 @@ class _CppV3(_CppPlugin, IPluginV3, IPluginV3OneCore, IPluginV3OneBuild, IPlugin
     supports_format_combination = _asks("supports_combination")
     get_workspace_size = _asks("workspace")
     set_tactic = _asks("set_tactic")
-    get_fields_to_serialize = _asks("fields_to_serialize", fields_from)
 
     def get_capability_interface(self, type: PluginCapabilityType) -> object:
         if type == PluginCapabilityType.BUILD and not self.native.has_build():
+            return None
+        if type == PluginCapabilityType.RUNTIME and not self.native.has_runtime():
             return None
         return self
 
@@ -195,6 +200,16 @@ class _CppV3(_CppPlugin, IPluginV3, IPluginV3OneCore, IPluginV3OneBuild, IPlugin
 
     def enqueue(self, *arguments: object) -> None:
         _require_success("enqueue", self.native.enqueue(*arguments))
+
+    def get_fields_to_serialize(self) -> PluginFieldCollection:
+        try:
+            return fields_from(self.native.fields_to_serialize())
+        except ValueError as error:
+            raise PluginError(
+                f"{error}",
+                expected="for each field a name, data, and the number of its elements: what is not "
+                "there is lost when the engine is loaded",
+            ) from None
 
     def attach_to_context(self, resource_context: IPluginResourceContext) -> Any:
         return self._wrapped(self.native.attach(resource_context))

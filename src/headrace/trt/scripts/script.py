@@ -134,7 +134,7 @@ def run_script(
     announce()
     sys.argv = [str(script), *arguments]
     sys.path[0:0] = [str(Path.cwd() if module else script.resolve().parent)]
-    file = _file_of_module(str(script)) if module else str(script)
+    file = _file_of_module(str(script)) if module else str(script.absolute())
     try:
         if module:
             runpy.run_module(str(script), run_name="__main__", alter_sys=True)

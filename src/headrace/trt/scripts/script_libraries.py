@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, SupportsInt
 
+import headrace
 from headrace._core.errors import HeadraceError
 from headrace.binary.entry_points import file_uses_host
 from headrace.plugins.registry import TWINS, get_plugin_registry, load_given
@@ -71,7 +72,13 @@ def _watch() -> None:
         else:
             if path.is_file() and file_uses_host(path):
                 load_given(path, get_plugin_registry())
-            original(self, name, *arguments, **more)
+            try:
+                original(self, name, *arguments, **more)
+            except OSError as error:
+                foreign = headrace._wiring.foreign_error(path) if path.is_file() else None
+                if foreign is None:
+                    raise
+                raise OSError(f"{error}\n{foreign}") from error
 
     ctypes.CDLL.__init__ = init  # type: ignore[method-assign]
 

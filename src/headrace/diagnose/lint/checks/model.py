@@ -16,6 +16,9 @@ from headrace.infer.extra_inputs import by_rule
 from headrace.infer.model.precision import ConfigPrecision
 from headrace.infer.trial import advised
 from headrace.infer.watch.training import training_findings
+from headrace.plugins.fields import attributes_left_out
+from headrace.plugins.lookup import creator_of, unknown_nodes
+from headrace.plugins.registry import known_plugins
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
@@ -34,6 +37,7 @@ def model_checks(checked: CheckedConfig) -> Iterator[Finding]:
     yield from _training(checked)
     yield from _outputs(checked)
     yield from weight_checks(checked)
+    yield from _attributes(checked)
     yield from _precision(checked)
 
 
@@ -165,6 +169,20 @@ def weight_checks(checked: CheckedConfig) -> Iterator[Finding]:
         text = f"{len(empty)} of {weighed} layers have nothing but zeros as weights, the first is "
         text += f"{empty[0]!r}: was the model trained and exported whole?"
         yield Finding("weights-zero", "warning", text, where)
+
+
+def _attributes(checked: CheckedConfig) -> Iterator[Finding]:
+    """Report attributes of plugin nodes that the plugin's creator has no fields for."""
+    network = checked.network
+    if network is None or not network.unknown_operators():
+        return
+    for node in unknown_nodes(network):
+        creator = creator_of(node, known_plugins())
+        if creator is None or node.name in network.plugins:
+            continue
+        where = f"{network.path or checked.cfg.path}, node {node.name!r}"
+        if (finding := attributes_left_out(node, creator, where)) is not None:
+            yield finding
 
 
 def _precision(checked: CheckedConfig) -> Iterator[Finding]:

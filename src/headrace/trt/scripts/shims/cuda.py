@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from enum import IntEnum
 from typing import Any, SupportsInt
 
@@ -22,6 +23,7 @@ class cudaError_t(IntEnum):
     cudaErrorInvalidValue = 1
     cudaErrorMemoryAllocation = 2
     cudaErrorInvalidDevice = 101
+    cudaErrorInvalidResourceHandle = 400
     cudaErrorNotSupported = 801
 
 
@@ -70,6 +72,7 @@ class CUresult(IntEnum):
     CUDA_SUCCESS = 0
     CUDA_ERROR_INVALID_VALUE = 1
     CUDA_ERROR_OUT_OF_MEMORY = 2
+    CUDA_ERROR_INVALID_HANDLE = 400
     CUDA_ERROR_NOT_SUPPORTED = 801
 
 
@@ -87,6 +90,43 @@ class CUcontext(int):
 
 class CUdevice(int):
     """A device."""
+
+
+class CUevent(cudaEvent_t):
+    """An event of the driver."""
+
+
+class CUctx_flags(IntEnum):
+    """How contexts wait; nothing waits here."""
+
+    CU_CTX_SCHED_AUTO = 0
+    CU_CTX_SCHED_SPIN = 1
+    CU_CTX_SCHED_YIELD = 2
+    CU_CTX_SCHED_BLOCKING_SYNC = 4
+    CU_CTX_MAP_HOST = 8
+
+
+class CUevent_flags(IntEnum):
+    """Kinds of events."""
+
+    CU_EVENT_DEFAULT = 0
+    CU_EVENT_BLOCKING_SYNC = 1
+    CU_EVENT_DISABLE_TIMING = 2
+
+
+class CUstream_flags(IntEnum):
+    """Kinds of streams."""
+
+    CU_STREAM_DEFAULT = 0
+    CU_STREAM_NON_BLOCKING = 1
+
+
+class cudaStreamCaptureMode(IntEnum):
+    """Modes of captures, which are refused."""
+
+    cudaStreamCaptureModeGlobal = 0
+    cudaStreamCaptureModeThreadLocal = 1
+    cudaStreamCaptureModeRelaxed = 2
 
 
 class CUdevice_attribute(IntEnum):
@@ -109,6 +149,10 @@ _OK, _BAD = cudaError_t.cudaSuccess, cudaError_t.cudaErrorInvalidValue
 _DONE, _NO = CUresult.CUDA_SUCCESS, CUresult.CUDA_ERROR_NOT_SUPPORTED
 _MADE, _NOT_MADE = nvrtcResult.NVRTC_SUCCESS, nvrtcResult.NVRTC_ERROR_COMPILATION
 _numbers = iter(range(1, 2**62))
+_recorded: dict[int, float | None] = {}
+"""Event -> when it was recorded, in seconds."""
+_current: list[CUcontext] = []
+"""Contexts that were pushed, the current one last."""
 
 
 def _address(pointer: Any) -> int:
@@ -158,6 +202,58 @@ def cudaMemGetInfo() -> tuple[Any, ...]:
     return _OK, page * os.sysconf("SC_AVPHYS_PAGES"), page * os.sysconf("SC_PHYS_PAGES")
 
 
+def cudaMemcpy2D(
+    target: Any,
+    target_pitch: int,
+    source: Any,
+    source_pitch: int,
+    width: int,
+    height: int,
+    kind: SupportsInt = 4,
+) -> tuple[object, ...]:
+    """Copy rows of `width` bytes; pitches are the steps between rows, in bytes."""
+    to, source_at = _address(target), _address(source)
+    if width > target_pitch or width > source_pitch:
+        return (_BAD,)
+    for row in range(int(height)):
+        result = cudaMemcpy(to + row * target_pitch, source_at + row * source_pitch, width)
+        if result != (_OK,):
+            return result
+    return (_OK,)
+
+
+def cudaEventCreate(flags: int = 0) -> tuple[object, ...]:
+    event = cudaEvent_t(next(_numbers))
+    _recorded[int(event)] = None
+    return _OK, event
+
+
+def cudaEventRecord(event: SupportsInt, stream: object = 0) -> tuple[object, ...]:
+    if int(event) not in _recorded:
+        return (cudaError_t.cudaErrorInvalidResourceHandle,)
+    _recorded[int(event)] = time.perf_counter()
+    return (_OK,)
+
+
+def cudaEventElapsedTime(start: SupportsInt, end: SupportsInt) -> tuple[object, ...]:
+    """Milliseconds between two recorded events."""
+    times = [_recorded.get(int(event)) for event in (start, end)]
+    first, last = times
+    if first is None or last is None:
+        return cudaError_t.cudaErrorInvalidResourceHandle, 0.0
+    return _OK, (last - first) * 1000
+
+
+def cudaEventDestroy(event: SupportsInt) -> tuple[object, ...]:
+    _recorded.pop(int(event), None)
+    return (_OK,)
+
+
+def cudaHostRegister(pointer: Any, size: int, flags: int = 0) -> tuple[object, ...]:
+    """Host memory needs no registration."""
+    return (_OK if _address(pointer) and int(size) > 0 else _BAD,)
+
+
 def _error_name(error: Any) -> tuple[Any, ...]:
     return _OK, cudaError_t(int(error)).name.encode()
 
@@ -169,6 +265,20 @@ def _result_name(error: Any) -> tuple[Any, ...]:
 def _result(values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Give a result of the runtime with the driver's error."""
     return (_DONE if int(values[0]) == 0 else CUresult.CUDA_ERROR_INVALID_VALUE, *values[1:])
+
+
+def _pop() -> tuple[object, ...]:
+    return _DONE, _current.pop() if _current else CUcontext(1)
+
+
+def _push(context: SupportsInt) -> tuple[object, ...]:
+    _current.append(CUcontext(int(context)))
+    return (_DONE,)
+
+
+def _elapsed(start: SupportsInt, end: SupportsInt) -> tuple[object, ...]:
+    error, milliseconds = cudaEventElapsedTime(start, end)
+    return (_DONE if error == _OK else CUresult.CUDA_ERROR_INVALID_HANDLE), milliseconds
 
 
 def _copied(target: object, source: object, size: int) -> tuple[object, ...]:
@@ -206,10 +316,27 @@ RUNTIME: dict[str, object] = {
     "cudaStreamSynchronize": lambda stream=0: (_OK,),
     "cudaStreamDestroy": lambda stream=0: (_OK,),
     "cudaStreamWaitEvent": lambda stream, event, flags=0: (_OK,),
-    "cudaEventCreate": lambda: (_OK, cudaEvent_t(next(_numbers))),
-    "cudaEventRecord": lambda event, stream=0: (_OK,),
+    "cudaStreamQuery": lambda stream=0: (_OK,),
+    "cudaStreamCaptureMode": cudaStreamCaptureMode,
+    "cudaStreamBeginCapture": lambda stream=0, mode=0: (cudaError_t.cudaErrorNotSupported,),
+    "cudaStreamEndCapture": lambda stream=0: (cudaError_t.cudaErrorNotSupported, 0),
+    "cudaGraphInstantiate": lambda *graph: (cudaError_t.cudaErrorNotSupported, 0),
+    "cudaGraphLaunch": lambda graph, stream=0: (cudaError_t.cudaErrorNotSupported,),
+    "cudaEventCreate": cudaEventCreate,
+    "cudaEventCreateWithFlags": cudaEventCreate,
+    "cudaEventRecord": cudaEventRecord,
     "cudaEventSynchronize": lambda event: (_OK,),
-    "cudaEventDestroy": lambda event: (_OK,),
+    "cudaEventQuery": lambda event: (_OK,),
+    "cudaEventElapsedTime": cudaEventElapsedTime,
+    "cudaEventDestroy": cudaEventDestroy,
+    "cudaHostRegister": cudaHostRegister,
+    "cudaHostUnregister": lambda pointer: (_OK,),
+    "cudaMemcpy2D": cudaMemcpy2D,
+    "cudaMemcpy2DAsync": lambda *arguments: cudaMemcpy2D(*arguments[:7]),
+    "cudaDeviceReset": lambda: (_OK,),
+    "cudaProfilerStart": lambda: (_OK,),
+    "cudaProfilerStop": lambda: (_OK,),
+    "cudaPeekAtLastError": lambda: (_OK,),
     "cudaDeviceSynchronize": lambda: (_OK,),
     "cudaGetDeviceCount": lambda: (_OK, 1),
     "cudaSetDevice": lambda device: (
@@ -242,7 +369,30 @@ DRIVER: dict[str, object] = {
     "cuCtxCreate": lambda flags=0, device=0, *more: (_DONE, CUcontext(1)),
     "cuCtxSetCurrent": lambda context: (_DONE,),
     "cuCtxGetCurrent": lambda: (_DONE, CUcontext(1)),
+    "CUevent": CUevent,
+    "CUctx_flags": CUctx_flags,
+    "CUevent_flags": CUevent_flags,
+    "CUstream_flags": CUstream_flags,
+    "cuCtxPushCurrent": _push,
+    "cuCtxPopCurrent": _pop,
+    "cuDevicePrimaryCtxRelease": lambda device: (_DONE,),
     "cuCtxSynchronize": lambda: (_DONE,),
+    "cuMemHostAlloc": lambda size, flags=0: _result(cudaMalloc(size)),
+    "cuMemAllocHost": lambda size: _result(cudaMalloc(size)),
+    "cuMemFreeHost": lambda pointer: _result(cudaFree(pointer)),
+    "cuMemsetD8": lambda pointer, value, size: _result(cudaMemset(pointer, value, size)),
+    "cuMemsetD8Async": lambda pointer, value, size, stream=0: _result(
+        cudaMemset(pointer, value, size)
+    ),
+    "cuMemGetInfo": lambda: _result(cudaMemGetInfo()),
+    "cuEventCreate": lambda flags=0: _result(cudaEventCreate(flags)),
+    "cuEventRecord": lambda event, stream=0: _result(cudaEventRecord(event)),
+    "cuEventSynchronize": lambda event: (_DONE,),
+    "cuEventQuery": lambda event: (_DONE,),
+    "cuEventElapsedTime": _elapsed,
+    "cuEventDestroy": lambda event: _result(cudaEventDestroy(event)),
+    "cuStreamQuery": lambda stream=0: (_DONE,),
+    "cuStreamWaitEvent": lambda stream, event, flags=0: (_DONE,),
     "cuCtxDestroy": lambda context: (_DONE,),
     "cuMemAlloc": lambda size: _result(cudaMalloc(size)),
     "cuMemFree": lambda pointer: _result(cudaFree(pointer)),

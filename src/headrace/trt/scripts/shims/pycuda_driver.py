@@ -26,8 +26,28 @@ class LogicError(Error):
     """A wrong argument."""
 
 
-class MemoryError_(Error):
+class RuntimeError(Error):
+    """A call that failed."""
+
+
+class LaunchError(RuntimeError):
+    """A kernel that failed."""
+
+
+class MemoryError(Error):
     """No memory."""
+
+
+class PointerHolderBase:
+    """Base of objects of a script with an address of their own: `get_pointer` returns it."""
+
+    def get_pointer(self) -> int:
+        raise NotImplementedError(f"{type(self).__name__} has no get_pointer")
+
+    def __int__(self) -> int:
+        return self.get_pointer()
+
+    __index__ = __int__
 
 
 class DeviceAllocation:
@@ -52,6 +72,80 @@ class DeviceAllocation:
     def __del__(self) -> None:
         if memory is not None and self.__dict__.get("_address"):
             memory.release(self._address)
+
+
+class ArgumentHandler:
+    """An array as the argument of a kernel, copied to a block of its own and back.
+
+    Source: tensorrt-api spec 4.5.
+    """
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        self.dev_alloc: DeviceAllocation | None = None
+
+    def get_device_alloc(self) -> DeviceAllocation:
+        """The block, made when it is first asked for."""
+        if self.dev_alloc is None:
+            self.dev_alloc = mem_alloc(self.array.nbytes)
+        return self.dev_alloc
+
+    def pre_call(self, stream: object) -> None:
+        """Copy to the block, for arrays that are read."""
+
+    def post_call(self, stream: object) -> None:
+        """Copy from the block, for arrays that are written."""
+
+
+class In(ArgumentHandler):
+    """An array that a kernel reads."""
+
+    def pre_call(self, stream: object) -> None:
+        memcpy_htod(self.get_device_alloc(), self.array)
+
+
+class _Out(ArgumentHandler):
+    """An array that a kernel writes."""
+
+    def post_call(self, stream: object) -> None:
+        memcpy_dtoh(self.array, self.get_device_alloc())
+
+
+class InOut(In, _Out):
+    """An array that a kernel reads and writes."""
+
+
+Out = _Out
+
+
+class host_alloc_flags:
+    """How pages are locked; all host memory is alike here."""
+
+    PORTABLE, DEVICEMAP, WRITECOMBINED = 1, 2, 4
+
+
+class mem_host_register_flags:
+    """How memory is registered."""
+
+    PORTABLE, DEVICEMAP = 1, 2
+
+
+class mem_attach_flags:
+    """Who sees managed memory."""
+
+    GLOBAL, HOST, SINGLE = 1, 2, 4
+
+
+class ctx_flags:
+    """How contexts wait; nothing waits here."""
+
+    SCHED_AUTO, SCHED_SPIN, SCHED_YIELD, SCHED_BLOCKING_SYNC, MAP_HOST = 0, 1, 2, 4, 8
+
+
+class event_flags:
+    """Kinds of events."""
+
+    DEFAULT, BLOCKING_SYNC, DISABLE_TIMING = 0, 1, 2
 
 
 class Stream:
@@ -165,6 +259,36 @@ def pagelocked_zeros(
     return np.zeros(shape, dtype, order)  # type: ignore[call-overload, no-any-return]
 
 
+def aligned_empty(
+    shape: ShapeLike, dtype: npt.DTypeLike, order: str = "C", alignment: int = 4096
+) -> Array:
+    """Make an array that begins at a multiple of `alignment` bytes."""
+    kind = np.dtype(dtype)
+    size = int(np.prod(shape)) * kind.itemsize
+    block = np.empty(size + alignment, np.uint8)
+    start = -block.ctypes.data % alignment
+    return block[start : start + size].view(kind).reshape(shape, order=order)  # type: ignore[call-overload, no-any-return]
+
+
+def managed_empty(
+    shape: ShapeLike, dtype: npt.DTypeLike, order: str = "C", mem_flags: int = 0
+) -> Array:
+    """An array that host and kernels would both see."""
+    return pagelocked_empty(shape, dtype, order)
+
+
+def managed_zeros(
+    shape: ShapeLike, dtype: npt.DTypeLike, order: str = "C", mem_flags: int = 0
+) -> Array:
+    """`managed_empty` of zeros."""
+    return pagelocked_zeros(shape, dtype, order)
+
+
+def register_host_memory(array: Array, flags: int = 0) -> Array:
+    """The array itself: host memory needs no registration."""
+    return array
+
+
 def to_device(array: Array) -> DeviceAllocation:
     """A block with the bytes of an array."""
     block = mem_alloc(array.nbytes)
@@ -212,6 +336,20 @@ def memcpy_dtod_async(
 
 def memset_d8(dest: SupportsInt, data: int, size: int) -> None:
     memory.fill(int(dest), data, size)
+
+
+def memset_d16(dest: SupportsInt, data: int, count: int) -> None:
+    """Write a 16-bit number `count` times."""
+    _copy_array(dest, np.full(count, data, np.uint16))
+
+
+def memset_d32(dest: SupportsInt, data: int, count: int) -> None:
+    """Write a 32-bit number `count` times."""
+    _copy_array(dest, np.full(count, data, np.uint32))
+
+
+def _copy_array(dest: SupportsInt, array: Array) -> None:
+    _copy(int(dest), array.ctypes.data, array.nbytes)
 
 
 def _copy(target: int, source: int, size: int) -> None:

@@ -1,0 +1,106 @@
+"""C++ plugins of each class that take one element type and one format alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from headrace.custom import CustomLibrary
+from headrace.engine import BuildOptions, Plan, build
+from headrace.engine.precision import CalibrationTable
+from headrace.engine.precision.rules import PrecisionRules
+from headrace.errors import PluginError
+from headrace.plugins import DataType, TensorFormat
+from headrace.plugins.forms import ORDERS
+from tests.plugins.models import model, network
+from tests.trt.host.conftest import Compile
+
+CLASSES = ("IoForm", "DynamicForm", "ThirdForm")
+ELEMENTS = {"INT32": "int32", "INT64": "int64", "UINT8": "uint8"}
+FORMATS = ("LINEAR", *(format.name for format in ORDERS))
+
+
+@pytest.fixture
+def library(compile_host: Compile, opened: Callable[[Path], CustomLibrary]) -> CustomLibrary:
+    return opened(compile_host("forms.cpp"))
+
+
+def tensor(name: str, kind: str, shape: tuple[int, ...]) -> Any:
+    elem = helper.np_dtype_to_tensor_dtype(np.dtype(ELEMENTS.get(kind, "float32")))
+    return helper.make_tensor_value_info(name, elem, ["N", *shape[1:]])
+
+
+def built(op: str, kind: str, format: str, shape: tuple[int, ...], folder: Path) -> Plan:
+    node = helper.make_node(
+        op, ["x"], ["y"], name="form",
+        type=int(DataType[kind]), format=int(TensorFormat[format]),
+    )  # fmt: skip
+    made = model([node], [tensor("x", kind, shape)], [tensor("y", kind, shape)])
+    if kind != "INT8":
+        return build(network(made, folder), BuildOptions(max_batch=4))
+    rules = PrecisionRules(table=CalibrationTable.of({"x": 0.5, "y": 0.25}))
+    return build(network(made, folder), BuildOptions(max_batch=4, precision="int8", rules=rules))
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("kind", ["FLOAT", "HALF", "BF16", "INT8", *ELEMENTS])
+@pytest.mark.parametrize("op", CLASSES)
+def test_a_plugin_of_one_form_computes_as_numpy_does(
+    library: CustomLibrary, op: str, kind: str, format: str, tmp_path: Path
+) -> None:
+    deep = op == "IoForm" and format in ("DHWC8", "CDHW32", "DHWC")
+    shape = (2, 5, 3, 4, 2) if deep else (2, 5, 3, 4)
+    rng = np.random.default_rng(5)
+    x = rng.integers(0, 15, shape).astype(ELEMENTS.get(kind, "float32"))
+    plan = built(op, kind, format, shape, tmp_path)
+    (record,) = plan.header.plugins
+    assert record.input_types == (kind,)
+    assert record.formats == (() if format == "LINEAR" else (format, format))
+    again = Plan.from_bytes(b"".join(plan.to_chunks()))
+    for one in (plan, again):
+        with one.open_session() as session:
+            for count in (2, 1):
+                y = session.run({"x": x[:count]})["y"]
+                np.testing.assert_array_equal(y, 2 * x[:count] + 1)
+
+
+def test_forms_are_decisions_of_the_plan(library: CustomLibrary, tmp_path: Path) -> None:
+    plan = built("ThirdForm", "HALF", "CHW32", (2, 5, 3, 4), tmp_path)
+    (finding,) = [d for d in plan.decisions if d.code == "plugin-forms"]
+    assert "input 0 HALF kCHW32, output 0 HALF kCHW32" in finding.sentence
+
+
+def test_forms_of_a_dla_are_named(library: CustomLibrary, tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match="kDLA_HWC4 is a format of DLAs"):
+        built("DynamicForm", "HALF", "DLA_HWC4", (2, 5, 3, 4), tmp_path)
+
+
+def test_int8_without_scales_says_so(library: CustomLibrary, tmp_path: Path) -> None:
+    node = helper.make_node("DynamicForm", ["x"], ["y"], name="form", type=2, format=0)
+    shape = (2, 5, 3, 4)
+    made = model([node], [tensor("x", "FLOAT", shape)], [tensor("y", "FLOAT", shape)])
+    with pytest.raises(PluginError, match="INT8, which was not tried: the tensor has no scale"):
+        build(network(made, tmp_path), BuildOptions(max_batch=4))
+
+
+def test_scales_come_from_the_pairs_around_a_plugin(library: CustomLibrary, tmp_path: Path) -> None:
+    pairs = {"s": np.float32(0.5), "z": np.int8(0), "t": np.float32(0.25)}
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["a"]),
+        helper.make_node("DynamicForm", ["a"], ["b"], name="form", type=2, format=5),
+        helper.make_node("QuantizeLinear", ["b", "t", "z"], ["r"]),
+        helper.make_node("DequantizeLinear", ["r", "t", "z"], ["y"]),
+    ]
+    shape = (2, 5, 3, 4)
+    made = model(nodes, [tensor("x", "FLOAT", shape)], [tensor("y", "FLOAT", shape)], pairs)
+    plan = build(network(made, tmp_path), BuildOptions(max_batch=2))
+    assert plan.header.plugins[0].scales == (0.5, 0.25)
+    x = np.random.default_rng(1).integers(0, 15, shape).astype(np.float32)
+    with plan.open_session() as session:
+        np.testing.assert_array_equal(session.run({"x": x})["y"], 2 * x + 1)

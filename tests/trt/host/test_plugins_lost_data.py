@@ -1,0 +1,68 @@
+"""C++ plugins whose data would be lost in an engine: errors with layer and method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from onnx import helper
+
+from headrace.custom import CustomLibrary
+from headrace.engine import BuildOptions, build
+from headrace.errors import PluginError
+from tests.plugins.models import FLOAT, model, network
+from tests.trt.host.conftest import Compile
+
+V3_FAULTS = {
+    1: "getFieldsToSerialize returned null",
+    2: r"getFieldsToSerialize returned field 0 \(fault\) with a length of -4",
+    3: "getFieldsToSerialize returned field 0 without a name",
+    4: r"getFieldsToSerialize returned field 0 \(fault\) without data",
+    5: r"field 0 \(fault\) with a length of 1073741824, more than its data has",
+    6: "clone returned the plugin itself",
+    7: "attach_to_context returned the plugin itself",
+    8: "get_capability_interface returned None for RUNTIME",
+}
+V2_FAULTS = {
+    6: "clone returned the plugin itself",
+    9: "serialize wrote 20 bytes or more, and getSerializationSize returned 4",
+    10: "serialize wrote 4100 bytes or more, and getSerializationSize returned 4",
+}
+
+
+def build_faulty(op: str, fault: int, folder: Path) -> None:
+    info = [helper.make_tensor_value_info(name, FLOAT, ["N", 4]) for name in "xy"]
+    node = helper.make_node(op, ["x"], ["y"], name="lost", fault=fault)
+    build(network(model([node], info[:1], info[1:]), folder), BuildOptions()).open_session().close()
+
+
+@pytest.mark.parametrize(
+    ("op", "fault", "said"),
+    [
+        *(("Lost3", fault, said) for fault, said in V3_FAULTS.items()),
+        *(("Lost2", fault, said) for fault, said in V2_FAULTS.items()),
+    ],
+)
+def test_lost_data_is_an_error_of_layer_and_method(
+    compile_host: Compile,
+    opened: Callable[[Path], CustomLibrary],
+    op: str,
+    fault: int,
+    said: str,
+    tmp_path: Path,
+) -> None:
+    library = opened(compile_host("lost.cpp"))
+    with pytest.raises(PluginError, match=said) as caught:
+        build_faulty(op, fault, tmp_path)
+    assert "layer 'lost'" in str(caught.value)
+    del library
+
+
+def test_without_a_fault_they_are_built(
+    compile_host: Compile, opened: Callable[[Path], CustomLibrary], tmp_path: Path
+) -> None:
+    library = opened(compile_host("lost.cpp"))
+    for op in ("Lost3", "Lost2"):
+        build_faulty(op, 0, tmp_path)
+    del library
