@@ -50,6 +50,20 @@ def scene(mean_config: Config, tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_a_scale_of_nothing_is_said_once_and_outputs_that_arrive_are_said_to(
+    scene: Path,
+) -> None:
+    done = headrace(
+        "run", scene / "pgie.txt", scene / "left", "-o", "o.jsonl", "-o", "udp://127.0.0.1:9",
+        "--set", "net-scale-factor=0", cwd=scene,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("1 is used") + done.stderr.count("1.0 is used") == 1
+    assert "wrote o.jsonl" in done.stdout or f"wrote {scene / 'o.jsonl'}" in done.stdout
+    assert "sent images to udp://127.0.0.1:9" in done.stdout
+    assert "wrote udp" not in done.stdout
+
+
 def test_two_models_two_sources_a_tracker_and_all_kinds_of_outputs(scene: Path) -> None:
     done = headrace(
         "run", "pgie.txt", "sgie.txt", "left", "right", "--tracker", "iou:min_hits=1",

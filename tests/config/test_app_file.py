@@ -108,7 +108,7 @@ def test_notices_name_what_is_not_applied_once(
         "info [sink0] is not applied: there is no window",
         "info width, height: not applied, frames keep their own size",
         "warning [source3] camera-width, camera-height, camera-fps-n, camera-fps-d: not applied",
-        "warning [message-converter] is not applied: no messages",
+        "warning [message-converter] is not applied: outputs of type 6",
         "info gpu-id, nvbuf-memory-type, cudadec-memtype",
         "info enable-perf-measurement, perf-measurement-interval-sec",
         "info tracker-width, tracker-height",
@@ -117,6 +117,16 @@ def test_notices_name_what_is_not_applied_once(
     everything = "\n".join(messages)
     for off in ("nonsense", "nvds-analytics", "sink2", "smart-record", "enable-padding", "s3cr3t"):
         assert off not in everything
+
+
+@pytest.mark.parametrize(("port", "shown"), [("", "8554"), ("rtsp-port=8600\n", "8600")])
+def test_an_output_by_rtsp_is_told_the_commands_that_show_it(
+    read: Read, port: str, shown: str
+) -> None:
+    (notice,) = told(read(f"[sink3]\nenable=1\ntype=4\n{port}"), "[sink3]")
+    assert notice.startswith("warning [sink3] is not applied: headrace serves no RTSP itself")
+    assert "app.txt --view " in notice
+    assert f"-o rtsp://127.0.0.1:{shown}/ds-test sends them to" in notice
 
 
 def test_origins_are_the_apps_lines(app: Callable[[str], PipelineSpec], tmp_path: Path) -> None:

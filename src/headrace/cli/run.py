@@ -14,11 +14,13 @@ from headrace._core.errors import HeadraceError, MediaError
 from headrace._core.findings import Finding
 from headrace._core.text import quoted
 from headrace._core.threads import say_failure, start_thread
+from headrace._core.urls import url_scheme
 from headrace.cli.ending import STOP_S, finish_on_signal
 from headrace.cli.inputs import spec_of
 from headrace.cli.options import run_options
 from headrace.cli.output import echo, print_json, print_notices, stdout_is_for_results
 from headrace.cli.running import is_routine, say_aside
+from headrace.config.pipeline_keys import STREAM_SCHEMES
 
 if TYPE_CHECKING:
     from headrace.cli.live_page import LivePage
@@ -351,8 +353,11 @@ def print_report(report: RunReport, *, notes: bool = True) -> None:
         for source in report.sources:
             text = f"  {source.source_id}: {source.name}: {source.frames} frames, {source.state}"
             echo(text + (f", {source.dropped} dropped" if source.dropped else ""))
+    counted = {delivery.output for delivery in report.messages}
     for output in report.outputs:
-        echo(f"wrote {output}")
+        if output not in counted:
+            verb = "sent images to" if url_scheme(output) in STREAM_SCHEMES else "wrote"
+            echo(f"{verb} {output}")
     for delivery in report.messages:
         states = ("sent", "waiting", "refused", "lost")
         parts = (f"{n} {state}" for state in states if (n := getattr(delivery, state)))

@@ -6,6 +6,7 @@ Values mean the same as there; keys that are not applied are reported once, with
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,7 @@ ORIGINAL_TRACKERS = re.compile(
     r"libnvds_(nvmultiobjecttracker|nvdcf|mot_klt|mot_iou|tracker)\w*\.so"
 )
 _DISPLAYS = {2: "window", 5: "screen"}
+_RTSP_PORT = "8554"  # of the original's server, where the group names none
 _CODECS = {1: "H.264", 2: "H.265", 3: "MPEG-4"}
 
 
@@ -386,10 +388,14 @@ class _App:
             message = f"[{name}] is not applied: there is no {what} to show frames in"
             document.remark(line, message, "info")
         elif kind == 4:
+            run = f"headrace run {shlex.quote(str(document.path))}"
+            ports = (e.text for e in group.entries if e.key == "rtsp-port" and e.text.isdigit())
+            port = next(ports, _RTSP_PORT)
             document.remark(
                 line,
-                f"[{name}] is not applied: there is no RTSP server; "
-                "-o rtsp://HOST/PATH publishes to one",
+                f"[{name}] is not applied: headrace serves no RTSP itself; {run} --view shows the "
+                f"images in a browser, and {run} -o rtsp://127.0.0.1:{port}/ds-test sends them to "
+                "an RTSP server that takes streams (MediaMTX)",
             )
         elif kind == 6:
             self._message_sink(section, name, line)

@@ -77,7 +77,7 @@ RESET = Reason("warning", "tracking ids are never reset and never reused")
 REID = Reason("warning", "trackers use no tensors of other models")
 ENCODER = Reason("info", "video is written as H.264 of constant quality")
 PACE = Reason("info", "frames are written as they come, not at the pace of playing")
-BROKER = Reason("warning", "no messages are sent or received")
+BROKER = Reason("warning", "messages are events of Headrace's own, and none are received")
 CONVERTER = Reason("info", "messages are made of the objects of every N-th frame")
 RAW = Reason(
     "warning", "raw outputs are dumped by the key raw-output-file-write of the model's own file"
@@ -214,8 +214,8 @@ APP_GROUPS: tuple[AppGroup, ...] = (
     _APPLICATION, _TILER, _SOURCE_LIST, _SOURCE_ALL, _SOURCE_CSV, _SOURCE, _STREAMMUX, _PRIMARY, _SECONDARY, _TRACKER, _ANALYTICS, _OSD, _SINK, _TESTS,
     _not_run("pre-process", r"(primary-)?pre-process[0-9]*|secondary-pre-process[0-9]*", "regions are not prepared apart: models scale whole frames or objects"),
     _not_run("img-save", r"img-save", "objects are not saved as images; a sink images:FOLDER saves whole frames"),
-    _not_run("message-converter", r"message-converter", "no messages are sent or received"),
-    _not_run("message-consumerN", r"message-consumer[0-9]*", "no messages are sent or received"),
+    _not_run("message-converter", r"message-converter", "outputs of type 6 make their own messages"),
+    _not_run("message-consumerN", r"message-consumer[0-9]*", "messages are sent, none are received"),
     _not_run("dewarperN", r"dewarper[0-9]*", "frames are not dewarped"),
     _not_run("ds-example", r"ds-example", "it is an element of its own; write a probe instead"),
     _not_run("segvisual", r"segvisual", "class maps are drawn without it", "info"),

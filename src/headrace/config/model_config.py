@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import headrace
+from headrace._core.errors import ConfigError
 from headrace._core.findings import Finding
 from headrace._core.formats.table import BARE_MODELS
 from headrace.config.document import AddedLine, report
@@ -47,7 +48,13 @@ class ModelConfig(ModelFields):
         check_classes(self)
 
     @classmethod
-    def load(cls, path: str | Path, overrides: Overrides | None = None) -> ModelConfig:
+    def load(
+        cls,
+        path: str | Path,
+        overrides: Overrides | None = None,
+        *,
+        refused: list[ConfigError] | None = None,
+    ) -> ModelConfig:
         """Read a config file; `.yml` and `.yaml` are YAML, every other name is INI.
 
         For a bare model, `.onnx`, it is what the model's file tells (docs/bare-models.md).
@@ -57,6 +64,8 @@ class ModelConfig(ModelFields):
         Args:
             path: the file.
             overrides: keys of the command line, read as if they stood at its end.
+            refused: gets the errors of single values in place of an exception, where nothing else
+                is wrong; their fields keep their defaults. For who looks for all faults at once.
 
         Raises:
             ConfigError: the file cannot be read or something in it is refused. Everything that is
@@ -67,7 +76,7 @@ class ModelConfig(ModelFields):
         path, overrides = Path(path), overrides or Overrides()
         if path.suffix.lower() in BARE_MODELS and file_kind(path) != "model":
             return headrace._wiring.load_bare_model(path, overrides)
-        cfg = cls._of(path, read_config(path, overrides.lines))
+        cfg = cls._of(path, read_config(path, overrides.lines, refused=refused))
         return overrides.with_conf(cfg._with_onnx_of_engine())
 
     def _with_onnx_of_engine(self) -> Self:

@@ -75,10 +75,16 @@ def read_document(data: bytes, path: Path) -> Document:
     return read_yaml(data, path)
 
 
-def read_config(path: Path, lines: Sequence[AddedLine] = (), data: bytes | None = None) -> Reading:
+def read_config(
+    path: Path,
+    lines: Sequence[AddedLine] = (),
+    data: bytes | None = None,
+    refused: list[ConfigError] | None = None,
+) -> Reading:
     """Read and check a config file, INI or YAML by its name, with lines added to it.
 
-    `data` is its text where that is not to be read from the file.
+    `data` is its text where that is not to be read from the file. `refused` gets the problems of
+    single values, where nothing else is wrong: the reading lacks them.
     """
     if data is None:
         data = read_bytes(path)
@@ -86,7 +92,7 @@ def read_config(path: Path, lines: Sequence[AddedLine] = (), data: bytes | None 
     document = read_document(data, path)
     if "property" in document.groups:  # else it is no config
         document.add(lines)
-    return _interpreted(document, Reading())
+    return _interpreted(document, Reading(), refused)
 
 
 def read_lines(path: Path, reading: Reading, lines: Sequence[AddedLine]) -> Reading:
@@ -96,13 +102,25 @@ def read_lines(path: Path, reading: Reading, lines: Sequence[AddedLine]) -> Read
     return _interpreted(document, reading)
 
 
-def _interpreted(document: Document, reading: Reading) -> Reading:
-    _Interpreter(document, reading).run()
+def _interpreted(
+    document: Document, reading: Reading, refused: list[ConfigError] | None = None
+) -> Reading:
+    interpreter = _Interpreter(document, reading)
+    interpreter.run()
     findings = tuple(n for _, n in sorted(document.notices, key=lambda pair: pair[0]))
     reading.notices += findings
+    of_values = all(problem.code in _OF_VALUES for problem in document.problems)
+    if refused is not None and of_values and "network-type" not in interpreter.refused:
+        refused += document.problems
+        return reading
     with notices_on_errors(findings):
         report(document.path, document.problems)
     return reading
+
+
+_OF_VALUES = frozenset(
+    ("value-choice", "value-form", "value-path", "value-range", "value-text", "value-type")
+)
 
 
 def read_bytes(path: Path, noun: str | None = None) -> bytes:

@@ -234,7 +234,7 @@ class Preprocessor:
         mean = None
         if cfg.mean_file is not None:
             mean = load_mean(cfg.mean_file, width, height, channels, where=where("mean-file"))
-        return cls(
+        pre = cls(
             width,
             height,
             color_format=cfg.model_color_format,
@@ -249,6 +249,9 @@ class Preprocessor:
             threads=threads,
             where=where,
         )
+        said = {notice.code for notice in cfg.notices}
+        pre.notices = tuple(notice for notice in pre.notices if notice.code not in said)
+        return pre
 
     def __call__(self, frame: Frame, out: FloatArray, crop: Rect | None = None) -> ScaleTransform:
         """Write one item.

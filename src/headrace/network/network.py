@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace._core.errors import ModelError
+from headrace.network.class_maps import ClassMaps
 from headrace.network.external_data import check_tensors, fold
 from headrace.network.tensor_spec import TensorSpec, axis_name
 
@@ -84,6 +85,7 @@ class Network:
             (`headrace.plugins.layer.LayerPlugin`); made by code or by an importer.
         implicit_batch: shapes leave the batch out in the model's own format (Caffe, UFF).
         of_one_image: outputs that got the batch in front that the file leaves out.
+        class_maps: outputs that the file has as maps of names to scores, here tables.
         built: a plan of it that exists already (`headrace.engine.Plan`), or None.
 
     Raises:
@@ -109,6 +111,7 @@ class Network:
         self.plugins: dict[str, Any] = {}
         self.implicit_batch = False
         self.of_one_image: tuple[str, ...] = ()
+        self.class_maps = ClassMaps({})
         self.built: Any = None
         self._strip_initializer_inputs()
         self._free_negative_axes()

@@ -10,6 +10,7 @@ from headrace._core.errors import ModelError
 from headrace._core.files import os_reason, sha256_of
 from headrace._core.formats.foreign import foreign_model, looks_like
 from headrace._core.formats.sniff import HEAD_BYTES, is_openvino
+from headrace.network.class_maps import without_maps
 from headrace.network.external_data import check_tensors
 from headrace.network.network import Network
 from headrace.network.one_image import with_batch
@@ -116,6 +117,7 @@ def network_from_onnx_bytes(
         raise _not_onnx(data, where)
     _check_opsets(proto, where)
     _check_text(proto, where)
+    maps = without_maps(proto)
     _check_types(proto.graph, where)
     ranges = check_tensors(proto, path)
     _check_sparse(proto.graph, where)
@@ -136,11 +138,12 @@ def network_from_onnx_bytes(
         raise ModelError("the graph has no inputs", where=where)
     network = Network(model, path=path, size_bytes=size, sha256=digest, external_locations=external)
     network.of_one_image = batched
+    network.class_maps = maps
     return network
 
 
 def _check_types(graph: GraphProto, where: str) -> None:
-    """Refuse outputs that are maps: ZipMap of scikit-learn and Custom Vision makes them."""
+    """Refuse outputs that are maps and not of ZipMap, which `without_maps` undoes."""
     for value in graph.output:
         kind = value.type
         if kind.WhichOneof("value") == "sequence_type":
@@ -150,8 +153,7 @@ def _check_types(graph: GraphProto, where: str) -> None:
                 f"output {value.name!r} is a map of names to numbers, not a tensor",
                 where=where,
                 expected="tensors alone",
-                fix="export it without ZipMap, for scikit-learn: "
-                'skl2onnx.to_onnx(net, ..., options={"zipmap": False})',
+                fix="make the tensor that the map is made of an output in its place",
             )
 
 

@@ -351,5 +351,7 @@ def _tiler(spec: TilerSpec | None) -> Tiler:
 class _Undrawn:
     """Images as they come."""
 
+    notices: Sequence[Finding] = ()
+
     def draw(self, frame: Frame, meta: FrameMeta) -> Frame:
         return frame

@@ -24,7 +24,7 @@ from headrace.config.pipeline_spec import (
 from headrace.infer.run_options import RunOptions
 from headrace.media import Sink, Source
 from headrace.media.names import IMAGE_SUFFIXES
-from headrace.media.sinks.opening import split_spec
+from headrace.media.sinks.opening import split_spec, url_of
 from headrace.pipeline.assembly import Assembling
 from headrace.pipeline.outlet import Route
 from headrace.pipeline.pipeline import Pipeline
@@ -95,8 +95,8 @@ def pipeline_spec(
 
 def _sink_spec(text: str) -> SinkSpec:
     kind, path = split_spec(text)
-    if kind == "messages":
-        return SinkSpec(kind=kind, uri=text.removeprefix("messages:"))
+    if (url := url_of(text)) is not None:
+        return SinkSpec(kind=kind, uri=url)
     return SinkSpec(kind=kind, path=path)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,23 @@ def test_a_finding_has_the_place_of_the_value(store: Path, tmp_path: Path) -> No
     assert by_rule["value-type"].marked == "x"
     codes = {f.exit_code for f in report.findings if f.severity == "error"}
     assert codes == {3}
+
+
+def test_all_faults_of_a_file_are_found_in_one_pass(mean_config: Callable[..., Path]) -> None:
+    path = mean_config(
+        cluster_mode=7, network_mode=9, net_scale_factor=0, mean_file="gone.ppm",
+        labelfile_path="gone.txt", batch_sise=2,
+    )  # fmt: skip
+    found = [(f.code, f.severity) for f in Linter().lint([path]).findings]
+    assert sorted(found) == [
+        ("missing-file", "error"), ("missing-file", "error"), ("scale-not-positive", "warning"),
+        ("unknown-key", "warning"), ("value-choice", "error"), ("value-choice", "error"),
+    ]  # fmt: skip
+
+
+def test_a_missing_mean_file_is_one_fact(mean_config: Callable[..., Path]) -> None:
+    findings = Linter().lint([mean_config(mean_file="gone.ppm")]).findings
+    assert [f.code for f in findings if f.severity == "error"] == ["missing-file"]
 
 
 def test_findings_are_chosen_by_rule(store: Path, tmp_path: Path) -> None:

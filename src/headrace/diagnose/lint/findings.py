@@ -150,10 +150,15 @@ def forget_lines() -> None:
 def tidy(findings: Iterable[LintFinding]) -> list[LintFinding]:
     """Sort by file and line, with one finding for each rule and line: the gravest.
 
-    Of a rule that has a line in a file, findings about the file as a whole are left out.
+    Of a rule that has a line in a file, findings about the file as a whole are left out; of a line
+    whose file is missing, what else is wrong with that file.
     """
     kept: dict[tuple[object, ...], LintFinding] = {}
+    findings = list(findings)
+    absent = {(f.place.path, f.place.line) for f in findings if f.code == "missing-file"}
     for finding in findings:
+        if finding.code != "missing-file" and _unreadable(finding, absent):
+            continue
         location = finding.place
         path = None if location.path is None else os.path.realpath(location.path)
         exact = (finding.code, path, location.line)
@@ -172,6 +177,11 @@ def tidy(findings: Iterable[LintFinding]) -> list[LintFinding]:
             kept[placed] = _graver(kept[placed], vague)
             del kept[key]
     return sorted(kept.values(), key=_order)
+
+
+def _unreadable(finding: LintFinding, absent: set[tuple[Path | None, int | None]]) -> bool:
+    """Whether an error says again that a file is not there."""
+    return finding.severity == "error" and (finding.place.path, finding.place.line) in absent
 
 
 def _unadvised(finding: LintFinding) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headrace._core.errors import HeadraceError
+from headrace._core.errors import ConfigError, HeadraceError
 from headrace._core.findings import Finding
 from headrace._core.formats.table import BARE_MODELS
 from headrace.config import ModelConfig, load_pipeline
@@ -32,6 +32,19 @@ from headrace.pipeline.analytics import load_rules
 from headrace.pipeline.stage_order import numbered
 from headrace.plugins.lookup import unknown_error
 from headrace.plugins.registry import known_plugins
+
+
+def _of_values(
+    found: Sequence[LintFinding], refused: Sequence[ConfigError], path: Path
+) -> list[LintFinding]:
+    """The refusals of a config's values, and the findings about its other lines.
+
+    Those without a line may come from the default that a refused value left in its place.
+    """
+    refusals = [finding for error in refused for finding in of_error(error, path)]
+    lines = {(finding.place.path, finding.place.line) for finding in refusals}
+    rest = [f for f in found if f.place.line and (f.place.path, f.place.line) not in lines]
+    return refusals + rest
 
 
 @dataclass
@@ -152,13 +165,20 @@ class Linter:
     def _configs(self, paths: Sequence[Path]) -> Iterator[ModelConfig]:
         overrides = distributed(self.given, [path.name for path in paths]) if paths else []
         for path, lines in zip(paths, overrides, strict=True):
+            refused: list[ConfigError] = []
             try:
-                cfg = ModelConfig.load(path, lines)
+                cfg = ModelConfig.load(path, lines, refused=refused)
             except HeadraceError as error:
                 self._refused(error, path)
                 continue
+            before = self._found
+            self._found = []
             self._config(cfg)
-            yield cfg
+            if refused:
+                self._found = _of_values(self._found, refused, path)
+            self._found = before + self._found
+            if not refused:
+                yield cfg
 
     def _config(self, cfg: ModelConfig) -> None:
         checked = CheckedConfig(cfg, dry_run(cfg))

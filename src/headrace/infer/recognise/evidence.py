@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Mapping
@@ -63,6 +64,8 @@ class FileEvidence:
         stem = read_stem(path, sys.maxsize) or Stem()
         if not _WRITERS & stem.metadata.keys():  # what lies beside is of another model
             stem.metadata = texts_beside(path) | stem.metadata
+        for names in network.class_maps.names.values():
+            stem.metadata = {"class_names": json.dumps(names)} | stem.metadata
         producer = f"{model.producer_name or ''} {model.producer_version or ''}".strip()
         first, *more = network.inputs
         return cls(path, network, stem, producer, first, tuple(more))

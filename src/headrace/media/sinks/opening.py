@@ -116,6 +116,16 @@ def split_spec(spec: str) -> tuple[str, Path]:
     return kind_of, path
 
 
+def url_of(spec: str) -> str | None:
+    """The URL that an output goes to, without the kind in front of it; None for a file.
+
+    Raises:
+        MediaError: see `split_spec`.
+    """
+    kind, _ = split_spec(spec)
+    return re.sub(rf"^{kind}:(?!//)", "", spec, flags=re.IGNORECASE) if kind in _URLS else None
+
+
 def _unknown(problem: str, spec: str, guess: str = "") -> MediaError:
     near = near_names(guess, [*SINK_KINDS, *_ALIASES], 1, cutoff=0.5)
     return MediaError(
@@ -167,7 +177,7 @@ def _checked(spec: str, inputs: Sequence[str | Path]) -> tuple[str, Path]:
 
 
 def open_sink(
-    spec: str,
+    spec: str | os.PathLike[str],
     *,
     inputs: Sequence[str | Path] = (),
     sources: Sequence[HasName] = (),
@@ -197,6 +207,7 @@ def open_sink(
         MediaError: unknown kind, same as an input, or it cannot be created.
         MissingExtraError: a package that the kind needs is not installed.
     """
+    spec = os.fspath(spec)
     kind, path = _checked(spec, inputs)
     options: dict[str, Any] = {}
     if kind == "video":

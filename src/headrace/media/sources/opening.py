@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 import re
 import stat
 from collections.abc import Mapping
@@ -35,7 +36,7 @@ _DEFAULT_RECONNECT = ReconnectPolicy()
 
 
 def open_source(
-    url: str | int,
+    url: str | os.PathLike[str] | int,
     *,
     source_id: int = 0,
     threads: int | None = None,
@@ -85,8 +86,7 @@ def open_source(
         raise ValueError(f"playlist_reach={playlist_reach!r}: must be same, public or any")
     if not timeout_s > 0:
         raise ValueError(f"timeout_s={timeout_s}: must be above 0")
-    if not isinstance(url, str):
-        url = f"camera:{url}"
+    url = f"camera:{url}" if isinstance(url, int) else os.fspath(url)
     if not url:
         raise MediaError("the source is empty", expected="a path, a pattern, a URL or camera:N")
     decoding: dict[str, Any] = {"source_id": source_id, "threads": threads, "fps": fps}
