@@ -180,7 +180,7 @@ def tidy(findings: Iterable[LintFinding]) -> list[LintFinding]:
 
 
 def _unreadable(finding: LintFinding, absent: set[tuple[Path | None, int | None]]) -> bool:
-    """Whether an error says again that a file is not there."""
+    """True of an error at a line whose file is missing: it repeats that."""
     return finding.severity == "error" and (finding.place.path, finding.place.line) in absent
 
 
