@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from headrace.infer.recognise.evidence import FileEvidence
 from headrace.infer.recognise.first_layers import FirstLayers, weigh
+from headrace.infer.recognise.images import read_images
 from tests.infer.recognise.models import SPREAD, filters, node, save
 
 
@@ -51,6 +53,25 @@ def test_statistics_of_bytes(tmp_path: Path) -> None:
     stem = stem_of(with_statistics(tmp_path / "m.onnx", 1.0, 0))
     assert stem.level == "bytes"
     assert stem.scale == pytest.approx(1, rel=0.25)
+
+
+@pytest.mark.parametrize(("doc", "order", "offsets"), [
+    ("", "BGR", (103.939, 116.779, 123.68)), ("takes RGB", "RGB", (123.68, 116.779, 103.939)),
+])  # fmt: skip
+def test_bytes_around_zero_lost_caffes_means(
+    tmp_path: Path, doc: str, order: str, offsets: tuple[float, ...]
+) -> None:
+    path = with_statistics(tmp_path / "m.onnx", 1.0, 116)
+    model = onnx.load(path)
+    model.doc_string = doc
+    onnx.save(model, path)
+    evidence = FileEvidence.read(path)
+    images = read_images(evidence, weigh(evidence.stem), None)
+    assert (images.order, images.scaling.factor, images.scaling.offsets) == (order, 1.0, offsets)
+    assert "means" in images.assumed
+    evidence = FileEvidence.read(with_statistics(tmp_path / "plain.onnx", 1.0, 0))
+    images = read_images(evidence, weigh(evidence.stem), None)
+    assert (images.scaling.offsets, "means" in images.assumed) == ((), True)
 
 
 def test_statistics_as_initialised_tell_nothing(tmp_path: Path) -> None:

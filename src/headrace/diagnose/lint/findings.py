@@ -180,7 +180,7 @@ def tidy(findings: Iterable[LintFinding]) -> list[LintFinding]:
 
 
 def _unreadable(finding: LintFinding, absent: set[tuple[Path | None, int | None]]) -> bool:
-    """True of an error at a line whose file is missing: it repeats that."""
+    """Return True for an error at the line of a missing file."""
     return finding.severity == "error" and (finding.place.path, finding.place.line) in absent
 
 

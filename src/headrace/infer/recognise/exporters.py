@@ -42,6 +42,7 @@ IMAGENET = Scaling(
     (123.675, 116.28, 103.53),
     "ImageNet mean, one deviation 0.226 for 0.229, 0.224, 0.225",
 )
+CAFFE = Scaling(1.0, (103.939, 116.779, 123.68), "0..255 without Caffe's means")
 USUAL = (BYTES, UNIT, HALF, IMAGENET)
 IMAGENET_BGR = Scaling(IMAGENET.factor, IMAGENET.offsets[::-1], IMAGENET.words)
 
@@ -80,9 +81,7 @@ ULTRAFACE = Exporter("Ultra-Light-Fast face detector", "RGB", ULTRA, "stretch", 
 CENTERFACE = Exporter("CenterFace", "RGB", BYTES, "stretch", 0.5, 0.3)
 TAO = Exporter("TAO", None, None, "stretch", 0.3, 0.5)
 TAO_GRID = Exporter("TAO DetectNet_v2", "RGB", UNIT, "stretch", 0.2, 0.5)
-TAO_BATCHED = Exporter(
-    "TAO YOLO", "BGR", Scaling(1.0, (103.939, 116.779, 123.68), "Caffe's means"), "centre", 0.3
-)
+TAO_BATCHED = Exporter("TAO YOLO", "BGR", CAFFE, "centre", 0.3)
 TAO_DETR = Exporter("TAO DETR", "RGB", IMAGENET, "stretch", 0.5, 0.5)
 TAO_EFFICIENTDET = Exporter("TAO EfficientDet", "RGB", BYTES, "corner", 0.3, 0.5)
 PADDLE_DET = Exporter("PaddleOCR", "BGR", IMAGENET, "centre", 0.5)

@@ -6,14 +6,14 @@ import ast
 import re
 import shlex
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import ModelError
 from headrace.infer.recognise import exporters
 from headrace.infer.recognise.deployments import FIT, ORDER, SOURCE
-from headrace.infer.recognise.exporters import BYTES, HALF, IMAGENET, UNIT, Fit, Scaling
+from headrace.infer.recognise.exporters import BYTES, CAFFE, HALF, IMAGENET, UNIT, Fit, Scaling
 
 if TYPE_CHECKING:
     from headrace.infer.recognise.evidence import FileEvidence
@@ -140,6 +140,8 @@ def read_images(
     if "net_scale_factor" not in user_fields:
         _scale(images, evidence, layers, exporter)
     _colour(images, evidence, exporter)
+    if images.scaling is CAFFE and images.order == "RGB":
+        images.scaling = replace(CAFFE, offsets=CAFFE.offsets[::-1])
     fit = _FITS.get(evidence.metadata.get(FIT, ""))
     if fit is not None:
         images.fit, images.reasons["fit"] = fit, _beside(evidence)
@@ -266,6 +268,11 @@ def _scale(
         images.reasons["layers"] = layers.why
     elif (measured := _measured(layers)) is not None and trained is None:
         images.scaling, why = measured, layers.why
+        if measured is BYTES:  # of the means nothing tells but that they were taken off
+            images.assumed.append("means")
+        if measured is BYTES and layers.centred:
+            images.scaling, images.order = CAFFE, "BGR"
+            why += ", near 0: means were taken off, as Caffe's models have it"
     else:
         images.scaling, why = (BYTES if layers.level == "bytes" else UNIT), "undecided"
         images.questions.append(_unscaled(layers, trained))

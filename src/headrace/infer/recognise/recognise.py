@@ -509,7 +509,8 @@ def _sources(told: str, images: Images, reading: HeadReading | None) -> str:
     text = "; ".join(part for part in dict.fromkeys(parts) if part)
     if images.assumed:
         keys = {"size": "infer-dims", "order": "model-color-format",
-                "fit": "maintain-aspect-ratio", "scaling": "net-scale-factor"}  # fmt: skip
+                "fit": "maintain-aspect-ratio", "scaling": "net-scale-factor",
+                "means": "offsets"}  # fmt: skip
         named = ", ".join(f"{name} ({keys[name]})" for name in images.assumed)
         text += f"; assumed, for nothing in the file tells: {named}"
     return text
