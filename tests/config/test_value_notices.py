@@ -44,7 +44,7 @@ def test_a_config_without_oddities_has_no_notices(load: Load) -> None:
         ("warning", "network-type=3", "needs cluster-mode=4"),  # X12
         ("warning", "output-instance-mask=1", "needs cluster-mode=4"),
         ("info", "use-dla-core=1", "without enable-dla"),  # X13
-        ("warning", "classifier-async-mode=1", "without network-type=1"),  # X14
+        ("warning", "classifier-async-mode=1", "for classifiers (network-type=1)"),  # X14
         ("warning", "network-input-order=1", "needs infer-dims"),  # X15
         (
             "warning",  # X16
@@ -53,12 +53,12 @@ def test_a_config_without_oddities_has_no_notices(load: Load) -> None:
         ),
         ("info", "auto-inc-mem=0\noutput-tensor-meta=1", "can stall"),  # X17
         ("info", "disable-output-host-copy=1", "parsers get main memory"),  # X18
-        ("warning", "operate-on-gie-id=1", "is process-mode=2 missing"),  # X19
+        ("warning", "operate-on-gie-id=1", "process-mode=2 is missing"),  # X19
         ("warning", "operate-on-class-ids=1", "write filter-out-class-ids"),
         (
             "warning",
             "operate-on-gie-id=1\noperate-on-class-ids=1",
-            "is process-mode=2 missing",
+            "process-mode=2 is missing",
         ),
         ("warning", "process-mode=2\ninterval=1", "interval is not used"),
         ("info", "network-type=1\n[class-attrs-all]", "does not use it"),  # X20

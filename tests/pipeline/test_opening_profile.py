@@ -32,9 +32,9 @@ def test_the_program_wins_over_the_file(
 def test_the_command_says_by_which_rules_it_ran(mean_config: Config, photos: Path) -> None:
     inputs = [str(mean_config(profile="modern")), str(photos)]
     ran = headrace_command("run", *inputs)
-    assert "fps, profile modern)" in ran.stdout, ran.stderr
+    assert "fps, profile modern: rules of training)" in ran.stdout, ran.stderr
     ran = headrace_command("run", *inputs, "--profile", "nvinfer")
-    assert "fps, profile nvinfer)" in ran.stdout, ran.stderr
+    assert "fps, profile nvinfer: rules of the original)" in ran.stdout, ran.stderr
 
 
 def test_other_profiles_are_refused(mean_config: Config) -> None:

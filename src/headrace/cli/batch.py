@@ -94,7 +94,8 @@ class _WithReport(click.Command):
               help="Folder of the results, or a URL: s3://bucket/results/.")  # fmt: skip
 @click.option("--resume", is_flag=True, help="Go on in a folder that has results of this batch.")
 @click.option("--retry-failed", is_flag=True,
-              help="With --resume: run units again that failed.")  # fmt: skip
+              help="With --resume: run units again that failed. A unit is one input, or a span of "
+              "a long video.")  # fmt: skip
 @click.option("--retries", type=click.IntRange(0, 100), default=1, show_default=True, metavar="N",
               help="Try a failing unit so often again.")  # fmt: skip
 @click.option("--unit-timeout", type=FiniteRange(0, 1e7, min_open=True), metavar="SECONDS",

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _LOOK_S = 0.5  # how often a run looks for streams that went away
 _SAID_AT_ONCE = ("connection-away", "page-ended")
 
+_RULES = {"nvinfer": "rules of the original", "modern": "rules of training"}
 EPILOG = """\b
 CONFIG is an nvinfer config, INI or YAML. Several run one after the other: first those on
 whole frames, then those on the objects found. Or it is a pipeline file, which names sources,
@@ -341,7 +342,7 @@ def print_report(report: RunReport, *, notes: bool = True) -> None:
             what = f"{model.failed} of {model.inferred} outputs of {model.name}"
             echo(f"{what} could not be parsed")
     state = "stopped after" if report.interrupted else "done:"
-    profile = f", profile {report.profile}" if report.profile else ""
+    profile = f", profile {report.profile}: {_RULES[report.profile]}" if report.profile else ""
     echo(
         f"{state} {report.frames} frames in {report.seconds:.1f} s ({report.fps:.1f} fps{profile})"
     )

@@ -12,6 +12,7 @@ from headrace._core.formats.foreign import Sighting, identify, onnx_beside
 from headrace._core.text import quoted
 from headrace.config.enums import NetworkType
 from headrace.config.keys import PROPERTY_KEYS
+from headrace.config.library_sources import build_command
 from headrace.config.paths import missing_hints
 
 if TYPE_CHECKING:
@@ -157,6 +158,9 @@ def missing_file(cfg: ModelFields, key: str, path: Path) -> ConfigError:
             data={"format": folder.key},
         )
     hints = [] if odd else missing_hints(path)
+    command = build_command(path) if key == "custom-lib-path" and not odd else None
+    if command is not None:
+        hints.insert(0, f"compile it from the sources beside it: {command}")
     return ConfigError(
         f"{key}={quoted(written)}: "
         + ("this is a device or pipe." if odd else "there is no such file."),

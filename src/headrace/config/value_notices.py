@@ -278,7 +278,8 @@ def _outputs(cfg: ModelFields) -> Iterator[Remark]:
         cfg.network_type is NetworkType.CLASSIFIER and cfg.process_mode is ProcessMode.SECONDARY
     )
     if cfg.classifier_async_mode and not secondary_classifier:  # X14
-        message = "classifier-async-mode has no effect without network-type=1 and process-mode=2"
+        message = "classifier-async-mode has no effect: it is for classifiers (network-type=1) of "
+        message += "the objects that another model finds (process-mode=2)"
         yield _warn(message, "classifier_async_mode", code="async-without-objects")
 
 
@@ -317,7 +318,8 @@ def _other_mode(cfg: ModelFields) -> Iterator[Remark]:  # X19
             if "operate_on_class_ids" in useless and "operate_on_gie_id" not in useless:
                 message += "; to drop classes of this model's own boxes write filter-out-class-ids"
             elif not _written(cfg, "process_mode"):
-                message += "; is process-mode=2 missing?"
+                message += "; for a model of the objects that another one finds, process-mode=2 "
+                message += "is missing"
             yield _warn(message, *useless, code="key-of-other-mode")
     elif cfg.interval:
         message = "interval is not used with process-mode 2"

@@ -7,6 +7,7 @@ from typing import get_args
 
 from headrace._core.errors import CustomLibraryError
 from headrace._core.findings import Finding
+from headrace.config.library_sources import build_command
 from headrace.custom.guard.options import GuardMode, GuardOptions
 from headrace.custom.validate import CustomLibrary
 from headrace.plugins.loading import PYTHON_SUFFIXES
@@ -26,10 +27,13 @@ def library_file(path: str | Path, abi: str) -> Path:
         )
     path = Path(path).absolute()
     if not path.exists():
+        command = build_command(path)
         raise CustomLibraryError(
             "the custom library does not exist",
             where=str(path),
-            fix="custom-lib-path is relative to the folder of the config file",
+            fix="custom-lib-path is relative to the folder of the config file"
+            if command is None
+            else f"compile it from the sources beside it: {command}",
             code="missing-file",
         )
     if not path.is_file():

@@ -93,7 +93,7 @@ def test_folded_weights_tell_bytes_from_small_numbers(
                 constants={"w": filters(3, spread)})  # fmt: skip
     stem = stem_of(path)
     assert (stem.level, stem.scale) == (level, None)
-    assert "spread" in stem.why
+    assert "vary by" in stem.why
 
 
 @pytest.mark.parametrize(("operator", "number", "level"), [

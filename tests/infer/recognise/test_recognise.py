@@ -421,9 +421,10 @@ def test_a_face_detector_is_named_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("given", "words"), [
-    ({"net_scale_factor": 1 / 255}, "RGB / 255, as given"),
-    ({"net_scale_factor": 0.5}, "RGB x * 0.5, as given"),
-    ({"net_scale_factor": 0.01, "offsets": (1.0, 2.0, 3.0)}, "RGB (x - 1, 2, 3) * 0.01, as given"),
+    ({"net_scale_factor": 1 / 255}, "RGB / 255 (set by you)"),
+    ({"net_scale_factor": 0.5}, "RGB x * 0.5 (set by you)"),
+    ({"net_scale_factor": 0.01, "offsets": (1.0, 2.0, 3.0)},
+     "RGB (x - 1, 2, 3) * 0.01 (set by you)"),
 ])  # fmt: skip
 def test_a_given_scaling_is_said(tmp_path: Path, given: dict[str, Any], words: str) -> None:
     assert words in recognise(yolov8(tmp_path / "m.onnx"), given).lines[1]

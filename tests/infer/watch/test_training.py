@@ -78,7 +78,7 @@ def test_plain_images_tell_nothing_of_the_range(level: int, tmp_path: Path) -> N
 def test_a_folded_stem_tells_bytes_from_units(tmp_path: Path) -> None:
     stem = Stem(conv=np.random.default_rng(1).normal(0, 1, (8, 3, 3, 3)))
     text = judged(tmp_path, stem, "net-scale-factor=1\n")["input-range"]
-    assert "net-scale-factor=1 gives the network 0 to 255; the first layer answers" in text
+    assert "net-scale-factor=1 gives the network 0 to 255; the results of the first layer" in text
     assert judged(tmp_path, stem, SCALES["unit"][0]) == {}
     assert judged(tmp_path, stem, SCALES["means"][0]) == {}  # old networks are like that
     assert judged(tmp_path, Stem(conv=stem.conv / 255), "net-scale-factor=1\n") == {}

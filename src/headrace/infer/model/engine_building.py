@@ -82,6 +82,8 @@ class EngineBuilding:
                 self.notices.append(Finding("engine-not-saved", "warning", text, str(target)))
             else:
                 text = f"built from {source.model.name}{aside}"
+                if "_gpu" in target.name and self.requirement.choice.device != "cuda":
+                    text += "; it is for the CPU: gpu-id stands in the name as in the original's"
                 self.notices.append(Finding("engine-built", "info", text, str(target)))
         return plan
 

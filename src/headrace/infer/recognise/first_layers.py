@@ -69,12 +69,12 @@ def weigh(stem: Stem) -> FirstLayers:
         why += f"1/{ratio:.0f} with a mean of {level:.2f}"
         return FirstLayers("", "bytes" if scale > 0.3 else "small", scale, centred, why)
     size = middle(spread)
-    why = f"the first layer answers 0..255 with a spread of {size:.3g}"
+    why = f"on images in 0..255 the results of the first layer vary by {size:.3g}"
     if _BYTES[0] <= size <= _BYTES[1]:
         return FirstLayers(level="bytes", why=f"{why}: it was trained on 0..255")
     if size < FOLDED:
         return FirstLayers(why=why)
-    why += ": it was trained on small numbers, not on 0..255"
+    why += ", where about 1 is usual: it was trained on small numbers, not on 0..255"
     return FirstLayers(level="small", why=why)
 
 

@@ -216,7 +216,7 @@ def _recognise(
         why = Origin("model", text=reasons.get("all_classes"))
         origins |= {f"all_classes.{name}": why for name in CLASS_FIELDS}
     values |= user_fields
-    reasons |= dict.fromkeys(user_fields, "as given")
+    reasons |= dict.fromkeys(user_fields, "set by you")
     origins |= dict.fromkeys(user_fields, OVERRIDE)
     where = str(path)
     notices = [
@@ -492,9 +492,9 @@ def _scaled(values: Mapping[str, Any]) -> str:
     for usual in USUAL:
         close = np.isclose(factor, usual.factor, rtol=1e-5) and len(offsets) == len(usual.offsets)
         if close and np.allclose(offsets, usual.offsets):
-            return f"{usual.words}, as given"
+            return f"{usual.words} (set by you)"
     means = f"(x - {', '.join(f'{n:g}' for n in offsets)})" if offsets else "x"
-    return f"{means} * {factor:.6g}, as given"
+    return f"{means} * {factor:.6g} (set by you)"
 
 
 def _sources(told: str, images: Images, reading: HeadReading | None) -> str:
@@ -511,6 +511,7 @@ def _sources(told: str, images: Images, reading: HeadReading | None) -> str:
         keys = {"size": "infer-dims", "order": "model-color-format",
                 "fit": "maintain-aspect-ratio", "scaling": "net-scale-factor",
                 "means": "offsets"}  # fmt: skip
-        named = ", ".join(f"{name} ({keys[name]})" for name in images.assumed)
+        last = sorted(images.assumed, key="means".__eq__)
+        named = ", ".join(f"{name} ({keys[name]})" for name in last)
         text += f"; assumed, for nothing in the file tells: {named}"
     return text

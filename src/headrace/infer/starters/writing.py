@@ -44,7 +44,7 @@ def files_for(
     kinds = {name: cfg.origin(name).kind for name in cfg.FIELDS}
     values = {name: getattr(cfg, name) for name, kind in kinds.items() if kind != "default"}
     user_fields = {name: value for name, value in values.items() if kinds[name] == "override"}
-    reasons = dict(recognition.reasons) | dict.fromkeys(user_fields, "as given")
+    reasons = dict(recognition.reasons) | dict.fromkeys(user_fields, "set by you")
     labels = cfg.labels
     if recognition.reading is None and user_fields.get("network_type", _DETECTOR) is _DETECTOR:
         parser = ParserFiles.of(recognition, cpp=cpp)

@@ -222,8 +222,8 @@ def _of_weights(
     if spread is None:
         return
     size = middle(spread)
-    seen = f"images have the wrong range: {_given(pre)}; the first layer answers with values that "
-    seen += f"spread by {size:.3g}, where trained ones do by about 1: "
+    seen = f"images have the wrong range: {_given(pre)}; the results of the first layer "
+    seen += f"vary by {size:.3g}, where about 1 is usual: "
     if size <= _HUNDREDTHS and pre.scale < 0.1:
         yield _range(f"{seen}it was trained on larger numbers", [range_change(BYTES, cfg)])
     elif size >= FOLDED and pre.scale >= 0.5 and not pre.offsets:
