@@ -378,13 +378,26 @@ def test_a_part_file_that_cannot_be_renamed_is_removed(tmp_path):
     assert os.listdir(tmp_path) == ["a"]
 
 
-def test_a_name_of_the_user_is_followed_to_its_file(tmp_path):
+@pytest.mark.parametrize("there", [False, True])
+def test_no_file_is_written_through_a_link(tmp_path, there):
+    if there:
+        (tmp_path / "file").write_bytes(b"old")
     (tmp_path / "link").symlink_to(tmp_path / "file")
-    write_where_named(tmp_path / "link", b"1")
-    write_where_named(tmp_path / "link", b"2", durable=False)
+    for durable in (True, False):
+        with pytest.raises(OSError, match="it is a link to"):
+            write_where_named(tmp_path / "link", b"1", durable=durable)
     assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "file").read_bytes() == b"2"
-    assert sorted(os.listdir(tmp_path)) == ["file", "link"]
+    assert (tmp_path / "file").exists() == there
+    assert not there or (tmp_path / "file").read_bytes() == b"old"
+
+
+def test_a_part_that_is_a_link_is_not_written_through(tmp_path):
+    (tmp_path / "own").write_bytes(b"mine")
+    (tmp_path / "a.part").symlink_to(tmp_path / "own")
+    with PartFile(tmp_path / "a") as part:
+        part.write_bytes(b"new")
+    assert (tmp_path / "own").read_bytes() == b"mine"
+    assert (tmp_path / "a").read_bytes() == b"new"
 
 
 def test_a_pipe_takes_what_is_written_where_it_was_named(tmp_path):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 LOCK_TIMEOUT_S = 600.0
 _POLL_S = 0.05
 _TAIL_BYTES = 1 << 16
+_LINKS_OF_SYSTEM = ("/dev/", "/proc/")  # as /dev/stdout
 
 # Neither a link nor a pipe in the place of the lock is followed or waited for.
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -239,6 +240,8 @@ class PartFile:
             self.path.unlink()
 
     def __enter__(self) -> Path:
+        if self.path.is_symlink():  # what writes there would follow it
+            self.path.unlink()
         return self.path
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -285,15 +288,33 @@ def write_atomically(
             os.close(folder)
 
 
+def refuse_link(path: Path) -> None:
+    """Refuse a link in the place of an output, which may lead to a file of another user.
+
+    Links of the system in /dev and /proc, and links to devices and pipes, empty no file: they are
+    followed.
+
+    Raises:
+        OSError: ELOOP, with words for the user; or as the system says.
+    """
+    if not path.is_symlink() or str(path).startswith(_LINKS_OF_SYSTEM):
+        return
+    with suppress(FileNotFoundError):
+        mode = path.stat().st_mode
+        if stat.S_ISCHR(mode) or stat.S_ISFIFO(mode):
+            return
+    target = os.readlink(path)
+    raise OSError(errno.ELOOP, f"it is a link to {target!r}: remove it, or name what it leads to")
+
+
 def write_where_named(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Write a file that a user named: a link is followed, a device or pipe takes the bytes.
+    """Write a file that a user named: a link is refused, a device or pipe takes the bytes.
 
     Raises:
         OSError: as the system says; an earlier file stays.
     """
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        path = path.resolve()
-        if path.exists() and not path.is_file():
-            path.write_bytes(data)
-            return
+    refuse_link(path)
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+        return
     write_atomically(path, [data], durable=durable)

@@ -14,6 +14,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from headrace._core.errors import HeadraceError, StrictError
@@ -55,12 +56,27 @@ def notices_on_errors(*notices: Iterable[Finding]) -> Iterator[None]:
         raise
 
 
+_quiet: ContextVar[bool] = ContextVar("headrace-quiet", default=False)
+
+
+@contextmanager
+def no_warnings() -> Iterator[None]:
+    """Keep `warn_of` quiet in the block, in this thread alone; filters are of all threads."""
+    token = _quiet.set(True)
+    try:
+        yield
+    finally:
+        _quiet.reset(token)
+
+
 def warn_of(notices: Iterable[Finding]) -> None:
     """Show the warnings among `notices` as `HeadraceWarning`, at the line that called headrace.
 
     Raises:
         HeadraceWarning: the filters of `warnings` make errors of them.
     """
+    if _quiet.get():
+        return
     package = f"{Path(__file__).parents[1]}{os.sep}"
     level, frame = 1, sys._getframe()
     while frame is not None and frame.f_code.co_filename.startswith(package):

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
@@ -97,14 +98,17 @@ class SpawnedProcess:
         name: str,
         ignored: Collection[int] = (signal.SIGINT,),
     ) -> None:
-        from multiprocessing import get_context
+        from multiprocessing import get_context, get_start_method, set_start_method
 
         context = get_context("spawn")
+        usual = get_start_method(allow_none=True)
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(
             target=_run, args=(ignored, function, theirs, *arguments), name=name, daemon=False
         )
         self.process.start()
+        if usual is None:  # starting one chooses it for the program, whose choice that is
+            set_start_method(None, force=True)
         theirs.close()
 
     @property
@@ -127,6 +131,14 @@ class SpawnedProcess:
         self.process.join()
 
 
+def ignore_image_warnings() -> None:
+    """Ignore warnings of Pillow, in processes of Headrace alone: filters belong to a program.
+
+    It warns of large images and odd metadata, neither of which stops a run.
+    """
+    warnings.filterwarnings("ignore", module=r"PIL\.")
+
+
 def _run(
     ignored: Collection[int], function: Callable[..., None], pipe: Any, *arguments: Any
 ) -> None:
@@ -139,4 +151,5 @@ def _run(
     assert parent is not None
     assert parent.pid is not None
     die_with_parent(parent.pid)
+    ignore_image_warnings()
     function(pipe, *arguments)

@@ -31,6 +31,13 @@ from time import monotonic
 from headrace._core.errors import HeadraceError, MediaError
 from headrace._core.files import hash_file, try_lock
 from headrace.batches.bucket import Bucket
+from headrace.batches.inside import (
+    files_inside,
+    folder_inside,
+    move_inside,
+    refuse_links,
+    remove_inside,
+)
 from headrace.batches.ledger import Ledger, StoredFile, UnitRecord
 from headrace.batches.storage import StorageError, storage_errors
 from headrace.batches.units import BatchUnit, Content
@@ -41,6 +48,7 @@ KINDS = tuple(SUFFIXES)
 MANIFEST = "manifest.parquet"
 _OURS = frozenset(("run.json", "ledger.jsonl", MANIFEST, "objects", "report.html", ".lock",
                    ".parts", *KINDS))  # fmt: skip
+_TABLE = re.compile(r"/shard=[0-9a-f]/[0-9a-f]{16}\.parquet")
 _PLAIN = re.compile(r"[^\w.-]+")
 _MAX_STEM = 80
 _UPLOADS = 8  # files at once
@@ -80,12 +88,17 @@ class BatchFolder:
         except MediaError as error:
             raise StorageError(error.finding, where=str(path), code=StorageError.code) from error
         _refuse_strangers(path)
+        with storage_errors(path):
+            refuse_links(path, sorted(_OURS))
         self._lock = _locked(path)
         try:
-            self.parts = path / ".parts" / uuid.uuid4().hex[:12]
+            parts = [".parts", uuid.uuid4().hex[:12]]
+            self.parts = path.joinpath(*parts)
             with storage_errors(path):
                 shutil.rmtree(path / ".parts", ignore_errors=True)
-                self.parts.mkdir(parents=True)
+                with folder_inside(path, parts, make=True):
+                    pass
+            self._refuse_lost_ledger()
             self.ledger = Ledger(path / "ledger.jsonl")
         except BaseException:
             os.close(self._lock)
@@ -118,9 +131,7 @@ class BatchFolder:
                 if self._bucket is not None:
                     uploads.append(self._uploads.submit(_uploaded, self._bucket, content, location))
                 else:
-                    target = self.path / location
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    os.replace(content, target)
+                    move_inside(content, self.path, location)
             stored[kind] = StoredFile(location, size, digest, rows)
         record = record.changed(files=stored)
         if self._bucket is None:
@@ -237,10 +248,23 @@ class BatchFolder:
             self._bucket.remove(location)
             return
         with storage_errors(self.path):
-            (self.path / location).unlink(missing_ok=True)
+            remove_inside(self.path, location)
+
+    def _refuse_lost_ledger(self) -> None:
+        """Refuse tables without the ledger that knows them: they would be removed as leftovers."""
+        if self._bucket is None and not (self.path / "ledger.jsonl").exists():
+            table = next(self.tables(), None)
+            if table is not None:
+                raise HeadraceError(
+                    f"ledger.jsonl is gone, and {table} is there: nothing says whether it is whole",
+                    where=str(self.path),
+                    fix="put the ledger back, or choose another folder",
+                )
 
     def reconcile(self) -> int:
         """Make files and ledger agree: a file without its line goes, a line without its file, too.
+
+        Tables of other runs, and files that no run names so, stay.
 
         Returns:
             How many units that were done have to run again.
@@ -253,7 +277,7 @@ class BatchFolder:
         there: set[bytes] = set()
         for location in self.tables():
             stem = Path(location).stem
-            if re.fullmatch(r"[0-9a-f]{16}", stem) and self.ledger.outcome(stem) == "done":
+            if self.ledger.outcome(stem) == "done":
                 there.add(bytes.fromhex(stem))
             else:
                 self._remove(location)
@@ -263,12 +287,28 @@ class BatchFolder:
         return len(gone)
 
     def tables(self) -> Iterator[str]:
-        """Places of the tables that are there."""
+        """Places of the tables of this run that are there."""
+        own = f"objects/run={self.run}"
+        for name in self._below(own):
+            if _TABLE.fullmatch(name.removeprefix(own)):
+                yield name
+
+    def read_as_tables(self) -> Iterator[str]:
+        """Places of all files that readers of the folder `objects` take for tables."""
         if self._bucket is not None:
             yield from self._bucket.names("objects")
             return
-        for path in (self.path / "objects").glob("run=*/shard=*/*.parquet"):
-            yield path.relative_to(self.path).as_posix()
+        with contextlib.suppress(FileNotFoundError), storage_errors(self.path):
+            for entry in sorted(os.listdir(self.path / "objects")):
+                if (self.path / "objects" / entry).is_dir():
+                    yield from self._below(f"objects/{entry}")
+
+    def _below(self, location: str) -> Iterator[str]:
+        if self._bucket is not None:
+            yield from self._bucket.names(location)
+            return
+        with storage_errors(self.path):
+            yield from files_inside(self.path, location.split("/"))
 
     def close(self) -> None:
         """Remove results that were not committed, and let the folder go.

@@ -93,25 +93,38 @@ class Ledger:
         self.split: dict[bytes, list[BatchUnit]] = {}
         self._synced = 0.0
         try:
-            self._file = open(path, "a+b", buffering=0)  # noqa: SIM115 - open as long as the run
-            self._cut_torn_end()
-            for record in read_ledger(path):
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            self._file = os.fdopen(os.open(path, flags, 0o666), "a+b", buffering=0)
+            for record in read_ledger(path):  # before anything is cut: it may be no ledger
                 self._see(record)
+            self._cut_torn_end()
         except OSError as error:
             raise ledger_error(error, path) from error
 
     def _cut_torn_end(self) -> None:
-        """Cut the bytes that a killed writer left behind the last line feed."""
-        end = self._file.seek(0, os.SEEK_END)
+        """Cut the bytes that a killed writer left behind the last line feed.
+
+        Raises:
+            HeadraceError: they are none of a ledger.
+        """
+        size = end = self._file.seek(0, os.SEEK_END)
+        tail = b""
         while end:
             start = max(0, end - 65536)
             self._file.seek(start)
-            at = self._file.read(end - start).rfind(b"\n")
-            if at >= 0:
-                self._file.truncate(start + at + 1)
-                return
-            end = start
-        self._file.truncate(0)
+            before, found, behind = self._file.read(end - start).rpartition(b"\n")
+            tail, end = behind + tail, start
+            if found:
+                end += len(before) + 1
+                break
+        if b"\0" not in tail and not tail.startswith(b'{"unit":"'[: len(tail)]):
+            raise HeadraceError(
+                "this is no line of a ledger, and would be cut off",
+                where=str(self.path),
+                fix="choose another folder for the results",
+            )
+        if end < size:
+            self._file.truncate(end)
 
     def _see(self, record: UnitRecord) -> None:
         key = bytes.fromhex(record.unit)

@@ -126,7 +126,9 @@ def _verified(folder: Path, bucket: Bucket | None, out: str | Path) -> tuple[int
                 faults += problems
                 held.append(record.changed(outcome="lost", files={}, error=problems[0]))
         faults += [
-            f"{name}: no line of the ledger knows it" for name in held.tables() if name not in known
+            f"{name}: no line of the ledger knows it"
+            for name in held.read_as_tables()
+            if name not in known
         ]
         if faults:
             held.save()

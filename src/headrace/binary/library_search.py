@@ -70,5 +70,5 @@ def _loaded() -> dict[str, Path]:
         maps = Path("/proc/self/maps").read_text(errors="surrogateescape")
     except OSError:
         return {}
-    paths = {line.split(maxsplit=5)[-1] for line in maps.splitlines() if "/" in line}
+    paths = [line.split(maxsplit=5)[-1] for line in maps.splitlines() if "/" in line]
     return {Path(p).name: Path(p) for p in paths if ".so" in p and not p.startswith("/memfd:")}

@@ -177,6 +177,9 @@ def _start_fast() -> None:
     over all of it were a tenth of its time. Nor is it looked for at the end of the process, among
     all that was ever imported: that was another tenth.
     """
+    from headrace._core.processes import ignore_image_warnings
+
+    ignore_image_warnings()
     gc.set_threshold(10_000)
     atexit.register(gc.freeze)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headrace._core.errors import HeadraceError, ModelError
-from headrace._core.files import os_reason
+from headrace._core.files import os_reason, write_where_named
 from headrace._core.findings import Finding
 from headrace.cli.options import run_options
 from headrace.cli.output import echo, print_notices
@@ -163,7 +163,7 @@ def _write(contents: Mapping[Path, str | bytes], force: bool) -> None:
     try:
         for path, content in contents.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.encode() if isinstance(content, str) else content)
+            write_where_named(path, content.encode() if isinstance(content, str) else content)
     except OSError as error:
         where = str(error.filename or next(iter(contents)).parent)
         raise HeadraceError(f"cannot be written: {os_reason(error)}", where=where) from error

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headrace._core.errors import MediaError, StrictError
-from headrace._core.files import os_errors
+from headrace._core.files import os_errors, write_where_named
 from headrace.cli.options import run_options
 from headrace.cli.output import echo, print_json
 
@@ -162,7 +162,7 @@ def _mended(report: LintReport, *, yes: bool) -> bool:
 
 def _write(path: Path, text: str) -> None:
     with os_errors(MediaError, "it cannot be written", path):
-        path.write_text(text, "utf-8")
+        write_where_named(path, text.encode())
 
 
 def _print_finding(finding: LintFinding, edit: str | None) -> None:

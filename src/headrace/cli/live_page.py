@@ -110,6 +110,7 @@ def live_page(
     """
     for package in ("starlette", "uvicorn"):
         import_extra(package, "live")
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # of this program alone
     from headrace.live import LiveView, live_address
     from headrace.live.address import require_token
     from headrace.media.draw import Painter

@@ -81,7 +81,7 @@ def order_models(models: list[Item], document: Document) -> list[Item]:
     left, placed, ids = list(models), [], set[Any]()
     left.sort(key=lambda item: item[0]["process_mode"])
     own = [values.get("gie_unique_id") for values, _ in models]
-    for number in {n for n in own if n is not None and own.count(n) > 1}:
+    for number in sorted({n for n in own if n is not None and own.count(n) > 1}):
         again = [
             origins["gie_unique_id"] for v, origins in models if v.get("gie_unique_id") == number
         ]

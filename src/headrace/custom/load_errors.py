@@ -200,7 +200,7 @@ def no_such_function(elf: ElfFile, name: str, kind: str, check_macro: str) -> Cu
         kind: of `entry_points.KINDS`, the kind that the user wants.
         check_macro: checks such a function in its source.
     """
-    for symbol in elf.functions():
+    for symbol in sorted(elf.functions()):
         if symbol.startswith("_Z") and f"{len(name)}{name}" in symbol:
             signature = _native.demangle(symbol)
             if signature.partition("(")[0].rpartition("::")[2] == name:
@@ -276,7 +276,7 @@ def named_at(error: CustomLibraryError, origin: Origin) -> CustomLibraryError:
 
 def missing_hints(elf: ElfFile, name: str, kind: str) -> NearNames:
     """List functions of the library with similar names: of this kind first, the nearest first."""
-    functions = [n for n in elf.functions() if not n.startswith("_")]
+    functions = sorted(n for n in elf.functions() if not n.startswith("_"))
     names, what = functions, "functions"
     if kind != "engine creator" and (parsers := parser_like(functions)):
         names, what = parsers, "parser-like functions"

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from headrace._core.lazy import lazy
-
-# ONNX Runtime 1.32 keeps a database of usage events in the user's cache, and sends it, unless this
-# is set before it is imported.
-os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
     from headrace.engine.builder import BuildOptions, build

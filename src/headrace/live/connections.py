@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from typing import Any
 
@@ -10,6 +11,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST = 256
+_SILENT = logging.Logger("headrace.live", logging.CRITICAL)  # noqa: LOG001 - of no program
 REQUEST_S = 10.0  # from the begin of a request to its end
 ANSWER_S = 30.0  # for which an answer may wait to be read
 
@@ -23,6 +25,7 @@ class BoundedProtocol(H11Protocol):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        self.logger, self.access_log = _SILENT, False  # uvicorn's loggers are the program's
         self._since = 0.0
         self._timers: dict[str, asyncio.TimerHandle] = {}
 

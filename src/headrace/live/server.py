@@ -60,7 +60,7 @@ class LiveServer:
         app = make_app(pipeline, view, address, token, models, service=service)
         config = uvicorn.Config(
             app, host=address.host, port=address.port, log_config=None, lifespan="off",
-            access_log=False, log_level="critical", timeout_keep_alive=5, server_header=False,
+            timeout_keep_alive=5, server_header=False,
             timeout_graceful_shutdown=1, http=BoundedProtocol, ws="none",
         )  # fmt: skip
         self._server: Any = uvicorn.Server(config)

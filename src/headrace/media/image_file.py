@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import struct
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -69,13 +68,15 @@ def opened_image(path: Path, name: str | None = None) -> Iterator[Image]:
     name = name or str(path)
     most = max_pixels()
     try:
-        with warnings.catch_warnings(), open_regular(path, MAX_BYTES) as file:
-            # Pillow warns of large images and odd metadata.
-            warnings.simplefilter("ignore")
-            with Image.open(file, formats=_FORMATS) as image:
-                if image.width * image.height > most:
-                    raise _too_large(name, most, f"{image.width}x{image.height}")
-                yield image
+        # What Pillow warns of (large images, odd metadata) goes by the filters of the program: they
+        # are of all its threads, so that changing them for a while changes them for good at times.
+        with (
+            open_regular(path, MAX_BYTES) as file,
+            Image.open(file, formats=_FORMATS) as image,
+        ):
+            if image.width * image.height > most:
+                raise _too_large(name, most, f"{image.width}x{image.height}")
+            yield image
     except UnidentifiedImageError:
         problem = f"is not an image that can be read: it is {sniff(path)}"
         suffix = path.suffix[1:].lower()
@@ -86,7 +87,12 @@ def opened_image(path: Path, name: str | None = None) -> Iterator[Image]:
         ) from None
     except Image.DecompressionBombError:
         raise _too_large(name, most, "larger") from None
-    except (OSError, MemoryError, *_DAMAGE) as error:
+    except (
+        OSError,
+        MemoryError,
+        Warning,
+        *_DAMAGE,
+    ) as error:  # filters may make errors of warnings
         raise MediaError(f"the image cannot be read: {os_reason(error)}", where=name) from error
 
 

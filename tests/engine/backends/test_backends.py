@@ -292,7 +292,7 @@ def test_the_runtime_leaves_no_file_of_its_own_in_the_users_cache(tmp_path):
     """onnxruntime writes a device's id there unless it is kept from it."""
     onnx.save(convolutions(), tmp_path / "a.onnx")
     lines = (
-        "import headrace.engine, onnxruntime, sys;"
+        "import headrace.engine.backends.onnxruntime, onnxruntime, sys;"
         "onnxruntime.InferenceSession(sys.argv[1], providers=['CPUExecutionProvider'])"
     )
     home = tmp_path / "home"

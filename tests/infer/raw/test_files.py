@@ -52,6 +52,31 @@ def test_raw_files_hold_inputs_and_outputs_of_every_batch(mean_config: Config, h
     np.testing.assert_allclose(image, 0.6, atol=1e-6)
 
 
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("hard", [True, False])
+def test_files_are_not_written_through_links(
+    mean_config: Config, here: Path, there: bool, hard: bool
+) -> None:
+    victim = here.parent / "victim"
+    name = raw_file_name(1, "mean", 0, 1)
+    dumps = ("ip_tensor_dump.bin", "mean_op_tensor.bin")
+    if there or hard:
+        victim.write_bytes(b"mine")
+    for link in (name, *dumps):
+        (here / link).hardlink_to(victim) if hard else (here / link).symlink_to(victim)
+    with Inferencer.from_config(mean_config(raw_output_file_write=1)) as model:
+        model.process([grey(51)])
+    np.testing.assert_allclose(read(here / name), [0.2] * 3, atol=1e-6)  # in the link's place
+    for key in ("dump_input_tensor", "dump_output_tensor"):
+        with (
+            pytest.raises(EngineError, match="a tensor file cannot be written"),
+            Inferencer.from_config(mean_config(**{key: 1})) as model,
+        ):
+            model.process([grey(51)])
+    assert victim.exists() == (there or hard)
+    assert not victim.exists() or victim.read_bytes() == b"mine"
+
+
 def test_raw_files_of_type_100_leave_the_input_out(mean_config: Config, here: Path) -> None:
     config = mean_config(
         raw_output_file_write=1, network_type=100, cluster_mode=None, parse_bbox_func_name=None

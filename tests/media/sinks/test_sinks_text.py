@@ -460,21 +460,43 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path, kind: str) -> None:
         open_sink(f"{kind}:{tmp_path / 'loop'}")
 
 
-@pytest.mark.parametrize("kind", ["coco", "video"])
+@pytest.mark.parametrize(
+    "kind", ["jsonl", "coco", "video", "parquet", "arrow", "hls", "images", "kitti", "kitti-track"]
+)
 @pytest.mark.parametrize("there", [True, False])
-def test_a_link_stays_and_its_target_is_written(
+def test_nothing_is_written_through_a_link(
     tmp_path: Path, make_meta: MakeMeta, kind: str, there: bool
 ) -> None:
-    real, link = tmp_path / "disk" / "real", tmp_path / "link"
-    link.symlink_to("disk/real")
+    real, folder = tmp_path / "disk" / "real", tmp_path / "out"
+    names = {"hls": "x.m3u8", "images": "frame_000000.jpg", "kitti": "000000.txt"}
+    in_folder = kind in ("images", "kitti", "kitti-track")
+    with open_sink(f"{kind}:{tmp_path / 'trial'}{'.m3u8' * (kind == 'hls')}") as sink:
+        sink.write(frame := gray_frame(), make_meta(frame))
+    made = [path.name for path in (tmp_path / "trial").iterdir()] if in_folder else []
+    link = folder / (made[0] if made else names.get(kind, "x"))
+    for path in (real.parent, folder):
+        path.mkdir()
+    link.symlink_to("../disk/real")
     if there:
-        real.parent.mkdir()
         real.write_bytes(b"old")
-    with open_sink(f"{kind}:{link}") as sink:
+    with (
+        pytest.raises(MediaError, match="it is a link to"),
+        open_sink(f"{kind}:{folder if in_folder else link}") as sink,
+    ):
         sink.write(frame := gray_frame(), make_meta(frame))
     assert link.is_symlink()
-    assert len(real.read_bytes()) > 40
-    assert [p.name for p in real.parent.iterdir()] == ["real"]
+    assert [p.read_bytes() for p in real.parent.iterdir()] == [b"old"] * there
+
+
+def test_a_link_to_a_pipe_is_followed(tmp_path: Path, make_meta: MakeMeta) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    frame = gray_frame()
+    with open_sink(f"jsonl:{tmp_path / 'link'}") as sink:
+        sink.write(frame, make_meta(frame))
+    assert os.read(reader, 10_000).startswith(b"{")
+    os.close(reader)
 
 
 @pytest.mark.parametrize("kind", ["coco", "video", "images", "jsonl", "kitti"])

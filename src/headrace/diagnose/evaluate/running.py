@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from headrace._core.errors import ConfigError, MediaError
 from headrace._core.findings import Finding
-from headrace._core.notices import HeadraceWarning
+from headrace._core.notices import no_warnings
 from headrace.config.enums import ClusterMode, ProcessMode
 from headrace.diagnose.evaluate.datasets.dataset import Dataset, left_out
 from headrace.infer.run_options import RunOptions
@@ -79,8 +78,7 @@ def run_over(
     indices = {str(p.path): i for i, p in enumerate(dataset.images)}
     odd: list[str] = []
     done = EvaluationRun()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", HeadraceWarning)  # they are notices of the run
+    with no_warnings():  # they are notices of the run
         limit = len(dataset.images) if dataset.video else None
         run = replace(options.run, limit=limit).arguments(open_pipeline)
         pipeline = open_pipeline(cfg, sources=_source(dataset), **run)

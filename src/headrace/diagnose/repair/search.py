@@ -84,7 +84,7 @@ class Search:
         self._end = monotonic() + self.seconds
         self._present = keys_of(self.base)
         groups = {key.rpartition(".")[0] for key in self._present if "." in key}
-        self._present |= {f"{group}.": "" for group in groups}
+        self._present |= {f"{group}.": "" for group in sorted(groups)}
         start = self._candidate({}, (), text=self.text, thorough=True)
         assert start is not None
         if start.refusal is not None and not self._present.keys() & PROPERTY_KEYS.keys():

@@ -7,6 +7,8 @@ either takes files of the other.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 CPU_PACKAGE, GPU_PACKAGE = "onnxruntime", "onnxruntime-gpu"
 _REMOVE = f"pip uninstall -y {CPU_PACKAGE} {GPU_PACKAGE} && pip install "
 CPU_FIX = f"{_REMOVE}{CPU_PACKAGE}"
+_NO_TELEMETRY = "ORT_DISABLE_TELEMETRY"
 _NEEDED = ("InferenceSession", "GraphOptimizationLevel", "get_available_providers")
 _CUDA_13, _CUDA_12 = 13000, 12000
 _LAST_FOR_12 = "<1.27"  # later wheels are built for CUDA 13
@@ -77,7 +80,8 @@ def import_onnxruntime() -> ModuleType:
     """
     module: ModuleType | None
     try:
-        module = import_module("onnxruntime")
+        with _without_telemetry():
+            module = import_module("onnxruntime")
         lacks = next((name for name in _NEEDED if not hasattr(module, name)), None)
         why = None if lacks is None else f"it has no {lacks}"
     except (Exception, SystemExit) as error:  # half a package fails in any way
@@ -99,6 +103,23 @@ def import_onnxruntime() -> ModuleType:
     if locations and not installed:
         fixes.insert(0, f"if {locations[0]} is your own: rename it")
     raise EngineError(text, expected="one whole package of ONNX Runtime", fix=fixes)
+
+
+@contextmanager
+def _without_telemetry() -> Iterator[None]:
+    """Switch usage events off for an import in the block; the environment stays as it was.
+
+    ONNX Runtime 1.32 keeps a database of them in the user's cache, and sends it, unless a variable
+    is set while it is imported.
+    """
+    if _NO_TELEMETRY in os.environ:
+        yield
+        return
+    os.environ[_NO_TELEMETRY] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(_NO_TELEMETRY, None)
 
 
 def why_no_cuda(module: ModuleType) -> str | None:

@@ -56,7 +56,7 @@ class PluginTiming:
             try:
                 values = runner.run_all(feeds)
                 names = {name for r in plugin_layers.records for name in r.outputs if name}
-                self._values |= {name: np.array(values[name]) for name in names}
+                self._values |= {name: np.array(values[name]) for name in sorted(names)}
             finally:
                 runner.close()
         elif plugin_layers is not None:

@@ -216,7 +216,7 @@ def tune(
     if not tactics:
         raise EngineError("there is nothing to tune", expected="at least one runtime")
     graphs = list(versions or [Version("fp32", model)])
-    installed = {name: get_backend(name).version() for name in {t.runtime for t in tactics}}
+    installed = {name: get_backend(name).version() for name in sorted({t.runtime for t in tactics})}
     installed.setdefault(DEFAULT_BACKEND, get_backend(DEFAULT_BACKEND).version())  # the reference
     asked = {
         "version": VERSION,

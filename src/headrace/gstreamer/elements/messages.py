@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from headrace._core.files import write_where_named
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import InPlace, guarded, through
 from headrace.gstreamer.elements.properties import NO_EFFECT, Choices, Property
@@ -114,9 +115,8 @@ class NvMsgConv(InPlace):
             self._made += 1
             stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
             name = f"{stamp}_{self._made:06d}.txt"
-            (Path(self.values["debug-payload-dir"]) / name).write_bytes(
-                b"\n".join(messages) + b"\n"
-            )
+            path = Path(self.values["debug-payload-dir"]) / name
+            write_where_named(path, b"\n".join(messages) + b"\n", durable=False)
         return Gst.FlowReturn.OK
 
     def _attach(self, batch: NvDsBatchMeta, message: bytes) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core.files import write_where_named
 from headrace.gstreamer.pyds.functions import (
     get_nvds_buf_surface,
     nvds_acquire_user_meta_from_pool,
@@ -112,7 +113,7 @@ def nvds_obj_enc_process(
     data = _jpeg(pixels, args)
     if args.saveImg:
         name = args.fileNameImg or f"{frame.source_id}_{frame.frame_num}_{args.objNum}.jpg"
-        Path(name).write_bytes(data)
+        write_where_named(Path(name), data, durable=False)
     if args.attachUsrMeta:
         user = nvds_acquire_user_meta_from_pool(frame.base_meta.batch_meta)
         user.base_meta.meta_type = NvDsMetaType.NVDS_CROP_IMAGE_META

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from headrace._core.files import write_where_named
 from headrace.gstreamer.elements.logger import Rates
 from headrace.gstreamer.servicemaker import osd
 from headrace.gstreamer.servicemaker.metadata import BatchMetadata, ObjectMetadata
@@ -119,7 +120,8 @@ class KittiWriter(BatchMetadataOperator):
         tracked = bool(self.get_property("tracker-kitti-output"))
         for frame in batch_meta.frame_items:
             path = folder / f"{frame.pad_index:03d}_{frame.frame_number:06d}.txt"
-            path.write_text("".join(_kitti_line(one, tracked) for one in frame.object_items))
+            text = "".join(_kitti_line(one, tracked) for one in frame.object_items)
+            write_where_named(path, text.encode(errors="backslashreplace"), durable=False)
 
 
 def _kitti_line(one: ObjectMetadata, tracked: bool) -> str:

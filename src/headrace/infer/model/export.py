@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import onnx
 
 from headrace._core.errors import EngineError
-from headrace._core.files import os_errors, write_atomically
+from headrace._core.files import os_errors, refuse_link, write_atomically
 from headrace._core.findings import Finding
 from headrace._core.text import counted
 from headrace.config.model_files import model_paths
@@ -97,7 +96,8 @@ def write_onnx(cfg: ModelConfig, done: Exported, path: str | Path) -> None:
     data = _fixed_bytes(cfg, done)
     done.notices += _read_again(done, data)
     with os_errors(EngineError, "the model cannot be written", path):
-        write_atomically(Path(os.path.realpath(path)), [data])
+        refuse_link(Path(path))
+        write_atomically(Path(path), [data])
 
 
 def _check_target(cfg: ModelConfig, done: Exported, path: Path) -> None:

@@ -5,6 +5,9 @@ All files lie in the working directory, as in the original.
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -12,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import ConfigError, EngineError
-from headrace._core.files import os_reason
+from headrace._core.files import os_reason, write_atomically
 from headrace._core.types import Array, Arrays, DType
 from headrace.meta import NetworkInfo
 
@@ -128,7 +131,8 @@ class TensorFiles:
                 layers = {**(inputs if self._raw_input else {}), **outputs}
                 for name, data in layers.items():
                     file = raw_file_name(self._component_id, name, self._batch, len(data))
-                    (folder / file).write_bytes(np.ascontiguousarray(data).tobytes())
+                    contents = [np.ascontiguousarray(data).tobytes()]
+                    write_atomically(folder / file, contents, durable=False)
             if self._dump_input and inputs:
                 first = next(iter(inputs.values()))[0]
                 _append(folder / INPUT_DUMP, np.ascontiguousarray(first).tobytes())
@@ -139,10 +143,10 @@ class TensorFiles:
                     path = folder / f"{name.replace('/', '-')}_op_tensor.bin"
                     for item in data:
                         _append(path, np.ascontiguousarray(item).tobytes()[: self._size])
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: a name with a NUL byte
             raise EngineError(
                 f"a tensor file cannot be written: {os_reason(error)}",
-                where=str(error.filename or folder),
+                where=str(getattr(error, "filename", None) or folder),
                 fix="turn raw-output-file-write and dump-* off, or run in another folder",
             ) from error
         self._batch += 1
@@ -182,5 +186,11 @@ def _read(file: BinaryIO, dtype: DType, shape: tuple[int, ...]) -> Array:
 
 
 def _append(path: Path, data: bytes) -> None:
-    with path.open("ab") as file:
+    """Append to a file of this folder alone: not through a link, nor to a file with more names."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    with os.fdopen(os.open(path, flags, 0o666), "ab") as file:
+        state = os.fstat(file.fileno())
+        if not stat.S_ISREG(state.st_mode) or state.st_nlink != 1:
+            text = "it is no file, or has another name elsewhere"
+            raise OSError(errno.ELOOP, text, str(path))
         file.write(data)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from headrace._core.errors import MediaError
-from headrace._core.files import PartFile, os_reason, try_lock
+from headrace._core.files import PartFile, os_reason, refuse_link, try_lock
 from headrace._core.findings import Finding, Level
 from headrace._core.notices import note_once
 from headrace.media.frame import Frame
@@ -32,18 +32,22 @@ def create(path: Path, name: str, *, follow: bool = True, keep: bool = False) ->
     Args:
         path: the file.
         name: of the output, for errors.
-        follow: a link at `path` is followed; otherwise it is refused. Names that the user did not
-            choose, as those of part files, may be somebody's trap.
+        follow: links to devices and pipes at `path` are followed, see `refuse_link`; False follows
+            none: nobody chose the names of part files.
         keep: True leaves what is in the file.
 
     Raises:
         MediaError: it cannot be created, or another run is writing it.
     """
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
     try:
+        if follow:
+            refuse_link(path)
+        if not (follow and path.is_symlink()):
+            flags |= os.O_NOFOLLOW
         fd = os.open(path, flags, 0o666)
     except (OSError, ValueError) as error:
-        if getattr(error, "errno", None) == errno.ELOOP and path.is_symlink():
+        if getattr(error, "errno", None) == errno.ELOOP and path.is_symlink() and not follow:
             raise MediaError(
                 f"{path} is a link; a part of this output would be written to where it points",
                 where=name,
@@ -368,31 +372,25 @@ def part_of(path: Path, name: str, what: str) -> PartFile:
     """Make the folder of a file that is written under another name until it is finished.
 
     Returns:
-        `NAME.part` beside the place where it goes, links followed.
+        `NAME.part` beside the place where it goes.
 
     Raises:
         MediaError: the folder cannot be made, or something else than a file stands there.
     """
     make_folder(path.parent, name)
-    target = _renamed_to(path, name, what)
-    make_folder(target.parent, name)
-    return PartFile(target)
+    _require_replaceable(path, name, what)
+    return PartFile(path.absolute())
 
 
-def _renamed_to(path: Path, name: str, what: str) -> Path:
-    """`path` with links followed.
-
-    Renaming replaces what stands there, so that must be a file or nothing: a device, pipe or link
-    would be gone.
-    """
+def _require_replaceable(path: Path, name: str, what: str) -> None:
+    """Refuse a device, pipe, link or folder at `path`: a renamed file would replace it."""
     try:
-        path = path.resolve()
+        refuse_link(path)
         mode = path.stat().st_mode
     except FileNotFoundError:
-        return path
-    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: links in a circle
+        return
+    except (OSError, ValueError) as error:
         raise MediaError(f"cannot be created: {os_reason(error)}", where=name) from error
     if not stat.S_ISREG(mode):
         kind = "a folder" if stat.S_ISDIR(mode) else "a device or pipe, not a file"
         raise MediaError(f"is {kind}", where=name, expected=f"the name of a {what} file")
-    return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import av
 
 from headrace._core.errors import MediaError
+from headrace._core.files import os_errors, refuse_link
 from headrace.media.frame import Frame
 from headrace.media.sinks.base import Sink, part_of
 from headrace.media.sinks.frame_encoder import FrameEncoder
@@ -56,6 +58,9 @@ class HlsSink(Sink):
         self._segment_s = options.number("segment", 2.0, 3600.0, "seconds", least=0.1)
         self._keep = options.whole("keep", 0, 100_000, "segments")
         self._target = part_of(path.with_name(plain), name, "playlist").target
+        with os_errors(MediaError, "cannot be created", name):
+            for part in self._target.parent.glob(f"{glob.escape(self._target.stem)}*.tmp"):
+                refuse_link(part)  # FFmpeg would write through it
         super().__init__(name, path.with_name(plain))
         self._rate = Fraction(fps or 25.0).limit_denominator(1001)
         self._threads = threads

@@ -97,7 +97,7 @@ class _CaffeImporter(Importer):
     def model(self) -> None:
         layers = [layer for layer in self.net.layers if layer.type not in TRAINING_ONLY]
         outputs = list(self.outputs) or self.leaves(layers)
-        for name in set(outputs):
+        for name in dict.fromkeys(outputs):
             if outputs.count(name) > 1:
                 raise self.error(f"the output {name!r} is asked for twice")
         for name, dims in self.net.inputs:
