@@ -27,6 +27,7 @@ SMALL = {
     "pytest_plugin.py": "pytest starts with it, whatever it runs",
     "trt/plugin.py": "a face: `tensorrt.plugin`",
     "_core/types.py": "aliases",
+    "network/shapes/inference_process.py": "a program, which imports nothing of the package",
     "plugins/custom_files.py": "what of loading needs the registry",
     "trt/types/owner.py": "a protocol",
     "_core/unwinder.py": "imported at `import gi`, of any program, with nothing else",

@@ -12,6 +12,7 @@ from headrace._core.formats.foreign import foreign_model, looks_like
 from headrace._core.formats.sniff import HEAD_BYTES, is_openvino
 from headrace.network.class_maps import without_maps
 from headrace.network.external_data import check_tensors
+from headrace.network.model_limits import check_limits
 from headrace.network.network import Network
 from headrace.network.one_image import with_batch
 
@@ -115,6 +116,7 @@ def network_from_onnx_bytes(
         raise _not_onnx(data, where) from error
     if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
         raise _not_onnx(data, where)
+    check_limits(proto, where)
     _check_opsets(proto, where)
     _check_text(proto, where)
     maps = without_maps(proto)

@@ -70,6 +70,22 @@ def _quantised(model: Any) -> None:
         model.graph.node.insert(0, helper.make_node(name, [source, "scale", "zero"], [target]))
 
 
+def _nested_functions(model: Any) -> None:
+    """Nine functions, each of which calls the next one ten times."""
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("calls", 1)]
+    for number in range(9):
+        names = [f"t{i}" for i in range(9)]
+        pairs = zip(["a", *names], [*names, "b"], strict=True)
+        called = ("Relu", "") if number == 8 else (f"F{number + 1}", "calls")
+        nodes = [helper.make_node(called[0], [x], [y], domain=called[1]) for x, y in pairs]
+        function = helper.make_function("calls", f"F{number}", ["a"], ["b"], nodes, imports)
+        model.functions.append(function)
+    model.opset_import.append(imports[1])
+    model.graph.node.append(
+        helper.make_node("F0", [model.graph.input[0].name], ["endless"], domain="calls")
+    )
+
+
 def _opset(version: int, model: Any) -> None:
     model.opset_import[0].version = version
     for tensor in model.graph.initializer:
@@ -130,6 +146,7 @@ FAULTY: dict[str, Callable[[Path], None]] = {
     "deep_classifier.onnx": _deep_classifier,
     "cut.onnx": _cut,
     "external.onnx": _changed(_external),
+    "nested_functions.onnx": _changed(_nested_functions),
     "opset_99.onnx": _changed(functools.partial(_opset, 99)),
     "opset_20.onnx": _changed(functools.partial(_opset, 20)),
     "plugin.onnx": _changed(_plugin),

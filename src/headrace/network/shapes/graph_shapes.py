@@ -27,7 +27,7 @@ class ShapeView:
     """
 
     def __init__(self, proto: ModelProto, inputs: Mapping[str, Axes] | None = None) -> None:
-        self._model = _light(proto)
+        self._model = without_weights(proto)
         self._declared = {v.name: v for v in proto.graph.value_info}
         for value in self._model.graph.input:
             shape = (inputs or {}).get(value.name)
@@ -98,8 +98,8 @@ class ShapeView:
         return types
 
 
-def _light(proto: ModelProto) -> ModelProto:
-    """The model without weights: they become inputs of known shape."""
+def without_weights(proto: ModelProto) -> ModelProto:
+    """Make the model without weights: they become inputs of known shape."""
     import onnx
 
     light = model_beside(proto, proto.graph.name or "graph")
