@@ -119,7 +119,7 @@ def test_a_model_is_exchanged_between_two_batches(mean_config: Config, tmp_path:
         assert model(red(255), format="rgb").objects[0].confidence == pytest.approx(0.5, abs=1e-3)
         assert any("was not updated" in n.sentence for n in model.notices)
         assert len(told) == 1
-        with pytest.raises(ConfigError, match="config or an engine"):
+        with pytest.raises(ConfigError, match="a config, an engine, a model or a version"):
             model.update_model()
 
 

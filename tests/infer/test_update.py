@@ -155,7 +155,7 @@ def test_one_update_at_a_time(tmp_path: Path) -> None:
         assert updater.wait(20)
         assert len(updater.errors) == 1
         for wrong in ({}, {"config": config, "engine": config}):
-            with pytest.raises(ConfigError, match="a config or an engine"):
+            with pytest.raises(ConfigError, match="a config, an engine, a model or a version"):
                 updater.update(**wrong)
 
 

@@ -302,7 +302,9 @@ def test_every_metric_is_described() -> None:
     pipeline.run()
     lines = metrics_text(pipeline).splitlines()
     described = {line.split()[2] for line in lines if line.startswith("# TYPE")}
-    described |= {f"headrace_stage_duration_seconds_{part}" for part in ("bucket", "sum", "count")}
+    parts = ("bucket", "sum", "count")
+    histograms = ("headrace_stage_duration_seconds", "headrace_latency_seconds")
+    described |= {f"{name}_{part}" for name in histograms for part in parts}
     counts = [line for line in lines if line.startswith("headrace_stage_duration_seconds_count")]
     assert 'headrace_stage_duration_seconds_count{stage="decode"} 2' in counts  # and the end
     buckets = [int(line.split()[-1]) for line in lines if 'bucket{stage="decode"' in line]

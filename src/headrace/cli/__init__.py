@@ -67,11 +67,12 @@ Exit codes:
   0 done          3 config refused     5 custom library or parser   7 refused by --strict
   1 other error   4 model or engine    6 source or output           8 below a --min of eval
   2 wrong usage   9 messages wait for a broker, or are lost         130 interrupted
-                  10 repair is undecided
+                  10 repair is undecided   11 a model of a service gives no results
 """
 
 EXIT_INTERRUPTED = 130
 EXIT_UNSENT = 9
+EXIT_NOT_READY = 11
 
 
 class _LazyGroup(click.Group):

@@ -106,8 +106,12 @@ def finish_on_signal(
 
 def _leave_if_asked(code: object) -> None:
     """End the process after a signal without waiting for threads that are in calls."""
-    if not _State.asked:
-        return
+    if _State.asked:
+        leave_at_once(code)
+
+
+def leave_at_once(code: object) -> None:
+    """End the process without waiting for threads that are in calls."""
     status = code if isinstance(code, int) else int(code is not None)
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+import threading
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from headrace._core.lazy import import_extra
+from headrace._core.threads import say_failure, start_thread
+from headrace.cli.ending import STOP_S
 from headrace.cli.output import echo, print_notices
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from headrace._core.findings import Finding
     from headrace.config import PipelineSpec
@@ -18,7 +23,20 @@ if TYPE_CHECKING:
     from headrace.live.allowed import ServiceRules
     from headrace.pipeline import Pipeline
     from headrace.pipeline.events import PipelineEvent
+    from headrace.pipeline.health import Action, Health
+    from headrace.pipeline.notice_follower import NoticeFollower
     from headrace.pipeline.outlet import Route
+
+
+_LOOK_S = 0.5  # how often a service looks for notices
+
+
+class ModelLimits(NamedTuple):
+    """Limits of a model that is ready, and the action behind them; see `Health`."""
+
+    answers_s: float
+    results_s: float
+    action: Action
 
 
 class LivePage:
@@ -27,6 +45,8 @@ class LivePage:
     Attributes:
         sink: takes the frames.
         log: of the service; None where it prints text.
+        limits: when a model is not ready; None: nobody asks.
+        health: of the models, once it runs; None where nobody asks.
     """
 
     def __init__(
@@ -37,14 +57,13 @@ class LivePage:
         address: Address,
         *,
         service: ServiceRules | None,
-        json_log: bool = False,
+        log: logging.Logger | None = None,
+        limits: ModelLimits | None = None,
     ) -> None:
         self.sink = sink
-        self.log: logging.Logger | None = None
-        if json_log:
-            from headrace.live.log import log_as_json
-
-            self.log = log_as_json()
+        self.log = log
+        self.limits = limits
+        self.health: Health | None = None
         self._spec, self._view, self._address, self._service = spec, view, address, service
         self._server: LiveServer | None = None
 
@@ -53,8 +72,21 @@ class LivePage:
         from headrace.live import LiveServer
 
         models = self._spec.load_models()
+        if self.limits is not None:
+            from headrace.pipeline.health import Health
+
+            leave = partial(pipeline.stop, STOP_S)
+            limits = self.limits
+            self.health = Health(pipeline, limits.answers_s, limits.results_s, limits.action, leave)
+            for model in pipeline.models:
+                _ = model.history.current  # its files as they are now
         self._server = LiveServer(
-            pipeline, self._view, self._address, models, service=self._service
+            pipeline,
+            self._view,
+            self._address,
+            models,
+            service=self._service,
+            health=self.health,
         )
         url = self._server.address.url
         from headrace.live.log import follow_sources, log_sources
@@ -77,6 +109,37 @@ class LivePage:
         for notice in notices:
             log_notice(self.log, notice)
 
+    @contextmanager
+    def watch(self, pipeline: Pipeline, known: Sequence[Finding]) -> Iterator[NoticeFollower]:
+        """Tell the notices of a service as they come, and judge its models.
+
+        Args:
+            pipeline: that runs.
+            known: notices that were told already.
+        """
+        from headrace.pipeline.notice_follower import NoticeFollower
+
+        follower, over = NoticeFollower(pipeline, self.tell, known), threading.Event()
+
+        def watch() -> None:
+            while not over.wait(_LOOK_S):
+                if self.health is not None:
+                    self.health.look()
+                follower.look()
+
+        name = "headrace-watch"
+        watcher = start_thread(watch, name=name, failed=partial(say_failure, name))
+        try:
+            yield follower
+        finally:
+            over.set()
+            watcher.join()
+
+    @property
+    def service(self) -> bool:
+        """True where it also drives the pipeline."""
+        return self._service is not None
+
     def close(self) -> None:
         """End the page."""
         if self._server is not None:
@@ -95,7 +158,8 @@ def live_page(
     address: str,
     *,
     service: ServiceRules | None = None,
-    json_log: bool = False,
+    log: logging.Logger | None = None,
+    limits: ModelLimits | None = None,
 ) -> LivePage:
     """Prepare the page of a run.
 
@@ -103,7 +167,8 @@ def live_page(
         spec, options: of the run.
         address: `HOST:PORT`; empty is the default.
         service: rules of the paths that drive the pipeline; None: there are none.
-        json_log: True logs as JSON on standard error.
+        log: of a service that logs as JSON; None prints text.
+        limits: when a model of a service is not ready; None: nobody asks.
 
     Raises:
         HeadraceError: the address is none, or needs a token; an extra is not installed.
@@ -120,4 +185,4 @@ def live_page(
     require_token(where, option="--view" if service is None else "--listen")
     view = LiveView(Painter.from_spec(spec.osd, palette=options.palette))
     route = Route(view, tiled=False)
-    return LivePage(spec, view, route, where, service=service, json_log=json_log)
+    return LivePage(spec, view, route, where, service=service, log=log, limits=limits)

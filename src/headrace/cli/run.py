@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -221,6 +221,7 @@ def execute(
     from headrace.custom.in_process import crashes_are_noted
     from headrace.infer.run_options import RunOptions
     from headrace.pipeline.assembly import Assembling
+    from headrace.pipeline.notice_follower import NoticeFollower
     from headrace.pipeline.report import without_results
 
     said: list[Finding] = []
@@ -252,6 +253,11 @@ def execute(
                 refusal.notices = [n for n in refusal.notices if n.level == "warning"]
             raise
         progress.stage("running", total=_total(assembly.pipeline, options))
+        watching: AbstractContextManager[Any] = (
+            page.watch(assembly.pipeline, said)
+            if page is not None and page.service
+            else _tell_losses(assembly.pipeline, show)
+        )
         try:
             with (
                 finish_on_signal(
@@ -259,11 +265,14 @@ def execute(
                     say,
                     lambda: assembly.pipeline.finishing,
                 ),
-                _tell_losses(assembly.pipeline, show),
+                watching as follower,
             ):
                 if page is not None:
                     page.start(assembly.pipeline)
                 report = assembly.pipeline.run()
+                if isinstance(follower, NoticeFollower):
+                    follower.look()
+                    said += [n for n in report.notices if follower.was_told(n)]
         finally:
             if not assembly.pipeline.left:
                 assembly.close()

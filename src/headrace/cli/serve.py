@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headrace._core.errors import MediaError
 from headrace.cli.inputs import parted
 from headrace.cli.options import run_options
 
 if TYPE_CHECKING:
+    from headrace.cli.live_page import LivePage
     from headrace.config.overrides import GivenKey
     from headrace.infer.run_options import RunOptions
+    from headrace.pipeline import RunReport
+    from headrace.pipeline.health import Action
 
 EPILOG = """\b
 CONFIG is an nvinfer config; several run one after the other. Or it is one pipeline file, whose own
@@ -73,6 +77,32 @@ Examples:
     is_flag=True,
     help="Answer /healthz and /readyz without the token, as orchestrators ask.",
 )
+@click.option(
+    "--answers-within",
+    type=click.FloatRange(0),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="A model that answers nothing for so long while frames come is not ready: it crashes, "
+    "hangs, or its outputs cannot be read. 0: never.",
+)
+@click.option(
+    "--results-within",
+    type=click.FloatRange(0),
+    default=0.0,
+    metavar="SECONDS",
+    help="The same for a model that answers and finds nothing. Default: never, since a scene may "
+    "be empty.",
+)
+@click.option(
+    "--not-ready",
+    "action",
+    type=click.Choice(["keep", "restart", "exit"]),
+    default="keep",
+    show_default=True,
+    help="What is done about a model that is not ready: run on, load it anew, or end the service "
+    "with exit code 11.",
+)
 @click.option("--strict", is_flag=True, help="Treat every warning of the opening as an error.")
 @run_options("serve", device="Where engines run and streams are decoded")
 def serve(
@@ -84,35 +114,58 @@ def serve(
     log_format: str,
     allowed: tuple[str, ...],
     open_probes: bool,
+    answers_within: float,
+    results_within: float,
+    action: Action,
     strict: bool,
     run: RunOptions,
     settings: list[GivenKey],
 ) -> int:
     """Run models on sources that come and go, until it is stopped."""
-    from headrace.cli.live_page import live_page
-    from headrace.cli.run import execute, exit_code_of_messages, print_report
+    from headrace.cli.live_page import ModelLimits, live_page
+    from headrace.cli.run import execute, print_report
     from headrace.config import load_pipeline
     from headrace.live.allowed import AllowedSources, ServiceRules
+    from headrace.live.log import errors_logged, log_as_json, log_end
     from headrace.pipeline.opening import pipeline_spec
 
+    log = log_as_json() if log_format == "json" else None
     pipeline, names, others = parted(configs)
     if pipeline is not None and others:
         raise click.UsageError(f"{pipeline} is a pipeline file; it names its configs itself")
-    spec = pipeline_spec(
-        None if pipeline is None else load_pipeline(pipeline),
-        configs=(*names, *others) if pipeline is None else None,
-        outputs=outs,
-        tracker=tracker,
-        analytics=analytics,
-        keep_open=True,
-    ).with_models_overridden(settings)
-    rules = ServiceRules(AllowedSources(allowed), open_probes)
-    page = live_page(spec, run, listen, service=rules, json_log=log_format == "json")
-    report = execute(spec, run, strict=strict, quiet=True, page=page)
-    if page.log is None:
+    with errors_logged(log):
+        spec = pipeline_spec(
+            None if pipeline is None else load_pipeline(pipeline),
+            configs=(*names, *others) if pipeline is None else None,
+            outputs=outs,
+            tracker=tracker,
+            analytics=analytics,
+            keep_open=True,
+        ).with_models_overridden(settings)
+        limits = ModelLimits(answers_within, results_within, action)
+        rules = ServiceRules(AllowedSources(allowed), open_probes)
+        page = live_page(spec, run, listen, service=rules, log=log, limits=limits)
+        report = execute(spec, run, strict=strict, quiet=True, page=page)
+    if log is None:
         print_report(report)
     else:
-        from headrace.live.log import log_end
-
         log_end(report)
-    return exit_code_of_messages(report)
+    return _ended(page, report)
+
+
+def _ended(page: LivePage, report: RunReport) -> int:
+    """The exit code of a service that has stopped: models first, then outputs, then messages."""
+    from headrace.cli import EXIT_NOT_READY
+    from headrace.cli.ending import leave_at_once
+    from headrace.cli.run import exit_code_of_messages
+
+    code, health = exit_code_of_messages(report), page.health
+    if health is None:
+        return code
+    if any(not s.up and s.kind != "messages" for s in health.pipeline.outputs):
+        code = MediaError.exit_code
+    if health.left or any(model.state == "not-ready" for model in health.models):
+        code = EXIT_NOT_READY
+    if health.pipeline.left:  # a call that does not come back
+        leave_at_once(code)
+    return code

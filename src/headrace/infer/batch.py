@@ -33,6 +33,8 @@ class Batch:
         ended: ids of the sources whose last frame is in this batch or an earlier one, each
             listed once in a run: stages forget what they know of them after this batch. The last
             batch of a run may have nothing but this.
+        came_at: when the oldest of its frames was read, a time of `time.monotonic`; infinite where
+            nobody noted it.
 
     Raises:
         ValueError: `frames`, `metas` and `buffers` are not of one length.
@@ -43,6 +45,7 @@ class Batch:
     buffers: list[int]
     tensors: list[InputTensor] = field(default_factory=list)
     ended: list[int] = field(default_factory=list)
+    came_at: float = float("inf")
 
     def __post_init__(self) -> None:
         if not len(self.frames) == len(self.metas) == len(self.buffers):

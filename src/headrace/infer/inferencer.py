@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from headrace._core.errors import EngineError
 from headrace._core.findings import Finding
-from headrace._core.text import quoted
 from headrace.config import ModelConfig
 from headrace.config.enums import ProcessMode
 from headrace.config.overrides import combined
 from headrace.engine.device import Device, choose_device
 from headrace.engine.machine import usable_cores
-from headrace.infer.batch import Batch, frame_meta
+from headrace.infer.batch import Batch
 from headrace.infer.engine_runs import EngineRuns, Pending, RawOutput, abandon, attach_tensors
 from headrace.infer.gather import BufferTurns, frame_runs, object_runs, tensor_chunks
+from headrace.infer.history import ModelHistory
+from headrace.infer.image_calls import called_on
 from headrace.infer.items import Items
 from headrace.infer.loaded_model import Model
 from headrace.infer.parser_choice import Choice
@@ -58,6 +59,7 @@ class Inferencer:
         streams: runs of the engine at the same time.
         interval: buffers skipped between two inferred ones (primary mode); may be changed.
         runs: runs of the engine; its `on_steps` gets the decisions on every item.
+        history: versions of the model.
     """
 
     def __init__(
@@ -73,11 +75,12 @@ class Inferencer:
         self.interval = model.config.interval
         self._record = record
         self._options = options or RunOptions(streams=1)
-        self._name = name
+        self._name = name or model.config.path.name  # also after an update
         self._models = ModelExchange(model, record)
         self.runs = EngineRuns(model, record, streams)
         self._turns = BufferTurns(model.config.stabilize_buffer_count)
         self._updater: ModelUpdater | None = None
+        self.history = ModelHistory(model.config)
 
     @classmethod
     def from_config(
@@ -199,7 +202,7 @@ class Inferencer:
     @property
     def name(self) -> str:
         """Name of this stage in reports."""
-        return self._name or self.config.path.name
+        return self._name
 
     @property
     def network(self) -> NetworkInfo:
@@ -337,43 +340,12 @@ class Inferencer:
                 fix="meta = detector(image); model(image, meta)",
             )
         if isinstance(image, list | tuple):
-            return self._call_all(image, meta, format)
-        return self._call_all([image], None if meta is None else [meta], format)[0]
+            return called_on(self, self._run_all, image, meta, format)
+        metas = None if meta is None else [meta]
+        return called_on(self, self._run_all, [image], metas, format)[0]
 
-    def _call_all(
-        self,
-        images: Sequence[LabelledImage],
-        argument: object,
-        format: PixelFormat | str,
-    ) -> list[FrameMeta]:
-        from headrace.media import as_frame
-
-        known = [None] * len(images) if argument is None else argument
-        if not isinstance(known, Sequence) or any(
-            not isinstance(meta, FrameMeta | None) for meta in known
-        ):
-            raise EngineError(
-                f"meta is {quoted(repr(argument))}",
-                where=str(self.config.path),
-                expected="the FrameMeta of the image; of a list of images a list of them",
-            )
-        if len(known) != len(images):
-            problem = f"{len(images)} images and {len(known)} metas"
-            raise EngineError(problem, where=str(self.config.path), expected="as many of each")
-        size = self.config.batch_size
-        metas: list[FrameMeta] = []
-        for start in range(0, len(images), size):
-            frames = []
-            for index, image in enumerate(images[start : start + size], start):
-                frame = as_frame(image, format, index=index)
-                own = isinstance(image, Frame | str | Path)
-                frames.append(frame if own or not index else replace(frame, frame=index))
-            pairs = zip(frames, known[start : start + size], strict=True)
-            own_metas = [frame_meta(frame) if meta is None else meta for frame, meta in pairs]
-            batch = Batch(frames, own_metas, list(range(len(frames))))
-            self.complete(self._begin(batch, lambda batch: [True] * len(batch)))
-            metas += batch.metas
-        return metas
+    def _run_all(self, batch: Batch) -> None:
+        self.complete(self._begin(batch, lambda batch: [True] * len(batch)))
 
     def begin(self, batch: Batch) -> Pending:
         """Choose items and hand them to the engine's threads, without waiting for them.
@@ -388,6 +360,7 @@ class Inferencer:
             self.runs.finish()
             self._models.exchange()
             self.runs.change(self.model)
+            self.history.change(self._record)
         model = self._models.take()
         pending = Pending(batch, model)
         start, tally, count = perf_counter(), self._record.tally, len(batch)
@@ -485,17 +458,30 @@ class Inferencer:
         """
         self._models.propose(model)
 
+    def reopened(self) -> Inferencer:
+        """Load the present model anew, beside this one, which may be stuck.
+
+        Raises:
+            HeadraceError: it cannot be loaded; this one is left as it is.
+        """
+        from headrace.infer.update import reopened
+
+        return reopened(self)
+
     def update_model(
         self,
         *,
         config: str | Path | None = None,
         engine: str | Path | None = None,
+        model: str | Path | None = None,
+        version: int | None = None,
         on_updated: Callable[[int, Path], None] | None = None,
     ) -> ModelUpdater:
         """Load another model beside the running one; it takes over between two batches.
 
         Args:
-            config, engine: one of both: the new config, or an engine for the running config.
+            config, engine, model, version: one of them: the new config, an engine or a bare model
+                for the running config, or the number of a version that ran before.
             on_updated: called with (status, path) when it is loaded; 0 is success. After a
                 failure the old model keeps running, with a warning among the notices.
 
@@ -503,13 +489,16 @@ class Inferencer:
             The updater; its `wait()` waits for the loading.
 
         Raises:
-            ConfigError: an update is under way already, or not exactly one file is given.
+            ConfigError: an update is under way already, not exactly one is given, or there was no
+                such version.
         """
         from headrace.infer.update import ModelUpdater
 
         if self._updater is None:
             self._updater = ModelUpdater(self)
-        self._updater.update(config=config, engine=engine, on_updated=on_updated)
+        self._updater.update(
+            config=config, engine=engine, model=model, version=version, on_updated=on_updated
+        )
         return self._updater
 
     def close(self) -> None:

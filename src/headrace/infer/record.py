@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from headrace._core import _native
@@ -62,6 +62,16 @@ class Record:
     stop: _native.Stop = field(default_factory=_native.Stop)
     lock: threading.Lock = field(default_factory=threading.Lock)
     _parse_errors: set[str] = field(default_factory=set)
+
+    def successor(self) -> Record:
+        """A record that goes on with these counts, of a model that is opened anew."""
+        return Record(
+            times=replace(self.times),
+            notices=list(self.notices),
+            inferred_items=self.inferred_items,
+            failed_items=self.failed_items,
+            results=Counter(self.results),
+        )
 
     def parser_failed(self, error: ParserError, meta: FrameMeta) -> None:
         """A parser that fails costs the item its results, never the stream. Source: spec D.6."""

@@ -49,6 +49,8 @@ def tried_refusal(
         device: where it computes.
     """
     finding = error.finding
+    if "end" in finding.data:  # the library ended its worker: here it would end this process
+        return error
     if meant := _meant(error, cfg):
         finding = advised(finding, meant)
     advice = tried_changes(finding)

@@ -9,13 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from headrace._core.errors import ConfigError, EngineError, HeadraceError
+from headrace._core.findings import Finding
 from headrace._core.text import error_text
 from headrace._core.threads import start_thread
 from headrace.config import ModelConfig
 from headrace.infer.loaded_model import Model
 
 if TYPE_CHECKING:
+    from headrace.infer.history import ModelVersion
     from headrace.infer.inferencer import Inferencer
     from headrace.infer.record import Record
 
@@ -65,7 +69,11 @@ _WITH_ENGINE = ("network_mode", "mean_file", "net_scale_factor", "offsets", "mod
 
 
 def updated_config(
-    running: ModelConfig, *, config: Path | None = None, engine: Path | None = None
+    running: ModelConfig,
+    *,
+    config: Path | None = None,
+    engine: Path | None = None,
+    model: Path | None = None,
 ) -> ModelConfig:
     """The config that an update really runs.
 
@@ -75,16 +83,28 @@ def updated_config(
             per-class settings stay, and so do the keys that belong to the element.
         engine: the new engine file. Cluster mode, input order, `infer-dims` and the names of
             classifier and segmentation parsers fall back to their defaults.
+        model: a new ONNX file for the running config, of which everything else stays; where a bare
+            model runs, what a config would say is read from the new one.
 
     Raises:
-        ConfigError: not exactly one of the two is given; the file's name does not end in .txt,
-            .yml or .yaml; it cannot be read.
+        ConfigError: not exactly one of them is given; a file's name does not end as it should; it
+            cannot be read.
     """
-    if (config is None) == (engine is None):
-        raise ConfigError("an update needs a config or an engine", expected="one of the two")
+    if sum(path is not None for path in (config, engine, model)) != 1:
+        raise ConfigError("an update needs a config, an engine or a model", expected="one of them")
     kept: dict[str, Any] = {name: getattr(running, name) for name in (*_KEPT, *_ELEMENT)}
     if running.network_type.has_class_attrs:
         kept |= {name: getattr(running, name) for name in _PER_CLASS}
+    if model is not None:
+        if model.suffix.lower() != ".onnx":
+            raise ConfigError(
+                f"{model.name} is no model for an update", where=str(model), expected="a .onnx file"
+            )
+        if not model.is_file():
+            raise ConfigError("there is no such model", where=str(model))
+        if running.path.suffix.lower() == ".onnx":
+            return ModelConfig.load(model).with_overrides(**kept)
+        return running.with_overrides(onnx_file=model, model_engine_file=None)
     if config is not None:
         if config.suffix not in SUFFIXES:
             raise ConfigError(
@@ -97,6 +117,26 @@ def updated_config(
         return new.with_overrides(**kept)
     kept |= {name: getattr(running, name) for name in (*_WITH_ENGINE, *_IF_ABSENT)}
     return ModelConfig(model_engine_file=engine, **kept)
+
+
+def reopened(inferencer: Inferencer) -> Inferencer:
+    """Load the model of an inferencer anew, beside it: it may be stuck.
+
+    Returns:
+        Another one, which goes on with the counts of the first.
+
+    Raises:
+        HeadraceError: it cannot be loaded.
+    """
+    record, options = inferencer.record.successor(), inferencer.load_options
+    model = Model.load(inferencer.config, options, record, inferencer.model.device)
+    other = type(inferencer)(
+        model, record, options=options, streams=inferencer.streams, name=inferencer.name
+    )
+    other.interval, other.history = inferencer.interval, inferencer.history
+    other.on_raw_output = inferencer.on_raw_output
+    other.history.restarted(record)
+    return other
 
 
 class ModelUpdater:
@@ -124,16 +164,19 @@ class ModelUpdater:
         *,
         config: str | Path | None = None,
         engine: str | Path | None = None,
+        model: str | Path | None = None,
+        version: int | None = None,
         on_updated: Callable[[int, Path], None] | None = None,
     ) -> None:
         """Start loading; the new model takes over before the next batch after it is ready.
 
         Args:
-            config, engine: one of both.
+            config, engine, model, version: one of them, see `Inferencer.update_model`.
             on_updated: for this attempt, instead of that of the updater.
 
         Raises:
-            ConfigError: an update is under way already, or not exactly one file is given.
+            ConfigError: an update is under way already, not exactly one is given, or there was no
+                such version.
         """
         if self._thread is not None and self._thread.is_alive():
             raise ConfigError(
@@ -141,13 +184,22 @@ class ModelUpdater:
                 expected="one update at a time",
                 fix="wait for on_updated before the next one",
             )
-        paths = {
-            kind: Path(p) for kind, p in (("config", config), ("engine", engine)) if p is not None
-        }
-        if len(paths) != 1:
-            raise ConfigError("an update needs a config or an engine", expected="one of the two")
+        given = (("config", config), ("engine", engine), ("model", model))
+        paths = {kind: Path(p) for kind, p in given if p is not None}
+        if len(paths) + (version is not None) != 1:
+            raise ConfigError(
+                "an update needs a config, an engine, a model or a version", expected="one of them"
+            )
+        earlier = None
+        if version is not None:
+            versions = self._inferencer.history.versions
+            earlier = versions.get(version)
+            if earlier is None:
+                raise ConfigError(
+                    f"there was no version {version}", expected=", ".join(map(str, versions))
+                )
         self._thread = start_thread(
-            partial(self._load, paths, on_updated or self._on_updated),
+            partial(self._load, paths, earlier, on_updated or self._on_updated),
             name="headrace-model-load",
             failed=self._callback_failed,
         )
@@ -165,22 +217,40 @@ class ModelUpdater:
             f"on_updated, which hears that a model was updated, failed: {error_text(error)}",
         )
 
-    def _load(self, paths: dict[str, Path], on_updated: Callable[[int, Path], None] | None) -> None:
-        status = 0
-        (path,) = paths.values()
+    def _load(
+        self,
+        paths: dict[str, Path],
+        earlier: ModelVersion | None,
+        on_updated: Callable[[int, Path], None] | None,
+    ) -> None:
+        status, history = 0, self._inferencer.history
+        path = next(iter(paths.values())) if earlier is None else earlier.path
         try:
-            model = self._accepted(updated_config(self._inferencer.config, **paths))
+            if earlier is None:
+                cfg = updated_config(self._inferencer.config, **paths)
+            else:
+                earlier.check_unchanged()
+                cfg = earlier.config
+            model = self._accepted(cfg)
+            number = None if earlier is None else earlier.number
+            version = history.propose(path, cfg, "rollback" if earlier else "update", number)
             try:
                 self._inferencer.replace(model)
             except EngineError:
                 model.close()
                 raise
+            text = f"version {version.number} is ready, {path.name}: it runs from the next batch on"
+            data = {"version": version.number, "run": len(history.runs)}
+            self._inferencer.record.notices.append(
+                Finding("model-updated", "info", text, self._inferencer.name, data)
+            )
         except BaseException as cause:  # the old model runs on, and a warning reports it
             status = 1
             error: BaseException = cause
             if not isinstance(error, HeadraceError):
                 error = EngineError(f"loading failed: {type(cause).__name__}: {cause}")
             self.errors.append(error)
+            history.refuse(path, str(error))
             self._inferencer.warn(
                 "model-not-updated", f"the model was not updated: {error}", str(path)
             )
@@ -212,10 +282,24 @@ class ModelUpdater:
                     where=where,
                     expected=f"at least {batch_size}, the running batch-size",
                 )
+            _try_once(model)
         except EngineError:
             model.close()
             raise
         return model
+
+
+def _try_once(model: Model) -> None:
+    """Run a model once on zeros.
+
+    Raises:
+        EngineError: it does not run.
+    """
+    spec = model.session.inputs[0]
+    dims = [d if isinstance(d, int) else None for d in spec.shape[1:]]
+    if model.preprocessor is not None and None not in dims:
+        with model.device.entered():
+            model.session.run(model.feeds(np.zeros((1, *dims), spec.dtype)))
 
 
 class ModelExchange:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from headrace.media import Frame
     from headrace.meta import FrameMeta
     from headrace.pipeline import Pipeline
+    from headrace.pipeline.health import Health
 
 _MAX_SOURCES = 64  # images in one answer
 _WIDTHS = (320, 480, 640, 960, 1280, 1920)
@@ -53,6 +54,7 @@ def make_app(
     token: str | None,
     models: Sequence[ModelConfig],
     service: ServiceRules | None = None,
+    health: Health | None = None,
 ) -> Starlette:
     """Make the application of a pipeline; arguments as of `LiveServer`.
 
@@ -67,7 +69,7 @@ def make_app(
         Route("/api/explain", served.explain, methods=["POST"]),
     ]
     if service is not None:
-        routes += rest_routes(pipeline, view, service.allowed)
+        routes += rest_routes(pipeline, view, service.allowed, health)
     probes = service is not None and service.open_probes
     middleware = Middleware(Guard, token=token, open_probes=probes)
     handlers: dict[Any, Any] = {Exception: _failed, HTTPException: _unknown}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import HeadraceError
+from headrace._core.findings import Finding
 from headrace.pipeline.analytics import Analytics, Region
 
 if TYPE_CHECKING:
@@ -95,44 +96,83 @@ class Controls:
             raise HeadraceError("two regions have one roi_id")
         analyzers[0].set_regions(source_id, regions)
 
-    def update_model(self, index: int, request: Mapping[str, object]) -> None:
+    def update_model(self, index: int, request: Mapping[str, object]) -> int:
         """Load another model beside a running one, and change to it between two batches.
 
         Args:
             index: place of the model in the pipeline.
-            request: `{"config": PATH}` or `{"engine": PATH}`, in the folder of the running config.
+            request: `{"config": PATH}`, `{"engine": PATH}` or `{"model": PATH}`, within the folder
+                that the config of this model lay in when the service started; or
+                `{"version": NUMBER}` of one that ran before.
+
+        Returns:
+            The number of the version that runs from the next batch on.
 
         Raises:
             HeadraceError: there is no such model, the file lies elsewhere, or it does not fit; the
-                old model runs on then.
+                old model runs on then, and a notice says why.
         """
         models = self._pipeline.models
         if not 0 <= index < len(models) or not hasattr(models[index], "update_model"):
             raise HeadraceError(f"there is no model {index} that can be updated")
-        if len(request) != 1 or not set(request) <= {"config", "engine"}:
-            raise HeadraceError(
-                "an update names one file", expected='{"config": "…"} or {"engine": …}'
-            )
-        ((kind, name),) = request.items()
-        folder = Path(models[index].config.path).resolve().parent
-        if not isinstance(name, str) or not name or "\0" in name:
-            raise HeadraceError(f"{kind} is no path")
-        path = (folder / name).resolve()
-        # a config may load code: those who may talk to the service must not choose any file
-        if folder not in path.parents:
-            raise HeadraceError(
-                f"the {kind} lies outside of the folder of the running config",
-                fix="put it beside the running config",
-            )
+        model = models[index]
         outcome: list[int] = []
-        before = models[index].record.notices[:]
-        updater = models[index].update_model(
-            **{kind: path}, on_updated=lambda status, _: outcome.append(status)
-        )
+        try:
+            updater = model.update_model(
+                **_wanted(request, model.history.folder),
+                on_updated=lambda status, _: outcome.append(status),
+            )
+        except HeadraceError as error:
+            model.history.refuse(str(next(iter(request.values()), "")), str(error))
+            text = f"the model was not updated: {error:brief}"
+            data = {"refused": len(model.history.refused)}
+            self._pipeline.note(Finding("model-not-updated", "warning", text, model.name, data))
+            raise
         updater.wait()
         if outcome != [0]:
-            new = [n for n in models[index].record.notices if n not in before]
-            raise HeadraceError(new[-1] if new else f"{path.name} was not loaded")
+            raise updater.errors[-1] if updater.errors else HeadraceError("it was not loaded")
+        return int(model.history.proposed)
+
+    def roll_back(self, index: int) -> int:
+        """Change back to the version that ran before the present one.
+
+        Returns:
+            Its number.
+
+        Raises:
+            HeadraceError: there is none, or it cannot run again; the present one runs on then.
+        """
+        models = self._pipeline.models
+        history = getattr(models[index], "history", None) if 0 <= index < len(models) else None
+        if history is None:
+            raise HeadraceError(f"there is no model {index} that can be updated")
+        previous = history.previous
+        if previous is None:
+            raise HeadraceError("no version ran before this one", where=models[index].name)
+        return self.update_model(index, {"version": previous.number})
+
+
+def _wanted(request: Mapping[str, object], folder: Path) -> dict[str, Any]:
+    """The argument of `update_model` that a request means."""
+    names = ("config", "engine", "model", "version")
+    if len(request) != 1 or not set(request) <= set(names):
+        raise HeadraceError(
+            "an update names one file or version",
+            expected='{"config": "…"}, {"engine": …}, {"model": "….onnx"} or {"version": 1}',
+        )
+    ((kind, name),) = request.items()
+    if kind == "version":
+        return {"version": whole(name, "version", 1 << 31)}
+    if not isinstance(name, str) or not name or "\0" in name:
+        raise HeadraceError(f"{kind} is no path")
+    path = (folder / name).resolve()
+    # a config may load code: those who may talk to the service must not choose any file
+    if folder not in path.parents:
+        raise HeadraceError(
+            f"the {kind} lies outside of the folder that the service was started with",
+            fix=f"put it into {folder}",
+        )
+    return {kind: path}
 
 
 def whole(value: object, name: str, most: int, *, texts: bool = False) -> int:

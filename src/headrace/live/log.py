@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TextIO
 
+from headrace._core.errors import HeadraceError
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from headrace._core.findings import Finding
     from headrace.pipeline import Pipeline, RunReport
     from headrace.pipeline.events import PipelineEvent
 
 _COUNTS = ("frames", "dropped", "failed", "objects", "seconds", "outputs")
-_FIELDS = ("event", "source", "source_id", "state", "url", "where", *_COUNTS)
+_FIELDS = ("event", "code", "source", "source_id", "state", "url", "where", "exit_code", *_COUNTS)
 
 
 class JsonFormatter(logging.Formatter):
@@ -81,9 +84,28 @@ def log_sources(pipeline: Pipeline) -> None:
 def log_notice(logger: logging.Logger, notice: Finding, **more: object) -> None:
     """Log a notice; `more`: fields of the line."""
     level = getattr(logging, notice.level.upper(), logging.INFO)
-    extra = {"event": "notice", "code": notice.code, "where": notice.where, **more}
+    extra: dict[str, object] = {"event": "notice", "code": notice.code, "where": notice.where}
+    extra |= more
     text = f"{notice:brief}"
     logger.log(level, text, extra=extra)
+
+
+@contextmanager
+def errors_logged(logger: logging.Logger | None) -> Iterator[None]:
+    """Log an error of the block as an object, and end the program with its code.
+
+    Args:
+        logger: None leaves errors alone.
+    """
+    try:
+        yield
+    except HeadraceError as error:
+        if logger is None:
+            raise
+        for notice in error.notices:
+            log_notice(logger, notice)
+        log_notice(logger, error.finding, event="error", exit_code=error.exit_code)
+        sys.exit(error.exit_code)
 
 
 def log_end(report: RunReport) -> None:

@@ -12,6 +12,9 @@ Schema = dict[str, Any]
 
 _TEXT: Schema = {"type": "string"}
 _WHOLE: Schema = {"type": "integer", "minimum": 0}
+_NUMBER: Schema = {"type": "number"}
+_NO_TEXT: Schema = {"type": ["string", "null"]}
+_NO_NUMBER: Schema = {"type": ["number", "null"]}
 _REFUSALS = MappingProxyType(
     {
         401: "The token is missing",
@@ -38,10 +41,14 @@ def openapi() -> Schema:
     settings = _object(values, *values)
     change = _object(values | {"osd": osd | {"minProperties": 1}}) | {"minProperties": 1}
     file = _TEXT | {"minLength": 1}
-    model = _object({"config": file, "engine": file}) | {"minProperties": 1, "maxProperties": 1}
-    listed = _object({"id": _WHOLE, "name": _TEXT}, "id", "name")
-    sources = _object({"sources": {"type": "array", "items": listed}}, "sources")
+    version = {"type": "integer", "minimum": 1}
+    model = _object({"config": file, "engine": file, "model": file, "version": version})
+    model |= {"minProperties": 1, "maxProperties": 1}
+    updated = _object({"model": _WHOLE, "version": version}, "model", "version")
+    sources = _object({"sources": _list(_SOURCE)}, "sources")
+    models = _object({"models": _list(_model(version))}, "models")
     state = _object({"state": _TEXT}, "state")
+    ready = _object({"state": _TEXT, "reasons": _list(_TEXT)}, "state", "reasons")
     gone = "There is no such source"
     return {
         "openapi": "3.1.0",
@@ -75,22 +82,60 @@ def openapi() -> Schema:
                     refusals={422: "A name is unknown, or a value is out of range"},
                 ),
             },
+            "/api/models": {"get": _operation("List the models", 200, models)},
             "/api/models/{index}": {
                 "post": _operation(
-                    "Change to another model", 200, _object({"model": _WHOLE}, "model"),
-                    body=model, parameter="index",
+                    "Change to another model", 200, updated, body=model, parameter="index",
                     refusals={404: "It is no number", 422: "It does not fit, and why"},
+                )
+            },
+            "/api/models/{index}/rollback": {
+                "post": _operation(
+                    "Change back to the version before", 200, updated, parameter="index",
+                    refusals={
+                        404: "It is no number", 422: "There is none, or it cannot run again",
+                    },
                 )
             },
             "/metrics": {"get": _operation("Counts for Prometheus", 200, _TEXT, kind=_PLAIN)},
             "/healthz": {"get": _operation("The process answers", 200, state)},
             "/readyz": {
-                "get": _operation("The pipeline runs", 200, state, others={503: "It does not run"})
+                "get": _operation(
+                    "Frames are taken and every model gives results", 200, ready,
+                    others={503: "Not so, and why"},
+                )
             },
         },
         "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
         "security": [{}, {"token": []}],
     }  # fmt: skip
+
+
+def _list(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
+
+
+def _model(version: Schema) -> Schema:
+    """One model of the list; one of a program's own has no versions."""
+    run = {"version": version, "file": _TEXT, "sha256": _TEXT, "since": _NUMBER, "how": _TEXT}
+    refused = {"time": _NUMBER, "path": _TEXT, "reason": _TEXT}
+    always = {
+        "index": _WHOLE,
+        "name": _TEXT,
+        "state": {"enum": ["waiting", "ready", "not-ready"]},
+        "reason": _NO_TEXT,
+        "error": _NO_TEXT,
+        "unanswered_s": _NO_NUMBER,
+        "empty_s": _NO_NUMBER,
+        **dict.fromkeys(("inferred", "failed", "passed", "failures", "restarts"), _WHOLE),
+    }
+    versions = {
+        "version": version,
+        "file": _TEXT,
+        "history": _list(_object(run, *run)),
+        "refused": _list(_object(refused, *refused)),
+    }
+    return _object(always | versions, *always)
 
 
 def _object(properties: Mapping[str, Schema], *required: str) -> Schema:
@@ -140,3 +185,15 @@ def _operation(
 def _response(text: str, schema: Schema | None, kind: str) -> Schema:
     content = {} if schema is None else {"content": {kind: {"schema": schema}}}
     return {"description": text} | content
+
+
+_SOURCES: Schema = {
+    "id": _WHOLE,
+    "name": _TEXT,
+    "state": {"enum": ["connecting", "running", "reconnecting"]},
+    "live": {"type": "boolean"},
+    "last_frame_age_s": _NO_NUMBER,
+    **dict.fromkeys(("frames", "dropped", "damaged", "reconnects"), _WHOLE),
+    "error": _NO_TEXT,
+}
+_SOURCE = _object(_SOURCES, *_SOURCES)

@@ -23,6 +23,8 @@ from headrace.live.control import MAX_INTERVAL, Controls, whole
 from headrace.live.guard import body_of
 from headrace.live.metrics import CONTENT_TYPE, metrics_text
 from headrace.live.openapi import openapi
+from headrace.live.state import model_states, source_states
+from headrace.pipeline.health import Health
 
 if TYPE_CHECKING:
     from headrace.live.view import LiveView
@@ -52,9 +54,18 @@ _REASONS = {
 }
 
 
-def rest_routes(pipeline: Pipeline, view: LiveView, allowed: AllowedSources) -> list[Route]:
-    """The paths of the service of a pipeline that `view` shows; `allowed` sources may be added."""
-    rest = _Rest(pipeline, Controls(pipeline, view), SourceAdding(pipeline, allowed))
+def rest_routes(
+    pipeline: Pipeline, view: LiveView, allowed: AllowedSources, health: Health | None = None
+) -> list[Route]:
+    """The paths of the service of a pipeline that `view` shows.
+
+    Args:
+        pipeline, view: of the service.
+        allowed: sources that may be added.
+        health: judges the models; None judges by the defaults.
+    """
+    adding = SourceAdding(pipeline, allowed)
+    rest = _Rest(pipeline, Controls(pipeline, view), adding, health or Health(pipeline))
     return [
         Route("/metrics", rest.metrics),
         Route("/healthz", rest.health),
@@ -66,7 +77,9 @@ def rest_routes(pipeline: Pipeline, view: LiveView, allowed: AllowedSources) -> 
         Route("/api/sources/{id:int}/clip", rest.clip, methods=["POST"]),
         Route("/api/settings", rest.settings, methods=["GET"]),
         Route("/api/settings", rest.change, methods=["POST"]),
+        Route("/api/models", rest.list_models, methods=["GET"]),
         Route("/api/models/{index:int}", rest.update_model, methods=["POST"]),
+        Route("/api/models/{index:int}/rollback", rest.roll_back, methods=["POST"]),
         Route("/api/v1/infer/set-interval", rest.original_interval, methods=["POST"]),
         Route("/api/v1/roi/update", rest.original_roi, methods=["POST"]),
         Route("/api/v1/mux/batched-push-timeout", rest.original_timeout, methods=["POST"]),
@@ -83,8 +96,11 @@ def rest_routes(pipeline: Pipeline, view: LiveView, allowed: AllowedSources) -> 
 class _Rest:
     """The answers."""
 
-    def __init__(self, pipeline: Pipeline, controls: Controls, adding: SourceAdding) -> None:
+    def __init__(
+        self, pipeline: Pipeline, controls: Controls, adding: SourceAdding, health: Health
+    ) -> None:
         self._pipeline, self._controls, self._sources = pipeline, controls, adding
+        self._health = health
         self._cameras: dict[str, int] = {}  # the original's camera_id -> id of the source
         self._adding: set[str] = set()  # camera_ids whose source is being opened
 
@@ -94,7 +110,7 @@ class _Rest:
 
     async def metrics(self, request: Request) -> Response:
         """Counts for Prometheus."""
-        text = await asyncio.to_thread(metrics_text, self._pipeline)
+        text = await asyncio.to_thread(metrics_text, self._pipeline, self._health)
         return Response(text, media_type=CONTENT_TYPE)
 
     async def health(self, request: Request) -> Response:
@@ -102,13 +118,20 @@ class _Rest:
         return JSONResponse({"state": self._pipeline.state})
 
     async def ready(self, request: Request) -> Response:
-        """200 while sources can be added and frames are taken, else 503."""
-        return JSONResponse({"state": self._pipeline.state}, 200 if self._running else 503)
+        """200 while frames are taken and every model gives results, else 503 with the reasons."""
+        reasons = self._health.reasons
+        answer = {"state": self._pipeline.state, "reasons": reasons}
+        return JSONResponse(answer, 503 if reasons else 200)
 
     async def list_sources(self, request: Request) -> Response:
         """The sources that are not over."""
-        sources = [{"id": s.source_id, "name": s.name} for s in self._pipeline.sources]
+        sources = await asyncio.to_thread(source_states, self._pipeline)
         return JSONResponse({"sources": sources})
+
+    async def list_models(self, request: Request) -> Response:
+        """The models: state, version, history, counts."""
+        models = await asyncio.to_thread(model_states, self._pipeline, self._health)
+        return JSONResponse({"models": models})
 
     async def add(self, request: Request) -> Response:
         """Add a source: `{"uri": "rtsp://camera/stream", "name": "door"}`."""
@@ -154,13 +177,21 @@ class _Rest:
         return JSONResponse(self._controls.settings())
 
     async def update_model(self, request: Request) -> Response:
-        """Change to another model: `{"config": "new.txt"}`, beside the running config."""
-        index, body = request.path_params["index"], await body_of(request)
+        """Change to another model: `{"config": "new.txt"}` or `{"model": "new.onnx"}`."""
+        body = await body_of(request)
+        return await self._update(request, partial(self._controls.update_model, request=body))
+
+    async def roll_back(self, request: Request) -> Response:
+        """Change back to the version that ran before."""
+        return await self._update(request, self._controls.roll_back)
+
+    async def _update(self, request: Request, change: Callable[[int], int]) -> Response:
+        index = request.path_params["index"]
         try:
-            await asyncio.to_thread(self._controls.update_model, index, body)
+            version = await asyncio.to_thread(change, index)
         except HeadraceError as error:
             return JSONResponse({"error": str(error)}, 422)
-        return JSONResponse({"model": index})
+        return JSONResponse({"model": index, "version": version})
 
     # --- the original's paths ---------------------------------------------------------------------
 
@@ -214,7 +245,7 @@ class _Rest:
 
     async def original_ready(self, request: Request) -> Response:
         """Whether the pipeline runs."""
-        info = {"ds-ready": "YES" if self._running else "NO"}
+        info = {"ds-ready": "NO" if self._health.reasons else "YES"}
         reason = "GET_DS_READINESS_INFO_SUCCESS"
         return JSONResponse({"status": _OK, "reason": reason, "health-info": info})
 

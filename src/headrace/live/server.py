@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from headrace.live.view import LiveView
     from headrace.pipeline import Pipeline
     from headrace.pipeline.events import PipelineEvent
+    from headrace.pipeline.health import Health
 
 _START_S = 10.0
 _POLL_S = 0.01
@@ -35,6 +36,7 @@ class LiveServer:
         models: configs, to explain single frames; empty: nothing is explained.
         service: rules of the paths that drive the pipeline, see docs/cli/serve.md; None: there are
             none.
+        health: judges the models of the service; None judges by the defaults.
 
     Raises:
         MissingExtraError: the extra `live` is not installed.
@@ -49,6 +51,7 @@ class LiveServer:
         models: Sequence[ModelConfig] = (),
         *,
         service: ServiceRules | None = None,
+        health: Health | None = None,
     ) -> None:
         uvicorn = import_extra("uvicorn", "live")
         import_extra("starlette", "live")
@@ -57,7 +60,7 @@ class LiveServer:
 
         option = "--view" if service is None else "--listen"
         token = require_token(address, option=option)
-        app = make_app(pipeline, view, address, token, models, service=service)
+        app = make_app(pipeline, view, address, token, models, service=service, health=health)
         config = uvicorn.Config(
             app, host=address.host, port=address.port, log_config=None, lifespan="off",
             timeout_keep_alive=5, server_header=False,

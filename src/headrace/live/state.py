@@ -2,20 +2,85 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from headrace.live.view import LiveView
+    from headrace.media import Source
     from headrace.pipeline import Pipeline
+    from headrace.pipeline.health import Health
 
 _MAX_NOTICES = 50
+
+
+def source_states(pipeline: Pipeline) -> list[dict[str, object]]:
+    """List the sources that are not over, for programs: the state and counts of each."""
+    ages, reports = pipeline.frame_ages(), {r.source_id: r for r in pipeline.snapshot().sources}
+    rows: list[dict[str, object]] = []
+    for source in pipeline.sources:
+        report, age = reports.get(source.source_id), ages.get(source.source_id)
+        away = connection_away(source)
+        rows.append(
+            {
+                "id": source.source_id,
+                "name": source.name,
+                "state": "reconnecting" if away else "connecting" if age is None else "running",
+                "live": bool(source.live),
+                "last_frame_age_s": None if age is None else round(age, 3),
+                "frames": 0 if report is None else report.frames,
+                "dropped": 0 if report is None else report.dropped,
+                "damaged": getattr(source, "skipped", 0),
+                "reconnects": getattr(source, "reconnects", 0),
+                "error": away or (report.error if report is not None else None),
+            }
+        )
+    return rows
+
+
+def model_states(pipeline: Pipeline, health: Health) -> list[dict[str, object]]:
+    """List the models, for programs: the state, version and counts of each."""
+    counts = {report.name: report for report in pipeline.snapshot().models}
+    rows: list[dict[str, object]] = []
+    for state, model in zip(health.models, pipeline.models, strict=True):
+        history = getattr(model, "history", None)
+        report = counts.get(state.name)
+        row: dict[str, object] = {
+            "index": state.index,
+            "name": state.name,
+            "state": state.state,
+            "reason": state.reason or None,
+            "error": state.error or None,
+            "unanswered_s": None if state.unanswered_s is None else round(state.unanswered_s, 3),
+            "empty_s": None if state.empty_s is None else round(state.empty_s, 3),
+            "inferred": 0 if report is None else report.inferred,
+            "failed": 0 if report is None else report.failed,
+            "passed": state.passed,
+            "failures": state.failures,
+            "restarts": state.restarts,
+        }
+        if history is not None:
+            row["version"] = history.current.number
+            row["file"] = history.current.path.name
+            row["history"] = [
+                {
+                    "version": run.number,
+                    "file": run.path.name,
+                    "sha256": run.sha256,
+                    "since": round(run.since, 3),
+                    "how": run.how,
+                }
+                for run in list(history.runs)
+            ]
+            row["refused"] = list(history.refused)
+        rows.append(row)
+    return rows
 
 
 def pipeline_state(pipeline: Pipeline, view: LiveView) -> dict[str, object]:
     """Sources with their rates and counts, models, stages and notices so far."""
     report = pipeline.snapshot()
     rates, counts = view.rates(), view.counts()
-    lost = {source.source_id: _lost(source.notices) for source in pipeline.sources}
+    lost = {source.source_id: connection_away(source) for source in pipeline.sources}
     running = pipeline.state == "running"
     sources = []
     for source in report.sources:
@@ -34,7 +99,7 @@ def pipeline_state(pipeline: Pipeline, view: LiveView) -> dict[str, object]:
                 "fps": round(rates.get(number, 0.0), 1) if state == "running" else 0,
                 "frames": source.frames,
                 "dropped": source.dropped,
-                "reconnects": source.reconnects,
+                "reconnects": getattr(source, "reconnects", 0),
                 "counts": counts.get(number, {}),
                 "crossed": report.crossed.get(number, {}),
             }
@@ -54,7 +119,9 @@ def pipeline_state(pipeline: Pipeline, view: LiveView) -> dict[str, object]:
     }
 
 
-def _lost(notices: Any) -> str:
+def connection_away(source: Source) -> str:
     """The notice of a connection that is away now; empty if none is."""
-    away = [f"{n:brief}" for n in list(notices) if n.code == "connection-away"]
+    away = [
+        f"{n:brief}" for n in list(getattr(source, "notices", ())) if n.code == "connection-away"
+    ]
     return away[-1] if away else ""

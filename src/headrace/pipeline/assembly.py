@@ -19,8 +19,9 @@ from headrace.infer.run_options import RunOptions
 from headrace.media import check_sinks
 from headrace.media.sources.base import FailedSource
 from headrace.pipeline.decoder_memory import DecoderMemory
+from headrace.pipeline.mux import check_limit
 from headrace.pipeline.outlet import Route
-from headrace.pipeline.pipeline import Pipeline, check_limit
+from headrace.pipeline.pipeline import Pipeline
 from headrace.pipeline.segment import segments_of
 from headrace.pipeline.sink_opening import open_routes
 from headrace.pipeline.source_opening import decoding_device, devices_of, open_listed
@@ -177,7 +178,9 @@ class Assembling:
             else:
                 decoder = decoding_device(spec, self.options.device, self._decoding)
                 self._log += decoder.notices
-                source = open_listed(spec, number, self._several, memory, decoder.gpu)
+                source = open_listed(
+                    spec, number, self._several, memory, decoder.gpu, retried=self.spec.keep_open
+                )
                 self._sources.append(self._undo.enter_context(source))
         alone = not self.spec.keep_open and step == 1
         if alone and all(isinstance(source, FailedSource) for source in self._sources):

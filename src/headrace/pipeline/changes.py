@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import is_dataclass, replace
+from time import sleep
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import HeadraceError
+from headrace.media.sinks.base import OutputState, Sink
 from headrace.pipeline.outlet import Recorder
+from headrace.pipeline.report import drop_notice
 
 if TYPE_CHECKING:
+    from collections import deque
+
+    from headrace._core.findings import Finding
     from headrace.pipeline.durations import Durations
     from headrace.pipeline.mux import Muxer
     from headrace.pipeline.outlet import Outlet
+    from headrace.pipeline.report import Meter
     from headrace.pipeline.segment import Segment
+
+
+_DRAIN_S = 1.0  # for batches that a model had begun before it was replaced
 
 
 class RunningChanges:
@@ -21,6 +31,11 @@ class RunningChanges:
     _mux: Muxer
     _outlet: Outlet
     _segments: list[Segment]
+    _meters: list[Meter]
+    _left: deque[Finding]
+    _owned: list[Any]
+    _run_size: int
+    stages: list[Any]
     _keep_open: bool
     _state: str
 
@@ -65,6 +80,60 @@ class RunningChanges:
         painter = self._outlet.painter
         if is_dataclass(painter) and not isinstance(painter, type):
             self._outlet.painter = replace(painter, **options)
+
+    @property
+    def latency(self) -> Durations:
+        """How long each batch took from its oldest frame to the end of its writing."""
+        return self._outlet.latency
+
+    @property
+    def outputs(self) -> list[OutputState]:
+        """The state of each output that is a file, a stream or a broker."""
+        return [s.state for s in self._outlet.sinks if isinstance(s, Sink) and s.kind != "view"]
+
+    def drops(self) -> list[Finding]:
+        """List a notice for each live source that dropped frames."""
+        return [n for report in self._mux.reports if (n := drop_notice(report)) is not None]
+
+    def frame_ages(self) -> dict[int, float | None]:
+        """Seconds since the latest frame of each source that is not over; None before the first."""
+        return self._mux.frame_ages()
+
+    def note(self, notice: Finding) -> None:
+        """Add a notice to those of the run; any thread."""
+        self._left.append(notice)
+
+    def restart_model(self, index: int) -> None:
+        """Load a model anew, in the place of the present one, which may be stuck; any thread.
+
+        Args:
+            index: among `models`.
+
+        Raises:
+            HeadraceError: there is none that can be, or it cannot be loaded; the present one stays.
+        """
+        segment = self.model_segments[index] if 0 <= index < len(self.model_segments) else None
+        old: Any = None if segment is None else segment.stage
+        if segment is None or segment.care is None or not hasattr(old, "reopened"):
+            raise HeadraceError(f"there is no model {index} that can be restarted")
+        stage = old.reopened()
+        stage.restart(self._run_size, live=True)
+        stuck = segment.care.stuck
+        segment.stage = stage
+        segment.care.forget()
+        self.stages = [stage if item is old else item for item in self.stages]
+        self._owned[:] = [stage if item is old else item for item in self._owned]
+        for meter in self._meters:
+            if meter.model is old:
+                meter.model = stage
+        if not stuck:  # else it would be waited for
+            sleep(_DRAIN_S)
+            old.close()
+
+    @property
+    def model_segments(self) -> list[Segment]:
+        """The segments with a model, in the order of `models`."""
+        return [segment for segment in self._segments if segment.stage is not None]
 
     def record_clip(self, source_id: int) -> bool:
         """Record a clip of a source around now, as after an event. Safe from any thread.

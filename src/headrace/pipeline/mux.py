@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
+from numbers import Integral
 from time import monotonic, perf_counter
 
 from headrace._core.errors import HeadraceError
-from headrace._core.text import error_text
+from headrace._core.text import error_text, quoted
 from headrace._core.threads import as_exception, start_thread
 from headrace.infer.batch import Batch, frame_meta
 from headrace.media import Frame, Source
@@ -38,7 +39,8 @@ class _Feed:
         self.index = index
         self.source = source
         self.live = source.live
-        self.items: deque[Frame] = deque()
+        self.items: deque[tuple[Frame, float]] = deque()  # with the time at which each came
+        self.last_at: float | None = None  # when the latest came
         self.room = threading.Condition(lock)
         self.ended = False  # the thread gives no more
         self.awaited = True  # a buffer waits for its frame
@@ -125,6 +127,15 @@ class Muxer:
         """Counts of each source so far; of those that are over, the last ones."""
         with self._lock:
             return [*self._gone, *(feed.counted() for feed in self._feeds)]
+
+    def frame_ages(self) -> dict[int, float | None]:
+        """Seconds since the latest frame of each source that is not over; None before the first."""
+        now = monotonic()
+        with self._lock:
+            return {
+                feed.report.source_id: None if feed.last_at is None else now - feed.last_at
+                for feed in self._turns
+            }
 
     @property
     def frames(self) -> tuple[int, int]:
@@ -274,7 +285,8 @@ class Muxer:
                 self._lacks -= 1
                 if self._lacks <= 0:
                     self._arrived.notify()
-            feed.items.append(frame)
+            feed.last_at = monotonic()
+            feed.items.append((frame, feed.last_at))
             feed.report.frames += 1
             feed.awaited = True
 
@@ -325,7 +337,9 @@ class Muxer:
             picks = [f for f in picks if f.items]  # a source may have been removed meanwhile
             frames = []
             for feed in sorted(picks, key=lambda f: f.index):
-                frames.append(feed.items.popleft())
+                frame, came_at = feed.items.popleft()
+                frames.append(frame)
+                batch.came_at = min(batch.came_at, came_at)
                 feed.room.notify()
             if len(picks) < len(self._turns):
                 taken = set(picks)
@@ -412,3 +426,17 @@ class Muxer:
         self._gone_s += feed.decode_s
         self._gone_frames += feed.report.frames
         self._gone_dropped += feed.report.dropped
+
+
+def check_limit(limit: object) -> None:
+    """Refuse a limit that is no positive number of frames.
+
+    Raises:
+        HeadraceError: it is neither None nor an integer of 1 or more.
+    """
+    if limit is not None and not (isinstance(limit, Integral) and int(limit) > 0):
+        raise HeadraceError(
+            f"limit={quoted(repr(limit))} is no number of frames",
+            where="Pipeline.limit",
+            expected="an integer, 1 or more; None for all frames",
+        )

@@ -91,6 +91,7 @@ class Outlet:
         self.write_s = 0.0
         self.tile_s = 0.0
         self.writing = Durations()
+        self.latency = Durations()  # from the oldest frame of a batch to its end
         self._tiler = tiler
         self._routes = list(routes)
         for route in routes:
@@ -161,6 +162,8 @@ class Outlet:
             for sink in self.sinks:
                 sink.end(source_id)
         taken = perf_counter() - start
+        if batch.frames and batch.came_at < float("inf"):
+            self.latency.add(monotonic() - batch.came_at)
         self.writing.add(taken)
         self.write_s += taken - (self.draw_s + self.tile_s - before)
 

@@ -15,22 +15,22 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterat
 from contextlib import suppress
 from functools import partial
 from itertools import count
-from numbers import Integral
 from os import PathLike, fspath
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, Self
 from weakref import ref
 
 from headrace._core.errors import HeadraceError
-from headrace._core.text import quoted
 from headrace.infer.batch import Batch
-from headrace.media import open_source
+from headrace.media import ReconnectPolicy, open_source
 from headrace.media.messages.sender import CLOSE_S
+from headrace.media.sources.retried import RetriedSource
+from headrace.pipeline.care import Care
 from headrace.pipeline.changes import RunningChanges
 from headrace.pipeline.channel import Channel, ChannelClosedError
 from headrace.pipeline.decoder_memory import trim_heap
 from headrace.pipeline.events import EventKind, Events, PipelineEvent
-from headrace.pipeline.mux import Muxer
+from headrace.pipeline.mux import Muxer, check_limit
 from headrace.pipeline.outlet import Composes, Outlet, Route, routes_of
 from headrace.pipeline.report import Meter, RunReport, count_objects, fill_report
 from headrace.pipeline.run_threads import RunThreads
@@ -128,6 +128,9 @@ class Pipeline(RunningChanges):
         self._decided = list(notices)
         self._left: deque[Finding] = deque(maxlen=_LEFT)  # notices of sources that are over
         self._segments = segments_of(self.stages)
+        if keep_open:
+            for segment in self._segments:
+                segment.care = Care()
         model = self._segments[0].stage
         streams = 1 if model is None else model.streams
         fill = 1 if model is None else model.config.batch_size
@@ -188,7 +191,8 @@ class Pipeline(RunningChanges):
     @property
     def left(self) -> list[str]:
         """Stages, or `writing`, that did not come back after a stop with a limit."""
-        return self._threads.left
+        stuck = [s for s in self._segments if s.care is not None and s.care.stuck]
+        return [*self._threads.left, *(f"the model {_name(s.stage)}" for s in stuck)]
 
     @property
     def models(self) -> list[Any]:
@@ -199,7 +203,8 @@ class Pipeline(RunningChanges):
     def notices(self) -> list[Finding]:
         """Decisions so far, each once: while opening, and by every part."""
         findings = list(self._decided)
-        for part in (*self.stages, *self.sources, self._outlet):
+        cares = (segment.care for segment in self._segments)
+        for part in (*self.stages, *cares, *self.sources, self._outlet):
             findings += getattr(part, "notices", ())
         return list(dict.fromkeys([*findings, *self._left, *self.report.notices]))
 
@@ -233,9 +238,13 @@ class Pipeline(RunningChanges):
         """
         self._require_open_for_sources()
         options = {"gpu": gpu_of(self.stages), **options}
-        opened = (
-            open_source(fspath(source), **options) if isinstance(source, str | PathLike) else source
-        )
+        if isinstance(source, str | PathLike):
+            opened = open_source(fspath(source), **options)
+            if opened.live:
+                again = partial(open_source, fspath(source), **options)
+                opened = RetriedSource(opened, again, ReconnectPolicy())
+        else:
+            opened = source
         if self._mux.stopping and opened is not source:  # opening it took long
             opened.close()
             self._require_open_for_sources()
@@ -554,6 +563,7 @@ class Pipeline(RunningChanges):
         """Complete a report."""
         steps = [step for s in self._segments for step in (*s.before, *s.after)]
         fill_report(report, self.sources, self._mux, self._meters, steps, self._outlet)
+        report.notices += [n for s in self._segments if s.care is not None for n in s.care.notices]
         report.notices = list(dict.fromkeys([*self._decided, *self._left, *report.notices]))
 
     def _raise(self) -> None:
@@ -561,20 +571,6 @@ class Pipeline(RunningChanges):
         error, self._error = self._error, None
         if error is not None:
             raise error
-
-
-def check_limit(limit: object) -> None:
-    """Refuse a limit that is no positive number of frames.
-
-    Raises:
-        HeadraceError: it is neither None nor an integer of 1 or more.
-    """
-    if limit is not None and not (isinstance(limit, Integral) and int(limit) > 0):
-        raise HeadraceError(
-            f"limit={quoted(repr(limit))} is no number of frames",
-            where="Pipeline.limit",
-            expected="an integer, 1 or more; None for all frames",
-        )
 
 
 def _fate(mux: Muxer, source_id: int) -> tuple[str, str]:

@@ -337,14 +337,21 @@ def fill_report(
     report.notices += [n for source in sources for n in source.notices]
     report.notices += outlet.notices
     for source in report.sources:
-        if source.dropped:
-            text = f"{source.dropped} frames of the live source were dropped: "
-            text += "they came faster than they could be processed"
-            report.notices.append(Finding("frames-dropped", "warning", text, source.name))
+        if (notice := drop_notice(source)) is not None:
+            report.notices.append(notice)
         if source.error and len(report.sources) > 1:
             what = source.error.removeprefix(f"{source.name}: ")
             text = f"failed after {source.frames} frames: {what}"
             report.notices.append(Finding("source-failed", "warning", text, source.name))
+
+
+def drop_notice(source: SourceReport) -> Finding | None:
+    """The notice about frames of a live source that came too fast; None where none were dropped."""
+    if not source.dropped:
+        return None
+    text = f"{source.dropped} frames of the live source were dropped: "
+    text += "they came faster than they could be processed"
+    return Finding("frames-dropped", "warning", text, source.name)
 
 
 def _edge_notice(model: ModelReport) -> Finding | None:

@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from headrace.infer.batch import Batch
+from headrace.pipeline.care import Care
 from headrace.pipeline.channel import Channel, ChannelClosedError
 from headrace.pipeline.durations import Durations
 from headrace.pipeline.stage import Stage, Step, is_stage, step_of
@@ -19,6 +20,7 @@ class _Running:
     """A batch, and the pending work of the model; the batch may be without frames then."""
 
     batch: Batch
+    stage: Stage | None = None
     work: Any = None
     begun: bool = False
     start: float = 0.0  # when it was begun
@@ -31,12 +33,16 @@ class Segment:
         stage: the model; None for a pipeline without one.
         before: steps before the model.
         after: steps after it.
+
+    Attributes:
+        care: keeps failures of the model to itself; None: they end the run.
     """
 
     def __init__(
         self, stage: Stage | None, before: Sequence[Step] = (), after: Sequence[Step] = ()
     ) -> None:
         self.stage = stage
+        self.care: Care | None = None
         self.running = Durations()
         self.before = list(before)
         self.after = list(after)
@@ -76,23 +82,32 @@ class Segment:
         finally:
             for running in pending:  # an error, or nobody wants it: what has not started need not
                 getattr(running.work, "cancel", _nothing)()
+            if self.care is not None:
+                self.care.end()
 
     def _begin(self, batch: Batch) -> _Running:
         start = perf_counter()
         for step in self.before:
             step(batch)
-        if self.stage is not None and batch.frames:
-            return _Running(batch, self.stage.begin(batch), begun=True, start=start)
-        return _Running(batch, start=start)
+        stage = self.stage
+        if stage is None or not batch.frames:
+            return _Running(batch, start=start)
+        if self.care is None:
+            return _Running(batch, stage, stage.begin(batch), begun=True, start=start)
+        work = self.care.begin(stage, batch)
+        return _Running(batch, stage, work, begun=work is not None, start=start)
 
     def _drain(self, pending: deque[_Running], emit: Callable[[Batch], None], left: int) -> None:
         """Complete the oldest batches until only `left` are under way."""
         while len(pending) > left:
             running = pending.popleft()
             batch = running.batch
+            if running.begun and running.stage is not None:
+                if self.care is None:
+                    running.stage.complete(running.work)
+                else:
+                    batch = self.care.complete(running.stage, running.work, batch)
             if self.stage is not None:
-                if running.begun:
-                    self.stage.complete(running.work)
                 for source_id in batch.ended:
                     self.stage.end_of_stream(source_id)
             for step in self.after:

@@ -15,6 +15,7 @@ from headrace._core.gpu.visible_gpus import how_many
 from headrace.engine.device import CPU, Device
 from headrace.media import ReconnectPolicy, open_source
 from headrace.media.sources.base import FailedSource, SteppedSource
+from headrace.media.sources.retried import RetriedSource
 from headrace.pipeline.decoder_memory import DecoderMemory
 
 if TYPE_CHECKING:
@@ -56,22 +57,51 @@ def decoding_device(spec: SourceSpec, asked: str, models: Sequence[Device]) -> D
 
 
 def open_listed(
-    spec: SourceSpec, number: int, several: bool, memory: DecoderMemory, gpu: int | None
+    spec: SourceSpec,
+    number: int,
+    several: bool,
+    memory: DecoderMemory,
+    gpu: int | None,
+    *,
+    retried: bool = False,
 ) -> Source:
     """A source of a run.
 
     Beside others, a stream that is not there yet is waited for while they run, and a file that is
     damaged fails in its turn.
 
+    Args:
+        spec: the source.
+        number: its id.
+        several: True where there may be others.
+        memory: of decoders.
+        gpu: number of the GPU that decodes; None for none.
+        retried: True opens it again by its keys, whatever ended it; files only where a key is set.
+
     Raises:
         MediaError: there is no such file, or it cannot be opened and is the only source.
     """
+    again = partial(_opened, spec, number, several, memory, gpu)
     try:
-        return _opened(spec, number, several, memory, gpu)
+        source = again()
     except MediaError as error:
         if not several or not (spec.is_stream or Path(spec.uri).exists()):
             raise
-        return FailedSource(error, spec.label, number)
+        source = FailedSource(error, spec.label, number)
+    keys = (spec.reconnect_interval_s, spec.reconnect_attempts)
+    if retried and (spec.is_stream or any(key is not None for key in keys)):
+        return RetriedSource(source, again, _policy(spec, several))
+    return source
+
+
+def _policy(spec: SourceSpec, several: bool) -> ReconnectPolicy:
+    every = spec.reconnect_interval_s or ReconnectPolicy().first_s
+    most = max(every, ReconnectPolicy().max_s)
+    attempts = spec.reconnect_attempts
+    attempts = None if attempts is None or attempts < 0 else attempts
+    if spec.reconnect_interval_s == 0:  # never
+        attempts = 0
+    return ReconnectPolicy(every, most, attempts, from_start=several)
 
 
 def _opened(
@@ -85,11 +115,7 @@ def _opened(
         options["playlist_reach"] = spec.playlist_reach
     if spec.latency_ms is not None:
         options["latency_s"] = spec.latency_ms / 1000
-    every = spec.reconnect_interval_s or ReconnectPolicy().first_s
-    most = max(every, ReconnectPolicy().max_s)
-    attempts = spec.reconnect_attempts
-    attempts = None if attempts is None or attempts < 0 else attempts
-    options["reconnect"] = ReconnectPolicy(every, most, attempts, from_start=several)
+    options["reconnect"] = _policy(spec, several)
     again = partial(open_source, spec.uri, source_id=number, **options)
     source = again()
     memory.add(source)

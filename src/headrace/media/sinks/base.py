@@ -203,7 +203,7 @@ class Sink(ABC):
         delivery = self.delivery
         away = delivery is not None and delivery.away
         return OutputState(
-            self.name, self.kind, not (self._broken or self._closed or away), self.frames,
+            self.name, self.kind, not (self._broken or away), self.frames,
             int(self._broken) if delivery is None else delivery.failures,
             getattr(self, "dropped", 0), "" if delivery is None else delivery.last_error,
         )  # fmt: skip

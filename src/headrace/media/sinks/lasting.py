@@ -184,7 +184,7 @@ class LastingSink(Sink):
     def state(self) -> OutputState:
         """Whether it is written at present, and its counts."""
         return OutputState(
-            self.name, self.kind, self._sink is not None and not self._closed, self.frames,
+            self.name, self.kind, self._sink is not None, self.frames,
             self.failures, self.dropped, self._last_error,
         )  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from time import monotonic
 
+from headrace._core.errors import MediaError
 from headrace._core.findings import Finding
 from headrace._core.retry import Backoff
 
@@ -38,6 +39,10 @@ class ReconnectPolicy(Backoff):
         Backoff.__post_init__(self)
         if self.attempts is not None and self.attempts < 0:
             raise ValueError(f"attempts={self.attempts}: must be 0 or more, or None")
+
+
+class GaveUpError(MediaError):
+    """A stream did not come back within its attempts."""
 
 
 class Losses:
@@ -116,7 +121,8 @@ class Losses:
         else:
             code = "connection-away" if away else "connection-lost"
         if self._count <= MAX_TOLD:
-            notice = Finding(code, "warning", f"{self._what}, {outcome}", self._where)
+            text, data = f"{self._what}, {outcome}", {"loss": self._count}
+            notice = Finding(code, "warning", text, self._where, data)
             self._at = self._put(self._at, notice)
         else:
             text = f"and lost {self._count - MAX_TOLD} more times, away {self._away_s:.1f} s in all"

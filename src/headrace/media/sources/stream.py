@@ -15,7 +15,7 @@ from headrace.media.sources.decoded import DecodedSource, pick_stream
 from headrace.media.sources.feed import Connect, ConnectionLostError, Feed, PipeFile
 from headrace.media.sources.gpu_decoding import gpu_decoding
 from headrace.media.sources.playlists import PlaylistReach
-from headrace.media.sources.reconnect import Losses, ReconnectPolicy
+from headrace.media.sources.reconnect import GaveUpError, Losses, ReconnectPolicy
 
 OpenContainer = Callable[[Feed], Any]
 
@@ -226,7 +226,7 @@ class StreamSource(DecodedSource):
             return False
         away_s = self._losses.away_s()
         self._losses.stopped()
-        raise MediaError(
+        raise GaveUpError(
             f"the connection is lost and not back after {counted(self._tries, 'attempt')}"
             f" in {away_s:.1f} s: {cause}",
             where=self.name,

@@ -1,0 +1,79 @@
+"""Sources that are opened again after whatever ended them."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace._core.errors import MediaError
+from headrace.media import ReconnectPolicy
+from headrace.media.sources.base import FailedSource, Source
+from headrace.media.sources.reconnect import GaveUpError
+from headrace.media.sources.retried import RetriedSource
+from tests.media.conftest import gray_frame
+
+AT_ONCE = ReconnectPolicy(0.0, 0.0)
+
+
+class Failing(Source):
+    """Gives some frames, then fails or ends."""
+
+    def __init__(self, count: int, error: Exception | None) -> None:
+        super().__init__("camera")
+        self.live, self._count, self._error = True, count, error
+
+    def _read(self):  # type: ignore[no-untyped-def]
+        for number in range(self._count):
+            yield gray_frame(number)
+        if self._error is not None:
+            raise self._error
+
+
+def test_numbers_and_times_go_on_after_any_error() -> None:
+    lives = iter(
+        [Failing(2, RuntimeError("decoder")), Failing(0, MediaError("x")), Failing(3, None)]
+    )
+    source = RetriedSource(Failing(4, MediaError("broke")), lambda: next(lives), AT_ONCE)
+    frames = list(source)
+    assert [frame.frame for frame in frames] == list(range(9))
+    times = [frame.pts_ns for frame in frames]
+    assert times == sorted(times)
+    assert source.reconnects == 2
+    assert [n.code for n in source.notices] == ["connection-lost"] * 2
+
+
+def test_one_that_could_not_be_opened_is_tried_again() -> None:
+    source = RetriedSource(
+        FailedSource(MediaError("nobody is there"), "camera"), lambda: Failing(2, None), AT_ONCE
+    )
+    assert len(list(source)) == 2
+    assert [n.code for n in source.notices] == ["connection-lost"]
+
+
+def test_attempts_are_counted_since_the_last_frame() -> None:
+    def refuse() -> Source:
+        nonlocal tries
+        tries += 1
+        raise MediaError("nobody is there")
+
+    tries = 0
+    policy = ReconnectPolicy(0.0, 0.0, attempts=3)
+    source = RetriedSource(Failing(1, MediaError("broke")), refuse, policy)
+    with pytest.raises(MediaError, match="nobody is there; it was tried again 3 times"):
+        list(source)
+    assert tries == 3
+
+
+def test_a_stream_that_gave_up_by_its_own_policy_is_not_tried_again() -> None:
+    source = RetriedSource(Failing(1, GaveUpError("away")), lambda: Failing(1, None), AT_ONCE)
+    with pytest.raises(GaveUpError):
+        list(source)
+
+
+def test_closing_ends_the_wait() -> None:
+    source = RetriedSource(
+        Failing(1, MediaError("broke")), lambda: Failing(1, None), ReconnectPolicy(60.0, 60.0)
+    )
+    frames = iter(source)
+    next(frames)
+    source.close()
+    assert list(frames) == []
