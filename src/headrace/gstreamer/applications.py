@@ -12,7 +12,7 @@ from headrace.gstreamer.hook import Forerunner
 from headrace.gstreamer.pyds.loading import distribution_spec
 from headrace.trt.scripts.script import ALIASES, stand_in
 
-_MODULES = ("flow", "osd", "postprocessing", "signal", "utils")
+_MODULES = ("flow", "logging", "osd", "postprocessing", "signal", "utils")
 
 
 class _PackageLoader(Loader):

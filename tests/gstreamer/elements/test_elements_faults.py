@@ -152,3 +152,16 @@ def test_a_tracker_library_of_another_maker_is_told(play: Run, detector: Path) -
     assert any("ll-lib-file=./libByteTracker.so is not loaded" in text for text in said.warnings)
     own = play(f"{infer} ll-lib-file=/opt/libnvds_nvmultiobjecttracker.so ! fakesink")
     assert not any("ll-lib-file" in text for text in own.warnings)
+
+
+def test_a_failed_change_of_state_names_its_cause_on_stderr(
+    gst: Any, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    absent = tmp_path / "absent.txt"
+    pipeline = gst.parse_launch(
+        "videotestsrc ! m.sink_0 nvstreammux name=m batch-size=1 ! "
+        f"nvinfer name=model config-file-path={absent} ! fakesink"
+    )
+    assert pipeline.set_state(gst.State.PLAYING) == gst.StateChangeReturn.FAILURE
+    pipeline.set_state(gst.State.NULL)
+    assert f"error: model: {absent}: there is no such config file." in capfd.readouterr().err

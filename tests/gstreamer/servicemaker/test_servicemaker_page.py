@@ -21,12 +21,13 @@ def test_the_page_runs(gst: Any, tmp_path: Path) -> None:
     folder = shutil.copytree(SCENE, tmp_path / "conveyor")
     text = PAGE.read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, re.S)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     (folder / "page.py").write_text("\n".join(blocks))
     done = subprocess.run(
         [sys.executable, "page.py"], cwd=folder, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    (shown,) = re.findall(r"```text\n(.*?)```", text, re.S)
-    assert done.stdout.startswith(shown), done.stdout
+    first, last = re.findall(r"```text\n(.*?)```", text, re.S)
+    assert done.stdout.startswith(first), done.stdout
+    assert done.stdout.endswith(last), done.stdout
     assert (folder / "o.mp4").stat().st_size > 10_000

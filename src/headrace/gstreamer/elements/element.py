@@ -161,7 +161,16 @@ class NvElement:
         return batch
 
     def post_error(self, error: BaseException) -> None:
-        """Put an error on the bus: the pipeline ends with it."""
+        """Put an error on the bus: the pipeline ends with it.
+
+        One before the pipeline runs stands on stderr, too: where a change of state fails, most
+        applications say so and end without a look at the bus.
+        """
+        element: Gst.Element = self
+        if element.current_state < Gst.State.PAUSED:
+            name = element.get_name()
+            said = str(error) if isinstance(error, HeadraceError) else error_text(error)
+            print(f"error: {name}: {said.removeprefix(f'{name}: ')}", file=sys.stderr)
         if isinstance(error, HeadraceError):
             text, detail = f"{error:brief}", str(error)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from threading import Condition, Thread
+from threading import Condition, Lock, Thread
 
 import numpy as np
 
@@ -74,6 +74,8 @@ class _Source:
     def __init__(self, number: int) -> None:
         self.number = number
         self.waiting: deque[tuple[Surface, int, int, tuple[int, int], int]] = deque()
+        self.flushes = 0  # frames that were taken before the last one are stale
+        self.start_ns = 0  # of its segment
         self.reader: CapsReader | None = None
         self.framerate = UNKNOWN_RATE
         self.frames = self.received = 0
@@ -83,6 +85,10 @@ class _Source:
         """Time of the next frame by the frame rate, for streams that have none, such as JPEG."""
         top, bottom = self.framerate
         return int(self.received * Gst.SECOND * bottom // top)
+
+
+# A source, its flushes when the frame was taken, and the frame.
+_Taken = tuple[_Source, int, tuple[Surface, int, int, tuple[int, int], int]]
 
 
 def _is_reset(event: Gst.Event) -> bool:
@@ -110,9 +116,12 @@ class NvStreamMux(NvElement, Element):
         self._flow = Gst.FlowReturn.OK
         self._turn = 0
         self._ended: list[int] = []
+        self._pushing = Lock()  # a batch is pushed before a jump, or dropped
+        self._started = self._over = self._sought = False
         self._size = (0, 0)
         self._pts_ns = -1  # of the last batch
         self._src = Gst.Pad.new_from_template(self.template("src"), "src")
+        self._src.set_event_function_full(weakly(self._src_event, False))
         self.add_pad(self._src)
         self.setup()
 
@@ -187,16 +196,44 @@ class NvStreamMux(NvElement, Element):
                         source.frames = 0
                     source.ended = source.announced = False
                     self._changed.notify_all()
-            case Gst.EventType.FLUSH_START | Gst.EventType.FLUSH_STOP:
+            case Gst.EventType.SEGMENT:
+                source.start_ns = event.parse_segment().start
+            case Gst.EventType.FLUSH_START:
                 with self._changed:
-                    source.flushing = event.type == Gst.EventType.FLUSH_START
+                    source.flushing = True
+                    source.flushes += 1
                     source.waiting.clear()
-                    if source.flushing:  # a jump may lead back
-                        self._pts_ns = -1
+                    self._pts_ns = -1  # a jump may lead back
+                    self._changed.notify_all()
+            case Gst.EventType.FLUSH_STOP:
+                with self._changed:
+                    source.flushing = source.ended = source.announced = False
+                    source.waiting.clear()
                     self._changed.notify_all()
             case _ if _is_reset(event) and self.values["frame-num-reset-on-stream-reset"]:
                 source.frames = 0
         return True
+
+    def _src_event(self, src: Gst.Pad, parent: Gst.Object, event: Gst.Event) -> bool:
+        """Pass an event to all sources; behind a jump of all of them the stream begins anew."""
+        flushing = event.type == Gst.EventType.SEEK and event.parse_seek()[2] & Gst.SeekFlags.FLUSH
+        if not flushing:
+            return self._upstream(event)
+        src.push_event(Gst.Event.new_flush_start())  # a push that waits returns
+        with self._pushing:
+            done = self._upstream(event)
+            self._flush_stop()
+        self._sought = True
+        return done
+
+    def _upstream(self, event: Gst.Event) -> bool:
+        taken = [sink.push_event(event) for sink in list(self._sources)]  # by all, whoever refuses
+        return all(taken)
+
+    def _flush_stop(self) -> None:
+        self._src.push_event(Gst.Event.new_flush_stop(True))
+        self._started = self._over = False
+        self._flow = Gst.FlowReturn.OK
 
     def _chain(self, sink: Gst.Pad, parent: Gst.Object, buffer: Gst.Buffer) -> Gst.FlowReturn:
         source = self._sources.get(sink)
@@ -250,7 +287,7 @@ class NvStreamMux(NvElement, Element):
         """Run the thread between READY and PAUSED."""
         if change == Gst.StateChange.READY_TO_PAUSED:
             self._stopping, self._flow, self._size = False, Gst.FlowReturn.OK, (0, 0)
-            self._pts_ns = -1
+            self._pts_ns, self._started, self._over, self._sought = -1, False, False, False
             for source in self._sources.values():
                 source.ended = source.announced = source.flushing = False
                 source.frames = source.received = 0
@@ -274,23 +311,26 @@ class NvStreamMux(NvElement, Element):
             self._changed.notify_all()
 
     def _push_batches(self) -> None:
-        started = False
         while not self._stopping:
             taken = self._take()
             for source in self._newly_ended():
                 self._announce(source)
             if taken:
-                if not started:
-                    self._start_stream(taken)
-                    started = True
                 if not self._push(taken):
                     return
             elif self._all_ended():
                 if not self.values["drop-pipeline-eos"]:
-                    if not started:
-                        self._src.push_event(Gst.Event.new_stream_start("nvstreammux"))
-                    self._src.push_event(Gst.Event.new_eos())
+                    self._push_end()
                 self._wait_for_more()
+
+    def _push_end(self) -> None:
+        with self._pushing:
+            if not self._all_ended():  # a jump came between
+                return
+            if not self._started:
+                self._src.push_event(Gst.Event.new_stream_start("nvstreammux"))
+            self._over = True
+            self._src.push_event(Gst.Event.new_eos())
 
     def _wait_for_more(self) -> None:
         with self._changed:
@@ -310,7 +350,7 @@ class NvStreamMux(NvElement, Element):
                 source.announced = True
         return sources
 
-    def _take(self) -> list[tuple[_Source, Gst.Buffer]]:
+    def _take(self) -> list[_Taken]:
         """Wait for a batch: a frame of each source, or those there when the time is up."""
         most = self.values["batch-size"] or 1
         timeout_us = self.values["batched-push-timeout"]
@@ -329,7 +369,7 @@ class NvStreamMux(NvElement, Element):
                     if len(full) >= min(most, len(open_)) or (
                         deadline is not None and now >= deadline
                     ):
-                        return [(s, s.waiting.popleft()) for s in self._next(full, most)]
+                        return [(s, s.flushes, s.waiting.popleft()) for s in self._next(full, most)]
                 if any(s.ended and not s.waiting and not s.announced for s in sources):
                     return []
                 wait = (
@@ -350,8 +390,8 @@ class NvStreamMux(NvElement, Element):
         self._changed.notify_all()
         return sorted((full[start:] + full[:start])[:most], key=lambda s: s.number)
 
-    def _start_stream(self, taken: list[tuple[_Source, Gst.Buffer]]) -> None:
-        source, (surface, *_) = taken[0]
+    def _start_stream(self, taken: list[_Taken]) -> None:
+        source, _, (surface, *_) = taken[0]
         top, bottom = source.framerate
         caps = (
             f"video/x-raw(memory:NVMM), format=(string)NV12, width=(int){surface.width}, "
@@ -362,9 +402,33 @@ class NvStreamMux(NvElement, Element):
         self._src.push_event(Gst.Event.new_caps(Gst.Caps.from_string(caps)))
         segment = Gst.Segment()
         segment.init(Gst.Format.TIME)
+        if self._sought:
+            segment.start = segment.time = min(source.start_ns for source, *_ in taken)
         self._src.push_event(Gst.Event.new_segment(segment))
 
-    def _push(self, taken: list[tuple[_Source, Gst.Buffer]]) -> bool:
+    def _push(self, taken: list[_Taken]) -> bool:
+        """Push a batch; False ends the stream."""
+        with self._pushing:
+            fresh = [one for one in taken if one[0].flushes == one[1]]
+            if not fresh:
+                return True
+            if self._over:  # a source began anew behind the end
+                self._src.push_event(Gst.Event.new_flush_start())
+                self._flush_stop()
+            if not self._started:
+                self._start_stream(fresh)
+                self._started = True
+            flow = self._src.push(self._batch(fresh))
+        if flow == Gst.FlowReturn.FLUSHING and not self._stopping:
+            return True  # a jump is under way
+        if (error := refusal(flow, self._src)) is not None:
+            self.post_error(error)  # before the sources hear of it, which tell less
+        with self._changed:
+            self._flow = flow
+            self._changed.notify_all()
+        return bool(flow == Gst.FlowReturn.OK)
+
+    def _batch(self, taken: list[_Taken]) -> Gst.Buffer:
         batch = pyds.NvDsBatchMeta()
         batch.base_meta.batch_meta = batch
         batch.base_meta.meta_type = pyds.NvDsMetaType.NVDS_BATCH_META
@@ -372,7 +436,7 @@ class NvStreamMux(NvElement, Element):
         batch.ended, self._ended = self._ended, []
         now_ns = time.time_ns() if self.values["attach-sys-ts"] else 0
         times, durations = [], []
-        for index, (source, (surface, pts, duration, size, ntp_ns)) in enumerate(taken):
+        for index, (source, _, (surface, pts, duration, size, ntp_ns)) in enumerate(taken):
             frame = nvds_acquire_frame_meta_from_pool(batch)
             frame.pad_index = frame.source_id = source.number
             frame.batch_id, frame.frame_num, frame.buf_pts = index, source.frames, pts
@@ -389,13 +453,7 @@ class NvStreamMux(NvElement, Element):
         self._pts_ns = max(self._pts_ns + 1, *times)
         buffer.pts, buffer.duration = self._pts_ns, max(durations) or Gst.CLOCK_TIME_NONE
         bridge().attach(hash(buffer), batch)
-        flow = self._src.push(buffer)
-        if (error := refusal(flow, self._src)) is not None:
-            self.post_error(error)  # before the sources hear of it, which tell less
-        with self._changed:
-            self._flow = flow
-            self._changed.notify_all()
-        return bool(flow == Gst.FlowReturn.OK)
+        return buffer
 
     def _announce(self, source: _Source) -> None:
         """Tell the application that a source is over, as the original does on the bus."""

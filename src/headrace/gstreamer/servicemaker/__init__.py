@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headrace.gstreamer.servicemaker import (
     flow,
+    logging,
     osd,
     postprocessing,
     signal,
@@ -91,6 +92,7 @@ __all__ = [
     "UserMetadata",
     "as_tensor",
     "flow",
+    "logging",
     "osd",
     "postprocessing",
     "probe",

@@ -8,7 +8,19 @@ from typing import Any
 from headrace.gstreamer.servicemaker.tensor import Tensor
 
 
-class ObjectDetectorOutputConverter(ABC):
+class PostProcessing(ABC):
+    """Decodes the raw outputs of any network in an operator."""
+
+    @abstractmethod
+    def __call__(self, output_layers: dict[str, Tensor]) -> Any:
+        """Decode the outputs for one frame or object.
+
+        Args:
+            output_layers: outputs by name, without the axis of the batch.
+        """
+
+
+class ObjectDetectorOutputConverter(PostProcessing):
     """Decodes the raw outputs of a detector in an operator.
 
     It sees `TensorOutputUserMetadata.get_layers`. The same function in a file that
@@ -27,7 +39,7 @@ class ObjectDetectorOutputConverter(ABC):
         """
 
 
-class ObjectClassifierOutputConverter(ABC):
+class ObjectClassifierOutputConverter(PostProcessing):
     """Decodes the raw outputs of a classifier in an operator."""
 
     @abstractmethod

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from pathlib import Path
+from threading import Event
 
 from headrace._core.threads import say_failure, start_thread
 from headrace.gstreamer.elements.logger import Rates
+from headrace.gstreamer.servicemaker.media import (
+    FrameSampler,
+    MediaChunk,
+    MediaExtractor,
+    VideoFrame,
+)
 from headrace.gstreamer.servicemaker.metadata import BatchMetadata
 from headrace.gstreamer.servicemaker.nodes import Node
 from headrace.gstreamer.servicemaker.probes import BatchMetadataOperator, Probe
 
 _POLL_S = 0.5
+
+__all__ = [
+    "EngineFileMonitor",
+    "FrameSampler",
+    "MediaChunk",
+    "MediaExtractor",
+    "PerfMonitor",
+    "VideoFrame",
+]
 
 
 class _Counter(BatchMetadataOperator):
@@ -86,11 +101,13 @@ class EngineFileMonitor:
 
     def __init__(self, node: Node, path: str | Path | None) -> None:
         self._node, self._path = node, Path(path) if path else None
+        self._ended = Event()
         self.started = False
 
     def start(self) -> None:
         """Watch the file from now on."""
         self.started = True
+        self._ended.clear()
         if self._path is not None:
             start_thread(
                 partial(self._watch, self._path),
@@ -98,10 +115,14 @@ class EngineFileMonitor:
                 failed=partial(say_failure, f"the watch over {self._path}"),
             )
 
+    def stop(self) -> None:
+        """End the watch."""
+        self.started = False
+        self._ended.set()
+
     def _watch(self, path: Path) -> None:
         known = _changed_s(path)
-        while True:
-            time.sleep(_POLL_S)
+        while not self._ended.wait(_POLL_S):
             if (changed := _changed_s(path)) not in (known, 0.0):
                 known = changed
                 self._node.set("model-engine-file", str(path))

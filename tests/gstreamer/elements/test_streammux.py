@@ -1,0 +1,125 @@
+"""Jumps of a pipeline or of one source: the batches begin anew, and nothing stale comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from headrace.gstreamer import pyds
+from tests.gstreamer.conftest import SCENE
+
+FILE = SCENE / "conveyor.mp4"
+FRAMES = 250
+SOURCE = f"uridecodebin uri=file://{FILE}"
+
+
+class Played:
+    """A pipeline that counts what comes to its end.
+
+    Attributes:
+        seen: source, number and time in ns of each frame.
+    """
+
+    def __init__(self, gst: Any, text: str) -> None:
+        self._gst, self.pipeline = gst, gst.parse_launch(text)
+        self.seen: list[tuple[int, int, int]] = []
+        pad = self.pipeline.get_by_name("s").get_static_pad("sink")
+        pad.add_probe(gst.PadProbeType.BUFFER, self._look)
+        self.pipeline.set_state(gst.State.PLAYING)
+
+    def _look(self, pad: Any, info: Any) -> int:
+        node = pyds.gst_buffer_get_nvds_batch_meta(hash(info.get_buffer())).frame_meta_list
+        while node is not None:
+            self.seen.append((node.data.source_id, node.data.frame_num, node.data.buf_pts))
+            node = node.next
+        return 1
+
+    def wait(self) -> None:
+        """Wait for the end of the stream."""
+        kinds = self._gst.MessageType.EOS | self._gst.MessageType.ERROR
+        message = self.pipeline.get_bus().timed_pop_filtered(30 * self._gst.SECOND, kinds)
+        assert message is not None, f"no end after {len(self.seen)} frames"
+        assert message.type == self._gst.MessageType.EOS, message.parse_error()
+
+    def seek(self, seconds: float = 0, element: Any = None) -> None:
+        """Jump."""
+        flags = self._gst.SeekFlags.FLUSH | self._gst.SeekFlags.ACCURATE
+        time_ns = int(seconds * self._gst.SECOND)
+        assert (element or self.pipeline).seek_simple(self._gst.Format.TIME, flags, time_ns)
+
+
+@pytest.fixture
+def played(gst: Any) -> Iterator[Callable[[str], Played]]:
+    """`played(description)` plays a pipeline; the sink is called s."""
+    pipelines: list[Played] = []
+
+    def play(text: str) -> Played:
+        pipelines.append(Played(gst, text))
+        return pipelines[-1]
+
+    yield play
+    for one in pipelines:
+        one.pipeline.set_state(gst.State.NULL)
+
+
+@pytest.mark.parametrize(
+    "behind", ["", "! nvtracker ! nvmultistreamtiler ! nvdsosd ", "! queue ! nvvideoconvert "]
+)
+def test_a_jump_to_the_start_behind_the_end_plays_all_again(
+    played: Callable[[str], Played], behind: str
+) -> None:
+    mux = "mux.sink_0 nvstreammux name=mux batch-size=1 width=320 height=192"
+    run = played(f"{SOURCE} ! {mux} {behind}! fakesink name=s")
+    for turn in (1, 2, 3):
+        run.wait()
+        assert len(run.seen) == turn * FRAMES
+        run.seek()
+
+
+def test_two_sources_jump_together(played: Callable[[str], Played]) -> None:
+    mux = "nvstreammux name=mux batch-size=2 width=320 height=192 batched-push-timeout=40000"
+    run = played(f"{SOURCE} ! mux.sink_0 {SOURCE} ! mux.sink_1 {mux} ! fakesink name=s")
+    run.wait()
+    run.seek()
+    run.wait()
+    for source in (0, 1):
+        times = [time for number, _, time in run.seen if number == source]
+        assert times[:FRAMES] == times[FRAMES:]
+
+
+def test_a_jump_amid_a_video_leaves_nothing_stale(played: Callable[[str], Played]) -> None:
+    mux = "mux.sink_0 nvstreammux name=mux batch-size=1 width=320 height=192"
+    run = played(f"{SOURCE} ! {mux} ! fakesink name=s sync=1")
+    run.pipeline.get_state(5 * 10**9)
+    run.seek(7)
+    before = len(run.seen)
+    run.pipeline.get_by_name("s").set_property("sync", False)
+    run.wait()
+    behind = [time for *_, time in run.seen[before:]]
+    assert behind
+    assert min(behind) >= 7 * 10**9
+    assert behind == sorted(behind)
+
+
+def test_one_source_may_jump_behind_the_end(played: Callable[[str], Played]) -> None:
+    mux = "mux.sink_0 nvstreammux name=mux batch-size=1 width=320 height=192"
+    run = played(f"uridecodebin name=u uri=file://{FILE} ! {mux} ! fakesink name=s")
+    run.wait()
+    run.seek(element=run.pipeline.get_by_name("u"))
+    run.wait()
+    assert len(run.seen) == 2 * FRAMES
+
+
+def test_a_jump_while_it_plays_is_taken_at_once_many_times(
+    played: Callable[[str], Played],
+) -> None:
+    mux = "mux.sink_0 nvstreammux name=mux batch-size=1 width=320 height=192"
+    run = played(f"{SOURCE} ! {mux} ! fakesink name=s")
+    for second in (3, 1, 6, 0, 8, 2):
+        run.pipeline.get_state(5 * 10**9)
+        run.seek(second)
+    run.wait()
+    last = [time for *_, time in run.seen][-1]
+    assert last > 9 * 10**9
