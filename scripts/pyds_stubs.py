@@ -30,9 +30,9 @@ import numpy.typing as npt
 
 '''
 _INNER = {
-    "Buffer", "Callable", "Elements", "HostPointer", "MetaField", "MetaList", "Nested", "Text",
-    "INTERVAL_UPDATE", "STREAM_RESET", "allocate", "bridge", "duplicate", "free", "function",
-    "gstreamer", "image_pixels", "items", "text_at",
+    "Buffer", "Callable", "Elements", "HostPointer", "INTERVAL_UPDATE", "MetaField", "MetaList",
+    "Nested", "STREAM_RESET", "Text", "allocate", "bridge", "capsule_of", "duplicate", "free",
+    "function", "gstreamer", "image_pixels", "items", "text_at",
 }  # fmt: skip
 _PLAIN = (bool, int, float, str)
 

@@ -26,6 +26,7 @@ SMALL = {
     "errors.py": "a face",
     "pytest_plugin.py": "pytest starts with it, whatever it runs",
     "trt/plugin.py": "a face: `tensorrt.plugin`",
+    "gstreamer/servicemaker/logging.py": "a face: `pyservicemaker.logging`",
     "_core/types.py": "aliases",
     "network/shapes/inference_process.py": "a program, which imports nothing of the package",
     "plugins/custom_files.py": "what of loading needs the registry",

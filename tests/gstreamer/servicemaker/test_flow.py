@@ -11,7 +11,7 @@ import av
 import pytest
 
 import headrace
-from headrace.errors import ConfigError
+from headrace.errors import ConfigError, HeadraceError
 from tests.gstreamer.servicemaker.conftest import CONFIG, SCENE
 from tests.ports import free_port
 
@@ -97,8 +97,11 @@ def test_flows_name_their_mistakes(maker: Any, tmp_path: Path) -> None:
     flow = maker.Flow(maker.Pipeline("wrong"))
     with pytest.raises(ConfigError, match="infer has no stream to work on"):
         flow.infer(CONFIG)
-    with pytest.raises(ConfigError, match="smart recording is not available"):
-        flow.batch_capture([str(VIDEO)], record_config=maker.RecordConfig())
+    with pytest.raises(ConfigError, match=r"Pipeline\.start_recording"):
+        flow.batch_capture([str(VIDEO)], record_config=maker.RecordConfig("cloud"))
+    config = maker.SmartRecordConfig("libnvds_kafka_proto.so", "a;1", "b", "c", "d")
+    with pytest.raises(ConfigError, match=r"Pipeline\.start_recording"):
+        flow.batch_capture([str(VIDEO)], record_config=config)
     flow = flow.batch_capture([str(VIDEO)])
     with pytest.raises(ConfigError, match=r"no property 'batch-sise'\n.*batch-size"):
         flow.infer(CONFIG, batch_sise=2)
@@ -228,3 +231,31 @@ def test_a_stream_is_served(maker: Any) -> None:
         again.render(maker.RenderMode.STREAM, rtsp_port=taken.getsockname()[1])
         with pytest.raises(headrace.HeadraceError, match="no RTSP server can listen at 127"):
             again()
+
+
+def test_a_flow_records_its_sources(maker: Any, tmp_path: Path) -> None:
+    sources = tmp_path / "sources.yaml"
+    sources.write_text(f"source-list:\n- uri: {VIDEO.as_uri()}\n  sensor-id: belt\n")
+    pipeline = maker.Pipeline("recorded")
+    done: list[Any] = []
+
+    class Recorder(maker.BatchMetadataOperator):  # type: ignore[misc, name-defined]
+        def handle_metadata(self, batch_meta: Any) -> None:
+            for frame in batch_meta.frame_items:
+                if frame.frame_number == 50:
+                    self.session = pipeline.start_recording("belt", 1, 60, done.append)
+                elif frame.frame_number == 200:
+                    pipeline.stop_recording_by_session_id(self.session)
+
+    config = maker.RecordConfig(rec_dir_path=str(tmp_path), rec_container=1)
+    flow = maker.Flow(pipeline).batch_capture(str(sources), record_config=config)
+    flow = flow.attach(maker.Probe("recorder", Recorder()))
+    flow.render(maker.RenderMode.DISCARD, enable_osd=False, sync=False)()
+    (info,) = done
+    assert (info.session_id, info.container, info.file_directory) == (0, "mkv", str(tmp_path))
+    assert info.duration > 4000
+    assert (tmp_path / info.file_name).stat().st_size > 10_000
+    with pytest.raises(HeadraceError, match="no source of recordings is called 'other'"):
+        pipeline.start_recording("other", 0, 1)
+    with pytest.raises(HeadraceError, match="no recording session 7"):
+        pipeline.stop_recording_by_session_id(7)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import ctypes
 from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
 
-from headrace._core.errors import ConfigError, MediaError
+from headrace._core.errors import ConfigError, HeadraceError, MediaError
+from headrace._core.text import error_text
 from headrace._core.threads import start_thread
 from headrace.config.paths import safe_uri
-from headrace.gstreamer.elements.bindings import Gst
+from headrace.gstreamer.elements.bindings import GObject, Gst
 from headrace.gstreamer.elements.bins import DECODER_MEMORY, SKIPPED, PartsBin
 from headrace.gstreamer.elements.convert import is_nvmm
 from headrace.gstreamer.elements.element import NVMM, pad, reported, weakly
 from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Choices, Property, choice
+from headrace.gstreamer.elements.raw_output import address_of
 from headrace.gstreamer.elements.reconnect import Patience, Reconnector
+from headrace.gstreamer.elements.recorder import Done, PacketRecorder, RecordingInfo
 from headrace.gstreamer.elements.streammux import PROPERTIES as MUX_PROPERTIES
+from headrace.gstreamer.pyds.struct import capsule_of
 
 _OF_RTSP = {"latency": "latency", "udp-buffer-size": "udp-buffer-size"}
 _OF_RTSP |= {"select-rtp-protocol": "protocols"}
@@ -28,6 +35,9 @@ _PROTOCOLS = Choices(
         (7, "rtp-udp-udpmcast-tcp"), (10, "rtp-http"), (20, "rtp-tls"),
     ),
 )  # fmt: skip
+_PARSERS = ("h264parse", "h265parse")
+_ACTION = GObject.SignalFlags.RUN_LAST | GObject.SignalFlags.ACTION
+_POINTER = GObject.TYPE_POINTER
 _FLAGS = {10: 0x10, 20: 0x20}  # numbers of the original -> flags of rtspsrc
 URI_PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
     "uri": Property("str", None, "address of the video or the camera"),
@@ -59,17 +69,22 @@ URI_PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
         3, "of RTSP", "BufferMode", "unknown", "slave", "buffer", "auto", "synced"
     ),
     "smart-record": choice(
-        0, NO_EFFECT, "SmartRecordType", "smart-rec-disable", "smart-rec-cloud", "smart-rec-multi"
+        0,
+        "record at the signal start-sr; nothing is read from a broker",
+        "SmartRecordType",
+        "smart-rec-disable",
+        "smart-rec-cloud",
+        "smart-rec-multi",
     ),
-    "smart-rec-dir-path": Property("str", None, NO_EFFECT),
-    "smart-rec-file-prefix": Property("str", "Smart_Record", NO_EFFECT),
-    "smart-rec-cache": Property("uint", 20, NO_EFFECT),
-    "smart-rec-video-cache": Property("uint", 20, NO_EFFECT),
+    "smart-rec-dir-path": Property("str", None, "folder of recordings; the working one without"),
+    "smart-rec-file-prefix": Property("str", "Smart_Record", "first part of their names"),
+    "smart-rec-cache": Property("uint", 20, "seconds before a start that are kept"),
+    "smart-rec-video-cache": Property("uint", 20, "the same, as older releases call it"),
     "smart-rec-container": choice(
-        0, NO_EFFECT, "SmartRecordContainerType", "smart-rec-mp4", "smart-rec-mkv"
+        0, "of recordings", "SmartRecordContainerType", "smart-rec-mp4", "smart-rec-mkv"
     ),
-    "smart-rec-mode": choice(0, NO_EFFECT, *_RECORDED),
-    "smart-rec-default-duration": Property("uint", 20, NO_EFFECT),
+    "smart-rec-mode": choice(0, "video alone is recorded", *_RECORDED),
+    "smart-rec-default-duration": Property("uint", 20, "seconds of a recording that names none"),
     "extract-sei-type5-data": Property("bool", False, NO_EFFECT),
     "sei-uuid": Property("str", None, NO_EFFECT),
     "low-latency-mode": Property("bool", False, "accepted"),
@@ -78,16 +93,38 @@ URI_PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
 }
 
 
+class _Recorded(ctypes.Structure):
+    """NvDsSRRecordingInfo of C. Source: gst-nvdssr.h."""
+
+    _fields_ = (
+        ("ctx", ctypes.c_void_p), ("sessionId", ctypes.c_uint32), ("filename", ctypes.c_char_p),
+        ("dirpath", ctypes.c_char_p), ("duration", ctypes.c_uint64),
+        ("containerType", ctypes.c_int), ("width", ctypes.c_uint), ("height", ctypes.c_uint),
+        ("containsVideo", ctypes.c_int), ("channels", ctypes.c_uint),
+        ("samplingRate", ctypes.c_uint), ("containsAudio", ctypes.c_int),
+    )  # fmt: skip
+
+
 class NvUriSrcBin(PartsBin):
-    """Opens and decodes the images of an address; the pad comes when they are known."""
+    """Opens and decodes the images of an address; the pad comes when they are known.
+
+    Signals: `start-sr` (address for the number, seconds before, seconds after, user data) and
+    `stop-sr` (number) are actions; `sr-done` hands a NvDsSRRecordingInfo and the user data over.
+    """
 
     __gtype_name__ = "GstNvUriSrcBin"
     ABOUT = ("NvUriSrc Bin", "Source/Video", "Decodes an address")
     __gsttemplates__ = (pad("vsrc_%u", "src", "sometimes", NVMM),)
     PROPERTIES = URI_PROPERTIES
+    __gsignals__: ClassVar = {
+        "start-sr": (_ACTION, None, (_POINTER, GObject.TYPE_UINT, GObject.TYPE_UINT, _POINTER)),
+        "stop-sr": (_ACTION, None, (GObject.TYPE_UINT,)),
+        "sr-done": (GObject.SignalFlags.RUN_LAST, None, (_POINTER, _POINTER)),
+    }
 
     def __init__(self) -> None:
         super().__init__()
+        self._recorder: PacketRecorder | None = None
         self._offset_ns = self._end_ns = 0
         self._again = False
         self._reconnector: Reconnector | None = None
@@ -118,6 +155,9 @@ class NvUriSrcBin(PartsBin):
             element.connect("element-added", weakly(self._inside))
         keep = self.values["drop-frame-interval"]
         factory = element.get_factory()
+        if self._recorder and factory is not None and factory.get_name() in _PARSERS:
+            source = element.get_static_pad("src")
+            source.add_probe(Gst.PadProbeType.BUFFER, weakly(self._record, Gst.PadProbeReturn.OK))
         if keep > 1 and factory is not None and factory.get_name() == "nvv4l2decoder":
             element.set_property("drop-frame-interval", keep)
 
@@ -142,10 +182,75 @@ class NvUriSrcBin(PartsBin):
             kinds = Gst.PadProbeType.EVENT_DOWNSTREAM | Gst.PadProbeType.BUFFER
             self._pad.add_probe(kinds, weakly(self._watch, Gst.PadProbeReturn.OK))
 
+    # ---- recording
+
+    def _record(self, source: Gst.Pad, info: Gst.PadProbeInfo) -> Gst.PadProbeReturn:
+        caps = source.get_current_caps()
+        if self._recorder is not None and caps is not None:
+            self._recorder.packet(info.get_buffer(), caps)
+        return Gst.PadProbeReturn.OK
+
+    def _open_recorder(self) -> PacketRecorder | None:
+        values = self.values
+        if not values["smart-record"]:
+            return None
+        older = "smart-rec-video-cache"
+        cache = older if older in self.assigned else "smart-rec-cache"
+        return PacketRecorder(
+            Path(values["smart-rec-dir-path"] or "."), values["smart-rec-file-prefix"],
+            "mkv" if values["smart-rec-container"] else "mp4", values[cache],
+            values["smart-rec-default-duration"], weakly(self._not_recorded),
+        )  # fmt: skip
+
+    def _not_recorded(self, error: BaseException) -> None:
+        self.post_warning(error_text(error))
+
+    def record(self, start_s: int, duration_s: int, done: Done) -> int:
+        """Begin a recording, and return its number; see `PacketRecorder.start`.
+
+        Raises:
+            MediaError: `smart-record` is off, or nothing can be recorded yet.
+        """
+        if self._recorder is None:
+            raise MediaError(
+                "the source keeps nothing to record", where=self.get_name(),
+                fix="set smart-record to 2 (smart-rec-multi) before it starts",
+            )  # fmt: skip
+        return self._recorder.start(start_s, duration_s, done)
+
+    def stop_recording(self, number: int) -> bool:
+        """End a recording; False if there is none of that number."""
+        return self._recorder is not None and self._recorder.stop(number)
+
+    def do_start_sr(self, address: Any, start_s: int, duration_s: int, user_data: Any) -> None:
+        """Begin a recording; its number is written to the address."""
+        try:
+            number = self.record(start_s, duration_s, partial(self._recorded, user_data))
+        except HeadraceError as error:
+            self._not_recorded(error)
+            return
+        if place := address_of(address):
+            ctypes.c_uint32.from_address(place).value = number
+
+    def do_stop_sr(self, number: int) -> None:
+        """End a recording."""
+        if not self.stop_recording(number):
+            self.post_warning(f"stop-sr: there is no recording {number}")
+
+    def _recorded(self, user_data: Any, info: RecordingInfo) -> None:
+        """Tell the application, in the thread that wrote the file."""
+        told = _Recorded(
+            None, info.session_id, info.file_name.encode(), info.file_directory.encode(),
+            info.duration, int(info.container == "mkv"), info.width, info.height, 1, 0, 0, 0,
+        )  # fmt: skip
+        self.emit("sr-done", capsule_of(ctypes.addressof(told)), user_data)
+
     # ---- reconnecting
 
     def do_change_state(self, change: Gst.StateChange) -> Gst.StateChangeReturn:
-        """Watch an RTSP source between READY and PAUSED, if it is to be opened again."""
+        """Watch an RTSP source between READY and PAUSED, if it is to be opened again; record."""
+        if change == Gst.StateChange.READY_TO_PAUSED:
+            self._recorder = self._open_recorder()
         if change == Gst.StateChange.READY_TO_PAUSED and (patience := self._patience()):
             reopen, give_up = weakly(self._reopen), weakly(self._give_up)
             self._reconnector = Reconnector(patience, reopen, give_up)
@@ -154,6 +259,9 @@ class NvUriSrcBin(PartsBin):
         done = Gst.Bin.do_change_state(self, change)
         if change == Gst.StateChange.PAUSED_TO_READY:
             self._reconnector = None
+            if self._recorder is not None:
+                self._recorder.close()
+                self._recorder = None
         return done
 
     def _patience(self) -> Patience | None:
@@ -293,6 +401,12 @@ class NvMultiUriSrcBin(PartsBin):
             added.set_value("sensor-id", ids[number] if number < len(ids) else "")
             added.set_value("sensor-name", names[number] if number < len(names) else "")
             self.post_message(Gst.Message.new_element(self, added))
+
+    def source_of(self, sensor_id: str) -> Gst.Element | None:
+        """Return the source of a sensor; None if there is none."""
+        ids = self._listed("sensor-id-list")
+        number = ids.index(sensor_id) if sensor_id in ids else len(self._sources)
+        return self._sources[number] if number < len(self._sources) else None
 
     def _listed(self, name: str) -> list[str]:
         return [text.strip() for text in self.values[name].split(",")]

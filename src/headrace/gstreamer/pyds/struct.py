@@ -36,6 +36,14 @@ def text_at(address: int) -> str | None:
     return ctypes.string_at(address).decode(errors="replace") if address else None
 
 
+def capsule_of(address: int) -> Any:
+    """Return an address as a capsule, the form of a pointer that Python's bindings take."""
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype = ctypes.py_object
+    new.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    return new(address, None, None)
+
+
 class Struct:
     """Base of the structures.
 

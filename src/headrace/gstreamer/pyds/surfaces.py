@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace._core.types import Array
 from headrace.gstreamer.pyds.functions import image_pixels
-from headrace.gstreamer.pyds.struct import Nested, Struct
+from headrace.gstreamer.pyds.struct import Nested, Struct, capsule_of
 
 
 class NvBufSurfaceMemType(IntEnum):
@@ -258,10 +258,5 @@ def get_nvds_buf_surface_gpu(
         RuntimeError: the buffer has no such frame.
     """
     pixels = image_pixels("get_nvds_buf_surface_gpu", address, batch_id)
-    new = ctypes.pythonapi.PyCapsule_New
-    new.restype, new.argtypes = (
-        ctypes.py_object,
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p),
-    )
-    capsule = new(pixels.__array_interface__["data"][0], None, None)
+    capsule = capsule_of(pixels.__array_interface__["data"][0])
     return pixels.dtype, pixels.shape, pixels.strides, capsule, pixels.nbytes

@@ -18,7 +18,12 @@ from headrace.gstreamer.servicemaker.buffers import (
     Receiver,
 )
 from headrace.gstreamer.servicemaker.description import CameraInfo, SensorInfo, SourceConfig
-from headrace.gstreamer.servicemaker.flow import Flow, RecordConfig, RenderMode
+from headrace.gstreamer.servicemaker.flow import (
+    Flow,
+    RecordConfig,
+    RenderMode,
+    SmartRecordConfig,
+)
 from headrace.gstreamer.servicemaker.metadata import (
     BatchMetadata,
     DisplayMetadata,
@@ -85,6 +90,7 @@ __all__ = [
     "RoiMetadata",
     "SegmentationUserMetadata",
     "SensorInfo",
+    "SmartRecordConfig",
     "SourceConfig",
     "StateTransitionMessage",
     "Tensor",

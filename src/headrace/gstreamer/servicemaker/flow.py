@@ -40,7 +40,15 @@ class RenderMode(Enum):
 
 @dataclass
 class RecordConfig:
-    """Settings of smart recording, which is not available; `Flow` refuses it."""
+    """Settings of smart recording: `Pipeline.start_recording` writes files of a source's packets.
+
+    Attributes:
+        recording_type: `local`; `cloud` would wait for commands of a broker, and is refused.
+        rec_cache: seconds before a start that are kept.
+        rec_container: 0 MP4, 1 Matroska.
+        rec_dir_path: folder of the files.
+        rec_mode: accepted; video alone is recorded.
+    """
 
     recording_type: str = "local"
     proto_lib: str | None = None
@@ -52,6 +60,46 @@ class RecordConfig:
     rec_container: int = 0
     rec_dir_path: str = "."
     rec_mode: int = 0
+
+    def properties(self) -> dict[str, object]:
+        """Return the properties of sources.
+
+        Raises:
+            ConfigError: the type is not `local`.
+        """
+        if self.recording_type != "local":
+            raise ConfigError(
+                f"recordings of the type {self.recording_type!r} are not available",
+                expected="local: the application starts them with Pipeline.start_recording",
+            )
+        return {
+            "smart-record": 2, "smart-rec-cache": self.rec_cache,
+            "smart-rec-container": self.rec_container, "smart-rec-mode": self.rec_mode,
+            "smart-rec-dir-path": self.rec_dir_path,
+        }  # fmt: skip
+
+
+@dataclass
+class SmartRecordConfig:
+    """Settings of recordings that a broker's commands start, under the name of release 8."""
+
+    proto_lib: str
+    conn_str: str
+    msgconv_config_file: str
+    proto_config_file: str
+    topic_list: str
+    smart_rec_cache: int = 20
+    smart_rec_container: int = 0
+    smart_rec_dir_path: str = "."
+    smart_rec_mode: int = 0
+
+    def properties(self) -> dict[str, object]:
+        """Refuse: no broker's commands are read.
+
+        Raises:
+            ConfigError: always.
+        """
+        return RecordConfig("cloud").properties()
 
 
 class Flow:
@@ -120,23 +168,21 @@ class Flow:
     def batch_capture(
         self,
         inputs: str | Path | Sequence[str],
-        record_config: RecordConfig | None = None,
+        record_config: RecordConfig | SmartRecordConfig | None = None,
         **options: object,
     ) -> Flow:
         """Open sources and batch their frames.
 
         Args:
             inputs: addresses or paths of videos; or the path of a YAML list of sources.
-            record_config: of smart recording.
+            record_config: lets `Pipeline.start_recording` record the sources.
             options: properties of the multiplexer and of the sources.
 
         Raises:
-            ConfigError: a file cannot be read, an option is unknown, or recording is asked for.
+            ConfigError: a file cannot be read, an option is unknown, or a broker is to start
+                recordings.
         """
-        if record_config is not None:
-            raise ConfigError(
-                "smart recording is not available", fix="headrace run -o clip:DIR records events"
-            )
+        recording = {} if record_config is None else record_config.properties()
         config = SourceConfig("nvurisrcbin")
         if isinstance(inputs, str | Path):
             config.load(inputs)
@@ -152,8 +198,10 @@ class Flow:
             }
             name = self._name("batch_capture", "source")
             self._pipeline.add(
-                config.source_type, name, config.source_properties | listed | properties
+                config.source_type, name, config.source_properties | recording | listed | properties
             )
+            for sensor in sensors:
+                self._pipeline.name_sensor(sensor.sensor_id, name)
             self._sources = len(config.sensor_list)
             return self._behind([name], batched=True)
         mux = self._mux(
@@ -162,7 +210,8 @@ class Flow:
         base = self._name("batch_capture", "source")
         for number, sensor in enumerate(config.sensor_list):
             name = f"{base}_{number}"
-            self._pipeline.add(config.source_type, name, {"uri": sensor.uri})
+            self._pipeline.add(config.source_type, name, {"uri": sensor.uri} | recording)
+            self._pipeline.name_sensor(sensor.sensor_id or name, name)
             self._pipeline[name].set_known(config.source_properties | properties)
             self._pipeline.link((name, mux), ("", "sink_%u"))
         return self._behind([mux], batched=True)

@@ -11,11 +11,13 @@ from pathlib import Path
 from threading import Event, Thread, current_thread, main_thread
 from typing import Any
 
-from headrace._core.errors import ConfigError, HeadraceError
+from headrace._core.errors import ConfigError, HeadraceError, MediaError
 from headrace._core.text import printable
 from headrace._core.threads import as_exception, start_thread
 from headrace.gstreamer.elements.bindings import Gst
+from headrace.gstreamer.elements.recorder import RecordingInfo
 from headrace.gstreamer.elements.register import register
+from headrace.gstreamer.elements.sources import NvMultiUriSrcBin, NvUriSrcBin
 from headrace.gstreamer.servicemaker import nodes
 from headrace.gstreamer.servicemaker.buffers import Feeder, Receiver
 from headrace.gstreamer.servicemaker.nodes import Node
@@ -96,6 +98,8 @@ class Pipeline:
         register()
         self._pipeline = Gst.Pipeline.new(name)
         self._nodes: dict[str, Node] = {}
+        self._sensors: dict[str, str] = {}  # id -> name of the source
+        self._sessions: list[tuple[str, NvUriSrcBin, int]] = []
         self._attached: list[Callable[[], None]] = []  # take operators off
         self._on_message: OnMessage | None = None
         self._thread: Thread | None = None
@@ -267,17 +271,76 @@ class Pipeline:
         """True from the start to the end."""
         return self._thread is not None and not self._ended.is_set()
 
-    def start_recording(self, *arguments: object) -> int:
-        """Refuse: sources here record nothing.
+    def start_recording(
+        self,
+        source: str,
+        start: int,
+        duration: int,
+        callback: Callable[[RecordingInfo], None] | None = None,
+    ) -> int:
+        """Record a source from its packets, and return the number of the session.
+
+        Args:
+            source: name of an `nvurisrcbin` with `smart-record`, or the sensor's id of a list.
+            start: seconds before now, as far as they are kept.
+            duration: seconds after now; 0: the source's default.
+            callback: is called with the recording when its file is complete.
 
         Raises:
-            PipelineError: always.
+            PipelineError: there is no such source, or it cannot record.
         """
-        raise PipelineError(
-            "smart recording is not available", fix="headrace run -o clip:DIR records events"
-        )
+        element = self._recording_source(source)
+        done = callback or (lambda info: None)
+        try:
+            number = element.record(start, duration, done)
+        except MediaError as error:
+            raise PipelineError(str(error), where=source) from error
+        self._sessions.append((source, element, number))
+        return len(self._sessions) - 1
 
-    stop_recording = stop_recording_by_session_id = start_recording
+    def stop_recording(self, source: str) -> None:
+        """End all recordings of a source.
+
+        Raises:
+            PipelineError: there is no such source.
+        """
+        element = self._recording_source(source)
+        for _, other, number in self._sessions:
+            if other is element:
+                element.stop_recording(number)
+
+    def stop_recording_by_session_id(self, session_id: int) -> None:
+        """End one recording.
+
+        Raises:
+            PipelineError: `start_recording` gave no such number.
+        """
+        if not 0 <= session_id < len(self._sessions):
+            raise PipelineError(
+                f"there is no recording session {session_id}",
+                expected=f"one of the {len(self._sessions)} that start_recording gave",
+            )
+        _, element, number = self._sessions[session_id]
+        element.stop_recording(number)
+
+    def name_sensor(self, sensor_id: str, source: str) -> None:
+        """Let a source be called by its sensor's id, too."""
+        self._sensors[sensor_id] = source
+
+    def _recording_source(self, source: str) -> NvUriSrcBin:
+        node = self._nodes.get(self._sensors.get(source, source))
+        element: Any = None if node is None else node.element
+        if isinstance(element, NvMultiUriSrcBin):
+            element = element.source_of(source)
+        if not isinstance(element, NvUriSrcBin):
+            known = [
+                name for name, one in self._nodes.items() if isinstance(one.element, NvUriSrcBin)
+            ]
+            raise PipelineError(
+                f"no source of recordings is called {source!r}",
+                expected=", ".join([*known, *self._sensors]) or "an nvurisrcbin",
+            )
+        return element
 
     def _fail(self, error: BaseException) -> None:
         """End with an error of the application's code, from any thread."""

@@ -127,7 +127,7 @@ class Probe:
         return take_off
 
 
-_SIGNALS = "smart recording is not available; `headrace run -o clip:DIR` records events"
+_SIGNALS = "no broker's commands start recordings here; Pipeline.start_recording does"
 _REFUSED = {"smart_recording_action": _SIGNALS, "smart_recording_signal": _SIGNALS}
 
 
