@@ -5,10 +5,12 @@ The tables hold what the public sources of DeepStream 9.1 and public listings of
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from headrace.gstreamer import elements
 from tests.gstreamer.conftest import Run
 
 U, I = (1 << 32) - 1, (1 << 31) - 1  # noqa: E741 - largest numbers of C
@@ -180,3 +182,62 @@ def test_sources_form_a_square_where_that_is_asked_for(play: Run) -> None:
         end=bright,
     )
     assert (ran.errors, ran.seen["end"]) == ([], [[[True, True], [False, False]]])
+
+
+_OF_NO_CLASS = {"headracenvmmtag"}
+
+
+def _tables(gst: Any) -> list[tuple[str, str, Any]]:
+    from headrace.gstreamer.elements.register import ELEMENTS, factory
+
+    return [
+        (element, name, row)
+        for element in ELEMENTS
+        if element not in _OF_NO_CLASS
+        for name, row in factory(element)[2].PROPERTIES.items()
+    ]
+
+
+def test_no_property_is_accepted_without_a_reason(gst: Any) -> None:
+    silent = [(one, name) for one, name, row in _tables(gst) if row.text == "accepted"]
+    assert silent == []
+
+
+def test_a_property_without_effect_is_named_when_it_is_set(
+    gst: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for element, name, row in _tables(gst):
+        if not row.is_ignored:
+            continue
+        calm = (row.default, *row.idle)
+        if row.choices is not None:
+            value = next(v for v, _ in row.choices.nicks if v not in calm)
+        elif row.kind == "bool":
+            value = not row.default
+        elif row.kind == "str":
+            value = "some"
+        else:
+            value = (row.default or 0) + 1
+            value = row.default - 1 if row.most is not None and value > row.most else value
+            value = value - 2 if value > 2**64 - 1 else value
+        made = gst.ElementFactory.make(element, None)
+        capfd.readouterr()
+        made.set_property(name, value)
+        assert f"{name}={value} has no effect yet" in capfd.readouterr().err, (element, name)
+        made.set_property(name, row.default)
+        for harmless in calm:
+            made.set_property(name, harmless)
+        assert "no effect" not in capfd.readouterr().err, (element, name)
+
+
+def test_every_other_property_is_read_somewhere(gst: Any) -> None:
+    folder = Path(elements.__file__).parent
+    sources = "\n".join(path.read_text() for path in sorted(folder.rglob("*.py")))
+    unread = []
+    for element, name, row in _tables(gst):
+        if row.is_ignored or row.text.startswith("accepted;"):
+            continue
+        # Once in the table, and once or more where its value is used, or for a part of that name.
+        if sources.count(f'"{name}"') + (name == "quality") < 2:
+            unread.append((element, name))
+    assert unread == []

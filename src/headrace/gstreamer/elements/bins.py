@@ -30,6 +30,7 @@ _PRESETS = (
     "GstV4L2VideoEncHwPreset",
     "DisablePreset", "UltraFastPreset", "FastPreset", "MediumPreset", "SlowPreset",
 )  # fmt: skip
+_SPEEDS = ("ultrafast", "ultrafast", "fast", "medium", "slow")
 _STREAMS = (
     "video/x-h264, stream-format=(string)byte-stream, alignment=(string)au",
     "video/x-h264, stream-format=(string)avc, alignment=(string)au",
@@ -70,15 +71,19 @@ class NvV4l2Decoder(PartsBin):
     ABOUT = ("NVIDIA v4l2 video decoder", "Codec/Decoder/Video", "Decodes on the CPU")
     __gsttemplates__ = (pad("sink", "sink", "always", *_STREAMS), pad("src", "src", "always", NVMM))
     PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
-        "num-extra-surfaces": Property("uint", 0, "accepted", 0, 24),
-        "cudadec-memtype": choice(0, "accepted", "CudaDecMemType", *DECODER_MEMORY),
+        "num-extra-surfaces": Property("uint", 0, "accepted; buffers are made as needed", 0, 24),
+        "cudadec-memtype": choice(
+            0, "accepted; images lie in main memory", "CudaDecMemType", *DECODER_MEMORY
+        ),
         "drop-frame-interval": Property("uint", 0, "keep every Nth frame; 0: all", 0, 30),
         "skip-frames": choice(0, NO_EFFECT, "SkipFrame", *SKIPPED),
-        "enable-max-performance": Property("bool", False, "accepted"),
-        "low-latency-mode": Property("bool", False, "accepted"),
-        "mjpeg": Property("bool", False, "accepted"),
-        "capture-buffer-dynamic-allocation": choice(0, "accepted", *_ALLOCATION),
-        "bufapi-version": Property("bool", False, "accepted"),
+        "enable-max-performance": Property("bool", False, "accepted; the processor decodes"),
+        "low-latency-mode": Property("bool", False, "accepted; no frame is held back"),
+        "mjpeg": Property("bool", False, "accepted; the caps of the stream tell it"),
+        "capture-buffer-dynamic-allocation": choice(
+            0, "accepted; buffers are made as needed", *_ALLOCATION
+        ),
+        "bufapi-version": Property("bool", False, "accepted; buffers have one form"),
     }
 
     def __init__(self) -> None:
@@ -158,26 +163,28 @@ class _Encoder(PartsBin):
         """Pass on the properties that the stock encoder has too."""
         if name == "bitrate":
             self._encoder.set_property(name, max(1, self.values[name] // 1000))
+        elif name == "preset-level":
+            self._encoder.set_property("speed-preset", _SPEEDS[self.values[name]])
         elif name == "iframeinterval":
             self._encoder.set_property("key-int-max", self.values[name])
 
 
 _ENCODER = {"gpu-id": COMMON["gpu-id"]} | {
     "bitrate": Property("uint", 4_000_000, "bits per second"),
-    "preset-level": choice(1, "accepted", *_PRESETS),
+    "preset-level": choice(1, "speed against size", *_PRESETS),
     "iframeinterval": Property("uint", 30, "frames from one key frame to the next"),
-    "idrinterval": Property("uint", 256, "accepted"),
+    "idrinterval": Property("uint", 256, NO_EFFECT),
     "control-rate": choice(
-        1, "accepted", "GstV4l2VideoEncRateControlType", "variable_bitrate", "constant_bitrate"
+        1, NO_EFFECT, "GstV4l2VideoEncRateControlType", "variable_bitrate", "constant_bitrate"
     ),
     "insert-sps-pps": Property("bool", False, "accepted; they always are"),
-    "insert-vui": Property("bool", False, "accepted"),
-    "insert-aud": Property("bool", False, "accepted"),
+    "insert-vui": Property("bool", False, NO_EFFECT),
+    "insert-aud": Property("bool", False, NO_EFFECT),
     "num-B-Frames": Property("uint", 0, NO_EFFECT, 0, 2),
     "qp-range": Property("str", None, NO_EFFECT),
     "vbv-size": Property("uint", 4_000_000, NO_EFFECT),
-    "maxperf-enable": Property("bool", False, "accepted"),
-    "bufapi-version": Property("bool", False, "accepted"),
+    "maxperf-enable": Property("bool", False, "accepted; the processor encodes"),
+    "bufapi-version": Property("bool", False, "accepted; buffers have one form"),
 }
 
 
@@ -195,7 +202,7 @@ class NvV4l2H264Enc(_Encoder):
         pad("sink", "sink", "always", NVMM, SYSTEM),
         pad("src", "src", "always", "video/x-h264, stream-format=(string)byte-stream"),
     )
-    PROPERTIES = _ENCODER | {"profile": Property("enum", 0, "accepted", choices=_H264_PROFILES)}
+    PROPERTIES = _ENCODER | {"profile": Property("enum", 0, NO_EFFECT, choices=_H264_PROFILES)}
     PARTS = ("x264enc", "h264parse")
 
 
@@ -209,7 +216,7 @@ class NvV4l2H265Enc(_Encoder):
         pad("src", "src", "always", "video/x-h265, stream-format=(string)byte-stream"),
     )
     PROPERTIES = _ENCODER | {
-        "profile": choice(0, "accepted", "GstV4L2VideoEncProfileType", "Main", "Main10")
+        "profile": choice(0, NO_EFFECT, "GstV4L2VideoEncProfileType", "Main", "Main10")
     }
     PARTS = ("x265enc", "h265parse")
 
@@ -260,13 +267,13 @@ class _Display(PartsBin):
 
     PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
         "sync": Property("bool", True, "show each image at its time"),
-        "qos": Property("bool", True, "accepted"),
+        "qos": Property("bool", True, "drop images that come too late"),
         "async": Property("bool", True, "wait for the first image before PLAYING"),
-        "max-lateness": Property("int64", -1, "accepted", -1),
-        "window-x": Property("uint", 0, "accepted"),
-        "window-y": Property("uint", 0, "accepted"),
-        "window-width": Property("uint", 0, "accepted"),
-        "window-height": Property("uint", 0, "accepted"),
+        "max-lateness": Property("int64", -1, "ns after which an image is late; -1: never", -1),
+        "window-x": Property("uint", 0, NO_EFFECT),
+        "window-y": Property("uint", 0, NO_EFFECT),
+        "window-width": Property("uint", 0, NO_EFFECT),
+        "window-height": Property("uint", 0, NO_EFFECT),
     }
 
     def __init__(self) -> None:
@@ -296,7 +303,10 @@ class _Display(PartsBin):
 
     def changed(self, name: str) -> None:
         """Pass on the properties that the real sink has too."""
-        if name in ("sync", "async") and self._last.find_property(name) is not None:
+        if (
+            name in ("sync", "async", "qos", "max-lateness")
+            and self._last.find_property(name) is not None
+        ):
             self._last.set_property(name, self.values[name])
 
 

@@ -26,7 +26,7 @@ PROPERTIES = {
     "config": Property("str", None, "config file of the adaptor, with [message-broker]"),
     "topic": Property("str", None, "topic, stream or routing key"),
     "comp-id": Property("uint", 0, "take payloads of this componentId alone; 0: all"),
-    "new-api": Property("bool", False, "accepted"),
+    "new-api": Property("bool", False, "accepted; the adaptors are Headrace's own"),
     "sleep-time": Property("uint", 0, NO_EFFECT),
 }
 

@@ -60,14 +60,17 @@ PROPERTIES = COMMON | {
         *_FLIPS,
     ),
     "copy-hw": Property(
-        "enum", 1, "accepted", choices=Choices("GstNvCopyHWType", ((1, "GPU"), (2, "VIC")))
+        "enum",
+        1,
+        "accepted; the processor copies",
+        choices=Choices("GstNvCopyHWType", ((1, "GPU"), (2, "VIC"))),
     ),
-    "output-buffers": Property("uint", 4, "accepted", 1),
-    "disable-passthrough": Property("bool", False, "accepted"),
-    "bl-output": Property("bool", False, "accepted"),
+    "output-buffers": Property("uint", 4, "accepted; buffers are made as needed", 1),
+    "disable-passthrough": Property("bool", False, "accepted; images are the same either way"),
+    "bl-output": Property("bool", False, "accepted; images lie row by row"),
     "allow-odd-crop": Property("bool", True, "accepted; areas begin at even pixels"),
-    "contiguous-buffers": Property("bool", False, "accepted"),
-    "silent": Property("bool", False, "accepted"),
+    "contiguous-buffers": Property("bool", False, "accepted; images lie row by row"),
+    "silent": Property("bool", False, "accepted; it prints nothing"),
 }
 
 

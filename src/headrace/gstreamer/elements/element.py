@@ -15,7 +15,7 @@ from headrace._core.errors import ConfigError, HeadraceError
 from headrace._core.text import error_text, printable
 from headrace._core.threads import as_exception
 from headrace.gstreamer.elements.bindings import VERSION, BaseTransform, GLib, GObject, Gst
-from headrace.gstreamer.elements.properties import NO_EFFECT, Property, gproperties
+from headrace.gstreamer.elements.properties import Property, gproperties
 from headrace.gstreamer.elements.surface import RAW_FORMATS
 from headrace.gstreamer.pyds.bridge import bridge, function
 
@@ -116,7 +116,7 @@ class NvElement:
         """Set a property."""
         row = self.PROPERTIES[spec.name]
         value = int(value) if row.kind == "enum" else value
-        if row.text == NO_EFFECT and value not in (row.default, self.values[spec.name]):
+        if row.is_ignored and value not in (row.default, *row.idle, self.values[spec.name]):
             name = type(self).__name__.lower()
             text = f"warning: {name}: {spec.name}={value} has no effect yet"
             print(printable(text), file=sys.stderr)

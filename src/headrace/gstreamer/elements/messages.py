@@ -57,7 +57,7 @@ PROPERTIES = {
     ),
     "comp-id": Property("uint", 0, "take events of this componentId alone; 0: all"),
     "debug-payload-dir": Property("str", None, "folder of copies of the payloads"),
-    "multiple-payloads": Property("bool", False, "accepted"),
+    "multiple-payloads": Property("bool", False, NO_EFFECT),
     "msg2p-newapi": Property("bool", False, "of frames and objects, without event messages"),
     "frame-interval": Property("uint", 30, "with msg2p-newapi: every Nth frame", 1),
     "dummy-payload": Property("bool", False, NO_EFFECT),

@@ -14,7 +14,7 @@ from headrace._core.errors import ConfigError
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import NVMM, InPlace, through
 from headrace.gstreamer.elements.geometry import Box, blurred
-from headrace.gstreamer.elements.properties import COMMON, Property, choice
+from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Property, choice
 from headrace.gstreamer.elements.tree import frames_of, image_of
 from headrace.gstreamer.pyds.bridge import bridge
 from headrace.gstreamer.pyds.meta import NvDsFrameMeta, items
@@ -64,7 +64,7 @@ PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "qos")} | {
         "uint", 0, "blur objects: 1 their boxes, 2 their masks if they have any", 0, 2
     ),
     "blur-on-gie-class-ids": Property("str", None, "blur these alone: model,class;model,class"),
-    "hw-blend-color-attr": Property("str", "", "accepted"),
+    "hw-blend-color-attr": Property("str", "", NO_EFFECT),
 }
 
 

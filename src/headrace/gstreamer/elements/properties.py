@@ -37,6 +37,7 @@ class Property(NamedTuple):
             warning on stderr names it, since an element has no bus when it gets its properties.
         least, most: of a number; GObject refuses others with a warning. None: the kind's.
         choices: of an enumeration.
+        idle: values beside the default that ask for what is so anyhow; no warning names them.
     """
 
     kind: str
@@ -45,6 +46,12 @@ class Property(NamedTuple):
     least: float | None = None
     most: float | None = None
     choices: Choices | None = None
+    idle: tuple[Any, ...] = ()
+
+    @property
+    def is_ignored(self) -> bool:
+        """True for one that the original heeds and Headrace does not."""
+        return self.text == NO_EFFECT
 
 
 def choice(default: int, text: str, type_name: str, *nicks: str) -> Property:
@@ -72,13 +79,21 @@ INTERPOLATION = (
     "GstNvInterpolationMethod",
     "Nearest", "Bilinear", "Algo-1", "Algo-2", "Algo-3", "Algo-4", "Default",
 )  # fmt: skip
-SCALING = "accepted; images are scaled bilinearly"
+
+
+def interpolation(default: int) -> Property:
+    """Make the property of a scaling method: images are scaled bilinearly, others are named."""
+    return choice(default, NO_EFFECT, *INTERPOLATION)._replace(idle=(1, 6))
+
+
 COMMON = {
     "gpu-id": Property("uint", 0, "accepted; there is no GPU here"),
     "nvbuf-memory-type": choice(0, "accepted; images lie in main memory", *_MEMORY),
-    "compute-hw": choice(0, "accepted", "GstNvComputeHWType", "Default", "GPU", "VIC"),
-    "interpolation-method": choice(6, SCALING, *INTERPOLATION),
-    "qos": Property("bool", False, "accepted"),
+    "compute-hw": choice(
+        0, "accepted; the processor computes", "GstNvComputeHWType", "Default", "GPU", "VIC"
+    ),
+    "interpolation-method": interpolation(6),
+    "qos": Property("bool", False, NO_EFFECT),
 }
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from headrace.gstreamer.elements.element import NVMM, through
-from headrace.gstreamer.elements.properties import COMMON, Property
+from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Property
 from headrace.gstreamer.elements.remake import Remaking
 from headrace.gstreamer.elements.surface import Surface, scaled
 from headrace.gstreamer.elements.tree import frames_of, image_of, with_surfaces
@@ -18,14 +18,14 @@ from headrace.media.frame import Frame
 from headrace.media.pixel_format import PixelFormat
 
 PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "qos")} | {
-    "unique-id": Property("uint", 0, "accepted"),
-    "batch-size": Property("uint", 1, "accepted", 1),
+    "unique-id": Property("uint", 0, NO_EFFECT),
+    "batch-size": Property("uint", 1, "accepted; every frame is drawn", 1),
     "width": Property("uint", 1280, "of the images made"),
     "height": Property("uint", 720, "of the images made"),
     "original-background": Property("bool", False, "draw over the frame; else over black"),
     "class-id": Property("uint", 0, "with original-background: the class that is see-through"),
     "operate-on-seg-meta-id": Property("int", -1, "class maps of this model; -1: of all", -1),
-    "gpu-on": Property("bool", True, "accepted"),
+    "gpu-on": Property("bool", True, "accepted; the processor draws"),
     "alpha": Property("float", 1.0, "opacity of classes over the frame", 0.0, 1.0),
 }
 

@@ -41,15 +41,17 @@ _POINTER = GObject.TYPE_POINTER
 _FLAGS = {10: 0x10, 20: 0x20}  # numbers of the original -> flags of rtspsrc
 URI_PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
     "uri": Property("str", None, "address of the video or the camera"),
-    "source-id": Property("int", -1, "accepted", -1),
+    "source-id": Property("int", -1, NO_EFFECT, -1),
     "type": choice(0, "accepted; the address tells it", "GstNvSourceType", "auto", "uri", "rtsp"),
-    "num-extra-surfaces": Property("uint", 1, "accepted"),
-    "cudadec-memtype": choice(0, "accepted", "GstNvUriSrcBinCudaDecMemType", *DECODER_MEMORY),
+    "num-extra-surfaces": Property("uint", 1, "accepted; buffers are made as needed"),
+    "cudadec-memtype": choice(
+        0, "accepted; images lie in main memory", "GstNvUriSrcBinCudaDecMemType", *DECODER_MEMORY
+    ),
     "drop-frame-interval": Property("uint", 0, "keep every Nth frame; 0: all", 0, 30),
     "dec-skip-frames": choice(0, NO_EFFECT, "SkipFrames", *SKIPPED),
     "file-loop": Property("bool", False, "start again at the end of the video"),
-    "disable-audio": Property("bool", True, "accepted; sound is never decoded"),
-    "disable-passthrough": Property("bool", False, "accepted"),
+    "disable-audio": Property("bool", True, NO_EFFECT),
+    "disable-passthrough": Property("bool", False, "accepted; images are the same either way"),
     "latency": Property("uint", 100, "of RTSP, in milliseconds"),
     "drop-on-latency": Property("bool", True, "RTSP drops what comes too late"),
     "select-rtp-protocol": Property(
@@ -83,13 +85,13 @@ URI_PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
     "smart-rec-container": choice(
         0, "of recordings", "SmartRecordContainerType", "smart-rec-mp4", "smart-rec-mkv"
     ),
-    "smart-rec-mode": choice(0, "video alone is recorded", *_RECORDED),
+    "smart-rec-mode": choice(0, NO_EFFECT, *_RECORDED)._replace(idle=(1,)),
     "smart-rec-default-duration": Property("uint", 20, "seconds of a recording that names none"),
     "extract-sei-type5-data": Property("bool", False, NO_EFFECT),
     "sei-uuid": Property("str", None, NO_EFFECT),
-    "low-latency-mode": Property("bool", False, "accepted"),
+    "low-latency-mode": Property("bool", False, "accepted; no frame is held back"),
     "leaky": choice(0, NO_EFFECT, "Leaky", "no-leak", "upstream-leak", "downstream-leak"),
-    "max-size-buffers": Property("uint", 200, "accepted"),
+    "max-size-buffers": Property("uint", 200, NO_EFFECT),
 }
 
 
@@ -355,9 +357,9 @@ class NvMultiUriSrcBin(PartsBin):
         "sensor-id-list": Property("str", "", "of the sources, for messages on the bus"),
         "sensor-name-list": Property("str", "", "of the sources, for messages on the bus"),
         "max-batch-size": Property("uint", 30, "most frames of a batch; 0: the addresses"),
-        "port": Property("str", "9000", "accepted; no server for commands is started"),
-        "ip-address": Property("str", "localhost", "accepted"),
-        "mode": choice(0, "accepted; sound is never decoded", *_MODES),
+        "port": Property("str", "9000", NO_EFFECT, idle=("0",)),
+        "ip-address": Property("str", "localhost", NO_EFFECT),
+        "mode": choice(0, NO_EFFECT, *_MODES),
     }
 
     def __init__(self) -> None:
@@ -369,7 +371,7 @@ class NvMultiUriSrcBin(PartsBin):
 
     def changed(self, name: str) -> None:
         """Pass properties of the multiplexer on."""
-        if name in _OF_MUX and _OF_MUX[name].text != NO_EFFECT:
+        if name in _OF_MUX and not _OF_MUX[name].is_ignored:
             self._mux.set_property(name, self.values[name])
 
     @reported(Gst.StateChangeReturn.FAILURE)

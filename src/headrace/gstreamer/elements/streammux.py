@@ -14,12 +14,10 @@ from headrace.gstreamer.elements.bindings import Element, GObject, Gst, GstVideo
 from headrace.gstreamer.elements.element import NVMM, SYSTEM, NvElement, pad, refusal, timed, weakly
 from headrace.gstreamer.elements.properties import (
     COMMON,
-    INTERPOLATION,
     NO_EFFECT,
-    SCALING,
     UINT_MAX,
     Property,
-    choice,
+    interpolation,
 )
 from headrace.gstreamer.elements.surface import CapsReader, Surface, scaled
 from headrace.gstreamer.pyds.bridge import bridge
@@ -39,21 +37,21 @@ PROPERTIES = COMMON | {
     "width": Property("uint", 0, "of all frames; 0: of the first one"),
     "height": Property("uint", 0, "of all frames; 0: of the first one"),
     "enable-padding": Property("bool", False, "keep the aspect ratio, with black bars"),
-    "live-source": Property("bool", False, "sources are live"),
+    "live-source": Property("bool", False, "accepted; the timeout bounds every wait"),
     "attach-sys-ts": Property("bool", True, "frames get the time of the system"),
-    "async-process": Property("bool", True, "accepted"),
+    "async-process": Property("bool", True, "accepted; a thread of its own pushes"),
     "sync-inputs": Property("bool", False, NO_EFFECT),
     "max-latency": Property("uint", 0, NO_EFFECT),
-    "num-surfaces-per-frame": Property("uint", 1, "accepted", 1, 4),
-    "buffer-pool-size": Property("uint", 4, "accepted", 4, 1024),
+    "num-surfaces-per-frame": Property("uint", 1, NO_EFFECT, 1, 4),
+    "buffer-pool-size": Property("uint", 4, "accepted; buffers are made as needed", 4, 1024),
     "drop-pipeline-eos": Property("bool", False, "no end of stream is passed on"),
     "frame-num-reset-on-eos": Property("bool", False, "a source counts from 0 again after its end"),
     "frame-num-reset-on-stream-reset": Property(
         "bool", False, "a source counts from 0 again after its stream-reset event"
     ),
     "frame-duration": Property("uint64", (1 << 64) - 1, NO_EFFECT),
-    "config-file-path": Property("str", None, "accepted"),
-    "interpolation-method": choice(1, SCALING, *INTERPOLATION),
+    "config-file-path": Property("str", None, NO_EFFECT),
+    "interpolation-method": interpolation(1),
 }  # fmt: skip
 UNKNOWN_RATE = (30, 1)  # frames of a stream that names no rate, such as images in a row
 

@@ -32,7 +32,7 @@ PROPERTIES = COMMON | {
     "width": Property("uint", 1920, "of the whole image", 16),
     "height": Property("uint", 1080, "of the whole image", 16),
     "show-source": Property("int", -1, "show this source alone; -1: all", -1),
-    "buffer-pool-size": Property("uint", 5, "accepted", 4, 10),
+    "buffer-pool-size": Property("uint", 5, "accepted; buffers are made as needed", 4, 10),
     "square-seq-grid": Property("bool", False, "as many rows as columns, by the sources"),
 }
 

@@ -7,15 +7,31 @@ from pathlib import Path
 from headrace.config.app_file import ORIGINAL_TRACKERS
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import NVMM, InPlace, through
+from headrace.gstreamer.elements.past_frames import PastFrames, Rect, Tracked
 from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Property
-from headrace.gstreamer.elements.tree import frames_of, image_of, style_text, to_frame_meta
+from headrace.gstreamer.elements.tree import (
+    frames_of,
+    image_of,
+    is_tracked,
+    style_text,
+    to_frame_meta,
+)
 from headrace.gstreamer.pyds.functions import (
     nvds_acquire_obj_meta_from_pool,
+    nvds_acquire_user_meta_from_pool,
     nvds_add_obj_meta_to_frame,
+    nvds_add_user_meta_to_batch,
     nvds_remove_obj_meta_from_frame,
 )
-from headrace.gstreamer.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, NvDsObjectMeta
+from headrace.gstreamer.pyds.meta import (
+    NvDsBatchMeta,
+    NvDsFrameMeta,
+    NvDsMetaType,
+    NvDsObjectMeta,
+    items,
+)
 from headrace.gstreamer.pyds.struct import text_at
+from headrace.gstreamer.pyds.tracking import NvDsTargetMiscDataBatch
 from headrace.meta import UNTRACKED_OBJECT_ID, ClassStyle, FrameMeta
 from headrace.pipeline.track.open import open_tracker
 from headrace.pipeline.track.tracker import Tracker
@@ -24,21 +40,24 @@ PREDICTED = -0.1
 """Confidence of an object that the tracker predicts. Source: the original's convention."""
 _STYLE = ClassStyle(font_size=10)
 
+_SIZE = "accepted; frames are not scaled for the tracker"
+_ALONE = "accepted; sources are followed one by one"
+
 PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "compute-hw", "qos")} | {
-    "tracker-width": Property("uint", 960, "accepted"),
-    "tracker-height": Property("uint", 544, "accepted"),
+    "tracker-width": Property("uint", 960, _SIZE),
+    "tracker-height": Property("uint", 544, _SIZE),
     "ll-lib-file": Property("str", None, "a library of another maker is not loaded, which is told"),
     "ll-config-file": Property("str", None, "configuration; its sections choose the tracker"),
     "display-tracking-id": Property("bool", True, "texts end with the number"),
-    "enable-batch-process": Property("bool", True, "accepted"),
-    "enable-past-frame": Property("bool", False, "accepted"),
+    "enable-batch-process": Property("bool", True, _ALONE),
+    "enable-past-frame": Property("bool", False, "accepted; past frames always come"),
     "tracking-id-reset-mode": Property("uint", 0, NO_EFFECT, 0, 3),
-    "tracking-surface-type": Property("uint", 0, "accepted"),
+    "tracking-surface-type": Property("uint", 0, NO_EFFECT),
     "input-tensor-meta": Property("bool", False, NO_EFFECT),
-    "tensor-meta-gie-id": Property("uint", 0, "accepted"),
-    "user-meta-pool-size": Property("uint", 32, "accepted", 1),
-    "sub-batches": Property("str", "", "accepted"),
-    "sub-batch-err-recovery-trial-cnt": Property("int", 0, "accepted", -1),
+    "tensor-meta-gie-id": Property("uint", 0, NO_EFFECT),
+    "user-meta-pool-size": Property("uint", 32, "accepted; metadata are made as needed", 1),
+    "sub-batches": Property("str", "", _ALONE),
+    "sub-batch-err-recovery-trial-cnt": Property("int", 0, _ALONE, -1),
     "operate-on-class-ids": Property("str", "", "track objects of these classes only: 0:2"),
 }
 
@@ -55,6 +74,7 @@ class NvTracker(InPlace):
         super().__init__()
         self._tracker: Tracker | None = None
         self._seen: dict[int, NvDsObjectMeta] = {}  # last object of each class
+        self._past = PastFrames()
 
     def do_start(self) -> bool:
         """Make the tracker that the configuration asks for; IOU without one."""
@@ -81,21 +101,33 @@ class NvTracker(InPlace):
         if self._tracker is not None:
             self._tracker.close()
         self._seen.clear()
+        self._past = PastFrames()
         return True
 
     def process(self, buffer: Gst.Buffer) -> Gst.FlowReturn:
         """Track the objects of each frame."""
         batch = self.batch_of(buffer)
         assert self._tracker is not None
+        streams = []
         for frame in frames_of(batch):
             image = image_of(batch, frame)
             meta, before = to_frame_meta(frame, image)
             meta.inferred = bool(frame.bInferDone)
             self._tracker.update(image, meta)
             with batch.meta_mutex:
-                self._apply(batch, frame, meta, before)
+                untracked = self._apply(batch, frame, meta, before)
+            tracked = [_tracked(obj) for obj in items(frame, "obj_meta_list") if is_tracked(obj)]
+            source_id, number = int(frame.source_id), int(frame.frame_num)
+            streams.append(self._past.update(source_id, number, tracked, untracked))
+        if past := [stream for stream in streams if stream is not None]:
+            user = nvds_acquire_user_meta_from_pool(batch)
+            user.base_meta.meta_type = NvDsMetaType.NVDS_TRACKER_PAST_FRAME_META
+            user.user_meta_data = NvDsTargetMiscDataBatch(past)
+            with batch.meta_mutex:
+                nvds_add_user_meta_to_batch(batch, user)
         for source_id in batch.ended:
             self._tracker.end_of_stream(source_id)
+            self._past.forget(source_id)
         return Gst.FlowReturn.OK
 
     def _apply(
@@ -104,14 +136,16 @@ class NvTracker(InPlace):
         frame: NvDsFrameMeta,
         meta: FrameMeta,
         before: list[NvDsObjectMeta],
-    ) -> None:
-        objects = meta.objects
+    ) -> list[Rect]:
+        """Bring the tracker's results into the tree; returns the boxes that it took out."""
+        objects, untracked = meta.objects, []
         only = bool(self.values["operate-on-class-ids"])
         for index, obj in enumerate(before):
             number = int(objects.object_ids[index])
             if number == UNTRACKED_OBJECT_ID:
                 if not only and obj.parent is None:
                     nvds_remove_obj_meta_from_frame(frame, obj)
+                    untracked.append(_rect(obj))
                 continue
             obj.object_id = number
             if objects.tracker_confidences is not None:
@@ -129,6 +163,7 @@ class NvTracker(InPlace):
                 obj.rect_params = model.rect_params
             self._place(obj, objects.rects[index].tolist(), obj.obj_label)
             nvds_add_obj_meta_to_frame(frame, obj, None)
+        return untracked
 
     def _place(self, obj: NvDsObjectMeta, rect: list[float], text: str | None) -> None:
         for target in (obj.tracker_bbox_info.org_bbox_coords, obj.rect_params):
@@ -137,3 +172,13 @@ class NvTracker(InPlace):
             text = f"{text or ''} {obj.object_id}".strip()
         # twenty pixels above the object, where nvinfer's text is ten above
         style_text(obj.text_params, text or "", rect[0], rect[1] - 10, _STYLE)
+
+
+def _rect(obj: NvDsObjectMeta) -> Rect:
+    rect = obj.rect_params
+    return float(rect.left), float(rect.top), float(rect.width), float(rect.height)
+
+
+def _tracked(obj: NvDsObjectMeta) -> Tracked:
+    confidence = max(float(obj.tracker_confidence), 0.0)
+    return Tracked(int(obj.object_id), int(obj.class_id), obj.obj_label, _rect(obj), confidence)

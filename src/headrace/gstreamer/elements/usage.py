@@ -16,7 +16,6 @@ from headrace.gstreamer import pyds
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import NvElement, Stopwatch
 from headrace.gstreamer.elements.pipeline_graph import pipeline_graph
-from headrace.gstreamer.elements.properties import NO_EFFECT
 from headrace.gstreamer.elements.register import register
 from headrace.gstreamer.pyds.bridge import bridge
 from headrace.gstreamer.pyds.meta import NvDsBatchMeta, items
@@ -172,7 +171,7 @@ class Usage:
         named: Gst.Element = element
         for name in sorted(element.assigned):
             row = element.PROPERTIES[name]
-            note = row.text if row.text == NO_EFFECT or row.text.startswith("accepted") else ""
+            note = row.text if row.text.startswith("accepted") else ""
             self.settings.append((named.get_name(), name, str(element.values[name]), note))
 
     def _draw(self, pipeline: Gst.Pipeline) -> None:
