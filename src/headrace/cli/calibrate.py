@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,21 +27,24 @@ _SHOWN = 20
 
 EPILOG = """\b
 Examples:
-  headrace calibrate config_infer_primary.txt --images photos/
-  headrace calibrate config_infer_primary.txt --video road.mp4 --frames 300
-  headrace calibrate config_infer_primary.txt --video road.mp4 --method minmax --cache minmax.calib
-  headrace calibrate config_infer_primary.txt --video road.mp4 --scales-only
-  headrace calibrate config_infer_primary.txt --video road.mp4 --sensitivity
-  headrace calibrate config_infer_primary.txt --images val/ --truth val.json --sensitivity
+  headrace calibrate config_infer_primary.txt photos/
+  headrace calibrate config_infer_primary.txt road.mp4 crossing.mp4 --frames 300
+  headrace calibrate config_infer_primary.txt road.mp4 --method minmax --cache minmax.calib
+  headrace calibrate config_infer_primary.txt road.mp4 --scales-only
+  headrace calibrate config_infer_primary.txt road.mp4 --sensitivity
+  headrace calibrate config_infer_primary.txt val/ --truth val.json --sensitivity
 """
 
 
 @click.command(epilog=EPILOG)
 @click.argument("config", type=click.Path(path_type=Path))
+@click.argument("sources", nargs=-1, metavar="SOURCE...")
 @click.option(
-    "--images", multiple=True, metavar="DIR", help="Folder or pattern of images; repeatable."
+    "--images", multiple=True, metavar="DIR", help="The same as a SOURCE of images; repeatable."
 )
-@click.option("--video", multiple=True, metavar="FILE", help="A video; repeatable.")
+@click.option(
+    "--video", multiple=True, metavar="FILE", help="The same as a SOURCE, a video; repeatable."
+)
 @click.option(
     "--frames",
     type=click.IntRange(1),
@@ -111,6 +115,7 @@ Examples:
 @run_options("calibrate", threads="CPU threads of the engine.")
 def calibrate(
     config: Path,
+    sources: tuple[str, ...],
     images: tuple[str, ...],
     video: tuple[str, ...],
     frames: int,
@@ -133,29 +138,42 @@ def calibrate(
 ) -> None:
     """Find the INT8 scales of CONFIG's model from images and write a calibration table.
 
-    Beside it stands how many of FP32's boxes INT8 keeps, and which layers stay FP32 for that.
-    Images are preprocessed by the config's keys. An interrupted run goes on where it was
+    A SOURCE is a video, an image, a folder, or a quoted pattern of images. Beside the table stands
+    how many of FP32's boxes INT8 keeps, and which layers stay FP32 for that. Images are shown by
+    the config's keys. An interrupted run goes on where it was
     when it is started again.
     """
     from headrace._core.notices import refuse_warnings
+    from headrace.cli.ending import finish_on_signal
     from headrace.cli.progress import RunProgress
+    from headrace.cli.running import say_aside
     from headrace.diagnose.calibrate.scales import calibration_path
     from headrace.diagnose.compare.calibrating import Calibrating
     from headrace.engine.precision.cache import table_header
 
-    sources = [*images, *video]
-    if not sources:
-        raise click.UsageError("Missing option '--images' or '--video': images to learn from.")
+    names = [*sources, *images, *video]
+    if not names:
+        raise click.UsageError("Missing argument 'SOURCE...': a video or images to learn from.")
     if not sensitivity and (truth or backend or max_loss is not None):
         raise click.UsageError("--truth, --max-loss and --backend belong to --sensitivity")
     header = table_header(tensorrt)
     cfg = load_config(config, [*settings, *run.keys()])
     refuse_warnings(cfg.notices, strict=strict)
     path = cache or calibration_path(cfg)
-    with RunProgress(enabled=not quiet and not as_json) as progress:
+    stop = Event()
+    with (
+        RunProgress(enabled=not quiet and not as_json, lines=True) as progress,
+        finish_on_signal(stop.set, say_aside),
+    ):
+
+        def step() -> None:
+            progress.step()
+            if stop.is_set():  # what was seen is saved on the way out
+                raise KeyboardInterrupt
+
         done = Calibrating(
             cfg=cfg,
-            sources=sources,
+            sources=names,
             path=path,
             goal="sensitivity" if sensitivity else "scales" if scales_only else "choice",
             frames=frames,
@@ -169,7 +187,7 @@ def calibrate(
             backend=backend,
             threads=run.threads,
             on_stage=progress.stage,
-            on_step=progress.step,
+            on_step=step,
         ).run()
     notices = [*cfg.notices, *done.notices]
     print_notices(notices, quiet=quiet or as_json)

@@ -1,9 +1,10 @@
-"""Progress of a run on a terminal: stage, frames, fps, time left. Silent elsewhere."""
+"""Progress of a run: stage, frames, fps, time left; drawn on a terminal, elsewhere in lines."""
 
 from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from headrace._core.text import printable
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+_LINE_S = 10.0  # between lines where there is no terminal
 _MIN_STEP_S = 0.1  # redraw at most ten times a second: the pipeline has better things to do
 _TERMINAL_ALL_THE_SAME = ("FORCE_COLOR", "TTY_COMPATIBLE")  # to rich
 
@@ -19,18 +21,26 @@ _TERMINAL_ALL_THE_SAME = ("FORCE_COLOR", "TTY_COMPATIBLE")  # to rich
 class RunProgress:
     """A context manager; `step()` counts a frame, `stage(text)` shows the current work.
 
-    `unit` names what is counted, if not frames.
+    `unit` names what is counted, if not frames. With `lines`, where there is no terminal, a line
+    tells of each stage with a length, and every few seconds how much is done.
     """
 
-    def __init__(self, *, enabled: bool, unit: str = "frames") -> None:
+    def __init__(self, *, enabled: bool, unit: str = "frames", lines: bool = False) -> None:
         self._bar = _bar(unit) if enabled else None
+        self._lines = lines and enabled and self._bar is None
         self._frames = 0
         self._shown_at = 0.0
+        self._unit, self._text = unit, ""
+        self._total: int | None = None
+        self._begun_at = self._line_at = monotonic()
+        self._before = 0
         if self._bar is not None:
             self._task = self._bar.add_task("starting", total=None)
 
     def stage(self, text: str, total: int | None = None) -> None:
         """Show the current work, and its number of frames."""
+        self._text, self._total, self._before = printable(text), total, self._frames
+        self._begun_at = self._line_at = monotonic()
         if self._bar is not None:
             self._bar.update(self._task, description=printable(text), total=total)
 
@@ -42,9 +52,21 @@ class RunProgress:
     def step(self) -> None:
         """One more frame has its result."""
         self._frames += 1
+        if self._lines:
+            self._line()
         if self._bar is not None and (now := monotonic()) - self._shown_at >= _MIN_STEP_S:
             self._shown_at = now
             self._bar.update(self._task, completed=self._frames)
+
+    def _line(self) -> None:
+        now, done = monotonic(), self._frames - self._before
+        if self._total is None or now - self._line_at < _LINE_S:
+            return
+        self._line_at = now
+        left = (now - self._begun_at) / done * max(self._total - done, 0)
+        text = f"{self._text}: {done} of {self._total} {self._unit}, {_span(left)} left"
+        with suppress(OSError, ValueError):
+            print(text, file=sys.stderr, flush=True)
 
     def __enter__(self) -> RunProgress:
         if self._bar is not None:
@@ -87,6 +109,14 @@ def _bar(unit: str) -> Progress | None:
         console=screen,
         transient=True,
     )
+
+
+def _span(seconds: float) -> str:
+    """A span of time, in the largest unit that says something."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def _on_terminal() -> bool:

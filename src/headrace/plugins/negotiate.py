@@ -155,6 +155,8 @@ def offers(dtype: DType, dims: Sequence[int], scale: float = 0.0) -> list[Offer]
             moved = size * form.storage.itemsize + packed.size([max(d, 1) for d in dims])
             if not packed.is_documented:  # an answer that TensorRT never asks for comes last
                 moved += 1 << 50
+            elif order.axes == len(dims) > 3:  # the batch in the place of channels: hardly meant
+                moved += 1 << 49
             found.append(Offer(packed, losses[form.type], cast + moved))
     return sorted(found, key=lambda offer: (offer.loss, offer.moved))
 

@@ -16,12 +16,13 @@ from headrace._core.files import sha256_of
 from headrace._core.findings import Finding
 from headrace.config.enums import ProcessMode
 from headrace.config.model_files import model_paths
+from headrace.engine.input_shapes import complete_infer_dims, resolve_shape
 from headrace.engine.precision.cache import DEFAULT_HEADER, CalibrationTable
-from headrace.engine.precision.collect import ActivationRunner, Collector
+from headrace.engine.precision.collect import MOST_IMAGES, ActivationRunner, Collector
 from headrace.engine.precision.histogram import METHODS, Method
 from headrace.engine.precision.rules import has_own_scales
-from headrace.infer.model.image_input import network_dims
-from headrace.infer.model.source import model_source
+from headrace.infer.model.image_input import axis_order, network_dims
+from headrace.infer.model.network_source import source_with_plugins
 from headrace.infer.preprocess import Preprocessor
 from headrace.media import open_source
 from headrace.media.frame import Frame
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from headrace.network.network import Network
 
 DEFAULT_FRAMES = 200
-_MOST_IN_A_BATCH = 8
 _SAVE_EVERY_S = 10.0
 _SHOWN_BY = (
     "net_scale_factor", "offsets", "mean_file", "model_color_format", "network_input_order",
@@ -134,7 +134,8 @@ def calibrate(
             fix="--overwrite replaces it, --cache FILE writes another",
         )
     _check_target(path)
-    source = model_source(cfg)
+    decisions: list[Finding] = []
+    source = source_with_plugins(cfg, decisions)
     if source is None:
         raise _no_model(cfg)
     say("reading the model", None)
@@ -142,16 +143,17 @@ def calibrate(
     if has_own_scales(network):
         raise EngineError(
             "the scales are in the model (QuantizeLinear): a calibration table adds nothing",
-            where=str(source.model),
+            where=str(network.path or cfg.path),
             fix="set network-mode=1: it runs as it is, without int8-calib-file",
         )
     channels, height, width = network_dims(network.inputs[0], cfg)
     preprocessor = Preprocessor.from_config(cfg, width, height, channels)
     chosen, notices = select_frames(sources, frames)
+    notices = decisions + notices
     if cfg.process_mode is ProcessMode.SECONDARY:
         text = "process-mode=2: each image is shown whole; give images of single objects"
         notices.append(Finding("calibration-of-objects", "warning", text, str(cfg.path)))
-    runner = ActivationRunner(network, threads=threads)
+    runner = ActivationRunner(network, shape=image_shape(cfg, network), threads=threads)
     collector = Collector(runner, _fingerprint(cfg, network, chosen))
     state = path.with_name(f"{path.name}.partial")
     if not restart and state.exists() and (why := collector.load(state)):
@@ -192,7 +194,7 @@ def _collect(
     tick: Callable[[], None],
 ) -> None:
     fixed = collector.runner.batch
-    size = fixed or min(batch_size, _MOST_IN_A_BATCH)
+    size = fixed or min(batch_size, MOST_IMAGES)
     batch = preprocessor.empty(size)
     filled, saved = 0, time.monotonic()
     try:
@@ -256,6 +258,16 @@ def select_frames(sources: Sequence[str], frames: int) -> tuple[list[Selected], 
         step = max(1.0, have / share) if have and share else 1.0
         chosen.append(Selected(name, share, step))
     return chosen, notices
+
+
+def image_shape(cfg: ModelConfig, network: Network) -> tuple[int | None, ...]:
+    """The shape of a model's image input under a config; None for a free batch.
+
+    Raises:
+        ConfigError, EngineError: they do not go together.
+    """
+    order, dims = axis_order(cfg), complete_infer_dims(cfg.infer_dims)
+    return resolve_shape(network.inputs[0], dims, order, where=str(cfg.path))
 
 
 def _fingerprint(cfg: ModelConfig, network: Network, chosen: Sequence[Selected]) -> str:

@@ -13,7 +13,7 @@ from headrace._core.errors import ConfigError
 from headrace._core.files import sha256_of
 from headrace._core.findings import Finding
 from headrace.config.enums import ClusterMode
-from headrace.diagnose.calibrate.scales import selected_frames
+from headrace.diagnose.calibrate.scales import image_shape, selected_frames
 from headrace.diagnose.compare.int8_agreement import Judge, moved, with_thresholds
 from headrace.diagnose.compare.sensitivity import Bench
 from headrace.diagnose.evaluate.box_matching import Scored
@@ -27,7 +27,7 @@ from headrace.engine.precision.prepare import Proto, fold_batch_norms, prepare
 from headrace.engine.precision.qdq import MIN_OPSET, WEIGHTED
 from headrace.engine.precision.ranges import Channels, choose_ranges, sample_places
 from headrace.infer.model.image_input import network_dims
-from headrace.infer.model.source import model_source
+from headrace.infer.model.network_source import source_with_plugins
 from headrace.infer.preprocess import Preprocessor
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def choose_int8(
         MediaError: the images cannot be read.
     """
     say, tick = on_stage or (lambda text, total: None), on_step or (lambda: None)
-    source = model_source(cfg)
+    source = source_with_plugins(cfg, [])
     if source is None:
         raise ConfigError("the config names no model that can be read", where=str(cfg.path))
     cfg = cfg.with_overrides(interval=0, batch_size=1)
@@ -169,7 +169,8 @@ def _channels(
     others = sorted(set(range(total)) - set(objects))
     indices = _spread(objects, _RANGES_FROM)
     indices += _spread(others, _RANGES_FROM // 3 if indices else _RANGES_FROM)
-    runner = ActivationRunner(network, names=names, threads=bench.threads)
+    shape = image_shape(bench.cfg, network)
+    runner = ActivationRunner(network, names=names, shape=shape, threads=bench.threads)
     channels, height, width = network_dims(network.inputs[0], bench.cfg)
     show = Preprocessor.from_config(bench.cfg, width, height, channels)
     rng = np.random.default_rng(0)

@@ -25,7 +25,7 @@ from headrace.engine.input_shapes import complete_infer_dims
 from headrace.engine.precision.capability import unsigned_int8, weight_bits
 from headrace.engine.precision.explicit import Variants
 from headrace.infer.model.image_input import axis_order, network_dims
-from headrace.infer.model.source import model_source
+from headrace.infer.model.network_source import source_with_plugins
 from headrace.infer.preprocess import Preprocessor
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def sensitivity(
         MediaError: the images or the truth cannot be read.
     """
     say, tick = on_stage or (lambda text, total: None), on_step or (lambda: None)
-    source = model_source(cfg)
+    source = source_with_plugins(cfg, [])
     if source is None:
         raise ConfigError("the config names no model that can be read", where=str(cfg.path))
     cfg = cfg.with_overrides(interval=0, batch_size=1)

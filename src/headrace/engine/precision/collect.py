@@ -9,23 +9,29 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import onnx
 
 from headrace._core.errors import EngineError
 from headrace._core.files import os_errors, sha256_of, write_atomically
 from headrace._core.types import Array
 from headrace.engine.backends import DEFAULT_BACKEND, RunnerOptions, get_backend
+from headrace.engine.plugin_graph.plugin_layers import build_plugins
 from headrace.engine.precision.explicit import activation_names
 from headrace.engine.precision.histogram import BINS, Histogram, Method, clip_at
 from headrace.engine.precision.prepare import Proto, prepare
 from headrace.network.network import Network
+from headrace.network.tensor_spec import TensorSpec
+from headrace.plugins.nodes import has_plugins
 
 _STATE_VERSION = 1
 _MAX_STATE_BYTES = 2**31
+MOST_IMAGES = 8
+"""Images of one run."""
 
 
 class ActivationRunner:
@@ -35,14 +41,21 @@ class ActivationRunner:
     """
 
     def __init__(
-        self, network: Network, *, names: Iterable[str] | None = None, threads: int | None = None
+        self,
+        network: Network,
+        *,
+        names: Iterable[str] | None = None,
+        shape: Sequence[int | None] | None = None,
+        threads: int | None = None,
     ) -> None:
         """Open it.
 
-        By default all activations are put out.
+        By default all activations are put out. `shape` is that of the image, which plugins need to
+        know; by default the model's own.
 
         Raises:
             EngineError: the runtime refuses the model, or the model has further inputs.
+            PluginError: a plugin of it failed.
         """
         where = str(network.path) if network.path else None
         if len(network.inputs) > 1:
@@ -53,14 +66,33 @@ class ActivationRunner:
                 expected="one input: only such models are calibrated",
                 fix="make these inputs constants (initialisers) of the model",
             )
+        image = network.inputs[0]
+        axes = tuple(shape or image.shape)
+        self.batch = axes[0] if axes and isinstance(axes[0], int) else None
+        self.input_name = image.name
         proto = prepare(network.to_proto(), where=where)
+        layers = None
+        if has_plugins(network):
+            spec = TensorSpec(image.name, image.dtype, axes)
+            layers = build_plugins(
+                network, proto.SerializeToString(), [spec], max_batch=self.batch or MOST_IMAGES,
+                batched=True, where=where or "network",
+            )  # fmt: skip
+        if layers is not None:
+            proto = onnx.ModelProto.FromString(layers.model)  # with the types of plugin outputs
         self.names = activation_names(proto) if names is None else list(names)
-        shape = network.inputs[0].shape
-        self.batch = shape[0] if shape and isinstance(shape[0], int) else None
-        self.input_name = network.inputs[0].name
         _put_out(proto, self.names)
         backend = get_backend(DEFAULT_BACKEND)
-        self._runner = backend.open(proto.SerializeToString(), RunnerOptions(threads))
+        message = proto.SerializeToString()
+        if layers is None:
+            self._runner = backend.open(message, RunnerOptions(threads))
+        else:
+            layers.model = message
+            try:
+                self._runner = layers.open(backend, RunnerOptions(threads, batched=False))
+            except BaseException:
+                layers.close()
+                raise
         self._outputs = [spec.name for spec in self._runner.outputs]
 
     def run(self, images: npt.NDArray[np.float32]) -> dict[str, Array]:

@@ -9,6 +9,7 @@ from headrace._core.findings import Finding
 from headrace._core.formats.table import FORMATS
 from headrace.config.model_files import ModelKind, missing_file, model_kind, unused_model_keys
 from headrace.infer.model.source import ModelSource, model_source
+from headrace.plugins.custom_files import load_custom_plugins
 from headrace.plugins.loading import PYTHON_SUFFIXES
 
 if TYPE_CHECKING:
@@ -53,6 +54,19 @@ def network_source(
         text = f"{key} is not used: the model is {_NAMES[kind]}" if kind else ""
         notices.append(Finding("model-unused", level, text, cfg.where(key.replace("-", "_"))))
     return model_source(cfg, factories), factories
+
+
+def source_with_plugins(cfg: ModelConfig, notices: list[Finding]) -> ModelSource | None:
+    """Find the source of a config's network, its plugins loaded, as a build begins.
+
+    None if the config names no model. Notices are appended.
+
+    Raises:
+        CustomLibraryError: plugins of `custom-lib-path` cannot be loaded; as `network_source`.
+    """
+    notices += load_custom_plugins(cfg.custom_lib_path)
+    source, _ = network_source(cfg, notices)
+    return source
 
 
 def no_model(cfg: ModelConfig) -> HeadraceError:

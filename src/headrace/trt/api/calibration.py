@@ -10,16 +10,19 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import onnx
 
 from headrace._core.errors import EngineError, HeadraceError
 from headrace._core.text import error_text, printable
 from headrace._core.types import Array
 from headrace.engine.builder import BuildOptions, build
+from headrace.engine.plugin_graph.plugin_layers import build_plugins
 from headrace.engine.precision.cache import CalibrationTable, table_header
 from headrace.engine.precision.explicit import activation_names
 from headrace.engine.precision.histogram import Histogram, Method, clip_at
-from headrace.engine.precision.prepare import prepare
+from headrace.engine.precision.prepare import Proto, prepare
 from headrace.network.network import Network
+from headrace.plugins.nodes import has_plugins
 from headrace.trt.api.calibration_batches import batch_size_of, read_batch
 from headrace.trt.release import current
 from headrace.trt.types.enums import CalibrationAlgoType
@@ -226,6 +229,21 @@ def _shapes(
     return shapes
 
 
+def _described(network: Network, proto: Proto, profiles: list[dict[str, Any]]) -> Proto:
+    """The graph with the types of what plugins give, which no inference knows."""
+    if not has_plugins(network):
+        return proto
+    layers = build_plugins(
+        network, proto.SerializeToString(), list(network.inputs), max_batch=1, batched=False,
+        profiles=profiles, where="network",
+    )  # fmt: skip
+    if layers is None:
+        return proto
+    layers.close()
+    described: Proto = onnx.ModelProto.FromString(layers.model)
+    return described
+
+
 class _Activations:
     """A graph that puts out its float activations, too."""
 
@@ -235,7 +253,9 @@ class _Activations:
         from headrace.network.ir import ir
 
         proto = prepare(lowered.network.to_proto())
-        names = activation_names(proto)
+        names = activation_names(_described(lowered.network, proto, profiles))
+        computed = {o for node in proto.graph.node for o in node.output}
+        names = [n for n in names if n in computed or n in {v.name for v in proto.graph.input}]
         there = {value.name for value in (*proto.graph.input, *proto.graph.output)}
         for name in names:
             if name not in there:
