@@ -112,7 +112,7 @@ def _bar(unit: str) -> Progress | None:
 
 
 def _span(seconds: float) -> str:
-    """A span of time, in the largest unit that says something."""
+    """Write a span of time in seconds, minutes or hours."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -13,7 +13,7 @@ from headrace._core.errors import ConfigError
 from headrace._core.files import sha256_of
 from headrace._core.findings import Finding
 from headrace.config.enums import ClusterMode
-from headrace.diagnose.calibrate.scales import image_shape, selected_frames
+from headrace.diagnose.calibrate.scales import image_shape
 from headrace.diagnose.compare.int8_agreement import Judge, moved, with_thresholds
 from headrace.diagnose.compare.sensitivity import Bench
 from headrace.diagnose.evaluate.box_matching import Scored
@@ -33,7 +33,6 @@ from headrace.infer.preprocess import Preprocessor
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
     from headrace.engine.precision.cache import CalibrationTable
-    from headrace.media.frame import Frame
     from headrace.network.network import Network
 
 AIM = 0.97
@@ -138,14 +137,8 @@ def _found(
     bench: Bench, cfg: ModelConfig, network: Network, indices: Sequence[int] | None = None
 ) -> list[Scored]:
     """The boxes in the images, or in the wanted ones of them."""
-    frames = (f for i, f in _frames(bench, indices))
+    frames = (frame for _, frame in bench.frames(indices))
     return scored(cfg, bench.session(network), frames, threads=bench.threads)
-
-
-def _frames(bench: Bench, indices: Sequence[int] | None) -> Iterator[tuple[int, Frame]]:
-    for number, frame in enumerate(selected_frames(bench.chosen)):
-        if indices is None or number in indices:
-            yield number, frame
 
 
 def _spread(numbers: Sequence[int], count: int) -> list[int]:
@@ -178,7 +171,7 @@ def _channels(
     sample_count = 0
     batch = show.empty(runner.batch or 1)
     try:
-        for index, frame in _frames(bench, indices):
+        for index, frame in bench.frames(indices):
             transform = show(frame, batch[0])
             batch[1:] = batch[0]
             rects = np.zeros((0, 4))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,12 +31,14 @@ from headrace.infer.preprocess import Preprocessor
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
     from headrace.engine.session import Session
+    from headrace.media.frame import Frame
     from headrace.network.network import Network
 
 DEFAULT_LOSS = {True: 1.0, False: 5.0}
 """Points of mAP50-95 with truths; points of agreement without."""
 
 _NOISE_FRAMES = 6
+_HELD_BYTES = 256 << 20  # of decoded images
 Outputs = list[dict[str, Array]]
 
 
@@ -233,8 +235,38 @@ class Bench:
             self.chosen, self.truths, self.notices = read_truth(truth, sources, cfg, frames)
         else:
             self.chosen, self.notices = select_frames(sources, frames)
+        self._held: dict[int, Frame] = {}
+        self._holds_all = False
         self._reference: list[Scored] | None = None
         self._images: list[npt.NDArray[np.float32]] = []
+
+    def frames(self, indices: Collection[int] | None = None) -> Iterator[tuple[int, Frame]]:
+        """The images with their numbers: all, or those of `indices`.
+
+        A few are kept decoded: ranking layers shows the same ones to each variant.
+
+        Raises:
+            MediaError: a source cannot be read.
+        """
+        held = self._held
+        if (indices is None and self._holds_all) or (
+            indices is not None and held.keys() >= set(indices)
+        ):
+            yield from ((i, held[i]) for i in sorted(held) if indices is None or i in indices)
+            return
+        held.clear()
+        self._holds_all = False
+        room, last = _HELD_BYTES, max(indices, default=-1) if indices is not None else None
+        for number, frame in enumerate(selected_frames(self.chosen)):
+            if indices is None or number in indices:
+                size = sum(plane.nbytes for plane in frame.planes)
+                if size <= room:
+                    held[number] = frame
+                room -= size
+                yield number, frame
+            if number == last:
+                break
+        self._holds_all = indices is None and room >= 0
 
     def session(self, network: Network) -> Session:
         """Build a network for the config, and open it."""
@@ -263,7 +295,7 @@ class Bench:
         total = sum(item.frames for item in self.chosen)
         every = max(1, total // _NOISE_FRAMES)
         batches: list[npt.NDArray[np.float32]] = []
-        for index, frame in enumerate(selected_frames(self.chosen)):
+        for index, frame in self.frames():
             if index % every == 0 and len(batches) < _NOISE_FRAMES:
                 batch = show.empty(1)
                 show(frame, batch[0])
@@ -274,7 +306,7 @@ class Bench:
 
     def judge(self, network: Network) -> float:
         """Quality in points; the first network that is judged is the reference."""
-        frames = selected_frames(self.chosen)
+        frames = (frame for _, frame in self.frames())
         detections = scored(self.cfg, self.session(network), frames, threads=self.threads)
         if len(detections) < len(self.truths):
             text = f"{len(detections)} frames for {len(self.truths)} images of the truth"

@@ -230,7 +230,7 @@ def _shapes(
 
 
 def _described(network: Network, proto: Proto, profiles: list[dict[str, Any]]) -> Proto:
-    """The graph with the types of what plugins give, which no inference knows."""
+    """Add the types of plugin outputs, which no inference knows, to the graph."""
     if not has_plugins(network):
         return proto
     layers = build_plugins(
