@@ -50,6 +50,7 @@ def core_wheel(machine: str, api: str, epoch: str) -> Path:
     headers = python_headers("3.11", machine, WORK)  # of the Python that builds
     arguments = [
         f"-DCMAKE_CXX_COMPILER={compiler(machine, WORK)}",
+        f"-DHEADRACE_AARCH64_CXX={compiler('aarch64', WORK)}",
         f"-DPython_INCLUDE_DIR={headers}",
         f"-DCMAKE_CXX_FLAGS=-ffile-prefix-map={ROOT}=. {_BASELINE[machine]}",
     ]

@@ -37,7 +37,7 @@ auto run_foreign(Body body) -> decltype(body()) {
     try {
         return body();
     } catch (...) {
-        custom::CustomFunction::translate_current_exception();
+        custom::translate_current_exception();
     }
 }
 

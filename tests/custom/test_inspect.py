@@ -191,7 +191,10 @@ def test_undefined_and_missing(tmp_path: Path) -> None:
     assert any("LD_LIBRARY_PATH" in hint for hint in report.hints)
 
 
-def test_another_machine_is_shown_not_loaded(tmp_path: Path, zoo28: Path) -> None:
+def test_another_machine_is_shown_not_loaded(
+    tmp_path: Path, zoo28: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADRACE_AARCH64_ROOT", str(tmp_path))  # no emulator's libraries are there
     content = bytearray(zoo28.read_bytes())
     content[18:20] = (183).to_bytes(2, "little")
     path = tmp_path / "libjetson.so"
@@ -199,6 +202,7 @@ def test_another_machine_is_shown_not_loaded(tmp_path: Path, zoo28: Path) -> Non
     report = inspect_library(path)
     assert "AArch64" in report.machine
     assert report.load is None
+    assert {linked.state for linked in report.linked} == {"not looked for"}
     assert report.entry_points
 
 

@@ -13,7 +13,7 @@ import pytest
 from headrace.binary.elf import ElfFile
 from headrace.custom import CustomLibrary, open_library
 from headrace.custom.compile.toolchain import include_dir
-from headrace.custom.stand_in_image import ANCHOR, build, elf_hash
+from headrace.custom.stand_in_image import AARCH64, ANCHOR, X86_64, build, elf_hash
 from headrace.custom.stand_ins import demands, supported
 from headrace.errors import CustomLibraryError, ParserError
 from headrace.meta import DetectionParams, Layer, NetworkInfo
@@ -168,10 +168,11 @@ def test_demands_name_function_version_and_library(linked: Path) -> None:
     assert not names & {"memcpy", "_Znwm", "__cxa_finalize"}
 
 
+@pytest.mark.parametrize("machine", [X86_64, AARCH64])
 @pytest.mark.parametrize("nodes", [(), ("libcudart.so.12",), ("A_1", "A_2")])
-def test_an_image_is_a_sound_library(nodes: tuple[str, ...]) -> None:
-    elf = ElfFile.parse(build("libcudart.so.12", nodes), Path("image"))
-    assert (elf.machine, elf.file_type, elf.soname) == (62, 3, "libcudart.so.12")
+def test_an_image_is_a_sound_library(nodes: tuple[str, ...], machine: int) -> None:
+    elf = ElfFile.parse(build("libcudart.so.12", nodes, machine), Path("image"))
+    assert (elf.machine, elf.file_type, elf.soname) == (machine, 3, "libcudart.so.12")
     assert elf.version_defs == {"libcudart.so.12", *nodes}
     assert ANCHOR in {s.name for s in elf.symbols if s.defined}
 

@@ -1,34 +1,13 @@
 #include "custom/library.h"
 
-#include <cxxabi.h>
+#include "custom/results.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <limits>
 
 namespace nb = nanobind;
 
 namespace headrace::custom {
 namespace {
-
-std::string name_of_current_exception() {
-    const std::type_info *type = abi::__cxa_current_exception_type();
-    if (!type) return "a foreign exception";
-    int status = 0;
-    std::unique_ptr<char, void (*)(void *)> text(
-        abi::__cxa_demangle(type->name(), nullptr, nullptr, &status), std::free);
-    return text ? text.get() : type->name();
-}
-
-// Parsers index these by class ids that the model made up. Values beyond the end, in storage that
-// belongs to the vector, keep such a read harmless and its object below the threshold.
-// Source: custom-library spec 2.6.
-void fill_with_guard(std::vector<float> &vector, const std::vector<float> &values) {
-    constexpr size_t kGuard = 1024;
-    vector.assign(values.size() + kGuard, std::numeric_limits<float>::max());
-    std::copy(values.begin(), values.end(), vector.begin());
-    vector.resize(values.size());
-}
 
 NvDsInferDataType data_type_of(const Py_buffer &buffer) {
     const char *format = buffer.format;
@@ -95,20 +74,6 @@ core::ArrayViews CustomFunction::bind(const nb::list &tensors) {
         bind_layer(layers_[i], *views[i]);
     }
     return views;
-}
-
-void CustomFunction::translate_current_exception() {
-    try {
-        throw;
-    } catch (const abi::__forced_unwind &) {
-        throw;  // the thread is being cancelled; swallowing it ends the process
-    } catch (const stand_ins::MissingFunction &call) {
-        throw stand_ins::MissingFunctionError(call.what());
-    } catch (const std::exception &error) {
-        throw CustomCodeError(name_of_current_exception() + ": " + error.what());
-    } catch (...) {
-        throw CustomCodeError("an exception of type " + name_of_current_exception());
-    }
 }
 
 }  // namespace headrace::custom

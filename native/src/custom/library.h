@@ -13,6 +13,7 @@
 
 #include "core/array_view.h"
 #include "core/unlocked.h"
+#include "custom/thrown.h"
 #include "stand_ins/stand_in.h"
 
 // This module calls custom libraries, it is none.
@@ -44,11 +45,6 @@ public:
 private:
     void *handle_ = nullptr;
     std::shared_ptr<std::mutex> call_lock_;
-};
-
-// Code of the user threw: `what()` is its text.
-struct CustomCodeError : std::runtime_error {
-    using std::runtime_error::runtime_error;
 };
 
 // Code of the user left something that cannot be what its signature promises.
@@ -94,9 +90,6 @@ public:
             translate_current_exception();
         }
     }
-
-    // Throws CustomCodeError in place of the exception that is being handled.
-    [[noreturn]] static void translate_current_exception();
 
 private:
     std::shared_ptr<SharedObject> library_;

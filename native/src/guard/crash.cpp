@@ -20,7 +20,6 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
-#include <nanobind/nanobind.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -32,8 +31,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-
-#include "module.h"
 
 namespace headrace::guard {
 namespace {
@@ -65,6 +62,7 @@ Region guarded[kRegions];
 std::atomic<int> copies{0};  // regions that are their own
 struct sigaction before[65];
 std::atomic_flag reporting = ATOMIC_FLAG_INIT;
+bool exits = false;
 
 // Text without stdio: everything below may run in a signal handler.
 struct Line {
@@ -146,30 +144,33 @@ void write_report(const ucontext_t *context, bool aborted) {
                 .add(" ")
                 .add(region.name)
                 .end();
+    uintptr_t pc = 0;
 #if defined(__x86_64__)
-    if (context)
-        line.add("pc ").hex(static_cast<uintptr_t>(context->uc_mcontext.gregs[REG_RIP])).end();
+    if (context) pc = static_cast<uintptr_t>(context->uc_mcontext.gregs[REG_RIP]);
 #elif defined(__aarch64__)
-    if (context) line.add("pc ").hex(context->uc_mcontext.pc).end();
+    if (context) pc = context->uc_mcontext.pc;
 #else
     (void)context;
 #endif
+    if (pc) line.add("pc ").hex(pc).end();
     void *frames[kMaxFrames];
     const int count = backtrace(frames, kMaxFrames);
     for (int i = 0; i < count; ++i)
         line.add("frame ").hex(reinterpret_cast<uintptr_t>(frames[i])).end();
     write_maps();
-    for (int i = 0; i < count; ++i) {
+    const auto name = [&line](void *address, size_t back) {
         Dl_info info;
-        if (!dladdr(static_cast<char *>(frames[i]) - 1, &info) || !info.dli_sname) continue;
+        if (!dladdr(static_cast<char *>(address) - back, &info) || !info.dli_sname) return;
         line.add("symbol ")
-            .hex(reinterpret_cast<uintptr_t>(frames[i]))
+            .hex(reinterpret_cast<uintptr_t>(address))
             .add(" ")
-            .number(static_cast<char *>(frames[i]) - static_cast<char *>(info.dli_saddr))
+            .number(static_cast<char *>(address) - static_cast<char *>(info.dli_saddr))
             .add(" ")
             .add(info.dli_sname)
             .end();
-    }
+    };
+    if (pc) name(reinterpret_cast<void *>(pc), 0);
+    for (int i = 0; i < count; ++i) name(frames[i], 1);  // a return address is behind its call
     line.add("end").end();
 }
 
@@ -211,12 +212,25 @@ bool made_writable(const siginfo_t *info) {
     return made;
 }
 
+// The C library's abort ends with this instruction where no signal can be sent.
+bool is_end_of_abort(int number, const ucontext_t *context) {
+#if defined(__aarch64__)
+    constexpr uint32_t kBreak1000 = 0xd4207d00;
+    return number == SIGTRAP &&
+           *reinterpret_cast<const uint32_t *>(context->uc_mcontext.pc) == kBreak1000;
+#else
+    (void)number, (void)context;
+    return false;
+#endif
+}
+
 void on_fatal(int number, siginfo_t *info, void *where) {
     if (made_writable(info)) return;
     if (reporting.test_and_set()) {  // another thread is at it; the process ends when that is done
         while (true) pause();
     }
     const auto *context = static_cast<const ucontext_t *>(where);
+    if (exits && is_end_of_abort(number, context)) number = SIGABRT;
     const char *access = "-";
 #if defined(__x86_64__)
     if (number == SIGSEGV && context->uc_mcontext.gregs[REG_TRAPNO] == 14)
@@ -239,6 +253,7 @@ void on_fatal(int number, siginfo_t *info, void *where) {
     const bool has_old =
         !(old.sa_flags & SA_SIGINFO) && old.sa_handler != SIG_DFL && old.sa_handler != SIG_IGN;
     if (has_old) old.sa_handler(number);
+    if (exits) _exit(128 + number);
     signal(number, SIG_DFL);
     raise(number);
 }
@@ -289,8 +304,8 @@ bool take_back(Region &region) {
     return true;
 }
 
-// Installs the handlers in this thread: fatal signals, std::terminate, exit, and `hang_signal`,
-// which only reports. The report goes to `fd`.
+}  // namespace
+
 void report_to(int fd, int hang_signal) {
     report = fd;
     hang = hang_signal;
@@ -327,6 +342,18 @@ void report_to(int fd, int hang_signal) {
     std::set_terminate(on_terminate);
 }
 
+std::pair<int, int> report_of() { return {report, hang}; }
+
+void end_as(int code) {
+    if (code < 0) {
+        signal(-code, SIG_DFL);
+        raise(-code);
+    }
+    _exit(code < 0 ? 128 - code : code);
+}
+
+void end_by_exit() { exits = true; }
+
 void set_function(const char *name) { std::snprintf(function, sizeof function, "%s", name); }
 
 [[noreturn]] void give_up(const char *function_name, const char *why) {
@@ -340,9 +367,6 @@ void set_function(const char *name) { std::snprintf(function, sizeof function, "
     _exit(1);
 }
 
-// Names memory that an inaccessible page follows; `slot` is 0 to 159. Empty name: no longer. With a
-// `file`, its pages are mapped there for reading, from `offset` on: the first write into them makes
-// them a private copy of this process.
 void set_region(size_t slot, uintptr_t start, uintptr_t end, const char *name, int file,
                 uint64_t offset) {
     if (slot >= kRegions) return;
@@ -356,7 +380,6 @@ void set_region(size_t slot, uintptr_t start, uintptr_t end, const char *name, i
     std::snprintf(region.name, sizeof region.name, "%s", name);
 }
 
-// Drops such copies, and maps the file's pages again; whether there were any.
 bool take_back_all() {
     if (!copies.exchange(0)) return false;
     bool any = false;
@@ -364,26 +387,8 @@ bool take_back_all() {
     return any;
 }
 
-}  // namespace
-
 Releasing::Releasing(const char *field) { releasing = field; }
 
 Releasing::~Releasing() { releasing = nullptr; }
-
-void bind_crash(nanobind::module_ &m) {
-    using namespace nanobind::literals;
-    m.def("guard_report_to", &report_to, "fd"_a, "hang_signal"_a,
-          "Report fatal signals, std::terminate and exit of this process to a file descriptor.");
-    m.def("guard_set_function", &set_function, "name"_a, "What is called from now on.");
-    m.def("guard_give_up", &give_up, "function"_a, "why"_a,
-          "End this process, in which a function has left the GPU unusable.");
-    m.def(
-        "guard_set_region", &set_region, "slot"_a, "start"_a, "end"_a, "name"_a, "file"_a = -1,
-        "offset"_a = 0,
-        "Name memory that a protected page follows; memory of a file can only be read, and becomes "
-        "a copy of its own when it is written to. `offset`: of the page that `start` is in.");
-    m.def("guard_take_back", &take_back_all,
-          "Share again what became a copy; whether anything had.");
-}
 
 }  // namespace headrace::guard

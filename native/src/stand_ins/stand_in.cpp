@@ -7,16 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include <nanobind/nanobind.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
 
-#include "module.h"
 
-namespace nb = nanobind;
-using namespace nb::literals;
 
 namespace headrace::stand_ins {
 
@@ -34,6 +26,18 @@ headrace_stand_in_entry:
     endbr64
     mov %r11, %rdi
     jmp headrace_stand_in_called
+    .size headrace_stand_in_entry, . - headrace_stand_in_entry
+)");
+#elif defined(__aarch64__)
+void headrace_stand_in_entry();
+asm(R"(
+    .text
+    .hidden headrace_stand_in_entry
+    .globl headrace_stand_in_entry
+    .type headrace_stand_in_entry, %function
+headrace_stand_in_entry:
+    mov x0, x16
+    b headrace_stand_in_called
     .size headrace_stand_in_entry, . - headrace_stand_in_entry
 )");
 #endif
@@ -75,7 +79,8 @@ std::terminate_handler terminate_before = nullptr;
     std::abort();
 }
 
-// Called for each function that a stand-in begins to export: (its record's target, its answer).
+}  // namespace
+
 uintptr_t target_of(const std::string &function, const std::string &library) {
     static std::once_flag once;
     std::call_once(once, [] { terminate_before = std::set_terminate(on_terminate); });
@@ -85,7 +90,7 @@ uintptr_t target_of(const std::string &function, const std::string &library) {
     }
     void *answer = cuda_stand_in(function);
     if (!answer) answer = infer_stand_in(function);
-#ifdef __x86_64__
+#if defined(__x86_64__) || defined(__aarch64__)
     if (!answer) answer = reinterpret_cast<void *>(&headrace_stand_in_entry);
 #endif
     return reinterpret_cast<uintptr_t>(answer);
@@ -95,10 +100,6 @@ std::vector<std::pair<std::string, std::string>> take_notes() {
     std::lock_guard<std::mutex> hold(notes_lock);
     return std::move(notes);
 }
-
-struct Plain {};
-
-}  // namespace
 
 uint64_t headrace_stand_in_called(const Record *record) {
     refuse_or_note(record->function, record->library);
@@ -122,18 +123,6 @@ void refuse_in_scope(const char *function) {
         library = exporters[function];
     }
     throw MissingFunction(message(function, library));
-}
-
-void bind(nb::module_ &m) {
-    nb::exception<MissingFunctionError> missing_function(m, "MissingFunctionError");
-    m.def("stand_in_target", &target_of, "function"_a, "library"_a,
-          "Address of what a stand-in's function jumps to; 0 where there are no stand-ins.");
-    m.def("stand_in_calls", &take_notes,
-          "(function, library) of calls that were answered with 0 since the last time.");
-    m.def("stand_in_creators", &creators_registered, "version_10"_a,
-          "(name, version, namespace) of the plugin creators that the registry was given.");
-    // The word that every type_info of a class without bases begins with.
-    m.def("class_type_info", [] { return *reinterpret_cast<const uintptr_t *>(&typeid(Plain)); });
 }
 
 }  // namespace headrace::stand_ins

@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace headrace::stand_ins {
@@ -56,6 +57,13 @@ void refuse_or_note(const char *function, const char *library);
 
 // The same for functions with an answer of their own: takes no note.
 void refuse_in_scope(const char *function);
+
+// What a record of a function that a stand-in begins to export jumps to: a harmless
+// implementation, or what refuses; 0 where there are no stand-ins.
+uintptr_t target_of(const std::string &function, const std::string &library);
+
+// (function, library) of calls that were answered with 0 since the last time.
+std::vector<std::pair<std::string, std::string>> take_notes();
 
 // A harmless implementation, or null.
 void *cuda_stand_in(const std::string &function);

@@ -310,6 +310,14 @@ def guard_report_to(fd: int, hang_signal: int) -> None:
     Report fatal signals, std::terminate and exit of this process to a file descriptor.
     """
 
+def guard_report() -> tuple[int, int]:
+    """(file of reports or -1, signal that asks for one)."""
+
+def guard_end_as(code: int) -> None:
+    """
+    End this process as another one ended: exit status, or a signal's number, negative.
+    """
+
 def guard_set_function(name: str) -> None:
     """What is called from now on."""
 

@@ -78,6 +78,11 @@ def start_module(module: str, *arguments: str, **how: Any) -> ModuleProcess:
     return subprocess.Popen(module_command(module, *arguments), **how)
 
 
+def start_program(command: list[str], **how: Any) -> subprocess.Popen[bytes]:
+    """Start a program that is no module of ours; `how` are arguments of `Popen`."""
+    return subprocess.Popen(command, **how)
+
+
 class SpawnedProcess:
     """A function that runs in a fresh interpreter, with a pipe to it; it ends with this process.
 

@@ -12,6 +12,7 @@ trusts the file: sizes and counts of a damaged one are neither bounded nor check
 
 from __future__ import annotations
 
+import platform
 import re
 import struct
 from dataclasses import dataclass
@@ -38,6 +39,10 @@ _DT_VERSYM, _DT_VERDEF, _DT_VERDEFNUM = 0x6FFFFFF0, 0x6FFFFFFC, 0x6FFFFFFD
 _DT_VERNEED, _DT_VERNEEDNUM = 0x6FFFFFFE, 0x6FFFFFFF
 _MAX_SYMBOLS = 4_000_000
 _MAX_SECTIONS = 1000
+
+
+HOST_MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "ppc64le": 21, "s390x": 22}
+"""Name of a machine, as `platform.machine()` gives it -> its `e_machine`."""
 
 
 class ElfError(ValueError):
@@ -398,6 +403,11 @@ class _Reader:
                 break
             at += following
         return frozenset(names)
+
+
+def is_foreign(elf: ElfFile) -> bool:
+    """Whether a library is for another machine than this one."""
+    return HOST_MACHINES.get(platform.machine(), elf.machine) != elf.machine
 
 
 def version_key(version: str) -> tuple[int, ...]:

@@ -9,15 +9,36 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
-from headrace.binary.elf import ElfFile
+from headrace.binary.elf import ElfFile, is_foreign
 from headrace.binary.regular_files import open_regular
+
+ROOT_VARIABLE = "HEADRACE_AARCH64_ROOT"
+_ROOTS = ("/usr/aarch64-linux-gnu", "/")
+LOADER = "lib/ld-linux-aarch64.so.1"
+_FOREIGN = ("lib", "usr/lib", "lib/aarch64-linux-gnu", "usr/lib/aarch64-linux-gnu",
+            "usr/lib/aarch64-linux-gnu/tegra", "usr/local/lib")  # fmt: skip
+
+
+def foreign_root() -> Path | None:
+    """Find the folder of a system for AArch64 on another machine; None if there is none.
+
+    `HEADRACE_AARCH64_ROOT` names one; else it is Debian's for cross compilers, or this system's own
+    libraries of that architecture.
+    """
+    named = os.environ.get(ROOT_VARIABLE)
+    roots = [named] if named else _ROOTS
+    return next((Path(root) for root in roots if Path(root, LOADER).exists()), None)
 
 
 def find_library(name: str, elf: ElfFile) -> Path | None:
-    """The file that the loader would take for a DT_NEEDED entry of `elf`; None if none."""
+    """The file that the loader would take for a DT_NEEDED entry of `elf`; None if none.
+
+    For a library of another machine it is looked for in the system of an emulator.
+    """
+    foreign = is_foreign(elf)
     if "/" in name:
         return Path(name) if Path(name).exists() else None
-    if path := _loaded().get(name):
+    if not foreign and (path := _loaded().get(name)):
         return path
     for path in _candidates(name, elf):
         if _fits(path, elf):
@@ -40,6 +61,11 @@ def find_elsewhere(name: str) -> Path | None:
 def _candidates(name: str, elf: ElfFile) -> Iterator[Path]:
     origin = str(elf.path.resolve().parent)
     folders = [p.replace("$ORIGIN", origin).replace("${ORIGIN}", origin) for p in elf.run_paths]
+    if is_foreign(elf):
+        if root := foreign_root():
+            folders += [str(root / folder) for folder in _FOREIGN]
+        yield from (Path(folder, name) for folder in folders)
+        return
     folders += [p for p in os.environ.get("LD_LIBRARY_PATH", "").split(":") if p]
     for folder in folders:
         yield Path(folder, name)

@@ -73,7 +73,7 @@ def _print(report: LibraryReport, signatures: bool) -> None:
         asked = linked.functions[:_SHOWN]
         more = f", … ({len(linked.functions)})" if len(linked.functions) > _SHOWN else ""
         state = {"found": linked.path, "stand-in": "not installed, headrace stands in"}
-        say("linked", f"{linked.name}: {state.get(linked.state, 'missing')}")
+        say("linked", f"{linked.name}: {state.get(linked.state, linked.state)}")
         if asked:
             say("", f"  asked for {', '.join(asked)}{more}")
     for name in report.undefined:

@@ -11,12 +11,15 @@ from headrace._core.errors import CustomLibraryError
 from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import why_no_gpu
 from headrace.binary.code_calls import CodeCalls
+from headrace.binary.elf import is_foreign
 from headrace.binary.entry_points import kinds_of, returns_boxes, standing
 from headrace.binary.gpu_code import gpu_evidence
 from headrace.binary.symbol_names import demangled, missing_name_hints, parser_like
 from headrace.custom.box_layout import LayoutDecision
 from headrace.custom.cpp_parsers import PARSERS, CppParser, cpp_initializer
 from headrace.custom.device_tensors import DeviceTensors
+from headrace.custom.emulated.emulator import Emulator, find_emulator
+from headrace.custom.emulated.library import EmulatedFunction, EmulatedObject
 from headrace.custom.in_process import note_loading
 from headrace.custom.load_errors import (
     check_header,
@@ -60,24 +63,51 @@ class CppLibrary(CustomLibrary):
         self._rotation = rotation
         self._elf = check_header(path)
         note_loading(path)
-        provide_stand_ins(self._elf, self.decisions)
         try:
-            self._object = open_shared_object(path, self._elf, self.decisions)
+            self._object = self._open()
         except RuntimeError as error:
             reason = str(error)
             raise load_failed(self._elf, reason, demangled(reason)) from error
-        note_calls(self._elf, self.decisions)
         self.layout = LayoutDecision(self._elf, abi, self.decisions)
         if abi != "auto" or returns_boxes(self._elf):
             self.layout.announce()
+
+    def _open(self) -> _native.SharedObject | EmulatedObject:
+        if is_foreign(self._elf):
+            emulator = find_emulator()
+            assert isinstance(emulator, Emulator)  # see check_header
+            emulated = EmulatedObject(self.path, self._elf, emulator, self.decisions)
+            note_calls(self._elf, self.decisions, emulated.calls)
+            return emulated
+        provide_stand_ins(self._elf, self.decisions)
+        opened = open_shared_object(self.path, self._elf, self.decisions)
+        note_calls(self._elf, self.decisions, _native.stand_in_calls())
+        return opened
 
     def __repr__(self) -> str:
         return f"CppLibrary({str(self.path)!r}, {self.layout})"
 
     @property
     def native(self) -> _native.SharedObject:
-        """The `_native.SharedObject`, open."""
+        """The `_native.SharedObject`, open.
+
+        Raises:
+            CustomLibraryError: an emulator runs it: it is in no memory of this machine.
+        """
+        if isinstance(self._object, EmulatedObject):
+            raise CustomLibraryError(
+                f"the library is built for {self._elf.machine_name}: an emulator runs its parsers "
+                "and its input initialiser, nothing else of it",
+                where=str(self.path),
+                fix="compile its source on this machine for plugins and engine creators",
+                code="library-machine",
+            )
         return self._object
+
+    def _function(self, name: str) -> _native.CustomFunction | EmulatedFunction:
+        if isinstance(self._object, EmulatedObject):
+            return self._object.function(name)
+        return _native.CustomFunction(self._object, name)
 
     def symbols(self) -> list[str]:
         """List exported functions with a parser's name, sorted."""
@@ -106,7 +136,7 @@ class CppLibrary(CustomLibrary):
                 where=where,
                 fix=f"compile it again without that: {compile_command('parser.cpp')}",
             )
-        native = _native.CustomFunction(self._object, name)
+        native = self._function(name)
         rotation = name in SETS_ROTATION if self._rotation is None else self._rotation
         on_device = DeviceTensors() if self._takes_device_pointers(name) else None
         call = parser(
@@ -132,7 +162,7 @@ class CppLibrary(CustomLibrary):
         if not self._object.has(INPUT_INITIALIZER):
             return None
         where = f"{self.path}: {INPUT_INITIALIZER}"
-        native = _native.CustomFunction(self._object, INPUT_INITIALIZER)
+        native = self._function(INPUT_INITIALIZER)
         return checked_initializer(cpp_initializer(native, where), where)
 
     def _require(self, name: str, kind: type[CppParser]) -> str:

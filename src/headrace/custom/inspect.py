@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import shlex
 import sys
 from dataclasses import asdict, dataclass, field, replace
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from headrace.binary.abi import Evidence, all_evidence, static_evidence
-from headrace.binary.elf import MACHINES, ElfFile
+from headrace.binary.elf import ElfFile
 from headrace.binary.entry_points import (
     EntryPoint,
     entry_points,
@@ -21,9 +20,9 @@ from headrace.binary.entry_points import (
 )
 from headrace.binary.library_search import find_library
 from headrace.binary.symbol_names import demangled
+from headrace.custom.emulated.emulator import why_not_here
 from headrace.custom.inspect_load import LoadResult, load_in_child
 from headrace.custom.load_errors import (
-    HOST_MACHINES,
     check_header,
     compile_command,
     missing_versions,
@@ -36,13 +35,14 @@ class LinkedLibrary:
     """A library that it is linked against.
 
     Attributes:
-        state: `found`, `stand-in` (headrace puts one in its place) or `missing`.
+        state: `found`, `stand-in` (headrace puts one in its place), `missing`, or `not looked for`:
+            it is of a machine whose libraries do not run here.
         path: where the loader finds it.
         functions: what is asked of it, where that is known: of stand-ins, or by symbol versions.
     """
 
     name: str
-    state: Literal["found", "stand-in", "missing"]
+    state: Literal["found", "stand-in", "missing", "not looked for"]
     path: str | None = None
     functions: tuple[str, ...] = ()
 
@@ -119,8 +119,8 @@ def inspect_library(
     """
     path = Path(path).absolute()
     elf = check_header(path, any_machine=True)
-    host = HOST_MACHINES.get(platform.machine(), -1)
-    here = elf.machine_name == MACHINES.get(host, platform.machine())
+    other, help_of_it = why_not_here(elf)
+    here = not other
     asked = demands(elf) if here else []
     boxes = returns_boxes(elf)
     report = LibraryReport(
@@ -140,7 +140,7 @@ def inspect_library(
         load=load_in_child(path, timeout_s) if load and here else None,
         returns_boxes=boxes,
     )
-    return replace(report, hints=tuple(_hints(report, elf, here)))
+    return replace(report, hints=(*filter(None, [help_of_it]), *_hints(report, elf, here)))
 
 
 def _linked(name: str, elf: ElfFile, asked: list[Demand], here: bool) -> LinkedLibrary:
@@ -150,7 +150,9 @@ def _linked(name: str, elf: ElfFile, asked: list[Demand], here: bool) -> LinkedL
         names = tuple(demangled(symbol) for symbol, _ in demand.names)
         return LinkedLibrary(name, "stand-in", None, names)
     shown = by_version if is_nvidia(name) else ()
-    path = find_library(name, elf) if here else None
+    if not here:
+        return LinkedLibrary(name, "not looked for", None, shown)
+    path = find_library(name, elf)
     if path is None:
         return LinkedLibrary(name, "missing", None, shown or by_version)
     return LinkedLibrary(name, "found", str(path), shown)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import re
 from functools import partial
 from pathlib import Path
@@ -13,17 +12,17 @@ from headrace._core.errors import CustomLibraryError
 from headrace._core.files import os_reason
 from headrace._core.formats.foreign import model_words
 from headrace.binary.code_calls import CodeCalls
-from headrace.binary.elf import MACHINES, ElfError, ElfFile, version_key
+from headrace.binary.elf import ElfError, ElfFile, version_key
 from headrace.binary.entry_points import KINDS, checked_kind, standing
 from headrace.binary.library_search import find_library
 from headrace.binary.symbol_names import NearNames, missing_name_hints, parser_like
+from headrace.custom.emulated.emulator import why_not_here
 from headrace.custom.stand_ins import is_nvidia, supported
 
 if TYPE_CHECKING:
     from headrace.config.origin import Origin
 
 
-HOST_MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "ppc64le": 21, "s390x": 22}
 _SHOWN = 8
 _COMPILE = "headrace compile parser.cpp -o libparser.so"
 
@@ -54,12 +53,12 @@ def check_header(path: Path, *, any_machine: bool = False) -> ElfFile:
         raise CustomLibraryError(
             problem, where=str(path), expected="an ELF shared library (.so)", fix=fix or _COMPILE
         ) from error
-    host_code = HOST_MACHINES.get(platform.machine())
-    if host_code not in (None, elf.machine) and not any_machine:
+    problem, help_of_it = ("", "") if any_machine else why_not_here(elf)
+    if problem:
         raise CustomLibraryError(
-            f"the library is built for {elf.machine_name}, this machine is {MACHINES[host_code]}",
+            problem,
             where=str(path),
-            fix=f"compile its source on this machine: {_COMPILE}",
+            fix=[*filter(None, [help_of_it]), f"compile its source on this machine: {_COMPILE}"],
             code="library-machine",
         )
     if elf.file_type != 3:

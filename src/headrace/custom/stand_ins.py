@@ -17,10 +17,10 @@ from pathlib import Path
 from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
 from headrace._core.findings import Finding
-from headrace.binary.elf import ElfError, ElfFile
+from headrace.binary.elf import ElfError, ElfFile, is_foreign
 from headrace.binary.library_search import find_elsewhere, find_library
 from headrace.custom.compile.toolchain import gpu_present
-from headrace.custom.stand_in_image import ANCHOR, Loaded, build
+from headrace.custom.stand_in_image import AARCH64, ANCHOR, X86_64, Image, area, build
 
 # Families of NVIDIA's libraries, and the names of their functions: unversioned symbols do not say
 # where they are expected. Source: custom-library spec 5.2, 5.3, 5.5.
@@ -82,16 +82,20 @@ def demands(elf: ElfFile) -> list[Demand]:
     """List the names needed of each of NVIDIA's libraries that the loader would not find.
 
     Symbols that an installed library offers, and those whose name is of no NVIDIA library, are not
-    among it: that these are missing is an error of the library's build.
+    among it: that these are missing is an error of the library's build. For another machine there
+    is no library to be installed here: of such a file every missing library is listed, and the last
+    that is not of NVIDIA gets the names that nothing else offers.
     """
+    foreign = is_foreign(elf)
     needs = [
         Demand(name, tuple(elf.version_needs.get(name, ())))
         for name in elf.needed
-        if is_nvidia(name) and find_library(name, elf) is None
+        if (foreign or is_nvidia(name)) and find_library(name, elf) is None
     ]
     if not needs:
         return []
     by_name = {demand.soname: demand for demand in needs}
+    others = [demand for demand in needs if foreign and not is_nvidia(demand.soname)]
     offered = _offered(elf)
     for symbol in elf.symbols:
         if symbol.defined or not symbol.name:
@@ -99,7 +103,9 @@ def demands(elf: ElfFile) -> list[Demand]:
         if symbol.needed_from is not None:
             if symbol.needed_from in by_name:
                 by_name[symbol.needed_from].names.append((symbol.name, symbol.version))
-        elif symbol.name not in offered and (owner := _owner(symbol.name, needs)):
+        elif symbol.name in offered or (foreign and symbol.weak):
+            continue
+        elif owner := _owner(symbol.name, needs) or next(reversed(others), None):
             owner.names.append((symbol.name, None))
     return needs
 
@@ -158,14 +164,31 @@ def _exports(path: Path, _changed: int) -> tuple[frozenset[str], tuple[str, ...]
 _DATA = re.compile(r"_ZT[VIST]")  # vtables, type infos, their names, tables of virtual bases
 _VIRTUAL_FUNCTIONS = 96
 
+_MACHINES = {"x86_64": X86_64, "aarch64": AARCH64}
+
 _lock = threading.Lock()
-_loaded: dict[str, Loaded] = {}
+_loaded: dict[str, _Loaded] = {}
 _type_infos: dict[str, int] = {}
+
+
+class _Loaded(Image):
+    """One in this process, by the address of its anchor."""
+
+    def __init__(self, anchor: int, soname: str, nodes: tuple[str, ...]) -> None:
+        where = area(len(nodes))
+        base = anchor - where.writable
+        memory = (ctypes.c_char * where.end).from_address(base)
+        super().__init__(memoryview(memory).cast("B"), base, soname, nodes)
+        self.type_infos = _type_infos
+        self.class_type_info = _native.class_type_info()
+
+    def target(self, function: str) -> int:
+        return _native.stand_in_target(function, self.soname)
 
 
 def supported() -> bool:
     """Return whether stand-ins can be made on this machine."""
-    return sys.platform == "linux" and platform.machine() == "x86_64"
+    return sys.platform == "linux" and platform.machine() in _MACHINES
 
 
 def _take_place(demands: Iterable[Demand], where: str) -> None:
@@ -180,7 +203,7 @@ def _take_place(demands: Iterable[Demand], where: str) -> None:
                 loaded = _loaded.get(demand.soname) or _open(demand)
                 for name, version in demand.names:
                     if (name, version) not in loaded.names:
-                        _add(loaded, name, version)
+                        add_symbol(loaded, name, version)
             except (OSError, MemoryError, ValueError) as error:
                 raise CustomLibraryError(
                     f"{demand.soname} is not installed, and nothing can stand in for it: {error}",
@@ -188,10 +211,11 @@ def _take_place(demands: Iterable[Demand], where: str) -> None:
                 ) from error
 
 
-def _open(demand: Demand) -> Loaded:
-    library = _load(build(demand.soname, demand.versions), demand.soname)
+def _open(demand: Demand) -> _Loaded:
+    image = build(demand.soname, demand.versions, _MACHINES[platform.machine()])
+    library = _load(image, demand.soname)
     anchor = ctypes.addressof(ctypes.c_char.in_dll(library, ANCHOR))
-    loaded = _loaded[demand.soname] = Loaded(anchor, demand.soname, demand.versions)
+    loaded = _loaded[demand.soname] = _Loaded(anchor, demand.soname, demand.versions)
     return loaded
 
 
@@ -209,40 +233,35 @@ def _load(content: bytes, soname: str) -> ctypes.CDLL:
     return ctypes.CDLL(f"/proc/self/fd/{file}")
 
 
-def _add(loaded: Loaded, name: str, version: str | None) -> None:
-    if version is not None and version not in loaded.nodes:
+def add_symbol(image: Image, name: str, version: str | None) -> None:
+    """Make an image export a symbol: a function, or data by the names of the C++ ABI.
+
+    Raises:
+        ValueError: it has no such version.
+        MemoryError: it is full.
+    """
+    if version is not None and version not in image.nodes:
         raise ValueError(
             f"another library was loaded first that asks for other versions of it than {version}"
         )
     if not _DATA.match(name):
-        loaded.add_function(name, version, _native.stand_in_target(name, loaded.soname))
+        image.add_function(name, version)
     elif name.startswith("_ZTI"):
-        _type_infos[name] = loaded.add_data(name, version, _type_info(loaded, name))
+        image.add_type_info(name, version)
     elif name.startswith("_ZTS"):
         text = name[4:].encode() + b"\0"
         text += bytes(-len(text) % 8)
         words = [int.from_bytes(text[i : i + 8], "little") for i in range(0, len(text), 8)]
-        loaded.add_data(name, version, words)
+        image.add_data(name, version, words)
     else:
         # A vtable: how many functions it has is unknown, each is the same.
         readable = f"a virtual function of {_native.demangle('_ZTI' + name[4:])}"
-        readable = readable.replace("typeinfo for ", "")
-        target = _native.stand_in_target(readable, loaded.soname)
-        each = loaded.add_function(readable, None, target)
-        type_info = _type_infos.get("_ZTI" + name[4:]) or _plain_type_info(loaded, name)
-        loaded.add_data(name, version, [0, type_info, *[each] * _VIRTUAL_FUNCTIONS])
-
-
-def _type_info(loaded: Loaded, name: str) -> list[int]:
-    """A `std::type_info` of a class without bases: its vtable, and its name."""
-    return [_native.class_type_info(), loaded.text(name[4:])]
-
-
-def _plain_type_info(loaded: Loaded, vtable: str) -> int:
-    name = "_ZTI" + vtable[4:]
-    if (name, None) not in loaded.names:
-        _type_infos[name] = loaded.add_data(name, None, _type_info(loaded, name))
-    return _type_infos[name]
+        each = image.add_function(readable.replace("typeinfo for ", ""), None)
+        type_info = image.type_infos.get("_ZTI" + name[4:])
+        if type_info is None:
+            type_info = image.add_type_info("_ZTI" + name[4:], None)
+        words = [0, type_info, *[each] * _VIRTUAL_FUNCTIONS]
+        image.add_data(name, version, words, range(1, len(words)))
 
 
 _SHOWN = 6
@@ -280,10 +299,15 @@ def provide_stand_ins(elf: ElfFile, decisions: list[Finding]) -> None:
     decisions.append(Finding("library-stand-in", "info", f"{text}gets an error", where))
 
 
-def note_calls(elf: ElfFile, decisions: list[Finding]) -> None:
-    """Add a notice of missing functions that the library called while it was loaded."""
-    calls = list(dict.fromkeys(_native.stand_in_calls()))
-    if calls:
+def note_calls(elf: ElfFile, decisions: list[Finding], made: list[tuple[str, str]]) -> None:
+    """Add a notice of missing functions that the library called while it was loaded.
+
+    Args:
+        elf: the library.
+        decisions: what is added to.
+        made: (function, library) of each call.
+    """
+    if calls := list(dict.fromkeys(made)):
         text = ", ".join(f"{function} of {library}" for function, library in calls[:_SHOWN])
         more = f" and {len(calls) - _SHOWN} more" if len(calls) > _SHOWN else ""
         text = f"while it was loaded, it called {text}{more}: the answer was 0"

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import shutil
 import struct
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
 from headrace._core import _native
+from headrace.binary.elf import HOST_MACHINES
 from headrace.binary.regular_files import open_regular
 from headrace.custom.guard.keeper import keeper
 
 SHOWN = 12
 _ADDR2LINE_S = 10.0
+_ADDR2LINE_OF = {183: "aarch64-linux-gnu-addr2line"}
 _PT_LOAD = 1
 _LIBC = ("libc.so", "libc-")
 _RUNTIME = ("libstdc++", "libgcc_s")
 _SYSTEM = (*_LIBC, *_RUNTIME, "libm.so", "ld-", "libpthread")
+_OWN = ("_native.", "host-aarch64")
 _INTERPRETER = re.compile(r"(lib)?python[\d.]*(\.so[\d.]*)?$")
 
 # How abort and std::terminate get from the call to the signal; who called them is what matters.
@@ -92,7 +97,7 @@ def trace(
     # The callers of Headrace are left out: the interpreter, and all beyond it.
     python = (i for i, m in enumerate(mappings) if m and _INTERPRETER.match(m.name))
     chosen = chosen[: next(python, len(chosen))]
-    own = [m is not None and m.name.startswith("_native.") for m in mappings]
+    own = [m is not None and m.name.startswith(_OWN) for m in mappings]
     system = [m is None or m.name.startswith(_SYSTEM) for m in mappings]
     users = [i for i in range(len(chosen)) if not (own[i] or system[i])]
     # The calls before the user's code are Headrace's, or the loader's.
@@ -138,15 +143,14 @@ def _by_symbol(address: int, symbols: Mapping[int, tuple[str, int]]) -> str | No
 
 def _lines(frames: list[tuple[int, MappedFile | None]]) -> dict[int, str]:
     """Return function and line of each address that addr2line knows."""
-    program = shutil.which("addr2line")
     by_file: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for address, mapping in frames:
         if mapping is not None and (virtual := _in_file(address, mapping)) is not None:
             by_file[mapping.path].append((address, virtual))
     locations: dict[int, str] = {}
-    if program is None:
-        return locations
     for path, addresses in by_file.items():
+        if (program := _addr2line(path)) is None:
+            continue
         virtuals = list(dict.fromkeys(v for _, v in addresses))
         command = [program, "-C", "-f", "-p", "-e", path, *(hex(v) for v in virtuals)]
         said = keeper().run(command, _ADDR2LINE_S)  # the file is another's, who may be hostile
@@ -159,6 +163,15 @@ def _lines(frames: list[tuple[int, MappedFile | None]]) -> dict[int, str]:
                 line = line.partition(" (discriminator")[0]
                 locations[address] = function if line.startswith("??") else f"{function} at {line}"
     return locations
+
+
+def _addr2line(path: str) -> str | None:
+    """Find the program that knows the lines of a file: that of its machine."""
+    with suppress(OSError, ValueError), open_regular(path) as file:
+        machine = struct.unpack_from("<H", file.read(20).ljust(20), 18)[0]
+        if HOST_MACHINES.get(platform.machine()) != machine:
+            return shutil.which(_ADDR2LINE_OF.get(machine, ""))
+    return shutil.which("addr2line")
 
 
 def _in_file(address: int, mapping: MappedFile) -> int | None:

@@ -15,6 +15,7 @@ from headrace.diagnose.doctor.gpu import gpu_checks
 from headrace.diagnose.doctor.guard import guard_checks
 from headrace.diagnose.doctor.surroundings import (
     compiler_checks,
+    emulator_checks,
     extra_checks,
     gstreamer_check,
     video_checks,
@@ -42,6 +43,7 @@ def examine() -> Findings:
             ("video", video_checks),
             ("tools", parts["gstreamer"]),
             ("tools", compiler_checks),
+            ("tools", emulator_checks),
             ("guard", guard_checks),
             ("extra", extra_checks),
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 
@@ -12,6 +14,7 @@ import av
 from headrace._core.errors import HeadraceError
 from headrace._core.lazy import install_command
 from headrace.custom.compile.toolchain import find_compiler
+from headrace.custom.emulated.emulator import INSTALL, Emulator, find_emulator
 from headrace.diagnose.doctor.checks import Check, State
 from headrace.engine.backends import PACKAGES
 from headrace.gstreamer.pyds.loading import gstreamer
@@ -64,6 +67,19 @@ def compiler_checks() -> Iterator[Check]:
         yield Check("tools", "compiler", "problem", text, ("set CXX to another compiler",))
     else:
         yield Check("tools", "compiler", "ok", line)
+
+
+def emulator_checks() -> Iterator[Check]:
+    """Check what libraries for AArch64 run with on x86-64."""
+    if platform.machine() != "x86_64" or sys.platform != "linux":
+        return
+    found = find_emulator()
+    if isinstance(found, Emulator):
+        text = f"{found.program} runs libraries for AArch64, with those of {found.root}"
+        yield Check("tools", "emulator", "ok", text)
+    else:
+        text = f"libraries for AArch64 do not run here: {found}"
+        yield Check("tools", "emulator", "absent", text, (INSTALL,))
 
 
 def extra_checks() -> Iterator[Check]:

@@ -1,0 +1,1 @@
+"""Libraries for another processor: an emulator runs them, in a process of their own."""

@@ -1,0 +1,150 @@
+"""The process of one library of another processor."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import BinaryIO, NoReturn
+
+import numpy as np
+
+from headrace._core import _native
+from headrace._core.errors import CustomLibraryError
+from headrace._core.processes import ProcessEnd, start_program
+from headrace._core.types import Array
+from headrace.custom.emulated.emulator import Emulator
+from headrace.custom.emulated.messages import (
+    HEAD,
+    MOST_BYTES,
+    Body,
+    NonsenseError,
+    Operation,
+    Reader,
+    Status,
+)
+
+_PAGE = mmap.PAGESIZE
+_END_S = 5.0
+
+
+def _shared_file() -> BinaryIO:
+    """Make a file without a name: in memory, or where a worker may write none, in its folder."""
+    try:
+        return os.fdopen(os.memfd_create("headrace-tensors", 0), "r+b", buffering=0)
+    except OSError:
+        return tempfile.TemporaryFile(buffering=0)
+
+
+class EmulatedProcess:
+    """Starts the program, asks it, and shares the tensors of calls with it.
+
+    Its end is that of the worker that it is in; without one it is an error.
+    """
+
+    def __init__(self, emulator: Emulator) -> None:
+        self._file = _shared_file()
+        self._memory: mmap.mmap | None = None
+        self._size = 0
+        self._arrays: list[tuple[int, int]] = []
+        requests, self._to = os.pipe()
+        self._from, answers = os.pipe()
+        report, hang = _native.guard_report()
+        passed = [requests, answers, self._file.fileno(), *([report] if report >= 0 else [])]
+        command = emulator.command(*passed[:3], report, hang)
+        try:
+            self._child = start_program(command, stdin=subprocess.DEVNULL, pass_fds=passed)
+        except OSError as error:
+            os.close(self._to)
+            os.close(self._from)
+            raise CustomLibraryError(
+                f"the emulator cannot be started: {error.strerror}", where=str(emulator.program)
+            ) from error
+        finally:
+            os.close(requests)
+            os.close(answers)
+
+    def ask(self, operation: Operation, body: Body) -> tuple[Status, int, Reader]:
+        """Send a request and wait for its answer.
+
+        Returns:
+            How it ended, a number, and what came with it.
+
+        Raises:
+            CustomCodeError: the process ended, and this one is no worker.
+        """
+        data = body.data()
+        try:
+            self._write(HEAD.pack(operation, 0, len(data)) + data)
+            status, value, size = HEAD.unpack(self._read(HEAD.size))
+            if size > MOST_BYTES:
+                raise NonsenseError(f"an answer of {size} bytes")
+            return Status(status), value, Reader(self._read(size))
+        except (EOFError, BrokenPipeError):
+            self._ended()
+        except ValueError:  # numbers that it does not send
+            self._child.kill()
+            self._ended()
+
+    def share(self, tensors: Sequence[Array]) -> tuple[int, list[tuple[int, int]]]:
+        """Copy tensors to where the process sees them, each before a page of its own.
+
+        Returns:
+            Bytes of the file, and (offset, bytes) of each tensor.
+        """
+        places, at = [], 0
+        for tensor in tensors:
+            room = -(-max(tensor.nbytes, 1) // _PAGE) * _PAGE
+            places.append((at + room - tensor.nbytes, tensor.nbytes))
+            at += room + _PAGE
+        if self._memory is None or at > self._size:
+            self._size = at
+            self._file.truncate(at)
+            self._memory = mmap.mmap(self._file.fileno(), at)
+        for index, tensor in enumerate(tensors):
+            np.copyto(self._view(places[index], tensor), tensor)
+        self._arrays = places
+        return self._size, places
+
+    def take_back(self, index: int, tensor: Array) -> None:
+        """Copy what a function left in a tensor of the last call into that."""
+        np.copyto(tensor, self._view(self._arrays[index], tensor))
+
+    def _view(self, place: tuple[int, int], like: Array) -> Array:
+        assert self._memory is not None
+        offset, size = place
+        view = np.frombuffer(self._memory, np.uint8, size, offset).view(like.dtype)
+        return view.reshape(like.shape)
+
+    def close(self) -> None:
+        """End the process."""
+        for fd in (self._to, self._from):
+            with suppress(OSError):
+                os.close(fd)
+        self._to = self._from = -1
+        with suppress(subprocess.TimeoutExpired):
+            self._child.wait(_END_S)
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._to, view) :]
+
+    def _read(self, size: int) -> bytes:
+        parts = bytearray()
+        while len(parts) < size:
+            part = os.read(self._from, min(size - len(parts), 1 << 20))
+            if not part:
+                raise EOFError
+            parts += part
+        return bytes(parts)
+
+    def _ended(self) -> NoReturn:
+        code = self._child.wait()
+        if _native.guard_report()[0] >= 0:  # the worker ends as it did: it wrote a report
+            _native.guard_end_as(code)
+        end = ProcessEnd(code - 128 if code > 128 else code)
+        raise _native.CustomCodeError(f"nothing: its emulated process {end}")
