@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "0a297f87e7cd"
+NATIVE_API = "34666e54ee48"

@@ -107,7 +107,7 @@ class EmulatedObject:
 
 
 class EmulatedFunction:
-    """A function; its calls take and give what those of `_native.CustomFunction` do."""
+    """A function; calls as those of `_native.CustomFunction`."""
 
     def __init__(self, process: EmulatedProcess, number: int) -> None:
         self._process = process
@@ -131,7 +131,7 @@ class EmulatedFunction:
         self, tensors: list[Array], size: tuple[int, int, int], words: int, with_angles: bool,
         most: int,
     ) -> Any:  # fmt: skip
-        """Call a detector parser; None: it said false."""
+        """Call a detector parser; None: it returned false."""
         answer = self._call(CallKind.BOXES, tensors, size, Body().add("Q", 28 * (most + 1)))
         if answer is None:
             return None
@@ -149,7 +149,7 @@ class EmulatedFunction:
         self, tensors: list[Array], size: tuple[int, int, int], most: int, most_pixels: int,
         most_together: int, most_values: int,
     ) -> Any:  # fmt: skip
-        """Call an instance parser; None: it said false."""
+        """Call an instance parser; None: it returned false."""
         limits = Body().add("QQQ", most, 4 * most_pixels, 4 * most_together)
         answer = self._call(CallKind.INSTANCES, tensors, size, limits)
         if answer is None:
@@ -185,7 +185,7 @@ class EmulatedFunction:
     def call_classifier(
         self, tensors: list[Array], size: tuple[int, int, int], threshold: float, most: int
     ) -> Any:
-        """Call a classifier parser; None: it said false."""
+        """Call a classifier parser; None: it returned false."""
         limits = Body().add("fQ", threshold, most)
         answer = self._call(CallKind.ATTRIBUTES, tensors, size, limits)
         if answer is None:
