@@ -280,7 +280,7 @@ class FileImage(Image):
         return self._where.records, self._control()[1]
 
     def add_type_info(self, name: str, version: str | None) -> int:
-        """Export one whose first word is to be filled in."""
+        """Export one; its loader fills in the first word."""
         address = super().add_type_info(name, version)
         self.begun.append(address)
         return address

@@ -15,7 +15,7 @@ MOST_BYTES: Final = 1 << 31
 
 
 class Operation(IntEnum):
-    """What is asked."""
+    """Requests."""
 
     LOAD = 1
     FUNCTION = 2

@@ -110,7 +110,7 @@ class EmulatedProcess:
         return self._size, places
 
     def take_back(self, index: int, tensor: Array) -> None:
-        """Copy what a function left in a tensor of the last call into that."""
+        """Copy a tensor of the last call back, as the function left it."""
         np.copyto(tensor, self._view(self._arrays[index], tensor))
 
     def _view(self, place: tuple[int, int], like: Array) -> Array:
