@@ -70,7 +70,7 @@ def compiler_checks() -> Iterator[Check]:
 
 
 def emulator_checks() -> Iterator[Check]:
-    """Check what libraries for AArch64 run with on x86-64."""
+    """Check the emulator of AArch64 on x86-64."""
     if platform.machine() != "x86_64" or sys.platform != "linux":
         return
     found = find_emulator()
