@@ -262,7 +262,7 @@ DISPLAY = "HEADRACE_GST_DISPLAY"
 """`none` shows nothing, `window` a window, a path ending in `.mp4` records what would be shown."""
 
 
-class _Display(PartsBin):
+class Display(PartsBin):
     """Shows images where there is a screen, and counts them where there is none."""
 
     PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
@@ -310,7 +310,7 @@ class _Display(PartsBin):
             self._last.set_property(name, self.values[name])
 
 
-class NvEglGlesSink(_Display):
+class NvEglGlesSink(Display):
     """The display of machines with a graphics card."""
 
     __gtype_name__ = "GstEglGlesSink"
@@ -318,7 +318,7 @@ class NvEglGlesSink(_Display):
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM, SYSTEM),)
 
 
-class Nv3dSink(_Display):
+class Nv3dSink(Display):
     """The display of embedded machines."""
 
     __gtype_name__ = "GstNv3dSink"

@@ -42,6 +42,13 @@ ELEMENTS = {
     "nvmsgconv": ("messages", "NvMsgConv", 0),
     "nvrtspoutsinkbin": ("rtsp_out", "NvRtspOutSinkBin", 0),
     "nvmsgbroker": ("broker", "NvMsgBroker", 0),
+    "nvegltransform": ("passing", "NvEglTransform", 0),
+    "nvoverlaysink": ("passing", "NvOverlaySink", 0),
+    "nvof": ("passing", "NvOf", 0),
+    "nvofvisual": ("passing", "NvOfVisual", 0),
+    "nvdewarper": ("passing", "NvDewarper", 0),
+    "nvdsvideotemplate": ("passing", "NvDsVideoTemplate", 0),
+    "nvdsmetamux": ("passing", "NvDsMetaMux", 0),
 }
 
 
@@ -58,6 +65,7 @@ def factory(name: str) -> tuple[str, int, type]:
         logger,
         messages,
         osd,
+        passing,
         postprocess,
         preprocess,
         rtsp_out,
@@ -70,7 +78,7 @@ def factory(name: str) -> tuple[str, int, type]:
 
     modules = (
         analytics, bins, broker, convert, demux, infer, inferserver, logger, messages, osd,
-        postprocess, preprocess, rtsp_out, segvisual, sources, streammux, tiler, tracker,
+        passing, postprocess, preprocess, rtsp_out, segvisual, sources, streammux, tiler, tracker,
     )  # fmt: skip
     by_name = {module.__name__.rpartition(".")[2]: module for module in modules}
     module, kind, rank = ELEMENTS[name]

@@ -1,0 +1,171 @@
+"""Elements that pass images on as they are, and those that are refused by name when they start."""
+
+from __future__ import annotations
+
+from headrace._core.errors import HeadraceError
+from headrace.gstreamer.elements.bindings import BaseTransform, Element, Gst
+from headrace.gstreamer.elements.bins import Display
+from headrace.gstreamer.elements.element import (
+    NVMM,
+    SYSTEM,
+    InPlace,
+    NvElement,
+    pad,
+    reported,
+    through,
+)
+from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Property
+
+_UNUSED = "accepted; the element does not start"
+_GPU = {"gpu-id": COMMON["gpu-id"]}
+
+
+class NvEglTransform(NvElement, BaseTransform):
+    """Passes images on: in front of a display there is no memory of EGL to bring them to."""
+
+    __gtype_name__ = "GstNvEglTransform"
+    ABOUT = ("NvEGLTransform", "Filter/Video", "Passes images on")
+    __gsttemplates__ = through(NVMM, SYSTEM)
+    PROPERTIES = {"silent": Property("bool", False, "accepted; it prints nothing")}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.set_passthrough(True)
+        self.setup()
+
+
+class NvOverlaySink(Display):
+    """The display of older embedded machines."""
+
+    __gtype_name__ = "GstNvOverlaySink"
+    ABOUT = ("Display", "Sink/Video", "Shows images, or counts them")
+    __gsttemplates__ = (pad("sink", "sink", "always", NVMM, SYSTEM),)
+    PROPERTIES = Display.PROPERTIES | {
+        name: Property("uint", default, NO_EFFECT)
+        for name, default in (
+            ("overlay", 1), ("overlay-depth", 1), ("overlay-x", 0), ("overlay-y", 0),
+            ("overlay-w", 0), ("overlay-h", 0), ("display-id", 0),
+        )
+    }  # fmt: skip
+
+
+class _Refused(InPlace):
+    """Base of elements that applications make, and that nothing here stands for.
+
+    Attributes:
+        REASON: what is missing.
+        FIX: what does the like, if anything.
+    """
+
+    REASON: str
+    FIX: str | None = None
+    PROPERTIES = _GPU
+
+    @reported(False)
+    def do_start(self) -> bool:
+        """Refuse.
+
+        Raises:
+            HeadraceError: always.
+        """
+        name = type(self).__name__.lower()
+        raise HeadraceError(f"{name}: {self.REASON}", where=self.get_name(), fix=self.FIX)
+
+
+class NvOf(_Refused):
+    """Optical flow by the hardware of a graphics card."""
+
+    __gtype_name__ = "GstNvOf"
+    ABOUT = ("NvOF", "Filter/Video", "Refused: there is no optical flow here")
+    __gsttemplates__ = through(NVMM)
+    REASON = "optical flow is not computed here"
+    FIX = "take it and nvofvisual out of the pipeline"
+    PROPERTIES = _GPU | {
+        "preset-level": Property("uint", 0, _UNUSED),
+        "pool-size": Property("uint", 7, _UNUSED),
+        "grid-size": Property("uint", 0, _UNUSED),
+    }
+
+
+class NvOfVisual(_Refused):
+    """Pictures of optical flow."""
+
+    __gtype_name__ = "GstNvOfVisual"
+    ABOUT = ("NvOFVisual", "Filter/Video", "Refused: there is no optical flow here")
+    __gsttemplates__ = through(NVMM)
+    REASON = NvOf.REASON
+    FIX = NvOf.FIX
+
+
+class NvDewarper(_Refused):
+    """Plane views of fisheye and spherical images."""
+
+    __gtype_name__ = "GstNvDewarper"
+    ABOUT = ("NvDewarper", "Filter/Video", "Refused: images are not dewarped here")
+    __gsttemplates__ = through(NVMM)
+    REASON = "images are not dewarped here"
+    FIX = "take it out of the pipeline, or dewarp the images before"
+    PROPERTIES = _GPU | {
+        "config-file": Property("str", None, _UNUSED),
+        "source-id": Property("uint", 0, _UNUSED),
+        "num-output-buffers": Property("uint", 4, _UNUSED),
+        "num-batch-buffers": Property("uint", 1, _UNUSED),
+        "nvbuf-memory-type": COMMON["nvbuf-memory-type"],
+        "interpolation-method": Property("uint", 0, _UNUSED),
+    }
+
+
+class NvDsVideoTemplate(_Refused):
+    """Images changed by a library of the user's."""
+
+    __gtype_name__ = "GstNvDsVideoTemplate"
+    ABOUT = ("NvDsVideoTemplate", "Filter/Video", "Refused: libraries for it are not run here")
+    __gsttemplates__ = through(NVMM)
+    REASON = "its libraries work on images in the memory of a graphics card and are not run here"
+    FIX = "a probe in Python reads and writes images by pyds.get_nvds_buf_surface"
+    PROPERTIES = _GPU | {
+        "customlib-name": Property("str", None, _UNUSED),
+        "customlib-props": Property("str", None, _UNUSED),
+        "dummy-meta-insert": Property("bool", False, _UNUSED),
+        "fill-dummy-batch-meta": Property("bool", False, _UNUSED),
+    }
+
+
+class NvDsMetaMux(NvElement, Element):
+    """Metadata of several branches in one."""
+
+    __gtype_name__ = "GstNvDsMetaMux"
+    ABOUT = ("NvDsMetaMux", "Generic", "Refused: metadata of branches are not merged here")
+    __gsttemplates__ = (pad("sink_%u", "sink", "request", NVMM), pad("src", "src", "always", NVMM))
+    PROPERTIES = {
+        "config-file": Property("str", None, _UNUSED),
+        "active-pad": Property("str", None, _UNUSED),
+        "pts-tolerance": Property("int64", 60_000, _UNUSED, 0),
+    }
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.add_pad(Gst.Pad.new_from_template(self.template("src"), "src"))
+        self.setup()
+
+    def do_request_new_pad(
+        self, template: Gst.PadTemplate, name: str | None, caps: Gst.Caps
+    ) -> Gst.Pad:
+        """Make a sink pad, so that applications can link and learn why it does not start."""
+        sink = Gst.Pad.new_from_template(template, name or f"sink_{len(self.sinkpads)}")
+        self.add_pad(sink)
+        return sink
+
+    @reported(Gst.StateChangeReturn.FAILURE)
+    def do_change_state(self, change: Gst.StateChange) -> Gst.StateChangeReturn:
+        """Refuse to start.
+
+        Raises:
+            HeadraceError: always, on the way to PAUSED.
+        """
+        if change == Gst.StateChange.READY_TO_PAUSED:
+            raise HeadraceError(
+                "nvdsmetamux: metadata of branches are not merged here", where=self.get_name(),
+                fix="run the models one behind the other in one branch",
+            )  # fmt: skip
+        return Gst.Element.do_change_state(self, change)

@@ -1,0 +1,48 @@
+"""Elements of other machines pass images on; those that nothing stands for are refused by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from headrace.gstreamer import pyds
+from tests.gstreamer.conftest import Run, video
+
+MUX = "m.sink_0 nvstreammux name=m batch-size=1 width=320 height=192"
+
+
+@pytest.mark.parametrize("sink", ["nveglglessink sync=0", "nvoverlaysink sync=0 overlay-x=8"])
+def test_images_and_metadata_pass_to_a_display(
+    play: Run, sink: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def look(buffer: Any) -> int:
+        return int(pyds.gst_buffer_get_nvds_batch_meta(hash(buffer)).num_frames_in_batch)
+
+    ran = play(f"{video(3)} ! {MUX} ! nvegltransform ! {sink} name=s", s=look)
+    assert ran.errors == []
+    assert set(ran.seen["s"]) == {1}
+    assert ("overlay-x=8 has no effect yet" in capfd.readouterr().err) == ("overlay" in sink)
+
+
+@pytest.mark.parametrize(
+    ("element", "reason"),
+    [
+        ("nvof preset-level=1 grid-size=0", "nvof: optical flow is not computed here"),
+        ("nvofvisual", "optical flow is not computed here"),
+        ("nvdewarper config-file=a.txt source-id=1", "images are not dewarped here"),
+        ("nvdsvideotemplate customlib-name=a.so", "libraries work on images in the memory of a"),
+        ("nvdsmetamux config-file=a.txt", "metadata of branches are not merged here"),
+    ],
+)
+def test_an_element_that_is_not_here_says_so_when_it_starts(
+    gst: Any, capfd: pytest.CaptureFixture[str], element: str, reason: str
+) -> None:
+    into = "! x.sink_0 " if "metamux" in element else "! "
+    pipeline = gst.parse_launch(f"videotestsrc ! {MUX} {into}{element} name=x ! fakesink")
+    assert pipeline.set_state(gst.State.PLAYING) == gst.StateChangeReturn.FAILURE
+    message = pipeline.get_bus().timed_pop_filtered(gst.SECOND, gst.MessageType.ERROR)
+    pipeline.set_state(gst.State.NULL)
+    assert message is not None
+    assert reason in message.parse_error()[0].message
+    assert f"error: x: {message.parse_error()[0].message}"[:40] in capfd.readouterr().err
