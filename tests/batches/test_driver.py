@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -175,6 +176,36 @@ def test_a_disk_that_turns_read_only_is_told(
         with pytest.raises(StorageError, match="the file system is read-only"):
             folder.close()
     BatchFolder(tmp_path, "run").close()
+
+
+def test_a_final_failure_is_not_tried_again(tmp_path: Path) -> None:
+    calls: list[str] = []
+
+    def do(unit: BatchUnit) -> UnitResult:
+        calls.append(unit.input)
+        final = unit.input.startswith("broken")
+        return UnitResult(unit, "failed", error="it is no video", final=final)
+
+    driver = run(tmp_path, ["broken.mp4", "other.mp4"], do=do, retries=3)
+    assert driver.progress.failed == 2
+    assert Counter(calls) == {"broken.mp4": 1, "other.mp4": 4}
+
+
+@pytest.mark.parametrize(("most", "done"), [(0, 1), (1, 2), (2, 3), (None, 3)])
+def test_a_run_ends_when_too_many_fail(tmp_path: Path, most: int | None, done: int) -> None:
+    names = ["a.mp4", "fail1.mp4", "b.mp4", "fail2.mp4", "c.mp4"]
+    folder = BatchFolder(tmp_path, "run")
+    worker = FakeWorker(folder.parts)
+    driver = Driver(folder, HereExecutor(worker.do, slots=1), retries=0, max_failed=most)
+    if most in (0, 1):
+        with pytest.raises(HeadraceError, match="failed, the last one") as caught:
+            driver.run(iter(names))
+        assert caught.value.code == "batch-gave-up"
+    else:
+        driver.run(iter(names))
+    folder.close()
+    assert driver.progress.done == done
+    assert run(tmp_path, ["a.mp4", "b.mp4"]).progress.before >= min(done, 2)
 
 
 def test_stop_ends_early_and_a_resumed_run_completes(tmp_path: Path) -> None:

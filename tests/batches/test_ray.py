@@ -224,6 +224,26 @@ def test_actors_take_cores_and_gpus() -> None:
     assert ray_cluster.room_for({}, 2, gpus=True) == 1
 
 
+@pytest.mark.parametrize(
+    ("cores", "gpus", "fits"),
+    [(4, False, True), (8, False, True), (9, False, False), (4, True, True), (8, True, False)],
+)
+def test_a_cluster_without_a_node_that_fits_is_refused_at_once(
+    cores: int, gpus: bool, fits: bool
+) -> None:
+    nodes = [
+        {"Alive": True, "Resources": {"CPU": 8.0}},
+        {"Alive": True, "Resources": {"CPU": 4.0, "GPU": 1.0}},
+        {"Alive": False, "Resources": {"CPU": 64.0, "GPU": 8.0}},
+    ]
+    if fits:
+        ray_cluster.require_node(nodes, cores, gpus)
+        return
+    with pytest.raises(headrace.HeadraceError, match="no node of the Ray cluster has") as caught:
+        ray_cluster.require_node(nodes, cores, gpus)
+    assert "at most 8 core(s) and 1 GPU(s)" in str(caught.value)
+
+
 def test_ray_chooses_the_gpu(mean_config: Callable[..., Path], tmp_path: Path) -> None:
     pytest.importorskip("ray")
     for device in ("cuda:1", "mars"):

@@ -154,7 +154,8 @@ def test_broken_inputs_and_parsers_are_recorded_and_the_rest_goes_on(
     rows = pq.read_table(out / "manifest.parquet").to_pylist()
     errors = {Path(r["input"]).name: r["error"] for r in rows if r["outcome"] == "failed"}
     assert set(errors) == {"broken.mp4", "empty.mkv", "black.png"}
-    assert {r["attempts"] for r in rows if r["outcome"] == "failed"} == {2}
+    attempts = {Path(r["input"]).name: r["attempts"] for r in rows if r["outcome"] == "failed"}
+    assert attempts == {"broken.mp4": 1, "empty.mkv": 1, "black.png": 2}  # a parser may recover
     assert all(len(r["sha256"]) == 64 for r in rows)
     shutil.copy(videos[0], videos[0].parent / "broken.mp4")
     again = run(config, listed, "-o", out, "--threads", 2, "-q", "--resume", "--retry-failed")

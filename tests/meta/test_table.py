@@ -11,9 +11,20 @@ import pandas
 import pyarrow.parquet as pq
 import pytest
 
+import headrace
+from headrace._core.files import sha256_of
 from headrace.errors import HeadraceError, MediaError, MissingExtraError
 from headrace.meta import ClassifierMeta, Detections, FrameMeta, LabelInfo, Space
-from headrace.meta.table import COLUMNS, arrow_schema, to_arrow, to_pandas, to_rows, write_parquet
+from headrace.meta.table import (
+    COLUMNS,
+    SCHEMA_VERSION,
+    UNITS,
+    arrow_schema,
+    to_arrow,
+    to_pandas,
+    to_rows,
+    write_parquet,
+)
 
 
 def meta_of(frame: int, count: int = 2, source: str = "cam") -> FrameMeta:
@@ -31,6 +42,15 @@ def rich_meta() -> FrameMeta:
     meta.objects.object_ids[0] = 2**63 + 5
     meta.objects.parents[1] = 0
     return meta
+
+
+def test_the_schema_has_a_version_for_its_columns() -> None:
+    """Other columns need another `SCHEMA_VERSION`; then the hash here follows."""
+    text = ";".join(f"{name} {kind} {UNITS.get(name, '')}" for name, kind in COLUMNS.items())
+    assert (SCHEMA_VERSION, sha256_of(text.encode())[:12]) == (2, "8bdf1483b207")
+    metadata = arrow_schema().metadata
+    assert metadata[b"headrace.schema"] == b"2"
+    assert metadata[b"headrace.release"] == headrace.__version__.encode()
 
 
 def test_rows_hold_every_column() -> None:
@@ -60,6 +80,8 @@ def test_rows_hold_every_column() -> None:
         "regions": [],
         "crossed": [],
         "directions": [],
+        "frame_width": 640,
+        "frame_height": 480,
     }
     assert (second["parent"], second["object_id"]) == (0, None)
     assert second["text"] == "büs red"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -108,6 +109,7 @@ class BatchOptions:
         retries: how often a failing unit is tried again in this run.
         on: `local`, `ray`, or the address of a Ray cluster as `ray://HOST:PORT`.
         unit_timeout: seconds that one attempt at a unit may take; None is any time.
+        max_failed: end the run when more units have failed in it; None: never.
     """
 
     workers: int | None = None
@@ -117,6 +119,7 @@ class BatchOptions:
     retries: int = 1
     on: str = "local"
     unit_timeout: float | None = None
+    max_failed: int | None = None
 
 
 @dataclass(slots=True)
@@ -164,6 +167,8 @@ class BatchRun:
         work = self._split_or_not(configs, first)
         few = len(first) < usable_cores()
         placement = self._placement(work, _units(work, first) if few else len(first))
+        identity = json.dumps(parts, sort_keys=True)
+        work = replace(work, facts={"headrace.run": run_id(parts), "headrace.made-of": identity})
         folder = BatchFolder(out, run_id(parts), bucket)
         try:
             check_run(out, parts, resume=True, shown=self.out)  # another run may have come between
@@ -183,6 +188,7 @@ class BatchRun:
                     executor,
                     retries=self.options.retries,
                     retry_failed=self.options.retry_failed,
+                    max_failed=self.options.max_failed,
                     on_change=on_change,
                 )
                 with _stopped_by_signals(driver):
@@ -204,8 +210,11 @@ class BatchRun:
         notices = tuple(dict.fromkeys(self.notices))
         return BatchReport(path, folder.run, progress, total, placement, notices)
 
-    def plan(self) -> BatchEstimate:
+    def plan(self, price: float | None = None) -> BatchEstimate:
         """Time a few units in this process, and work the whole out from them; write nothing.
+
+        Args:
+            price: of a core hour; None: prices are not worked out.
 
         Raises:
             HeadraceError: as `batch`; or none of the units could be run.
@@ -230,6 +239,7 @@ class BatchRun:
             workers=placement.workers,
             threads=placement.threads,
             memory_bytes=max(before, memory_of_this_process()),
+            core_hour_price=price,
         )
 
     def _placement(self, work: Work, units: int) -> Placement:

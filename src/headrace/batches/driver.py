@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from time import monotonic, time
 
+from headrace._core.errors import HeadraceError
+from headrace._core.text import counted
 from headrace.batches.executor import Executor
 from headrace.batches.folder import KINDS, BatchFolder
 from headrace.batches.inputs import shown
@@ -70,6 +72,7 @@ class Driver:
         executor: where units run.
         retries: how often a failing unit is tried again.
         retry_failed: whether units that failed in an earlier run run again.
+        max_failed: end the run when more units than that have failed in it; None: never.
         on_change: called after each result.
     """
 
@@ -80,6 +83,7 @@ class Driver:
         *,
         retries: int = 1,
         retry_failed: bool = False,
+        max_failed: int | None = None,
         on_change: Callable[[BatchProgress], None] = lambda _: None,
     ) -> None:
         self.progress = BatchProgress(workers=executor.workers)
@@ -87,6 +91,7 @@ class Driver:
         self._executor = executor
         self._retries = retries
         self._retry_failed = retry_failed
+        self._max_failed = max_failed
         self._on_change = on_change
         self._stopping = False
         self._again: deque[_UnderWay] = deque()
@@ -165,7 +170,7 @@ class Driver:
             raise StorageError(result.error, where=self._folder.where, fix=GO_ON)
         if result.outcome == "lost":
             self._lost(item, result)
-        elif result.outcome == "failed" and item.attempts <= self._retries:
+        elif result.outcome == "failed" and item.attempts <= self._retries and not result.final:
             item.attempts += 1
             self.progress.retried += 1
             self._again.append(item)
@@ -218,6 +223,14 @@ class Driver:
         self._folder.append(self._record(item, result, "failed"))
         self.progress.failed += 1
         self._note_failure(item.unit, result.error)
+        if self._max_failed is not None and self.progress.failed > self._max_failed:
+            raise HeadraceError(
+                f"{counted(self.progress.failed, 'unit')} failed, the last one: {result.error}",
+                where=self._folder.where,
+                expected=f"at most {self._max_failed} (--max-failed)",
+                fix="what is done is kept; --resume goes on, with --retry-failed these run again",
+                code="batch-gave-up",
+            )
 
     def _note_failure(self, unit: BatchUnit, error: str) -> None:
         if len(self.progress.errors) < 20:

@@ -33,6 +33,7 @@ class BatchEstimate:
         memory_bytes: of all workers of a machine.
         read_bytes, written_bytes: in all.
         core_hours_per_million_frames: the cost that does not depend on the archive.
+        price: of all, in the currency of the core hour; None: that is not known.
     """
 
     inputs: int
@@ -48,6 +49,7 @@ class BatchEstimate:
     read_bytes: int
     written_bytes: int
     core_hours_per_million_frames: float
+    price: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The estimate as plain data."""
@@ -88,6 +90,7 @@ def estimated(
     workers: int,
     threads: int,
     memory_bytes: int,
+    core_hour_price: float | None = None,
 ) -> BatchEstimate:
     """Work the cost of all inputs out from a few.
 
@@ -97,6 +100,7 @@ def estimated(
         inputs, size_bytes: of the batch; the size is 0 if it is not known.
         cores, workers, threads: of this machine.
         memory_bytes: of one worker.
+        core_hour_price: in any currency; None: it is not known.
 
     Raises:
         HeadraceError: none of them could be run.
@@ -128,6 +132,7 @@ def estimated(
         read_bytes=size_bytes or round(sizes * scale),
         written_bytes=round(sum(w for _, w in good) * scale),
         core_hours_per_million_frames=busy / 3600 / max(1.0, frames) * 1e6,
+        price=None if core_hour_price is None else busy / 3600 * core_hour_price,
     )
 
 

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import headrace
 from headrace._core.files import PartFile, hash_file
 from headrace._core.lazy import import_extra
 from headrace._core.text import quoted
@@ -14,6 +15,9 @@ from headrace.batches.bucket import Bucket, results_place
 from headrace.batches.folder import MANIFEST, BatchFolder, parquet_rows
 from headrace.batches.ledger import StoredFile, UnitRecord, last_records
 from headrace.batches.storage import storage_errors
+
+SCHEMA_VERSION = 1
+"""Version of the manifest's columns; a test holds it to them."""
 
 _ROWS = 16384
 
@@ -50,7 +54,8 @@ def manifest_schema() -> Any:
         [
             pa.field(name, types[kind], metadata={"description": text})
             for name, kind, text in _COLUMNS
-        ]
+        ],
+        {"headrace.schema": str(SCHEMA_VERSION), "headrace.release": headrace.__version__},
     )
 
 

@@ -131,6 +131,34 @@ def room_for(resources: Mapping[str, float], cores: int, gpus: bool) -> int:
     return max(1, room)
 
 
+def require_node(nodes: Sequence[Mapping[str, Any]], cores: int, gpus: bool) -> None:
+    """Refuse a cluster without a node that has the cores and GPU of an actor, which would wait.
+
+    Args:
+        nodes: as `ray.nodes()` gives them.
+        cores, gpus: of an actor: its CPU cores, and whether it takes a GPU.
+
+    Raises:
+        HeadraceError: there is no such node, and what the largest ones have.
+    """
+    alive = [node.get("Resources", {}) for node in nodes if node.get("Alive")]
+    if any(n.get("CPU", 0) >= cores and n.get("GPU", 0) >= int(gpus) for n in alive):
+        return
+    most = {kind: max((node.get(kind, 0) for node in alive), default=0) for kind in ("CPU", "GPU")}
+    raise HeadraceError(
+        f"no node of the Ray cluster has {cores} CPU core(s){' and a GPU' if gpus else ''} for a "
+        "worker",
+        where="--on",
+        expected=f"nodes have at most {most['CPU']:g} core(s) and {most['GPU']:g} GPU(s)",
+        fix=[
+            "--threads asks for fewer cores",
+            *["--device cpu asks for no GPU"] * gpus,
+            "--workers N waits for nodes, where the cluster starts some when they are asked for",
+        ],
+        code="ray-no-node",
+    )
+
+
 class RayExecutor:
     """Runs units on a Ray cluster.
 
@@ -148,7 +176,7 @@ class RayExecutor:
 
     Raises:
         MissingExtraError: ray is not installed.
-        HeadraceError: the cluster does not answer.
+        HeadraceError: the cluster does not answer, or none of its nodes has what an actor needs.
     """
 
     spared_losses = 5
@@ -182,6 +210,12 @@ class RayExecutor:
         shipment, contents = shipped(work, configs)
         cores = max(1, placement.threads)
         if workers is None:
+            try:
+                require_node(ray.nodes(), cores, gpus)
+            except HeadraceError:
+                if self._ours:
+                    ray.shutdown()
+                raise
             workers = room_for(ray.cluster_resources(), cores, gpus)
         self.workers = workers
         self.slots = workers * AHEAD

@@ -38,6 +38,7 @@ def batch(
     retries: int = 1,
     on: str = "local",
     unit_timeout: float | None = None,
+    max_failed: int | None = None,
     on_change: Callable[[BatchProgress], None] = lambda _: None,
     threads: int | None = None,
     streams: int | None = None,
@@ -78,6 +79,7 @@ def batch(
         on: `local`, `ray`, or `ray://HOST:PORT`.
         unit_timeout: seconds that one attempt at a unit may take; its worker is ended then, and the
             unit tried again or failed. None is any time.
+        max_failed: end the run with an error when more units have failed in it; None: never.
         on_change: called after results, with the counts.
         threads: CPU threads of each engine; None is one per core.
         streams: batches that each engine runs at once, sharing its threads; None is what it was
@@ -134,6 +136,7 @@ def batch(
             retries=retries,
             on=on,
             unit_timeout=unit_timeout,
+            max_failed=max_failed,
         ),
     ).run(on_change)
 

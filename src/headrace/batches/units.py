@@ -60,6 +60,7 @@ class UnitResult:
         files: kind of output -> its content.
         spans: for `split`.
         begun: False if the worker was lost before the unit's turn came.
+        final: True if another attempt would fail the same way.
     """
 
     unit: BatchUnit
@@ -74,6 +75,7 @@ class UnitResult:
     files: dict[str, Content] = field(default_factory=dict)
     spans: tuple[VideoSpan, ...] = ()
     begun: bool = True
+    final: bool = False
 
 
 def packed(span: VideoSpan) -> list[int]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import lcm
 from pathlib import Path
 from time import perf_counter
@@ -24,6 +25,7 @@ from headrace.config.pipeline_spec import PipelineSpec, SinkSpec, SourceSpec
 from headrace.infer.run_options import RunOptions
 from headrace.media import Source, open_source
 from headrace.media.names import VIDEO_SUFFIXES
+from headrace.media.sinks.table import ParquetSink
 from headrace.media.sources.video_span import SpanDoubtError, VideoSpanSource
 from headrace.media.sources.video_structure import VideoSpan, video_seconds, video_structure
 from headrace.pipeline.assembly import Assembling, open_model
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
     from headrace.pipeline.report import RunReport
 
 _MOST_TEXTS = 5
+_PASSING = frozenset(
+    (errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+)
 _LONGEST_S, _SHORTEST_S = 60.0, 5.0  # of spans whose length nobody has given
 UNITS_EACH = 16
 """For each core: the last of them keep the others waiting for a few per cent at most."""
@@ -56,6 +61,7 @@ class Work:
         split_s: length of the spans of videos in seconds; None splits none.
         multiple: of which the first frames of spans are.
         cpus: processor cores of one worker; None leaves that to the system.
+        facts: metadata of the tables.
     """
 
     spec: PipelineSpec
@@ -64,6 +70,7 @@ class Work:
     split_s: float | None = None
     multiple: int = 1
     cpus: int | None = None
+    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 def split_obstacle(work: Work, configs: Sequence[ModelConfig]) -> str | None:
@@ -190,8 +197,9 @@ class Worker:
             result.outcome, result.error = "doubtful", f"{error:brief}"
         except StorageError as error:
             result.outcome, result.error = "storage", f"{error:brief}"
-        except MediaError as error:
+        except MediaError as error:  # a file that is broken is so the next time, too
             result.outcome, result.error = "failed", str(error)
+            result.final = "://" not in unit.input and not _may_pass(error)
         except Exception as error:  # also a defect of headrace or a library: the run goes on
             kind = "" if isinstance(error, HeadraceError) else f"{type(error).__name__}: "
             result.outcome, result.error = "failed", f"{kind}{error}"
@@ -266,7 +274,8 @@ class Worker:
             HeadraceError: it fails; nothing of its results is left.
         """
         files = {k: folder / f"{unit.id}-{os.getpid()}{SUFFIXES[k]}" for k in self._work.kinds}
-        sinks = tuple(SinkSpec(kind=kind, path=file) for kind, file in files.items())
+        others = {kind: file for kind, file in files.items() if kind != "parquet"}
+        sinks = tuple(SinkSpec(kind=kind, path=file) for kind, file in others.items())
         source = self._source(unit, path)
         uri = quoted(source.name, limit=None)  # for messages: the source is open
         spec = self._work.spec.changed(sources=(SourceSpec(uri=uri),), sinks=sinks)
@@ -276,6 +285,7 @@ class Worker:
                 options=self._work.options,
                 stages=[*self._models, _renaming(source.name)],
                 opened={0: source},
+                sinks=[self._table(file) for kind, file in files.items() if kind == "parquet"],
             ).assemble()
             try:
                 report = assembly.pipeline.run()
@@ -299,6 +309,9 @@ class Worker:
             result.files = {kind: file.read_bytes() for kind, file in files.items()}
         else:
             result.files = dict(files)
+
+    def _table(self, file: Path) -> ParquetSink:
+        return ParquetSink(str(file), file, metadata=self._work.facts)
 
     def _remove(self, files: dict[str, Path]) -> None:
         for file in files.values():
@@ -336,6 +349,11 @@ def _renaming(name: str) -> Callable[[Batch], None]:
             meta.source = name
 
     return rename
+
+
+def _may_pass(error: MediaError) -> bool:
+    """True if the system had no answer or no room: another attempt may succeed."""
+    return isinstance(error.__cause__, OSError) and error.__cause__.errno in _PASSING
 
 
 def _to_disk(path: Path) -> None:

@@ -100,6 +100,10 @@ class _WithReport(click.Command):
               help="Try a failing unit so often again.")  # fmt: skip
 @click.option("--unit-timeout", type=FiniteRange(0, 1e7, min_open=True), metavar="SECONDS",
               help="Give an attempt at a unit up that takes longer.")  # fmt: skip
+@click.option("--max-failed", type=click.IntRange(0), metavar="N",
+              help="End the run when more than N units have failed in it.")  # fmt: skip
+@click.option("--price", type=FiniteRange(0, 1e6), metavar="PRICE",
+              help="With --plan: what a core hour costs, to print what all cost.")  # fmt: skip
 @click.option("--verify", is_flag=True,
               help="Read all results again and hold them against the ledger; alone, run "
               "nothing.")  # fmt: skip
@@ -134,6 +138,7 @@ def batch(
     strict: bool,
     quiet: bool,
     as_json: bool,
+    price: float | None,
     run: RunOptions,
     settings: list[GivenKey],
     **options: Any,
@@ -146,6 +151,8 @@ def batch(
     from headrace.batches.batch_run import BatchOptions
     from headrace.batches.running import batch_run
 
+    if price is not None and not plan:
+        raise click.UsageError("--price goes with --plan")
     if verify and not inputs:
         return _verify(out)
     if not inputs:
@@ -182,7 +189,7 @@ def batch(
     with RunProgress(enabled=not quiet, unit="units") as progress:
         whole.on_stage, whole.on_ready = progress.stage, ready
         if plan:
-            estimate = whole.plan()
+            estimate = whole.plan(price)
         else:
             total = _Total(whole.inputs)
             result = whole.run(lambda at: progress.at(*total.at(at), _words(at)))
@@ -268,6 +275,8 @@ def _print_estimate(estimate: BatchEstimate) -> None:
                f"threads of each: {e.threads}, cores: {e.cores}")  # fmt: skip
     echo(f"core hours: {e.core_seconds / 3600:.3g}, "
                f"{e.core_hours_per_million_frames:.3g} per million frames")  # fmt: skip
+    if e.price is not None:
+        echo(f"price: {e.price:.2f}, {e.price / max(1, e.frames) * 1e6:.2f} per million frames")
     echo(f"memory: {e.memory_bytes / 1e6:.0f} MB; read: {e.read_bytes / 1e6:.1f} MB; "
                f"written: {e.written_bytes / 1e6:.1f} MB")  # fmt: skip
     heads = ("machines", "time")

@@ -28,6 +28,10 @@ no rows. The columns, always all of them and in this order:
 | `regions` | list of string | regions of the analytics rules that it stands in |
 | `crossed` | list of string | lines that it crossed since the frame before |
 | `directions` | list of string | directions in which it moves |
+| `frame_width`, `frame_height` | int32 | size of the frame in pixels |
+
+The metadata of the schema holds `headrace.schema`, the version of these columns, and
+`headrace.release`. A column that is added, renamed, or of another type makes a new version.
 """
 
 from __future__ import annotations
@@ -39,6 +43,7 @@ from typing import Any
 
 import numpy as np
 
+import headrace
 from headrace._core.errors import MediaError
 from headrace._core.files import PartFile, os_reason
 from headrace._core.lazy import import_extra
@@ -53,10 +58,20 @@ COLUMNS: dict[str, str] = {
     "pts_ns": "int64",
     "object": "int32",
     **{column.name: column.type for column in _OF_OBJECTS},
+    "frame_width": "int32",
+    "frame_height": "int32",
 }
 """Name -> type of every column."""
 
-UNITS: dict[str, str] = {"pts_ns": "ns", **{c.name: c.unit for c in _OF_OBJECTS if c.unit}}
+SCHEMA_VERSION = 2
+"""Version of the columns; a test holds it to them."""
+
+UNITS: dict[str, str] = {
+    "pts_ns": "ns",
+    **{c.name: c.unit for c in _OF_OBJECTS if c.unit},
+    "frame_width": "px",
+    "frame_height": "px",
+}
 """Name -> unit of the columns that have one; `1` is a share from 0 to 1."""
 
 Metas = FrameMeta | Iterable[FrameMeta] | Iterable[tuple[Any, FrameMeta]]
@@ -95,6 +110,8 @@ def to_pandas(metas: Metas) -> Any:
 def arrow_schema() -> Any:
     """The `pyarrow.Schema` of every table made here; the metadata of its fields has the `unit`.
 
+    Its own metadata has `headrace.schema`, the version of the columns, and `headrace.release`.
+
     Raises:
         MissingExtraError: pyarrow is not installed.
     """
@@ -117,7 +134,8 @@ def arrow_schema() -> Any:
         )
         for name, kind in COLUMNS.items()
     ]
-    return pa.schema(fields)
+    metadata = {"headrace.schema": str(SCHEMA_VERSION), "headrace.release": headrace.__version__}
+    return pa.schema(fields, metadata)
 
 
 def to_arrow(metas: Metas) -> Any:
@@ -194,6 +212,8 @@ def _columns(metas: Metas) -> dict[str, Any]:
         "pts_ns": of_frame((m.pts_ns for m in full), np.int64),
         "object": np.fromiter(chain.from_iterable(map(range, counts)), np.int32),
         **{column.name: _joined(column, full) for column in _OF_OBJECTS},
+        "frame_width": of_frame((m.width for m in full), np.int32),
+        "frame_height": of_frame((m.height for m in full), np.int32),
     }
 
 

@@ -8,7 +8,7 @@ import io
 import itertools
 import os
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -84,15 +84,24 @@ class _TableSink(Sink):
     Args:
         journal: True writes a stream of Arrow's to `NAME.part`, a second behind the frames at
             most, and makes the table of it at the end: a run that is killed loses no row of it.
+        metadata: of the file, beside that of `arrow_schema`.
 
     Raises:
         MissingExtraError: pyarrow is not installed.
         MediaError: it cannot be created.
     """
 
-    def __init__(self, name: str, path: Path, *, journal: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        path: Path,
+        *,
+        journal: bool = False,
+        metadata: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(name, path)
-        self._schema = arrow_schema()
+        schema = arrow_schema()
+        self._schema = schema.with_metadata({**schema.metadata, **(metadata or {})})
         self._part = part_of(path, name, self.kind)
         self._file = _QuietFile(create(self._part.path, name, follow=False))
         self._journal = journal
