@@ -128,6 +128,31 @@ def bfloat16_bits(values: Array) -> npt.NDArray[np.uint16]:
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
 
 
+_FENCE = np.full(4096, 0xA5, np.uint8)
+_FENCE_BYTES = _FENCE.tobytes()
+
+
+def fenced(shape: Sequence[int], dtype: DType) -> Array:
+    """Make an array, row-major and not initialised, with known bytes behind its end."""
+    size = prod(shape) * dtype.itemsize
+    block: Array = np.empty(size + len(_FENCE), np.uint8)
+    block[size:] = _FENCE
+    return block[:size].view(dtype).reshape(tuple(shape))
+
+
+def is_whole(array: Array) -> bool:
+    """Whether the bytes behind an array of `fenced` are untouched; True for any other array."""
+    block: Any = array
+    while isinstance(block, np.ndarray) and block.base is not None:
+        block = block.base
+    size = array.nbytes
+    if not isinstance(block, np.ndarray) or block.dtype != np.uint8 or block.ndim != 1:
+        return True
+    if block.nbytes != size + len(_FENCE):
+        return True
+    return bool(block[size:].tobytes() == _FENCE_BYTES)
+
+
 def may_write(address: int) -> bool:
     """False for memory that the running plugin must only read."""
     for start, stop, allowed, _ in _lent.blocks:

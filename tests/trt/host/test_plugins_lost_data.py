@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from onnx import helper
 
@@ -55,6 +56,35 @@ def test_lost_data_is_an_error_of_layer_and_method(
     library = opened(compile_host("lost.cpp"))
     with pytest.raises(PluginError, match=said) as caught:
         build_faulty(op, fault, tmp_path)
+    assert "layer 'lost'" in str(caught.value)
+    del library
+
+
+@pytest.mark.parametrize(("fault", "behind"), [(11, "output 0"), (12, "the workspace")])
+@pytest.mark.parametrize("middle", [False, True])
+def test_writes_behind_memory_are_errors_and_harm_nothing(
+    compile_host: Compile,
+    opened: Callable[[Path], CustomLibrary],
+    fault: int,
+    behind: str,
+    middle: bool,
+    tmp_path: Path,
+) -> None:
+    library = opened(compile_host("lost.cpp"))
+    info = [helper.make_tensor_value_info(name, FLOAT, ["N", 4]) for name in "xy"]
+    nodes = [helper.make_node("Lost2", ["x"], ["y"], name="lost", fault=fault)]
+    if middle:  # the runtime calls it back and has the memory of its output
+        nodes = [
+            helper.make_node("Abs", ["x"], ["a"]),
+            helper.make_node("Lost2", ["a"], ["b"], name="lost", fault=fault),
+            helper.make_node("Abs", ["b"], ["y"]),
+        ]
+    plan = build(network(model(nodes, info[:1], info[1:]), tmp_path), BuildOptions())
+    with (
+        plan.open_session() as session,
+        pytest.raises(PluginError, match=f"enqueue wrote behind the end of {behind}") as caught,
+    ):
+        session.run({"x": np.ones((1, 4), np.float32)})
     assert "layer 'lost'" in str(caught.value)
     del library
 

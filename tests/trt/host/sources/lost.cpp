@@ -20,7 +20,9 @@ enum Fault : int32_t {
     kAttachItself,
     kNoRuntime,
     kSmall,
-    kFarBeyond
+    kFarBeyond,
+    kBehindOutput,
+    kBehindWorkspace
 };
 
 class Lost3 : public IPluginV3,
@@ -98,6 +100,7 @@ public:
     size_t getSerializationSize() const noexcept override { return 4; }
     void serialize(void *data) const noexcept override {
         std::memset(data, 1, fault == kSmall ? 20 : fault == kFarBeyond ? 1 << 20 : 4);
+        std::memcpy(data, &fault, sizeof(fault));
     }
     void destroy() noexcept override { delete this; }
     IPluginV2DynamicExt *clone() const noexcept override {
@@ -120,10 +123,13 @@ public:
                          int32_t) noexcept override {}
     size_t getWorkspaceSize(const PluginTensorDesc *, int32_t, const PluginTensorDesc *,
                             int32_t) const noexcept override {
-        return 0;
+        return 16;
     }
-    int32_t enqueue(const PluginTensorDesc *, const PluginTensorDesc *, const void *const *,
-                    void *const *, void *, cudaStream_t) noexcept override {
+    int32_t enqueue(const PluginTensorDesc *in, const PluginTensorDesc *, const void *const *,
+                    void *const *out, void *workspace, cudaStream_t) noexcept override {
+        const size_t size = static_cast<size_t>(in->dims.d[0] * in->dims.d[1]) * sizeof(float);
+        std::memset(out[0], 0, size + (fault == kBehindOutput ? 200 : 0));
+        std::memset(workspace, 1, fault == kBehindWorkspace ? 200 : 16);
         return 0;
     }
 
@@ -166,8 +172,10 @@ public:
     IPluginV2 *createPlugin(const char *, const PluginFieldCollection *c) noexcept override {
         return new Lost2(fault_of(*c));
     }
-    IPluginV2 *deserializePlugin(const char *, const void *, size_t) noexcept override {
-        return new Lost2(0);
+    IPluginV2 *deserializePlugin(const char *, const void *data, size_t) noexcept override {
+        int32_t fault = 0;
+        std::memcpy(&fault, data, sizeof(fault));
+        return new Lost2(fault);
     }
     void setPluginNamespace(const char *) noexcept override {}
     const char *getPluginNamespace() const noexcept override { return ""; }
