@@ -50,7 +50,7 @@ def test_the_commands_print_what_is_shown(folder: Path) -> None:
         assert done.returncode == (4 if fails else 0), f"{line}\n{done.stderr}"
         for text in shown:
             # names and the numbers of the first layer are those of other models
-            start = re.split(r"person|size: fixed|: the first layer", text)[0]
+            start = re.split(r"person|size: fixed|: on images in 0", text)[0]
             assert any(start in other for other in said), (text, said)
 
 

@@ -196,6 +196,7 @@ def test_an_asynchronous_classifier_labels_later_frames(mean_config: Config) -> 
         untracked = batch_of([[GREEN]], number=9)
         assert ran(model, untracked) == 0
         assert any("tracker" in n.sentence for n in model.notices)
+    assert model.results["labelled"] == model.inferred_items
     assert labels == ["thing", "thing", "thing red ", "thing red ", "thing red "]
 
 
