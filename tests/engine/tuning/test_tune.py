@@ -479,9 +479,11 @@ def test_inputs_have_the_declared_shapes_types_and_range():
     assert -2 <= feeds["x"].min() < -1.5
     assert 1.5 < feeds["x"].max() <= 2
     for kind in (np.uint8, np.int8, np.uint64, np.float16):
-        pixels = sample_inputs([TensorSpec("x", np.dtype(kind), (1, 500))], 1, high=255)["x"]
+        pixels = sample_inputs([TensorSpec("x", np.dtype(kind), (1, 3, 16, 16))], 1, high=255)["x"]
         assert pixels.dtype == kind
         assert pixels.max() > 100
+    tokens = sample_inputs([TensorSpec("x", np.dtype(np.int64), (1, 500))], 1)["x"]
+    assert set(tokens.ravel()) == {1}  # an index of any table
 
 
 def test_range_of_pixels_is_what_preprocessing_makes(config):

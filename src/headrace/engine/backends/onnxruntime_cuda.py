@@ -19,14 +19,7 @@ from headrace._core.gpu.cuda_tensors import CudaTensor
 from headrace._core.types import Array, DType
 from headrace.engine.backends import RunnerOptions
 from headrace.engine.backends.cuda_graphs import CapturedRun
-from headrace.engine.backends.onnxruntime_common import (
-    SILENT,
-    open_session,
-    ort,
-    session_options,
-    spec,
-    worded,
-)
+from headrace.engine.backends.onnxruntime_common import SILENT, ort, session_options, spec, worded
 from headrace.engine.backends.onnxruntime_package import gpu_fix, why_no_cuda
 
 if TYPE_CHECKING:
@@ -96,7 +89,7 @@ class CudaRunner:
             settings["enable_cuda_graph"] = "1"
         provider = (_PROVIDER, settings)
         try:
-            session = open_session(model, session_options(options), [provider])
+            session = ort.InferenceSession(model, session_options(options), providers=[provider])
         except Exception as error:  # the binding's exception types share no base of their own
             raise worded(error, "refuses the model", _NAME) from error
         if _PROVIDER not in session.get_providers():  # it falls back to the CPU without a word
