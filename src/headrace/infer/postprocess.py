@@ -467,7 +467,6 @@ class ClassifierPostprocessor(Postprocessor):
         results = self._results(outputs, items, steps)
         for step, result in zip(steps or (), results, strict=bool(steps)):
             step.classified = result
-        self._count(results)
         t1 = perf_counter()
         self._remember(results, items)
         if items.objects is not None and items.rois is None:
@@ -514,12 +513,7 @@ class ClassifierPostprocessor(Postprocessor):
 
     def remember_outputs(self, outputs: dict[str, Array], items: Items) -> None:
         """Parse and remember, attaching nothing: an asynchronous classifier's `attach`."""
-        results = self._results(outputs, items)
-        self._count(results)
-        self._remember(results, items)
-
-    def _count(self, results: Sequence[ClassifierMeta | None]) -> None:
-        self._record.results["labelled"] += len(results) - results.count(None)
+        self._remember(self._results(outputs, items), items)
 
     def _remember(self, results: Sequence[ClassifierMeta | None], items: Items) -> None:
         """Replace the remembered results of tracked objects, also by an empty one.
@@ -527,6 +521,7 @@ class ClassifierPostprocessor(Postprocessor):
         Objects that are not inferred on this time get what is remembered when their turn comes
         among the items. Source: spec D.3.
         """
+        self._record.results["labelled"] += len(results) - results.count(None)
         if self._selector is None:
             return
         waiting = deque(items.cached)
