@@ -18,7 +18,8 @@ from headrace.cli.output import echo
 
 STOP_S = 2.5  # how long the first signal waits for threads that are in calls
 _LEAVE_S = 1.0  # the same for the second one
-_MOST_S = 4.5  # from the first signal to the end, unless files are being finished
+SERVICE_STOP_S = 15.0  # the same of a service, whose models are not waited for
+_MORE_S = 2.0  # from there to the end, unless files are being finished
 _LOOK_S = 0.05
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -28,6 +29,7 @@ class _State:
 
     asked: ClassVar[bool] = False  # a signal came that ends it
     finishing: ClassVar[Callable[[], bool]] = staticmethod(lambda: False)  # its files are
+    stop_s: ClassVar[float] = STOP_S  # how long the stop waits
 
 
 @contextmanager
@@ -66,6 +68,7 @@ def finish_on_signal(
     stop: Callable[[], None],
     say: Callable[[str], object],
     finishing: Callable[[], bool] = lambda: False,
+    stop_s: float = STOP_S,
 ) -> Iterator[None]:
     """First Ctrl-C, SIGTERM or hang-up: finish the files properly. Second: leave at once.
 
@@ -76,6 +79,7 @@ def finish_on_signal(
         stop: ends the work, in a signal handler.
         say: prints a line.
         finishing: True while files are finished, which has its time.
+        stop_s: how long `stop` waits.
     """
 
     def finish(number: int, frame: object) -> None:
@@ -93,7 +97,7 @@ def finish_on_signal(
     countdowns: list[Countdown] = []
     signals = [n for n in _SIGNALS if signal.getsignal(n) is not signal.SIG_IGN]
     previous = {n: signal.signal(n, finish) for n in signals}
-    _State.finishing = finishing
+    _State.finishing, _State.stop_s = finishing, stop_s
     try:
         yield
     finally:
@@ -101,7 +105,7 @@ def finish_on_signal(
             countdown.stop()
         for number, handler in previous.items():
             signal.signal(number, handler)
-        _State.finishing = staticmethod(lambda: False)
+        _State.finishing, _State.stop_s = staticmethod(lambda: False), STOP_S
 
 
 def _leave_if_asked(code: object) -> None:
@@ -129,11 +133,11 @@ def _watch(reader: int) -> None:
     if not numbers:
         return  # the command is over
     _State.asked = True
-    end = monotonic() + _MOST_S
+    end = monotonic() + _State.stop_s + _MORE_S
     while monotonic() < end:
         sleep(_LOOK_S)
         if _State.finishing():
-            end = max(end, monotonic() + _MOST_S - STOP_S)
+            end = max(end, monotonic() + _MORE_S)
     _leave()
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace._core.lazy import import_extra
 from headrace._core.threads import say_failure, start_thread
-from headrace.cli.ending import STOP_S
+from headrace.cli.ending import SERVICE_STOP_S
 from headrace.cli.output import echo, print_notices
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class LivePage:
         if self.limits is not None:
             from headrace.pipeline.health import Health
 
-            leave = partial(pipeline.stop, STOP_S)
+            leave = partial(pipeline.stop, SERVICE_STOP_S)
             limits = self.limits
             self.health = Health(pipeline, limits.answers_s, limits.results_s, limits.action, leave)
             for model in pipeline.models:

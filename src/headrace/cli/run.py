@@ -15,7 +15,7 @@ from headrace._core.findings import Finding
 from headrace._core.text import quoted
 from headrace._core.threads import say_failure, start_thread
 from headrace._core.urls import url_scheme
-from headrace.cli.ending import STOP_S, finish_on_signal
+from headrace.cli.ending import SERVICE_STOP_S, STOP_S, finish_on_signal
 from headrace.cli.inputs import spec_of
 from headrace.cli.options import run_options
 from headrace.cli.output import echo, print_json, print_notices, stdout_is_for_results
@@ -253,17 +253,17 @@ def execute(
                 refusal.notices = [n for n in refusal.notices if n.level == "warning"]
             raise
         progress.stage("running", total=_total(assembly.pipeline, options))
-        watching: AbstractContextManager[Any] = (
-            page.watch(assembly.pipeline, said)
-            if page is not None and page.service
-            else _tell_losses(assembly.pipeline, show)
-        )
+        watching: AbstractContextManager[Any] = _tell_losses(assembly.pipeline, show)
+        stop_s = STOP_S
+        if page is not None and page.service:
+            watching, stop_s = page.watch(assembly.pipeline, said), SERVICE_STOP_S
         try:
             with (
                 finish_on_signal(
-                    partial(assembly.pipeline.stop, STOP_S),
+                    partial(assembly.pipeline.stop, stop_s),
                     say,
                     lambda: assembly.pipeline.finishing,
+                    stop_s,
                 ),
                 watching as follower,
             ):
