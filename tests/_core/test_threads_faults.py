@@ -264,7 +264,7 @@ def _engine_file(ask: Ask) -> str:
     from headrace.gstreamer.servicemaker.utils import EngineFileMonitor
 
     EngineFileMonitor(SimpleNamespace(), ask("tmp_path") / "x").start()  # type: ignore[arg-type]
-    time.sleep(0.1)
+    time.sleep(0.3)  # two cores may be busy
     return ""
 
 
