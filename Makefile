@@ -120,12 +120,16 @@ operators: build $(VENV)/.dev ## run ONNX's own operator tests on each runtime a
 schema: build    ## bring the generated pages and the schema of pipeline files up to date
 	$(BIN)/python -m docs._ext
 
-fuzz: build $(VENV)/.dev      ## fuzz the readers of configs, pipelines, plans and calibration tables, FUZZ_S seconds each
+fuzz: build $(VENV)/.dev      ## fuzz the readers of files, models, the spool, workers and playlists, FUZZ_S seconds each
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet atheris
 	for reader in config pipeline plan calibration; do \
 	  mkdir -p build/fuzz/$$reader && $(BIN)/python tests/fuzz/fuzz_$$reader.py \
 	  -max_total_time=$(FUZZ_S) -max_len=4096 -artifact_prefix=build/fuzz/ \
 	  build/fuzz/$$reader tests/fuzz/seeds/$$reader || exit 1; done
+	for reader in onnx spool worker playlist analytics tracker; do \
+	  mkdir -p build/fuzz/$$reader && HEADRACE_FUZZ=$$reader $(BIN)/python tests/fuzz/fuzz_readers.py \
+	  -max_total_time=$(FUZZ_S) -max_len=4096 -timeout=60 -rss_limit_mb=4096 \
+	  -artifact_prefix=build/fuzz/ build/fuzz/$$reader || exit 1; done
 
 wheels: build $(VENV)/.release  ## wheels for x86-64 and ARM and the source distribution into dist/, checked; on Debian
 	$(BIN)/python packaging/wheels.py $(WHEELS)

@@ -33,6 +33,16 @@ def test_packages_that_talk_go_to_stderr(tmp_path: Path) -> None:
     assert "talk" in done.stderr
 
 
+def test_what_is_no_number_of_json_is_null(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"a": [float("inf"), 1.5], "b": (float("nan"),), "c": {"d": -float("inf")}})
+
+    def refuse(text: str) -> None:
+        raise AssertionError(text)
+
+    data = json.loads(capsys.readouterr().out, parse_constant=refuse)
+    assert data == {"a": [None, 1.5], "b": [None], "c": {"d": None}}
+
+
 @click.command()
 @click.option("--json", "as_json", is_flag=True)
 @click.option("--fail", is_flag=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
@@ -23,6 +23,15 @@ def finite(value: float | None, digits: int | None = None) -> float | None:
     if value is None or not math.isfinite(value):
         return None
     return float(value) if digits is None else round(value, digits)
+
+
+def finite_data(data: Any) -> Any:
+    """Return data of a document as JSON holds it: None for NaN and infinity."""
+    if isinstance(data, float):
+        return finite(data)
+    if isinstance(data, Mapping):
+        return {key: finite_data(value) for key, value in data.items()}
+    return [finite_data(value) for value in data] if isinstance(data, list | tuple) else data
 
 
 def finite_row(one: DataclassInstance, digits: int) -> dict[str, Any]:

@@ -166,8 +166,10 @@ def json_alone(command: click.Command) -> click.Command:
 
 def print_json(data: object) -> None:
     """One JSON document on stdout, in ASCII where its encoding needs that."""
+    from headrace._core.json_record import finite_data
+
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
-    text = json.dumps(data, indent=2, ensure_ascii=encoding != "utf8")
+    text = json.dumps(finite_data(data), allow_nan=False, indent=2, ensure_ascii=encoding != "utf8")
     text = printable_json(text)  # names that are no text have lone surrogates
     if _waiting is None:
         echo(text, lines=True)

@@ -211,3 +211,18 @@ def add_object(batch: Any) -> None:
 
     (frame,) = walk(batch.frame_meta_list)
     pyds.nvds_add_obj_meta_to_frame(frame, pyds.nvds_acquire_obj_meta_from_pool(batch), None)
+
+
+@pytest.mark.parametrize("format", ["RGBA", "I420", "NV12", "RGB", "GRAY8"])
+def test_a_buffer_shorter_than_its_caps_is_named(gst: Any, format: str) -> None:
+    from gi.repository import Gst
+
+    from headrace.errors import MediaError
+    from headrace.gstreamer.elements.surface import CapsReader
+
+    reader = CapsReader(Gst.Caps.from_string(f"video/x-raw,format={format},width=64,height=48"))
+    for size in (0, 10, 64 * 48 - 1):
+        with pytest.raises(MediaError, match=f"a buffer of {size} bytes.* is too short"):
+            reader.surface(Gst.Buffer.new_allocate(None, size, None))
+    whole = Gst.Buffer.new_allocate(None, 64 * 48 * 4, None)
+    assert (reader.surface(whole).width, reader.surface(whole).height) == (64, 48)

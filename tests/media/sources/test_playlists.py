@@ -329,6 +329,26 @@ def test_playlists_have_limits(text: bytes, problem: str) -> None:
         checked_playlist(text, "http://a.example/" + "x" * 60)
 
 
+def test_one_error_alone_comes_of_many(
+    recording: Path,
+    tmp_path: Path,
+    servers: tuple[Server, Server],
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    named, inner = servers
+    text = playlist(*(f"{inner.url}/{i}.ts" for i in range(9)))
+    several = "#EXT-X-STREAM-INF:BANDWIDTH=9\n{}\n" * 3
+    several = "#EXTM3U\n" + several.format(*(f"{inner.url}/{i}.m3u8" for i in range(3)))
+    for content in (text, several.encode()):
+        named.answers["/list.m3u8"] = content
+        (tmp_path / "list.m3u8").write_bytes(content)
+        for url in (f"{named.url}/list.m3u8", str(tmp_path / "list.m3u8")):
+            with pytest.raises(MediaError):
+                frames(url)
+    assert "Traceback" not in capfd.readouterr().err
+    assert not inner.asked
+
+
 def test_a_usual_playlist_of_a_day_is_read() -> None:
     day = HEAD.encode() + b"".join(
         b"#EXT-X-PROGRAM-DATE-TIME:2024-01-01T00:00:00.000Z\n#EXTINF:2.000,\nseg-%06d.ts\n" % n

@@ -161,7 +161,7 @@ def test_missing_index_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b"", "empty"), (b"just words\n", "text .*just words"), (b"\x00\xff" * 50, "100 bytes")],
+    [(b"", "empty"), (b"just words\n", "it is text"), (b"\x00\xff" * 50, "100 bytes")],
 )
 def test_not_a_video(tmp_path: Path, content: bytes, said: str) -> None:
     path = tmp_path / "x.mp4"

@@ -12,6 +12,7 @@ import numpy as np
 
 from headrace._core.errors import EngineError, HeadraceError
 from headrace._core.files import os_errors
+from headrace._core.json_record import finite_data
 from headrace._core.text import printable
 from headrace._core.types import Array, DType
 from headrace.cli.trtexec.engine import Profile, engine_for
@@ -143,7 +144,7 @@ def _run(plan: Plan, profile: Profile, options: Options, screen: Log) -> None:
         layers = layer_info(plan, layers_of(plan), options.text("profilingVerbosity"))
     if layers is not None and options.has("dumpLayerInfo"):
         screen.info("Layer Information:")
-        for line in json.dumps(layers, indent=1).splitlines():
+        for line in json.dumps(finite_data(layers), indent=1).splitlines():
             screen.info(line)
     if layers is not None and (path := options.path("exportLayerInfo")):
         export_json(path, layers)

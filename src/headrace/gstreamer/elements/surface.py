@@ -247,10 +247,21 @@ class CapsReader:
 
 
 def _strided(data: Plane, offset: int, shape: tuple[int, ...], stride: int) -> Plane:
+    """View a plane of a buffer.
+
+    Raises:
+        MediaError: the buffer is shorter than its caps or its metadata say.
+    """
     strides = (stride, 1) if len(shape) == 2 else (stride, shape[2], 1)
-    return np.ndarray(
-        shape, np.uint8, data, offset, strides
-    )  # as_strided takes eight times as long
+    row = shape[1] if len(shape) == 2 else shape[1] * shape[2]
+    end = offset + stride * (shape[0] - 1) + row
+    if stride < row or not row <= end <= data.size:
+        raise MediaError(
+            f"a buffer of {data.size} bytes, with rows of {stride}, is too short for its caps",
+            expected=f"at least {end} bytes, and rows of {row}",
+        )
+    # as_strided takes eight times as long
+    return np.ndarray(shape, np.uint8, data, offset, strides)
 
 
 def planar(frame: Frame) -> Frame:

@@ -8,6 +8,7 @@ from multiprocessing import util
 from pathlib import Path
 
 from headrace._core.errors import HeadraceError
+from headrace._core.json_record import finite_data
 from headrace._core.pages import render_page, write_page
 from headrace._core.pages.graphs import layered_graph, svg_file
 from headrace._core.text import printable
@@ -65,7 +66,7 @@ def write_report(usage: Usage, path: Path, title: str) -> None:
         write_page(path, report_page(usage, title))
         return
     if path.suffix == ".json":
-        write_page(path, json.dumps(report_values(usage, title), indent=1) + "\n")
+        write_page(path, json.dumps(finite_data(report_values(usage, title)), indent=1) + "\n")
         return
     if not usage.image:
         raise HeadraceError("there is no image: the application started no pipeline", where=title)

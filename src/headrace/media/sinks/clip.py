@@ -17,6 +17,7 @@ from headrace.media.sinks.container_file import OutputFile, open_container
 from headrace.media.sinks.naming import source_labels
 from headrace.media.sinks.options import SinkOptions
 from headrace.media.sinks.whole_video import cut_to_whole
+from headrace.media.sources.decoded import reason_of
 from headrace.meta import FrameMeta
 
 if TYPE_CHECKING:
@@ -129,7 +130,9 @@ class ClipSink(Sink):
             if isinstance(error, OSError):
                 raise
             self._notice(
-                "source-not-recorded", "warning", f"{meta.source} cannot be recorded: {error}"
+                "source-not-recorded",
+                "warning",
+                f"{meta.source} cannot be recorded: {reason_of(error)}",
             )
             self.end(number)
         ring.trim(now)

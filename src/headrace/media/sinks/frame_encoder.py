@@ -14,6 +14,7 @@ from headrace._core.findings import Level
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import PixelFormat, is_full, matrix_code
 from headrace.media.pixels import plane_array, to_av
+from headrace.media.sources.decoded import reason_of
 from headrace.meta import FrameMeta
 
 _ENCODERS = ("libx264", "libopenh264", "h264")
@@ -118,7 +119,8 @@ class FrameEncoder:
                 raise
             size = f"{self._stream.width}x{self._stream.height}"
             raise MediaError(
-                f"the encoder refuses frame {meta.frame} of {size}: {error}", where=self._name
+                f"the encoder refuses frame {meta.frame} of {size}: {reason_of(error)}",
+                where=self._name,
             ) from error
 
     def flush(self) -> list[av.Packet[av.VideoStream]]:

@@ -17,6 +17,7 @@ from headrace.media.sinks.base import Sink, part_of
 from headrace.media.sinks.frame_encoder import FrameEncoder
 from headrace.media.sinks.options import SinkOptions
 from headrace.media.sinks.series import unfinished
+from headrace.media.sources.decoded import reason_of
 from headrace.meta import FrameMeta
 
 # no key frames between those that segments begin with: all are equally long
@@ -115,7 +116,7 @@ class HlsSink(Sink):
             if isinstance(error, OSError):
                 raise
             self._broken = True
-            text = f"frame {meta.frame} cannot be written: {error}"
+            text = f"frame {meta.frame} cannot be written: {reason_of(error)}"
             raise MediaError(text, where=str(self.path)) from error
 
     def _finish(self) -> None:

@@ -15,6 +15,7 @@ from headrace.media.sinks.container_file import OutputFile, open_container
 from headrace.media.sinks.frame_encoder import FrameEncoder
 from headrace.media.sinks.naming import VIDEO_FORMATS
 from headrace.media.sinks.whole_video import cut_to_whole
+from headrace.media.sources.decoded import reason_of
 from headrace.meta import FrameMeta
 
 
@@ -80,7 +81,7 @@ class VideoSink(Sink):
             if isinstance(error, MediaError):
                 raise
             raise MediaError(
-                f"frame {meta.frame} cannot be written: {error}", where=str(self.path)
+                f"frame {meta.frame} cannot be written: {reason_of(error)}", where=str(self.path)
             ) from error
         if self._file is not None and self._file.interrupted:
             self._file.interrupted = False

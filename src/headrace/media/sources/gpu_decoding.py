@@ -9,6 +9,7 @@ import av
 from av.codec.hwaccel import HWAccel, hwdevices_available
 
 from headrace._core.errors import EngineError
+from headrace._core.files import os_reason
 from headrace._core.gpu.cuda import entered, gpu_count, why_no_gpu
 from headrace._core.gpu.visible_gpus import how_many
 
@@ -55,7 +56,7 @@ def decoding_error(gpu: int) -> EngineError | None:
         with entered(gpu):
             av.CodecContext.create("h264", "r", hwaccel=_accelerator(gpu))
     except (av.error.FFmpegError, OSError, RuntimeError) as error:
-        return EngineError(f"FFmpeg cannot use GPU {gpu}: {error}")
+        return EngineError(f"FFmpeg cannot use GPU {gpu}: {os_reason(error)}")
     except EngineError as error:
         return error
     _usable.add(gpu)

@@ -58,6 +58,7 @@ class WebFiles:
         self._options, self._timeout_s, self._feed = options, timeout_s, feed
         self._named = urlsplit(url)
         self._url = url
+        self._refused = self._is_playlist = False
         # An inner address that the user named is one; a name that moves to one later is not.
         self._inner = {
             address for address in self._addresses(self._named) if not _is_public(address)
@@ -72,19 +73,33 @@ class WebFiles:
         """
         body = _Body(self, self._url)
         with body:
+            self._is_playlist = body.head.startswith(HLS_HEAD)
             return body.final, body.head
 
     def __call__(self, url: str, flags: int, options: Mapping[str, str]) -> IO[bytes] | _Body:
-        """Open an address to read.
+        """Open an address to read; nothing after the first that is refused.
 
-        A segment that cannot be read is empty: FFmpeg goes on with the next.
+        A segment that cannot be read is empty: FFmpeg goes on with the next. PyAV raises one error,
+        and prints others.
 
         Raises:
             MediaError: it may not be opened.
-            OSError: nobody waits for it any more.
         """
-        if self._feed.left:
-            raise ConnectionError("nobody waits for it")
+        if self._feed.left or self._refused:
+            return io.BytesIO()
+        self._refused = True
+        file = self._opened(url, options)
+        self._refused = False
+        return file
+
+    def failed(self, error: OSError) -> bytes:
+        """End what cannot be read on, with an error at most once."""
+        if self._is_playlist or self._refused:
+            return b""
+        self._refused = True
+        raise error
+
+    def _opened(self, url: str, options: Mapping[str, str]) -> IO[bytes] | _Body:
         start, end = int(options.get("offset", 0)), options.get("end_offset")
         try:
             body = _Body(self, url, start, int(end) if end else None)
@@ -92,7 +107,11 @@ class WebFiles:
             return io.BytesIO()
         if body.head.startswith(HLS_HEAD):
             with body:
-                text = checked_playlist(body.all(monotonic() + self._timeout_s), body.final)
+                try:
+                    text = body.all(monotonic() + self._timeout_s)
+                except OSError:
+                    return io.BytesIO()
+            text = checked_playlist(text, body.final)
             return io.BytesIO(text if body.final == url else moved_playlist(text, body.final))
         return body
 
@@ -256,7 +275,10 @@ class _Body:
             OSError: they do not come.
         """
         piece, self._ahead = self._ahead[:size], self._ahead[size:]
-        piece = piece or self._next(size)
+        try:
+            piece = piece or self._next(size)
+        except OSError as error:
+            return self._files.failed(error)
         self._at += len(piece)
         return piece
 

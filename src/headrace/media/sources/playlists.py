@@ -100,15 +100,26 @@ class FilesBeside:
     """
 
     def __init__(self, path: Path) -> None:
+        self._refused = False
         self._name = str(path)
         self._folder = Path(os.path.realpath(path)).parent
 
     def __call__(self, url: str, flags: int, options: Mapping[str, str]) -> IO[bytes]:
-        """Open a file to read.
+        """Open a file to read; an empty one after the first that is refused.
+
+        PyAV raises one error, and prints others.
 
         Raises:
             MediaError: it lies elsewhere, or is no file.
         """
+        if self._refused:
+            return io.BytesIO()
+        self._refused = True
+        file = self._opened(url)
+        self._refused = False
+        return file
+
+    def _opened(self, url: str) -> IO[bytes]:
         name = url.removeprefix("file:")
         path = Path(os.path.realpath(name))
         if "://" in name or name.startswith("data:") or not path.is_relative_to(self._folder):

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import MediaError
+from headrace._core.files import os_reason
 from headrace.media.names import sniff
 from headrace.media.sources.containers import open_file
 
@@ -143,7 +144,7 @@ def _structure(container: av.container.InputContainer, stream: av.VideoStream) -
                 keys.append(len(pts))
             pts.append(packet.pts)
     except (av.error.FFmpegError, OSError) as error:
-        return VideoStructure(len(pts), doubt=f"it cannot be read to its end: {error}")
+        return VideoStructure(len(pts), doubt=f"it cannot be read to its end: {os_reason(error)}")
     return _with_cuts(np.array(pts, np.int64), keys, stream.frames)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from headrace._core.json_record import finite_data
 from headrace.trt.api.record import LayerRecord
 from headrace.trt.types.enums import LayerInformationFormat
 from headrace.trt.types.strict import Strict, kept
@@ -37,7 +38,7 @@ class EngineInspector(Strict):
             return ""
         description = self._layer(layers[layer_index])
         if LayerInformationFormat(format).name == "JSON":
-            return json.dumps(description, indent=1)
+            return json.dumps(finite_data(description), indent=1)
         return f"{self._line(layers[layer_index])}\n"
 
     def get_engine_information(self, format: NumberedEnum) -> str:
@@ -46,7 +47,7 @@ class EngineInspector(Strict):
         bindings = [b.name for b in self._engine._bindings]
         if LayerInformationFormat(format).name == "JSON":
             data = {"Layers": [self._layer(layer) for layer in layers], "Bindings": bindings}
-            return json.dumps(data, indent=1)
+            return json.dumps(finite_data(data), indent=1)
         lines = "\n".join(self._line(layer) for layer in layers)
         return f"Layers:\n{lines}\n\nBindings:\n" + "\n".join(bindings) + "\n"
 
