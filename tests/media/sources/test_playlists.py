@@ -320,6 +320,10 @@ def test_a_playlist_that_drips_is_given_up(servers: tuple[Server, Server]) -> No
         (b"#EXTM3U\n" + b"a\n" * (MAX_PLAYLIST_BYTES // 2 + 1), "too long"),
         (b"#EXTM3U\n" + b"\n" * 1_000_000, "too long"),  # with the address before each
         (b"#EXTM3U\n" + b"#EXT-X-STREAM-INF:BANDWIDTH=1\na\n" * 101, "names too many others"),
+        (b"#EXTM3U\n#EXTINF:1,\n\xff.ts\n", "is no text"),
+        (b"#EXTM3U\n#EXT-X-TARGETDURATION:99999\n#EXTINF:1,\na.ts\n", "still grows"),
+        (b"#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:1e9,\na.ts\n", "still grows"),
+        (b"#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:inf,\na.ts\n", "still grows"),
         (b'#EXTM3U\n#EXT-X-KEY:METHOD=AES-128,URI="k"\na\n', "encrypted"),
         (b'#EXTM3U\n#EXT-X-SESSION-KEY:METHOD=SAMPLE-AES,URI="k"\na\n', "encrypted"),
     ],

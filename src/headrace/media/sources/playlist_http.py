@@ -93,7 +93,7 @@ class WebFiles:
         return file
 
     def failed(self, error: OSError) -> bytes:
-        """End what cannot be read on, with an error at most once."""
+        """End a body that breaks off, with an error at most once."""
         if self._is_playlist or self._refused:
             return b""
         self._refused = True

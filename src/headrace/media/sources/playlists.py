@@ -27,6 +27,11 @@ MAX_SEGMENT_BYTES = 64 << 20
 MAX_PLAYLISTS = 100
 """Playlists that one names: qualities, languages."""
 
+MAX_WAIT_S = 60
+"""Seconds of a segment of a playlist that still grows: FFmpeg waits so long, and hears nothing."""
+
+_DURATION = re.compile(rb"^#(?:EXTINF|EXT-X-TARGETDURATION):(.*)$", re.M)
+_SECONDS = re.compile(rb"\s*(\d{1,2})(?:\.\d*)?\s*(?:,|$)")
 _NAMED = re.compile(rb"^#EXT-X-(?:STREAM-INF|MEDIA|I-FRAME-STREAM-INF):", re.M)
 _KEY = re.compile(rb"^#EXT-X-(?:SESSION-)?KEY:(?!METHOD=NONE\b)", re.M)
 _URI = re.compile(r'(?<=URI=")[^"]*')
@@ -55,6 +60,13 @@ def checked_playlist(text: bytes, address: str) -> bytes:
         MediaError: it is too long, names too many others, or its segments are encrypted.
     """
     where = without_secrets(address)
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        if len(text) <= MAX_PLAYLIST_BYTES:
+            raise MediaError(
+                "the playlist is no text", where=where, expected="UTF-8", code="playlist-refused"
+            ) from None
     lines = text.count(b"\n") + text.count(b"\r") + 1
     if len(text) > MAX_PLAYLIST_BYTES or len(text) + lines * len(address) > MAX_SEGMENT_BYTES:
         raise MediaError(
@@ -70,6 +82,16 @@ def checked_playlist(text: bytes, address: str) -> bytes:
             expected=f"at most {MAX_PLAYLISTS}",
             code="playlist-refused",
         )
+    grows = b"#EXT-X-ENDLIST" not in text
+    for value in _DURATION.findall(text) if grows else ():
+        match = _SECONDS.match(value)
+        if match is None or int(match[1]) > MAX_WAIT_S:
+            raise MediaError(
+                f"a playlist that still grows has a segment of {value[:20]!r} seconds",
+                where=where,
+                expected=f"at most {MAX_WAIT_S}",
+                code="playlist-refused",
+            )
     if _KEY.search(text):
         # FFmpeg decrypts what it opens itself, unchecked.
         raise refused("the playlist's segments are encrypted, and cannot be checked", where)
