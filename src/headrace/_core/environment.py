@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 import traceback
@@ -83,9 +84,13 @@ def _installed(name: str) -> Distribution | None:
 
 
 def _missing(installed: Distribution) -> int:
-    """How many of a package's files are not there; those that are compiled on use are no files."""
-    files = [path for path in installed.files or () if path.suffix != ".pyc"]
-    return sum(not os.path.exists(path.locate()) for path in files)
+    """How many of a package's files are not there; those that are compiled on use are no files.
+
+    `Distribution.files` leaves out what is missing from Python 3.12 on.
+    """
+    rows = csv.reader((installed.read_text("RECORD") or "").splitlines())
+    names = [row[0] for row in rows if row and not row[0].endswith(".pyc")]
+    return sum(not os.path.exists(str(installed.locate_file(name))) for name in names)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -211,7 +211,7 @@ def test_an_engine_writes_there(
     write_same_model(tmp_path / "mean.onnx")
     images = [Frame.from_array(np.full((100, 100, 3), value, np.uint8)) for value in (50, 100)]
     for guard in ("never", "always"):
-        with Inferencer.from_config(config, guard=guard) as model:  # type: ignore[arg-type]
+        with Inferencer.from_config(config, guard=guard, device="cpu") as model:
             for _ in range(3):
                 found = [o.left for meta in model.process(images) for o in meta.objects]
                 assert found == pytest.approx([15, 30], abs=0.01)
