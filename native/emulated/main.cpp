@@ -93,7 +93,8 @@ private:
         }
         for (auto count = from.take<uint32_t>(); count; --count) {
             const auto at = from.take<uint64_t>();
-            if (anchor) *reinterpret_cast<uint64_t *>(base + at) += reinterpret_cast<uintptr_t>(base);
+            if (anchor)
+                *reinterpret_cast<uint64_t *>(base + at) += reinterpret_cast<uintptr_t>(base);
         }
         struct Plain {};
         for (auto count = from.take<uint32_t>(); count; --count) {
@@ -255,13 +256,15 @@ private:
             const NvDsInferInstanceMaskInfo &one = found.record(i);
             const uint64_t pixels = uint64_t{one.mask_width} * one.mask_height;
             const bool some = one.mask && (pixels || one.mask_size);
-            const bool fits = some && one.mask_size <= most_bytes &&
-                              (together += one.mask_size) <= most_together;
+            const bool fits =
+                some && one.mask_size <= most_bytes && (together += one.mask_size) <= most_together;
             answer.body.bytes(&one, 24)
                 .add(one.mask_width)
                 .add(one.mask_height)
                 .add(one.mask_size)
-                .add<uint32_t>(!some ? 0 : fits ? 1 : 2);
+                .add<uint32_t>(!some  ? 0
+                               : fits ? 1
+                                      : 2);
             if (fits) answer.body.bytes(one.mask, one.mask_size);
         }
         return answer;
@@ -307,7 +310,9 @@ private:
         if (!done) return answer;
         uint64_t inside = 0;
         const int tensor = probabilities ? tensors_.find(probabilities, inside) : -1;
-        answer.body.add<uint32_t>(!probabilities ? 0 : tensor < 0 ? 2 : 1)
+        answer.body.add<uint32_t>(!probabilities ? 0
+                                  : tensor < 0   ? 2
+                                                 : 1)
             .add<uint32_t>(static_cast<uint32_t>(tensor < 0 ? 0 : tensor))
             .add<uint64_t>(inside)
             .bytes(memory.start(), bytes);

@@ -38,8 +38,8 @@ public:
              const char *what) {
         if (size == size_ && places == places_ && names == names_) return;
         if (memory_) munmap(memory_, size_);
-        memory_ = static_cast<char *>(
-            mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0));
+        memory_ =
+            static_cast<char *>(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0));
         if (memory_ == MAP_FAILED) {
             memory_ = nullptr;
             throw std::runtime_error(std::string("no memory for tensors: ") + std::strerror(errno));

@@ -61,7 +61,8 @@ public:
 
 private:
     void need(size_t size) const {
-        if (static_cast<size_t>(end_ - at_) < size) throw std::runtime_error("a message ends early");
+        if (static_cast<size_t>(end_ - at_) < size)
+            throw std::runtime_error("a message ends early");
     }
     const char *at_, *end_;
 };

@@ -177,7 +177,8 @@ public:
     static constexpr unsigned char pattern = 0xA5;
 
     explicit Announced(size_t size)
-        : size_(size), whole_(size + behind + spare),
+        : size_(size),
+          whole_(size + behind + spare),
           memory_(mmap(nullptr, whole_, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
         if (memory_ == MAP_FAILED) throw std::bad_alloc();
@@ -208,9 +209,9 @@ nb::bytes serialize(const PluginV2 &p) {
     const Announced blob(wanted);
     ask(p, p.calls().serialize, static_cast<void *>(blob.data()));
     if (const size_t more = blob.written_behind())
-        throw std::invalid_argument(
-            "serialize wrote " + std::to_string(wanted + more) +
-            " bytes or more, and getSerializationSize returned " + std::to_string(wanted));
+        throw std::invalid_argument("serialize wrote " + std::to_string(wanted + more) +
+                                    " bytes or more, and getSerializationSize returned " +
+                                    std::to_string(wanted));
     return nb::bytes(blob.data(), wanted);
 }
 

@@ -34,7 +34,7 @@ def test_who_cannot_take_it_is_not_silent_either(capfd: pytest.CaptureFixture[st
 
     start_thread(work, name="headrace-test", failed=failed).join()
     assert capfd.readouterr().err.splitlines() == [
-        "error: headrace-test ended: ValueError: first line; then KeyError: 'second'"
+        "error: headrace-test ended: ValueError: first\\nline; then KeyError: 'second'"
     ]
 
 

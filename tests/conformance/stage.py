@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace._core.findings import Finding
 from headrace.config import ModelConfig
 from headrace.engine.backends import RunnerOptions
 from headrace.infer.batch import Batch
@@ -78,6 +79,7 @@ class Engine:
     closed: bool = False
     device: str = "cpu"
     options: RunnerOptions = field(default_factory=RunnerOptions)
+    notices: tuple[Finding, ...] = ()
     _pool: ThreadPoolExecutor | None = None
 
     @property

@@ -66,8 +66,8 @@ constexpr Calls kNetwork = {
 
 // Memory, queues and semaphores with names, which outlive a process and which any other may open.
 constexpr Calls kIpc = {
-    __NR_shmget,  __NR_shmat,     __NR_shmctl,       __NR_msgget,       __NR_msgsnd,
-    __NR_msgrcv,  __NR_msgctl,    __NR_semget,       __NR_semop,        __NR_semctl,
+    __NR_shmget,  __NR_shmat,     __NR_shmctl,     __NR_msgget, __NR_msgsnd,
+    __NR_msgrcv,  __NR_msgctl,    __NR_semget,     __NR_semop,  __NR_semctl,
     __NR_mq_open, __NR_mq_unlink, __NR_semtimedop,
 };
 
@@ -96,7 +96,7 @@ constexpr Calls kRightsOfFiles = {
 // What they do stands in memory, where a filter does not see it: C libraries go on without them.
 constexpr Calls kUnknown = {
     __NR_clone3,       __NR_openat2,
-    __NR_io_setup,      // whose room all processes of a machine share
+    __NR_io_setup,                         // whose room all processes of a machine share
     __NR_memfd_create, __NR_memfd_secret,  // files without names, which no limit counts
 };
 

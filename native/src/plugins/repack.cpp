@@ -17,24 +17,33 @@
 namespace headrace::plugins {
 namespace {
 
-constexpr std::size_t kTile = 16384;                     // bytes of a tile
-constexpr std::size_t kPastCaches = std::size_t{4} << 20;  // bytes of a target that caches do not hold
+constexpr std::size_t kTile = 16384;  // bytes of a tile
+constexpr std::size_t kPastCaches = std::size_t{4}
+                                    << 20;  // bytes of a target that caches do not hold
 constexpr std::size_t kWorthThreads = std::size_t{1} << 18;
 
 #if defined(__SSE2__)
 template <int Item>
 __m128i low(__m128i a, __m128i b) {
-    if constexpr (Item == 1) return _mm_unpacklo_epi8(a, b);
-    else if constexpr (Item == 2) return _mm_unpacklo_epi16(a, b);
-    else if constexpr (Item == 4) return _mm_unpacklo_epi32(a, b);
-    else return _mm_unpacklo_epi64(a, b);
+    if constexpr (Item == 1)
+        return _mm_unpacklo_epi8(a, b);
+    else if constexpr (Item == 2)
+        return _mm_unpacklo_epi16(a, b);
+    else if constexpr (Item == 4)
+        return _mm_unpacklo_epi32(a, b);
+    else
+        return _mm_unpacklo_epi64(a, b);
 }
 template <int Item>
 __m128i high(__m128i a, __m128i b) {
-    if constexpr (Item == 1) return _mm_unpackhi_epi8(a, b);
-    else if constexpr (Item == 2) return _mm_unpackhi_epi16(a, b);
-    else if constexpr (Item == 4) return _mm_unpackhi_epi32(a, b);
-    else return _mm_unpackhi_epi64(a, b);
+    if constexpr (Item == 1)
+        return _mm_unpackhi_epi8(a, b);
+    else if constexpr (Item == 2)
+        return _mm_unpackhi_epi16(a, b);
+    else if constexpr (Item == 4)
+        return _mm_unpackhi_epi32(a, b);
+    else
+        return _mm_unpackhi_epi64(a, b);
 }
 
 // One perfect shuffle over all elements of `Count` vectors: the first half and the second half
@@ -63,8 +72,8 @@ void interleave(const char *from, std::size_t row_step, int present, char *to,
     constexpr int lanes = 16 / Item;
     __m128i v[Rows];
     for (int i = 0; i < Rows; ++i)
-        v[i] = i < present ? load(from + static_cast<std::size_t>(i) * row_step)
-                           : _mm_setzero_si128();
+        v[i] =
+            i < present ? load(from + static_cast<std::size_t>(i) * row_step) : _mm_setzero_si128();
     for (int stage = 0; stage < log2_of(Rows); ++stage) shuffle<Item, Rows>(v);
     const std::size_t step = Rows == lanes ? column_step : 16;
     for (int i = 0; i < Rows; ++i) store(to + static_cast<std::size_t>(i) * step, v[i]);
@@ -115,21 +124,24 @@ void weave(const T *rows, std::size_t row_step, T *columns, std::size_t width, s
         constexpr int R = decltype(rows_of)::value;
         for (; c < count && c + R <= width; c += R)
             for (std::size_t s = 0; s + lanes <= n; s += lanes)
-                interleave<item, R>(reinterpret_cast<const char *>(rows + c * row_step + s),
-                                    row_step * item,
-                                    static_cast<int>(std::min<std::size_t>(R, count - c)),
-                                    reinterpret_cast<char *>(columns + s * width + c),
-                                    width * item);
+                interleave<item, R>(
+                    reinterpret_cast<const char *>(rows + c * row_step + s), row_step * item,
+                    static_cast<int>(std::min<std::size_t>(R, count - c)),
+                    reinterpret_cast<char *>(columns + s * width + c), width * item);
         done = n / lanes * lanes;
     };
     using Lanes = std::integral_constant<int, 16 / item>;
     using Two = std::integral_constant<int, 2>;
     using Four = std::integral_constant<int, 4>;
     using Eight = std::integral_constant<int, 8>;
-    if (width >= lanes) groups(Lanes{});
-    else if (width == 2) groups(Two{});
-    else if (width == 4) groups(Four{});
-    else if (width == 8) groups(Eight{});
+    if (width >= lanes)
+        groups(Lanes{});
+    else if (width == 2)
+        groups(Two{});
+    else if (width == 4)
+        groups(Four{});
+    else if (width == 8)
+        groups(Eight{});
     c = std::min(c, count);
     if (done < n)
         each<T>(c, n - done, [&](std::size_t i, std::size_t s) {
@@ -163,8 +175,7 @@ void unweave(const T *columns, std::size_t width, T *rows, std::size_t row_step,
         for (; c < count && c + R <= width; c += R)
             for (std::size_t s = 0; s + lanes <= n; s += lanes)
                 separate<item, R>(reinterpret_cast<const char *>(columns + s * width + c),
-                                  width * item,
-                                  reinterpret_cast<char *>(rows + c * row_step + s),
+                                  width * item, reinterpret_cast<char *>(rows + c * row_step + s),
                                   row_step * item,
                                   static_cast<int>(std::min<std::size_t>(R, count - c)));
         done = n / lanes * lanes;
@@ -173,10 +184,14 @@ void unweave(const T *columns, std::size_t width, T *rows, std::size_t row_step,
     using Two = std::integral_constant<int, 2>;
     using Four = std::integral_constant<int, 4>;
     using Eight = std::integral_constant<int, 8>;
-    if (width >= lanes) groups(Lanes{});
-    else if (width == 2) groups(Two{});
-    else if (width == 4) groups(Four{});
-    else if (width == 8) groups(Eight{});
+    if (width >= lanes)
+        groups(Lanes{});
+    else if (width == 2)
+        groups(Two{});
+    else if (width == 4)
+        groups(Four{});
+    else if (width == 8)
+        groups(Eight{});
     c = std::min(c, count);
     if (done < n)
         each<T>(c, n - done, [&](std::size_t i, std::size_t s) {

@@ -1,7 +1,7 @@
 // Tensors in the vectorised and channel-last formats of TensorRT, from row-major ones and back.
 //
-// All of them have one form: per image, blocks of `width` channels; in a block the positions, and at
-// each position the channels of the block. Channel-last formats have one block of all channels.
+// All of them have one form: per image, blocks of `width` channels; in a block the positions, and
+// at each position the channels of the block. Channel-last formats have one block of all channels.
 // Channels that the tensor does not have are zero. Source: tensorrt-plugins spec 6.
 #pragma once
 #include <cstddef>

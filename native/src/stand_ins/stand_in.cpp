@@ -7,9 +7,6 @@
 #include <unordered_map>
 #include <vector>
 
-
-
-
 namespace headrace::stand_ins {
 
 extern "C" {

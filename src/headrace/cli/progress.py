@@ -66,7 +66,7 @@ class RunProgress:
         left = (now - self._begun_at) / done * max(self._total - done, 0)
         text = f"{self._text}: {done} of {self._total} {self._unit}, {_span(left)} left"
         with suppress(OSError, ValueError):
-            print(text, file=sys.stderr, flush=True)
+            print(printable(text), file=sys.stderr, flush=True)
 
     def __enter__(self) -> RunProgress:
         if self._bar is not None:

@@ -86,14 +86,15 @@ def openapi() -> Schema:
             "/api/models/{index}": {
                 "post": _operation(
                     "Change to another model", 200, updated, body=model, parameter="index",
-                    refusals={404: "It is no number", 422: "It does not fit, and why"},
+                    refusals={404: "There is no such model", 422: "It does not fit, and why"},
                 )
             },
             "/api/models/{index}/rollback": {
                 "post": _operation(
                     "Change back to the version before", 200, updated, parameter="index",
                     refusals={
-                        404: "It is no number", 422: "There is none, or it cannot run again",
+                        404: "There is no such model",
+                        409: "No version ran before, or it cannot run again",
                     },
                 )
             },

@@ -183,14 +183,18 @@ class _Rest:
 
     async def roll_back(self, request: Request) -> Response:
         """Change back to the version that ran before."""
-        return await self._update(request, self._controls.roll_back)
+        return await self._update(request, self._controls.roll_back, refused=409)
 
-    async def _update(self, request: Request, change: Callable[[int], int]) -> Response:
+    async def _update(
+        self, request: Request, change: Callable[[int], int], *, refused: int = 422
+    ) -> Response:
         index = request.path_params["index"]
+        if index >= len(self._pipeline.models):
+            return JSONResponse({"error": f"there is no model {index}"}, 404)
         try:
             version = await asyncio.to_thread(change, index)
         except HeadraceError as error:
-            return JSONResponse({"error": str(error)}, 422)
+            return JSONResponse({"error": str(error)}, refused)
         return JSONResponse({"model": index, "version": version})
 
     # --- the original's paths ---------------------------------------------------------------------

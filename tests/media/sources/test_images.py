@@ -219,13 +219,3 @@ def test_a_large_image_is_held_by_pillow_and_once_more(tmp_path: Path) -> None:
     pillows, ours = 4 / 3, 1  # bytes for each byte of the frame
     assert peak(_STRIP_BYTES) < pillows + ours + 0.25
     assert peak(1 << 40) > pillows + ours + 0.9  # one more copy
-
-
-def test_a_very_large_image_warns_of_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
-) -> None:
-    Image.fromarray(np.zeros((40, 40, 3), np.uint8)).save(tmp_path / "a.png")
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)
-    with open_source(str(tmp_path / "a.png")) as source:
-        assert [f.height for f in source] == [40]
-    assert not recwarn.list

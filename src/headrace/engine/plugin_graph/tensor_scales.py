@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from onnx import numpy_helper
-
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto
 
@@ -33,6 +31,8 @@ class TensorScales:
             tensor = weights.get(node.input[1])
             if tensor is None:
                 return 0.0
+            from onnx import numpy_helper
+
             values = numpy_helper.to_array(tensor)
             return float(values.reshape(-1)[0]) if values.size == 1 else 0.0
 

@@ -170,7 +170,7 @@ class NvElement:
         if element.current_state < Gst.State.PAUSED:
             name = element.get_name()
             said = str(error) if isinstance(error, HeadraceError) else error_text(error)
-            print(f"error: {name}: {said.removeprefix(f'{name}: ')}", file=sys.stderr)
+            print(printable(f"error: {name}: {said.removeprefix(f'{name}: ')}"), file=sys.stderr)
         if isinstance(error, HeadraceError):
             text, detail = f"{error:brief}", str(error)
         else:
