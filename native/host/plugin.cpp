@@ -172,17 +172,17 @@ Class<Calls> bind_plugin(nb::module_ &m, const char *name, const char *doc) {
 // on pages that are only there once they are touched.
 class Announced {
 public:
-    static constexpr size_t behind = 4096;
-    static constexpr size_t spare = size_t{16} << 20;
-    static constexpr unsigned char pattern = 0xA5;
+    static constexpr size_t kBehind = 4096;
+    static constexpr size_t kSpare = size_t{16} << 20;
+    static constexpr unsigned char kPattern = 0xA5;
 
     explicit Announced(size_t size)
         : size_(size),
-          whole_(size + behind + spare),
+          whole_(size + kBehind + kSpare),
           memory_(mmap(nullptr, whole_, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
         if (memory_ == MAP_FAILED) throw std::bad_alloc();
-        std::memset(data() + size_, pattern, behind);
+        std::memset(data() + size_, kPattern, kBehind);
     }
     ~Announced() { munmap(memory_, whole_); }
     Announced(const Announced &) = delete;
@@ -191,8 +191,8 @@ public:
     char *data() const { return static_cast<char *>(memory_); }
     // How far behind its end was written, at least; 0 if nothing was.
     size_t written_behind() const {
-        for (size_t i = behind; i > 0; --i)
-            if (static_cast<unsigned char>(data()[size_ + i - 1]) != pattern) return i;
+        for (size_t i = kBehind; i > 0; --i)
+            if (static_cast<unsigned char>(data()[size_ + i - 1]) != kPattern) return i;
         return 0;
     }
 
@@ -217,8 +217,8 @@ nb::bytes serialize(const PluginV2 &p) {
 
 // Whether all pages of a range are there; only ranges that cannot be small are looked at.
 bool is_readable(const void *data, size_t bytes) {
-    constexpr size_t plain = size_t{1} << 16;
-    if (bytes <= plain) return true;
+    constexpr size_t kPlain = size_t{1} << 16;
+    if (bytes <= kPlain) return true;
     const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
     const uintptr_t start = reinterpret_cast<uintptr_t>(data) & ~(page - 1);
     const size_t length = reinterpret_cast<uintptr_t>(data) + bytes - start;

@@ -69,23 +69,23 @@ void store(char *at, __m128i v) { _mm_storeu_si128(reinterpret_cast<__m128i *>(a
 template <int Item, int Rows>
 void interleave(const char *from, std::size_t row_step, int present, char *to,
                 std::size_t column_step) {
-    constexpr int lanes = 16 / Item;
+    constexpr int kLanes = 16 / Item;
     __m128i v[Rows];
     for (int i = 0; i < Rows; ++i)
         v[i] =
             i < present ? load(from + static_cast<std::size_t>(i) * row_step) : _mm_setzero_si128();
     for (int stage = 0; stage < log2_of(Rows); ++stage) shuffle<Item, Rows>(v);
-    const std::size_t step = Rows == lanes ? column_step : 16;
+    const std::size_t step = Rows == kLanes ? column_step : 16;
     for (int i = 0; i < Rows; ++i) store(to + static_cast<std::size_t>(i) * step, v[i]);
 }
 template <int Item, int Rows>
 void separate(const char *from, std::size_t column_step, char *to, std::size_t row_step,
               int present) {
-    constexpr int lanes = 16 / Item;
-    const std::size_t step = Rows == lanes ? column_step : 16;
+    constexpr int kLanes = 16 / Item;
+    const std::size_t step = Rows == kLanes ? column_step : 16;
     __m128i v[Rows];
     for (int i = 0; i < Rows; ++i) v[i] = load(from + static_cast<std::size_t>(i) * step);
-    for (int stage = 0; stage < log2_of(lanes); ++stage) shuffle<Item, Rows>(v);
+    for (int stage = 0; stage < log2_of(kLanes); ++stage) shuffle<Item, Rows>(v);
     for (int i = 0; i < present; ++i) store(to + static_cast<std::size_t>(i) * row_step, v[i]);
 }
 #endif
@@ -116,25 +116,25 @@ void each(std::size_t count, std::size_t positions, Step step) {
 template <typename T>
 void weave(const T *rows, std::size_t row_step, T *columns, std::size_t width, std::size_t count,
            std::size_t n) {
-    constexpr int item = sizeof(T);
+    constexpr int kItem = sizeof(T);
     std::size_t c = 0, done = 0;
 #if defined(__SSE2__)
-    constexpr std::size_t lanes = 16 / item;
+    constexpr std::size_t kLanes = 16 / kItem;
     const auto groups = [&](auto rows_of) {
-        constexpr int R = decltype(rows_of)::value;
-        for (; c < count && c + R <= width; c += R)
-            for (std::size_t s = 0; s + lanes <= n; s += lanes)
-                interleave<item, R>(
-                    reinterpret_cast<const char *>(rows + c * row_step + s), row_step * item,
-                    static_cast<int>(std::min<std::size_t>(R, count - c)),
-                    reinterpret_cast<char *>(columns + s * width + c), width * item);
-        done = n / lanes * lanes;
+        constexpr int kRows = decltype(rows_of)::value;
+        for (; c < count && c + kRows <= width; c += kRows)
+            for (std::size_t s = 0; s + kLanes <= n; s += kLanes)
+                interleave<kItem, kRows>(
+                    reinterpret_cast<const char *>(rows + c * row_step + s), row_step * kItem,
+                    static_cast<int>(std::min<std::size_t>(kRows, count - c)),
+                    reinterpret_cast<char *>(columns + s * width + c), width * kItem);
+        done = n / kLanes * kLanes;
     };
-    using Lanes = std::integral_constant<int, 16 / item>;
+    using Lanes = std::integral_constant<int, 16 / kItem>;
     using Two = std::integral_constant<int, 2>;
     using Four = std::integral_constant<int, 4>;
     using Eight = std::integral_constant<int, 8>;
-    if (width >= lanes)
+    if (width >= kLanes)
         groups(Lanes{});
     else if (width == 2)
         groups(Two{});
@@ -166,25 +166,25 @@ void weave(const T *rows, std::size_t row_step, T *columns, std::size_t width, s
 template <typename T>
 void unweave(const T *columns, std::size_t width, T *rows, std::size_t row_step, std::size_t count,
              std::size_t n) {
-    constexpr int item = sizeof(T);
+    constexpr int kItem = sizeof(T);
     std::size_t c = 0, done = 0;
 #if defined(__SSE2__)
-    constexpr std::size_t lanes = 16 / item;
+    constexpr std::size_t kLanes = 16 / kItem;
     const auto groups = [&](auto rows_of) {
-        constexpr int R = decltype(rows_of)::value;
-        for (; c < count && c + R <= width; c += R)
-            for (std::size_t s = 0; s + lanes <= n; s += lanes)
-                separate<item, R>(reinterpret_cast<const char *>(columns + s * width + c),
-                                  width * item, reinterpret_cast<char *>(rows + c * row_step + s),
-                                  row_step * item,
-                                  static_cast<int>(std::min<std::size_t>(R, count - c)));
-        done = n / lanes * lanes;
+        constexpr int kRows = decltype(rows_of)::value;
+        for (; c < count && c + kRows <= width; c += kRows)
+            for (std::size_t s = 0; s + kLanes <= n; s += kLanes)
+                separate<kItem, kRows>(
+                    reinterpret_cast<const char *>(columns + s * width + c), width * kItem,
+                    reinterpret_cast<char *>(rows + c * row_step + s), row_step * kItem,
+                    static_cast<int>(std::min<std::size_t>(kRows, count - c)));
+        done = n / kLanes * kLanes;
     };
-    using Lanes = std::integral_constant<int, 16 / item>;
+    using Lanes = std::integral_constant<int, 16 / kItem>;
     using Two = std::integral_constant<int, 2>;
     using Four = std::integral_constant<int, 4>;
     using Eight = std::integral_constant<int, 8>;
-    if (width >= lanes)
+    if (width >= kLanes)
         groups(Lanes{});
     else if (width == 2)
         groups(Two{});
@@ -290,8 +290,8 @@ void unpack_of(const Packing &p, const T *blocks, T *rows) {
 }
 
 template <typename Do>
-void by_item(std::size_t item, Do act) {
-    switch (item) {
+void by_item(std::size_t kItem, Do act) {
+    switch (kItem) {
     case 1: return act(std::uint8_t{});
     case 2: return act(std::uint16_t{});
     case 4: return act(std::uint32_t{});

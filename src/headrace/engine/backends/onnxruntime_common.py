@@ -10,7 +10,6 @@ import numpy as np
 
 from headrace._core.errors import EngineError
 from headrace.engine.backends import RunnerOptions
-from headrace.engine.backends.byte_weights import with_own_weights
 from headrace.engine.backends.onnxruntime_package import import_onnxruntime
 from headrace.engine.machine import exact_int8, usable_cores
 from headrace.network.tensor_spec import TensorSpec, axis_name
@@ -80,6 +79,8 @@ def open_session(
     try:
         return ort.InferenceSession(model, settings, providers=providers)
     except Exception:
+        from headrace.engine.backends.byte_weights import with_own_weights  # reads the model
+
         own = with_own_weights(model)
         if own is None:
             raise
