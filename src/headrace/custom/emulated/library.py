@@ -63,7 +63,7 @@ class EmulatedObject:
                 "library-emulated",
                 "info",
                 f"it is built for {elf.machine_name}: {emulator.program.name} runs it, with the "
-                f"libraries of {emulator.root}; a call takes about ten times as long as that of a "
+                f"libraries of {emulator.root}; a call takes about five times as long as that of a "
                 "library built for this machine",
                 where,
             )
