@@ -56,7 +56,7 @@ def move_inside(content: Path, root: Path, location: str) -> None:
     """
     *parts, name = location.split("/")
     with folder_inside(root, parts, make=True) as folder:
-        os.replace(content, name, dst_dir_fd=folder)  # noqa: TID251 - relative to a descriptor
+        os.replace(content, name, dst_dir_fd=folder)
 
 
 def remove_inside(root: Path, location: str) -> None:

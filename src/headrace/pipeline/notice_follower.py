@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from headrace.pipeline.pipeline import Pipeline
 
 _COUNTS = frozenset(("frames-dropped", "boxes-at-edge", "frames-not-sent", "objects-not-finite"))
-"""Codes whose sentences hold a number that rises."""
+"""Codes of notices that count up: a run repeats them with a higher number."""
 _AGAIN_S = 60.0  # between two of them
 _MOST = 20_000  # that are remembered
 

@@ -6,11 +6,12 @@ import base64
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from typing import cast
 
 import numpy as np
 
 from headrace._core.errors import EngineError
-from headrace.engine.plugin_graph.plugin_record import PluginProfileRecord, PluginRecord
+from headrace.engine.plugin_graph.plugin_record import Format, PluginProfileRecord, PluginRecord
 from headrace.plugins.expressions import from_text, to_text
 from headrace.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
 from headrace.plugins.forms import TensorForm
@@ -83,7 +84,7 @@ def record_of(
             outputs=outputs,
             input_types=tuple(t.name for t in spec.input_types),  # type: ignore[misc]
             output_types=tuple(t.name for t in spec.output_types),  # type: ignore[misc]
-            formats=formats,  # type: ignore[arg-type]
+            formats=cast("tuple[Format, ...]", formats),
             scales=scales,
             dtypes=tuple(d.name for d in spec.dtypes),  # type: ignore[misc]
             shapes=tuple(to_text(s) for s in spec.shapes),

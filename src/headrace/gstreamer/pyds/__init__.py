@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from headrace.gstreamer.pyds.analytics import *  # noqa: F403
-from headrace.gstreamer.pyds.copies import *  # noqa: F403
-from headrace.gstreamer.pyds.events import *  # noqa: F403
-from headrace.gstreamer.pyds.functions import *  # noqa: F403 - the names of the original, all of them
-from headrace.gstreamer.pyds.inference import *  # noqa: F403
-from headrace.gstreamer.pyds.messages import *  # noqa: F403
-from headrace.gstreamer.pyds.meta import *  # noqa: F403
-from headrace.gstreamer.pyds.object_encoder import *  # noqa: F403
-from headrace.gstreamer.pyds.optical_flow import *  # noqa: F403
-from headrace.gstreamer.pyds.osd import *  # noqa: F403
-from headrace.gstreamer.pyds.preprocess import *  # noqa: F403
-from headrace.gstreamer.pyds.surfaces import *  # noqa: F403
-from headrace.gstreamer.pyds.tracking import *  # noqa: F403
+from headrace.gstreamer.pyds.analytics import *
+from headrace.gstreamer.pyds.copies import *
+from headrace.gstreamer.pyds.events import *
+from headrace.gstreamer.pyds.functions import *
+from headrace.gstreamer.pyds.inference import *
+from headrace.gstreamer.pyds.messages import *
+from headrace.gstreamer.pyds.meta import *
+from headrace.gstreamer.pyds.object_encoder import *
+from headrace.gstreamer.pyds.optical_flow import *
+from headrace.gstreamer.pyds.osd import *
+from headrace.gstreamer.pyds.preprocess import *
+from headrace.gstreamer.pyds.surfaces import *
+from headrace.gstreamer.pyds.tracking import *
 
 __version__ = "1.2.0"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from headrace.gstreamer.pyds.functions import (
     nvds_add_display_meta_to_frame,
@@ -33,13 +33,13 @@ S = TypeVar("S", bound=Struct)
 def _copied(source: S, batch: NvDsBatchMeta) -> S:
     """A copy of a structure with its lists, in another batch; objects keep their parents."""
     if isinstance(source, NvDsUserMeta):
-        return _copied_user(source, batch)  # type: ignore[return-value]
+        return cast("S", _copied_user(source, batch))
     copy = type(source)()
     lists = {name: v for name, v in vars(source).items() if isinstance(v, MetaList)}
     for name, value in vars(source).items():
         if name == "base_meta":
-            copy.base_meta.meta_type = value.meta_type  # type: ignore[attr-defined]
-            copy.base_meta.batch_meta = batch  # type: ignore[attr-defined]
+            base: NvDsBaseMeta = getattr(copy, name)
+            base.meta_type, base.batch_meta = value.meta_type, batch
         elif isinstance(getattr(type(source), name, None), Elements):
             for index, one in enumerate(list.__iter__(value)):  # those that were touched
                 if one is not None:

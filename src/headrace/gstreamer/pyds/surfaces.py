@@ -47,7 +47,7 @@ YUV420_709 YUV420_709_ER NV12_709 NV12_709_ER YUV420_2020 NV12_2020 NV12_10LE_ER
 NV12_10LE_709_ER NV12_10LE_2020 SIGNED_R16G16 LAST
 """  # LAST ends the names that the bindings have; the headers of each release have more
 
-NvBufSurfaceColorFormat = IntEnum(  # type: ignore[misc]
+NvBufSurfaceColorFormat = IntEnum(  # type: ignore[misc]  # its names are of a table
     "NvBufSurfaceColorFormat",
     {f"NVBUF_COLOR_FORMAT_{name}": number for number, name in enumerate(_FORMATS.split())},
     module=__name__,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import sys
+from typing import TextIO
 
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
-class _Stderr(logging.StreamHandler):  # type: ignore[type-arg]
+class _Stderr(logging.StreamHandler[TextIO]):
     """Writes to the stderr of now, which a test or an application may replace."""
 
     def emit(self, record: logging.LogRecord) -> None:

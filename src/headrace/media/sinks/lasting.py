@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from headrace._core.errors import HeadraceError, MediaError
 from headrace._core.files import os_errors
@@ -36,6 +36,7 @@ from headrace.media.sources.reconnect import Losses
 from headrace.meta import FrameMeta
 
 if TYPE_CHECKING:
+    from headrace.media.sinks.jsonl import JsonLinesSink
     from headrace.media.sources.base import Source
 
 OPTIONS = ("rotate", "size", "disk")
@@ -234,10 +235,11 @@ class LastingSink(Sink):
         if sink is None:
             self.dropped += count
         else:
-            self._guarded(count, partial(sink.write_lines, lines))  # type: ignore[attr-defined]
+            # only outputs of JSON Lines are given lines
+            self._guarded(count, partial(cast("JsonLinesSink", sink).write_lines, lines))
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
-        raise NotImplementedError("write_batch does it")
+        self.write_batch([frame], [meta])
 
     def _guarded(self, count: int, work: Callable[[], None]) -> None:
         """Do a part of the work of the own sink; its failure ends this output, for now."""
