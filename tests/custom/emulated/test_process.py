@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,6 +48,15 @@ def test_without_a_worker_the_end_is_an_error(compile_foreign: Callable[..., Pat
     for _ in range(2):
         with pytest.raises(ParserError, match="SIGSEGV"):
             parser(WHITE, NetworkInfo(64, 64, 3), PARAMS)
+
+
+def test_it_ends_with_its_library(compile_foreign: Callable[..., Path]) -> None:
+    library: Any = open_library(compile_foreign("crashes.cpp", "-g"))
+    child = library._object.process._child
+    assert child.poll() is None
+    del library
+    gc.collect()
+    assert child.poll() is not None
 
 
 def test_an_answer_that_is_none_ends_the_process(tmp_path: Path) -> None:

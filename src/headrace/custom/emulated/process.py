@@ -6,6 +6,7 @@ import mmap
 import os
 import subprocess
 import tempfile
+import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import BinaryIO, NoReturn
@@ -14,7 +15,7 @@ import numpy as np
 
 from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
-from headrace._core.processes import ProcessEnd, start_program
+from headrace._core.processes import ModuleProcess, ProcessEnd, start_program
 from headrace._core.types import Array
 from headrace.custom.emulated.emulator import Emulator
 from headrace.custom.emulated.messages import (
@@ -37,6 +38,18 @@ def _shared_file() -> BinaryIO:
         return os.fdopen(os.memfd_create("headrace-tensors", 0), "r+b", buffering=0)
     except OSError:
         return tempfile.TemporaryFile(buffering=0)
+
+
+def _end(child: ModuleProcess, *fds: int) -> None:
+    """Close the pipes of a process, which ends it, and wait for that."""
+    for fd in fds:
+        with suppress(OSError):
+            os.close(fd)
+    try:
+        child.wait(_END_S)
+    except subprocess.TimeoutExpired:  # a library is at work in it
+        with suppress(OSError):  # a worker may send no signal: its keeper ends what is left
+            child.kill()
 
 
 class EmulatedProcess:
@@ -66,6 +79,8 @@ class EmulatedProcess:
         finally:
             os.close(requests)
             os.close(answers)
+
+        self._end = weakref.finalize(self, _end, self._child, self._to, self._from)
 
     def ask(self, operation: Operation, body: Body) -> tuple[Status, int, Reader]:
         """Send a request and wait for its answer.
@@ -120,13 +135,8 @@ class EmulatedProcess:
         return view.reshape(like.shape)
 
     def close(self) -> None:
-        """End the process."""
-        for fd in (self._to, self._from):
-            with suppress(OSError):
-                os.close(fd)
-        self._to = self._from = -1
-        with suppress(subprocess.TimeoutExpired):
-            self._child.wait(_END_S)
+        """End the process; so does the end of this object."""
+        self._end()
 
     def _write(self, data: bytes) -> None:
         view = memoryview(data)
