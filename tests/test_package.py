@@ -65,7 +65,6 @@ DOUBLES = {
 TEXTS = {
     "_core/findings.py": "makes the sentence",
     "cli/options.py": "an error of click",
-    "config/app_file.py": "a problem of a file, with its line",
     "custom/guard/ipc.py": "refuses an error of a worker that says nothing",
     "custom/guard/repro.py": "the report beside a saved call",
     "diagnose/doctor/checks.py": "the doctor's lines",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from docs._ext import (
+    app_keys,
     conformance,
     key_tables,
     lint_rules,
@@ -21,6 +22,7 @@ def main() -> None:
     """Write every generated text where it belongs."""
     texts = {
         pipeline_schema.SCHEMA_FILE: pipeline_schema.schema_text(),
+        DOCS / "app-keys.md": app_keys.page(),
         DOCS / "conformance.md": conformance.page(),
         DOCS / "lint-rules.md": lint_rules.page(),
         DOCS / "pyds-names.md": pyds_names.page(),

@@ -53,7 +53,6 @@ def test_ini(app: Callable[[str], PipelineSpec], tmp_path: Path) -> None:
     # further files of several URIs come behind all other sources
     assert names == ["crossing_0.mp4", "stream1", "camera:2", "crossing_1.mp4"]
     assert spec.sources[0].uri == str(tmp_path / "clips/crossing_0.mp4")
-    assert [s.camera_id for s in spec.sources] == [0, 1, 3, None]
     first, gate, camera, _ = spec.sources
     assert (first.drop_frame_interval, first.loop, first.live) == (2, True, None)
     assert (gate.latency_ms, gate.rtp_protocol, gate.loop, gate.live) == (250, "tcp", False, True)
@@ -105,10 +104,10 @@ def test_notices_name_what_is_not_applied_once(
     (tmp_path / "tracker.yml").write_text("tracker: iou\n")
     messages = [f"{n.level} {n.sentence}" for n in app("street.txt").notices]
     for expected in (
-        "info [sink0] is not applied: there is no window",
+        "info [sink0] is left out: there is no window",
         "info width, height: not applied, frames keep their own size",
         "warning [source3] camera-width, camera-height, camera-fps-n, camera-fps-d: not applied",
-        "warning [message-converter] is not applied: outputs of type 6",
+        "warning [message-converter] is left out: outputs of type 6",
         "info gpu-id, nvbuf-memory-type, cudadec-memtype",
         "info enable-perf-measurement, perf-measurement-interval-sec",
         "info tracker-width, tracker-height",
@@ -124,7 +123,7 @@ def test_an_output_by_rtsp_is_told_the_commands_that_show_it(
     read: Read, port: str, shown: str
 ) -> None:
     (notice,) = told(read(f"[sink3]\nenable=1\ntype=4\n{port}"), "[sink3]")
-    assert notice.startswith("warning [sink3] is not applied: headrace serves no RTSP itself")
+    assert notice.startswith("warning [sink3] is left out: headrace serves no RTSP itself")
     assert "app.txt --view " in notice
     assert f"-o rtsp://127.0.0.1:{shown}/ds-test sends them to" in notice
 
@@ -236,13 +235,36 @@ def test_the_last_of_repeated_keys_counts_and_is_told(read: Read) -> None:
     assert not told(spec, "s3cr3t")
 
 
-def test_sinks_of_single_sources(read: Read) -> None:
-    sinks = "".join(
-        f"[sink{n}]\nenable=1\ntype=3\noutput-file=o{n}.mp4\nsource-id={n}\n" for n in (0, 5, 7)
-    )
-    spec = read("[source5]\nenable=1\ntype=2\nuri=file://b.mp4\n" + sinks)
-    assert [spec.source_index(sink) for sink in spec.sinks] == [0, 1]
-    assert told(spec, "[sink7] is left out: there is no source 7")
+SIBLINGS = {
+    "parallel.yml": "branch0:\n  pgie-id: 1\n  src-ids: 0;1\nprimary-gie0:\n  enable: 1\n",
+    "audio.txt": "[source0]\nenable=1\ntype=6\nuri=file://a.wav\n[audio-classifier]\nenable=1\n",
+    "test1.yml": "source-list:\n  list: a.mp4;b.mp4;\nprimary-gie:\n  config-file-path: p.yml\n",
+    "tao.yml": "source-list:\n  list: a.mp4;\nfilesink:\n  enable: 1\nprimary-gie:\n  plugin-type: 0\n",
+    "lidar.yml": "name: reader\ntype: ds3d::dataloader\n",
+    "action.txt": "[action-recognition]\nuri-list=file://a.mp4\n",
+}
+
+
+def test_in_yaml_sources_stand_in_the_table(read: Read, tmp_path: Path) -> None:
+    (tmp_path / "sources.csv").write_text("enable,type,uri\n1,2,a.mp4\n")
+    group = "source0:\n  enable: 1\n  type: 2\n  uri: b.mp4\n"
+    table = "source:\n  csv-file-path: sources.csv\n"
+    spec = read(group + table, source=False, name="app.yml")
+    assert [Path(s.uri).name for s in spec.sources] == ["a.mp4"]
+    assert told(spec, "source0: is left out: in YAML the original reads sources from")
+    alone = read(group, source=False, name="app.yml")
+    assert [Path(s.uri).name for s in alone.sources] == ["b.mp4"]
+    assert told(alone, "source0: the original ignores it in YAML")
+
+
+@pytest.mark.parametrize("name", SIBLINGS)
+def test_configs_of_other_applications_are_named(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(SIBLINGS[name])
+    with pytest.raises(ConfigError, match="this is a config of") as caught:
+        load_pipeline(path)
+    assert caught.value.finding.code == "foreign-file"
+    assert caught.value.finding.remedies
 
 
 def test_sinks_of_messages(read: Read) -> None:
@@ -300,17 +322,13 @@ def test_prepared_tensors_are_not_waited_for(read: Read, tmp_path: Path) -> None
     cfg = spec.models[0].load()
     assert not cfg.input_tensor_from_meta
     assert told(spec, "input-tensor-meta")
-    assert told(spec, "[pre-process] is not applied")
+    assert told(spec, "[pre-process] is left out")
     plain = ModelConfig.load(tmp_path / "m.txt").values()
     assert cfg.values() == plain  # nothing else is set
 
 
 REFUSED = [
     ("[streammux]\nbatch-size=x\n", "app.txt:6: batch-size=x is not an integer", "from 0 to 1024"),
-    ("[sink0]\nenable=1\ntype=9\n", "type=9 is not a type of sink", "3 (file)"),
-    ("[sink0]\nenable=1\ntype=6\n", "[sink0] no msg-broker-proto-lib", "libnvds_mqtt"),
-    ("[sink0]\nenable=1\ntype=6\nmsg-broker-proto-lib=x.so\n", "no known adaptor", "kafka"),
-    ("[sink0]\nenable=1\ntype=6\nmsg-broker-proto-lib=libnvds_mqtt_proto.so\n", "no host", "HOST;PORT"),
     ("[sink0]\nenable=1\ntype=3\n", "[sink0] has no output-file", "out.mp4"),
     ("[sink0]\nenable=yes\n", "enable=yes is not an integer", "write 1 or 0"),
     ("[source1]\nenable=1\ntype=12\nuri=a\n", "type=12 is not a type of source", "2 (a URI)"),
@@ -379,7 +397,8 @@ def test_what_a_desktop_shows_is_no_mistake(read: Read) -> None:
     )
     assert [n.sentence for n in spec.notices if n.level == "warning"] == []
     assert told(spec, "no window") == [
-        "info [sink0] is not applied: there is no window to show frames in"
+        f"info [sink0] is left out: there is no window to show frames in; headrace run {spec.path} "
+        "--view shows them in a browser"
     ]
 
 

@@ -6,18 +6,16 @@ Values mean the same as there; keys that are not applied are reported once, with
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from headrace._core.errors import ConfigError
 from headrace._core.text import quoted
 from headrace.config.app_keys import AppGroup, group_of
-from headrace.config.app_messages import message_url
 from headrace.config.app_reader import AppReader, FoundGroup
+from headrace.config.app_sinks import AppSinks, Tiling, tiler_item, tiling_of
 from headrace.config.app_sources import AppSources
-from headrace.config.document import Document, Group
+from headrace.config.document import Document, Entry, Group
 from headrace.config.enums import ProcessMode
 from headrace.config.origin import Origin
 from headrace.config.paths import is_stream, resolve
@@ -26,6 +24,8 @@ from headrace.config.pipeline_yaml import Item, Parts
 from headrace.config.reading import read_document
 from headrace.config.values import BadValueError, Values
 
+_OF_INI = ("sourceN", "source-list", "source-attr-all")
+_ON = Entry("enable", "1", 1)
 _COLOR = re.compile(r"bbox-(border|bg)-color([0-9]*)")
 
 
@@ -116,9 +116,6 @@ def order_models(models: list[Item], document: Document) -> list[Item]:
 ORIGINAL_TRACKERS = re.compile(
     r"libnvds_(nvmultiobjecttracker|nvdcf|mot_klt|mot_iou|tracker)\w*\.so"
 )
-_DISPLAYS = {2: "window", 5: "screen"}
-_RTSP_PORT = "8554"  # of the original's server, where the group names none
-_CODECS = {1: "H.264", 2: "H.265", 3: "MPEG-4"}
 
 
 def parse_app(data: bytes, path: Path) -> tuple[Parts, Document]:
@@ -145,6 +142,8 @@ class _App:
         groups = document.groups
         self._once(groups, "application", "streammux", "tests", "source-list", "source-attr-all")
         listed = self.found.get("source-list")
+        if document.form == "yaml" and "source" in groups:
+            listed = None
         if listed is not None and "list" in listed.values:
             self._list(listed, groups)
         for group in groups.values():
@@ -153,7 +152,12 @@ class _App:
                 reader.unknown_group(group)
             elif kind.reason is not None:
                 self._not_run(kind, group)
+            elif kind.name in _OF_INI and document.form == "yaml" and "source" in groups:
+                text = f"{group.name}: is left out: in YAML the original reads sources from the "
+                text += "csv-file-path of source: alone; add a row there"
+                document.remark(group.line, text, code="element-left-out")
             elif kind.name == "sourceN":
+                self._yaml_source(group)
                 self.sources.group(kind, group)
             elif kind.name == "source":
                 self._csv(reader.read(kind, group), group)
@@ -176,6 +180,11 @@ class _App:
         self._tiler_and_sinks()
         reader.tell_unused()
 
+    def _yaml_source(self, group: Group) -> None:
+        if self.document.form == "yaml" and group.last().get("enable", _ON).text != "0":
+            text = f"{group.name}: the original ignores it in YAML, and has no source then"
+            self.document.remark(group.line, text, code="key-approximated")
+
     def _apply(self, name: str, read: Callable[[FoundGroup], None]) -> None:
         if name in self.found:
             read(self.found[name])
@@ -189,12 +198,15 @@ class _App:
                     self.found[name] = section
 
     def _not_run(self, kind: AppGroup, group: Group) -> None:
-        enable = group.last().get("enable")
-        reason = kind.reason
-        if reason is not None and (enable is None or enable.text.strip() != "0"):
-            self.document.remark(
-                group.line, f"[{quoted(group.name)}] is not applied: {reason.text}", reason.level
-            )
+        enable, reason = group.last().get("enable"), kind.reason
+        if reason is None or (enable is not None and enable.text.strip() == "0"):
+            return
+        name = quoted(group.name)
+        text = f"[{name}] is left out: {reason.text}"
+        self.document.remark(
+            group.line, text, reason.level, code="element-left-out", data={"element": name}
+        )
+        self.reader.only_unknown(kind, group)
 
     def _put(self, name: str, key: str, value: Any, section: FoundGroup) -> None:
         """A value of the whole pipeline."""
@@ -369,93 +381,13 @@ class _App:
 
     def _tiler_and_sinks(self) -> None:
         tiler = self.found.get("tiled-display")
-        if tiler is not None:
-            keys = [k for k in tiler.kind.keys.values() if k.name in _TILER_KEYS]
-            values, origins = tiler.fields(keys)
-            for key in ("rows", "columns"):  # 0 chooses, too
-                if tiler.get("square-seq-grid") or not values.get(key):
-                    values.pop(key, None)
-                    origins.pop(key, None)
-            self.parts.items["tiler"].append((values, origins))
+        tiling = tiling_of(tiler)
+        if tiler is not None and tiling is not Tiling.BATCHED:
+            self.parts.items["tiler"].append(tiler_item(tiler))
+        sinks = AppSinks(self.document, tiling, len(self.parts.items["sources"]))
         for section, group in self.sinks:
-            self._sink(section, group, tiled=tiler is not None)
-
-    def _sink(self, section: FoundGroup, group: Group, *, tiled: bool) -> None:
-        document, name = self.document, quoted(group.name)
-        kind, line = section.get("type"), group.line
-        if kind in _DISPLAYS:
-            what = _DISPLAYS[kind]
-            message = f"[{name}] is not applied: there is no {what} to show frames in"
-            document.remark(line, message, "info")
-        elif kind == 4:
-            run = f"headrace run {shlex.quote(str(document.path))}"
-            ports = (e.text for e in group.entries if e.key == "rtsp-port" and e.text.isdigit())
-            port = next(ports, _RTSP_PORT)
-            document.remark(
-                line,
-                f"[{name}] is not applied: headrace serves no RTSP itself; {run} --view shows the "
-                f"images in a browser, and {run} -o rtsp://127.0.0.1:{port}/ds-test sends them to "
-                "an RTSP server that takes streams (MediaMTX)",
-            )
-        elif kind == 6:
-            self._message_sink(section, name, line)
-        elif kind == 1:
-            origin = section.origin("type")
-            self.parts.items["sinks"].append(({"kind": "fake"}, {"kind": origin}))
-        elif kind == 3:
-            self._file_sink(section, name, line, tiled=tiled)
-        elif kind is None:
-            document.refuse(line, f"[{name}] has no type.", "type=3 and output-file=...")
-        else:
-            document.refuse(
-                section.line("type"),
-                f"type={kind} is not a type of sink.",
-                "one of 1 (none), 2 (window), 3 (file), 4 (RTSP), 5 (screen), 6 (messages)",
-            )
-
-    def _message_sink(self, section: FoundGroup, name: str, line: int) -> None:
-        try:
-            url = message_url(section)
-        except ConfigError as error:
-            self.document.refuse(line, f"[{name}] {error:brief}", error.finding.expectation or "")
-            return
-        if section.get("disable-msgconv"):
-            self.document.remark(
-                section.line("disable-msgconv"),
-                f"[{name}] makes its own messages: converters are not shared", "info",
-            )  # fmt: skip
-        origin = section.origin("msg-broker-proto-lib")
-        self.parts.items["sinks"].append(
-            ({"kind": "messages", "uri": url}, dict.fromkeys(("kind", "uri"), origin))
-        )
-
-    def _file_sink(self, section: FoundGroup, name: str, line: int, *, tiled: bool) -> None:
-        document, output = self.document, section.get("output-file")
-        if output is None:
-            document.refuse(line, f"[{name}] has no output-file.", "output-file=out.mp4")
-            return
-        codec = section.get("codec")
-        if codec is not None and codec != 1:
-            what = _CODECS.get(codec, f"codec={codec}")
-            document.remark(section.line("codec"), f"[{name}] writes H.264 instead of {what}")
-        if section.get("container") == 2 and not output.endswith(".mkv"):
-            message = f"[{name}] writes what the ending of {quoted(output)} says, not Matroska"
-            document.remark(section.line("container"), message)
-        # the original gives the name to a file sink as it is: relative to the working directory
-        values: Values = {"kind": "video", "path": Path(output)}
-        origins = dict.fromkeys(("kind", "path"), section.origin("output-file"))
-        number = section.get("source-id")
-        if number is not None and (not tiled or section.get("link-to-demux")):
-            sources = self.parts.items["sources"]
-            if any(source.get("camera_id") == number for source, _ in sources):
-                values["source"], origins["source"] = number, section.origin("source-id")
-            else:
-                document.remark(
-                    section.line("source-id"), f"[{name}] is left out: there is no source {number}"
-                )
-                return
-        self.parts.items["sinks"].append((values, origins))
+            sinks.add(section, group)
+        self.parts.items["sinks"] += sinks.items
 
 
 _OSD_FIELDS = {key.field for key in OSD.keys.values()}
-_TILER_KEYS = ("rows", "columns", "width", "height")

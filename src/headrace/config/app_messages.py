@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, urlencode
 
 from headrace._core.errors import ConfigError
@@ -16,7 +16,20 @@ if TYPE_CHECKING:
 
 _LIBRARY = re.compile(r"libnvds_(kafka|mqtt|redis|amqp)_proto")
 _SCHEMAS = ("deepstream", "minimal")
+_OTHER_SCHEMAS = {
+    2: "messages in Protobuf are not made",
+    256: "the original reserves it and makes nothing of it",
+    257: "its payloads are made by the library that msg-conv-msg2p-lib names, which is not called",
+}
+_ADAPTORS = "libnvds_kafka_proto.so, …_mqtt_…, …_redis_… or …_amqp_…"
 _INTERVAL = 30  # the original's default
+
+
+class LeftOut(NamedTuple):
+    """Why an element cannot run here, and the way on."""
+
+    cause: str
+    way: str
 
 
 def adaptor_protocol(library: str) -> str:
@@ -27,35 +40,35 @@ def adaptor_protocol(library: str) -> str:
     """
     match = _LIBRARY.match(PurePath(library).name)
     if match is None:
-        raise ConfigError(
-            f"{library!r} is no known adaptor.",
-            expected="libnvds_kafka_proto.so, …_mqtt_…, …_redis_… or …_amqp_…",
-        )
+        raise ConfigError(f"{library!r} is no known adaptor.", expected=_ADAPTORS)
     return match[1]
 
 
-def message_url(section: FoundGroup) -> str:
-    """The URL of an output that does as a sink of the type 6.
-
-    Raises:
-        ConfigError: the adaptor, host or topic is missing, or of an unknown kind.
-    """
+def message_url(section: FoundGroup) -> str | LeftOut:
+    """The URL of an output that does as a sink of the type 6, or why there is none."""
     library, connection = section.get("msg-broker-proto-lib"), section.get("msg-broker-conn-str")
     if not library:
-        raise ConfigError("no msg-broker-proto-lib.", expected="such as libnvds_mqtt_proto.so")
-    scheme = adaptor_protocol(library)
+        return LeftOut("no msg-broker-proto-lib", f"it takes {_ADAPTORS}")
+    name = PurePath(library).name
+    if "azure" in name:
+        return LeftOut(
+            f"{name} speaks to Azure alone, and nothing here does",
+            "an IoT hub takes MQTT and AMQP: libnvds_mqtt_proto.so, or -o "
+            "webhook+https://HOST/PATH to a function of Azure",
+        )
+    match = _LIBRARY.match(name)
+    if match is None:
+        return LeftOut(f"{library!r} is no known adaptor", f"it takes {_ADAPTORS}")
+    scheme = match[1]
     host, port, rest = [*(p.strip() for p in (connection or "").split(";")), "", "", ""][:3]
     topic = section.get("topic") or (rest if scheme == "kafka" else "")
     if not host or not topic:
-        raise ConfigError(
-            f"no {'topic' if host else 'host'}.",
-            expected="msg-broker-conn-str=HOST;PORT and topic=NAME",
-        )
+        missing = "topic" if host else "host"
+        return LeftOut(f"no {missing}", "it takes msg-broker-conn-str=HOST;PORT and topic=NAME")
     number = section.get("msg-conv-payload-type", 0)
     if number >= len(_SCHEMAS):
-        raise ConfigError(
-            f"msg-conv-payload-type={number} is not made here.", expected="0 (full) or 1 (minimal)"
-        )
+        cause = _OTHER_SCHEMAS.get(number, "the original knows no such type")
+        return LeftOut(f"msg-conv-payload-type={number}: {cause}", "0 is full and 1 minimal")
     interval = max(1, section.get("msg-conv-frame-interval", _INTERVAL))
     options: Values = {"every": interval, "schema": _SCHEMAS[number]}
     for option, key in (("config", "msg-conv-config"), ("adaptor", "msg-broker-config")):

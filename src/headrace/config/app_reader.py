@@ -8,7 +8,8 @@ from typing import Any
 
 from headrace._core.near import nearest
 from headrace._core.text import quoted
-from headrace.config.app_keys import APP_GROUPS, ENABLE, SECRET_KEYS, AppGroup, Reason
+from headrace.config.app_keys import APP_GROUPS, ENABLE, SECRET_KEYS, AppGroup
+from headrace.config.app_reasons import Reason
 from headrace.config.document import Document, Entry, Group
 from headrace.config.key import Key
 from headrace.config.origin import Origin
@@ -55,6 +56,7 @@ class AppReader:
         self.document = document
         self.base = base or document.path
         self.unknown = 0
+        self.near: dict[tuple[str, str], list[tuple[int, str]]] = {}  # approximated: (group, how)
         self.unused: dict[tuple[str, Reason], list[tuple[int, str]]] = {}
 
     def read(self, kind: AppGroup, group: Group) -> FoundGroup | None:
@@ -79,6 +81,8 @@ class AppReader:
                 self._unused(kind, group, entry)
                 continue
             value = self.value(entry, key)
+            if value and (near := kind.near.get(entry.key)) is not None:
+                self.near.setdefault((kind.name, near), []).append((entry.line, entry.key))
             if value is not None:
                 section.values[entry.key], section.entries[entry.key] = value, entry
         return section
@@ -136,10 +140,19 @@ class AppReader:
             name = f"{quoted(entry.key)}"
             self.unused.setdefault((group_name, reason), []).append((entry.line, name))
             return
+        self._unknown(kind, group, entry)
+
+    def only_unknown(self, kind: AppGroup, group: Group) -> None:
+        """Report the unknown keys of a group that is left out whole."""
+        for entry in self._entries(group).values():
+            if entry.key not in kind.states():
+                self._unknown(kind, group, entry)
+
+    def _unknown(self, kind: AppGroup, group: Group, entry: Entry) -> None:
         self.unknown += 1
         near = None
         if self.unknown <= _MAX_SUGGESTIONS:
-            near = nearest(entry.key, [*kind.keys, *kind.unused])
+            near = nearest(entry.key, list(kind.states()))
         hint = f"; did you mean {near}?" if near else ""
         self.document.remark(
             entry.line,
@@ -170,3 +183,7 @@ class AppReader:
             self.document.remark(
                 entries[0][0], f"{prefix}{names}: not applied, {reason.text}", reason.level
             )
+        for (group, how), entries in self.near.items():
+            names = ", ".join(dict.fromkeys(quoted(name) for _, name in entries))
+            text = f"[{group}] {names}: {how}"
+            self.document.remark(entries[0][0], text, "info", code="key-approximated")

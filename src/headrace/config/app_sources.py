@@ -48,7 +48,7 @@ class AppSources:
         if section is None:
             self.left_out.append(f"[{quoted(group.name)}] is off (line {group.line})")
         else:
-            self._add(section, number, group.line)
+            self._add(section, group.line)
 
     def csv(self, path: Path, line: int) -> None:
         """Read the rows of a CSV file with the keys in its header."""
@@ -93,7 +93,7 @@ class AppSources:
             ]
             section = reader.read(kind, group)
             if section is not None:
-                self._add(section, len(self.items), number)
+                self._add(section, number)
         reader.tell_unused()
         document.problems += table.problems
         document.notices += [(line, notice) for _, notice in table.notices]
@@ -168,26 +168,14 @@ class AppSources:
 
     def finish(self) -> list[Item]:
         """All sources, those of a list included."""
-        for index, section in enumerate(self.listed or ()):
+        for section in self.listed or ():
             if section.get("enable", True):
-                self._add(section, index, section.line("uri"))
-        items = self.items + self.copies
-        taken: set[int] = set()
-        # a camera-id that is written goes before the number of a group
-        for values, origins in sorted(items, key=lambda item: "camera_id" not in item[1]):
-            number = values.get("camera_id")
-            if number in taken:
-                del values["camera_id"]
-                if origin := origins.pop("camera_id", None):
-                    message = f"camera-id {number} is taken by another source: it names that one"
-                    self.reader.document.remark(origin.line or 1, message)
-            elif number is not None:
-                taken.add(number)
-        return items
+                self._add(section, section.line("uri"))
+        return self.items + self.copies
 
     # --- one source -------------------------------------------------------------------------------
 
-    def _add(self, section: FoundGroup, number: int, line: int) -> None:
+    def _add(self, section: FoundGroup, line: int) -> None:
         document = section.document
         kind = section.get("type")
         if kind in _OTHER_TYPES:
@@ -210,10 +198,8 @@ class AppSources:
         if not values.get("live"):
             values.pop("live", None)  # files do not drop, streams do, whatever this says
             origins.pop("live", None)
-        if "camera_id" not in values:
-            values["camera_id"] = number
-        if section.get("select-rtp-protocol") in (1, 4):
-            values["rtp_protocol"] = "tcp" if section.get("select-rtp-protocol") == 4 else "udp"
+        if section.get("select-rtp-protocol") == 4:  # 7 is every transport; others have no effect
+            values["rtp_protocol"] = "tcp"
             origins["rtp_protocol"] = section.origin("select-rtp-protocol")
         if kind == 1:
             uri = f"camera:{section.get('camera-v4l2-dev-node', 0)}"
@@ -249,8 +235,6 @@ class AppSources:
                 document.refuse(section.line(origin_key), f"uri is not {bad.noun}.", bad.expected)
                 return
             item = ({**values, "uri": full}, dict(origins))
-            if copy:
-                item[0].pop("camera_id")
             (self.copies if copy else self.items).append(item)
 
 
@@ -261,5 +245,6 @@ def _numbered(match: re.Match[str], number: int) -> str:
 _KEYS = [
     key
     for key in SOURCE_KEYS.values()
-    if key.name != "uri" and key.field in {key.field for key in SOURCE.keys.values()}
+    if key.name not in ("uri", "camera-id")
+    and key.field in {key.field for key in SOURCE.keys.values()}
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,17 +93,79 @@ NEIGHBOURS = (
 )  # fmt: skip
 """In the order in which they are looked for."""
 
+SIBLINGS = (
+    Neighbour(
+        "a config of the parallel inference application",
+        "each of its branches is a run of its own: headrace run with the config files of its "
+        "models, or a deepstream-app config with one [primary-gie] and [secondary-gieN]",
+        (r"branch\d+\s*:", r"(pgie-id|src-ids)\s*:"),
+        _YAML,
+    ),
+    Neighbour(
+        "a config of deepstream-audio",
+        "there is no audio here; a model of sounds runs in Python on tensors: "
+        "headrace.Session",
+        (r"(\[audio-(classifier|transform)\]|audio-(classifier|transform)\s*:)",),
+    ),
+    Neighbour(
+        "a config of a deepstream-3d application",
+        "clouds of points are not read; models of plain frames run by headrace run CONFIG VIDEO",
+        (r"(-\s*)?type\s*:\s*ds3d::",),
+        _YAML,
+    ),
+    Neighbour(
+        "a config of deepstream-3d-action-recognition",
+        "its model takes sequences of frames, which nvdspreprocess makes with its own library; "
+        "headrace bench MODEL.onnx measures the model alone",
+        (r"(\[action-recognition\]|action-recognition\s*:)",),
+    ),
+    Neighbour(
+        "a config of a TAO application",
+        "headrace run CONFIG VIDEO with the nvinfer config it names runs its model; the keys "
+        "under its sinks are options: -o FILE.mp4",
+        (r"(eglsink|filesink|fakesink|model-config)\s*:",),
+        _YAML,
+    ),
+    Neighbour(
+        "a config of a sample program (deepstream-test1 and its like), no deepstream-app config",
+        "its groups hold properties of elements: headrace run CONFIG VIDEO with its "
+        "config-file-path and its list does the same, and headrace exec runs the program itself",
+        (r"(source-list|source)\s*:", r"(list|location)\s*:", r"config-file-path\s*:"),
+        _YAML,
+    ),
+)  # fmt: skip
+"""Configs of other applications, whose groups look like those of deepstream-app."""
 
-def neighbour_of(data: bytes, path: Path) -> Neighbour | None:
+
+def neighbour_of(
+    data: bytes, path: Path, kinds: Sequence[Neighbour] = NEIGHBOURS
+) -> Neighbour | None:
     """Find the kind of a file that is none of ours; None for all else."""
     text = data[:_HEAD].decode("utf-8", "replace")
     suffix = path.suffix.lower()
-    for kind in NEIGHBOURS:
+    for kind in kinds:
         if kind.suffixes and suffix not in kind.suffixes:
             continue
         if all(re.search(f"^[ \\t]*{mark}", text, re.MULTILINE) for mark in kind.marks):
             return kind
     return None
+
+
+def refuse_sibling(data: bytes, path: Path) -> None:
+    """Refuse a config of another application, before it runs as something that it is not.
+
+    Raises:
+        ConfigError: it is one.
+    """
+    kind = neighbour_of(data, path, SIBLINGS)
+    if kind is not None:
+        raise ConfigError(
+            f"this is {kind.name}",
+            where=str(path),
+            expected="a deepstream-app config, or a pipeline file",
+            fix=kind.way,
+            code="foreign-file",
+        )
 
 
 def refuse_neighbour(data: bytes, path: Path) -> None:
@@ -111,7 +174,7 @@ def refuse_neighbour(data: bytes, path: Path) -> None:
     Raises:
         ConfigError: it is one.
     """
-    kind = neighbour_of(data, path)
+    kind = neighbour_of(data, path, (*NEIGHBOURS, *SIBLINGS))
     if kind is not None:
         raise ConfigError(
             f"this is {kind.name}, no config of nvinfer",

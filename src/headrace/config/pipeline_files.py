@@ -9,6 +9,7 @@ from headrace._core.errors import ConfigError
 from headrace._core.text import quoted
 from headrace.config.document import Document, report
 from headrace.config.file_kinds import kind_of
+from headrace.config.neighbours import refuse_sibling
 from headrace.config.reading import is_yaml, read_bytes
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def load_pipeline(path: str | Path) -> PipelineSpec:
             fix=quoted(f"run it with a source: headrace run {path} SOURCE", limit=None),
             code="wrong-file",
         )
+    if kind != "pipeline":
+        refuse_sibling(data, path)
     document = Document(path, "yaml" if is_yaml(path) else "ini")
     if kind == "app":
         from headrace.config.app_file import parse_app

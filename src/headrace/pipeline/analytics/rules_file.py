@@ -13,8 +13,9 @@ from typing import Any
 from headrace._core.errors import ConfigError
 from headrace._core.findings import Finding
 from headrace._core.text import quoted
-from headrace.config.app_keys import AppGroup, Reason
+from headrace.config.app_keys import AppGroup
 from headrace.config.app_reader import AppReader, FoundGroup
+from headrace.config.app_reasons import Reason
 from headrace.config.document import Document, Group, report
 from headrace.config.key import Key
 from headrace.config.reading import read_bytes, read_document
@@ -214,6 +215,7 @@ class _Reader:
 def _line(
     name: str, classes: tuple[int, ...], pairs: tuple[Point, ...], settings: FoundGroup
 ) -> Line:
+    # the defaults of the original's reader: a line without end, every crossing
     toward = (pairs[0], pairs[1]) if len(pairs) == 4 else None
     return Line(
         name=name,
@@ -221,8 +223,8 @@ def _line(
         start=pairs[-2],
         end=pairs[-1],
         toward=toward,
-        extended=bool(settings.get("extended")),
-        mode=CrossingMode(settings.get("mode", "balanced")),
+        extended=bool(settings.get("extended", 1)),
+        mode=CrossingMode(settings.get("mode", "loose")),
     )
 
 

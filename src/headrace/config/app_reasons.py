@@ -1,0 +1,58 @@
+"""Why keys of deepstream-app configs have no effect, or another one, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace._core.findings import Level
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why something has no effect; a warning when results or outputs differ by it."""
+
+    level: Level
+    text: str
+
+
+def unused(*rows: tuple[Reason, str]) -> dict[str, Reason]:
+    """Reasons by key, from each reason with the names of its keys."""
+    return {name: reason for reason, names in rows for name in names.split()}
+
+
+HARDWARE = Reason("info", "memory kinds, GPUs and hardware units are not chosen here")
+SPEED = Reason("info", "speeds are always measured and reported")
+TRANSPORT = Reason("info", "buffers of the transport are chosen by themselves")
+CLOCK = Reason("info", "frames keep the times of their stream")
+CAMERA = Reason("warning", "the camera's own settings are used")
+RECORD = Reason("warning", "nothing is recorded on events; -o clip:DIR records around them")
+DECODE = Reason("warning", "every frame is decoded")
+SEI = Reason("warning", "data inside the video stream is not read")
+AUDIO = Reason("warning", "there is no audio")
+DUMPS = Reason("warning", "trackers write no files")
+REST = Reason(
+    "warning", "run adds no sources while it runs; headrace serve FILE does, by the same REST paths"
+)
+MUX = Reason("info", "frames keep their own size, and boxes are in pixels of their own frame")
+PADDING = Reason("warning", "frames keep their own size, there is nothing to pad")
+SYNC = Reason("warning", "sources are not synchronised with each other")
+NEW_MUX = Reason("info", "it counts for the original's new muxer alone (USE_NEW_NVSTREAMMUX=yes)")
+CLOCKS = Reason("info", "no clock is drawn")
+BOXES = Reason("info", "trackers work on boxes, not on pixels")
+RESET = Reason("warning", "tracking ids are never reset and never reused")
+REID = Reason("warning", "trackers use no tensors of other models")
+ENCODER = Reason("info", "video is written as H.264 of constant quality")
+PACE = Reason("info", "frames are written as they come, not at the pace of playing")
+BROKER = Reason("warning", "errors of streams are in the report, and are not sent to a broker")
+CONVERTER = Reason("info", "messages are made of the objects of every N-th frame")
+RAW = Reason(
+    "warning", "raw outputs are dumped by the key raw-output-file-write of the model's own file"
+)
+ENCODERS = Reason("warning", "only models of nvinfer are run")
+IDENTITY = Reason("info", "it names nothing here")
+OLD_TRACKER = Reason("warning", "a tracker's settings are those of ll-config-file")
+RECREATE = Reason("info", "the pipeline is not set up again while it runs")
+LATER = Reason("warning", "cameras of Jetson boards cannot be opened")
+NOTHING_THERE = Reason("info", "the original reads it and passes it on to nothing")
+LISTED = Reason("info", "each item of the list has its own")
+NUMBERED = Reason("info", "sources are named by their order, as sinks name them in the original")

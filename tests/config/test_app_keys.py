@@ -1,0 +1,166 @@
+"""Every key of deepstream-app has the state that the table gives it: it acts, or it is named."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from docs._ext import app_keys
+from headrace.config import PipelineSpec, load_pipeline
+from headrace.config.app_keys import APP_GROUPS, KeyState
+from headrace.config.key import Key
+from headrace.config.values import Kind
+
+APPS = Path(__file__).parent / "apps"
+STATES: dict[tuple[str, str], KeyState] = {
+    (group.name, key): state for group in APP_GROUPS for key, state in group.states().items()
+}
+PAIRS = [
+    (group, key)
+    for group, names in tomllib.loads((APPS / "keys.toml").read_text()).items()
+    for key in names.split()
+]
+BASE = {
+    "application": {},
+    "tiled-display": {"enable": "1"},
+    "source0": {"enable": "1", "type": "2", "uri": "file:///a.mp4"},
+    "source1": {"enable": "1", "type": "4", "uri": "rtsp://h/1"},
+    "streammux": {},
+    "primary-gie": {"enable": "1", "config-file": "p.txt", "gie-unique-id": "1"},
+    "secondary-gie0": {"enable": "1", "config-file": "s.txt", "gie-unique-id": "2"},
+    "tracker": {"enable": "1"},
+    "nvds-analytics": {"enable": "1", "config-file": "a.txt"},
+    "osd": {"enable": "1"},
+    "sink0": {"enable": "1", "type": "1"},
+    "tests": {},
+}
+_FILE = {"type": "3", "output-file": "o.mp4"}
+_BROKER = {
+    "type": "6",
+    "msg-broker-proto-lib": "libnvds_mqtt_proto.so",
+    "msg-broker-conn-str": "h;1",
+    "topic": "t",
+}
+_SOURCES = {"num-source-bins": "2", "list": "a;b"}
+# what a key needs beside it, as {group: keys}; the group of the key itself as ""
+BESIDE: dict[tuple[str, str], dict[str, dict[str, str]]] = {
+    ("sourceN", "num-sources"): {"": {"type": "3", "uri": "file:///a%d.mp4"}},
+    ("sourceN", "camera-v4l2-dev-node"): {"": {"type": "1"}},
+    ("sourceN", "select-rtp-protocol"): {"": {"type": "4", "uri": "rtsp://h/2"}},
+    ("sinkN", "output-file"): {"": _FILE},
+    ("sinkN", "type"): {"": {"output-file": "o.mp4"}},
+    ("sinkN", "codec"): {"": _FILE},
+    ("sinkN", "container"): {"": _FILE},
+    ("sinkN", "source-id"): {"": _FILE, "tiled-display": {"enable": "0"}},
+    ("sinkN", "link-to-demux"): {"": _FILE, "tiled-display": {"enable": "2"}},
+    ("tiled-display", "square-seq-grid"): {"": {"rows": "1"}},
+}
+# values that matter, where those of the kind would not
+VALUES: dict[str, str] = {
+    "config-file": "other.txt", "uri": "file:///b.mp4", "type": "3", "select-rtp-protocol": "4",
+    "display-tracking-id": "0", "display-text": "0", "display-bbox": "0", "display-mask": "0",
+    "ll-config-file": "t.yml", "ll-lib-file": "/x/own.so", "num-source-bins": "9",
+    "sensor-id-list": "x;y", "sensor-name-list": "x;y", "list": "c;d", "codec": "2",
+    "disable-msgconv": "1", "msg-conv-payload-type": "1", "topic": "u",
+    "msg-broker-conn-str": "g;2", "msg-broker-proto-lib": "libnvds_redis_proto.so",
+    "output-file": "p.mp4", "plugin-type": "1",
+    "square-seq-grid": "1", "container": "2",
+}  # fmt: skip
+_CHANGED = (  # keys that have to be there: another value is the difference
+    "config-file", "uri", "list", "num-source-bins", "type", "output-file", "topic",
+    "msg-broker-conn-str", "msg-broker-proto-lib",
+)  # fmt: skip
+_BY_KIND = {
+    Kind.INT: "32", Kind.INT_FLAG: "1", Kind.FLAG: "1", Kind.INTS: "3;4", Kind.FLOATS: "1;0.5;0;1",
+    Kind.STRING: "word", Kind.PATH: "/other", Kind.STRINGS: "x;y", Kind.FLOAT: "3",
+}  # fmt: skip
+
+
+def value_of(group: str, key: str) -> str:
+    kind = next(g for g in APP_GROUPS if g.name == group)
+    known: Key | None = kind.key(key)
+    if (group, key) == ("sourceN", "type"):
+        return "1"  # a camera
+    if key in VALUES:
+        return VALUES[key]
+    return "1" if known is None else _BY_KIND[known.kind]
+
+
+def text_of(groups: dict[str, dict[str, str]]) -> str:
+    def lines() -> Iterator[str]:
+        for name, keys in groups.items():
+            yield f"[{name}]"
+            yield from (f"{key}={value}" for key, value in keys.items())
+
+    return "\n".join(lines()) + "\n"
+
+
+def files(group: str, key: str) -> tuple[str, str]:
+    """Return the file with the key, and the one without it."""
+    name = {"sourceN": "source0", "sinkN": "sink0", "secondary-gieN": "secondary-gie0"}.get(
+        group, group.replace("N", "0")
+    )
+    groups = {name: dict(keys) for name, keys in BASE.items()}
+    if group in ("source-list", "source-attr-all"):
+        del groups["source0"], groups["source1"]
+        groups |= {"source-list": dict(_SOURCES), "source-attr-all": {"enable": "1"}}
+    broker = key.startswith(("msg-", "disable-msg")) or key == "topic"
+    if group == "sinkN" and broker:
+        groups["sink0"] |= _BROKER
+    for other, keys in BESIDE.get((group, key), {}).items():
+        groups[other or name] |= keys
+    without = {
+        n: {k: v for k, v in keys.items() if (n, k) != (name, key)} for n, keys in groups.items()
+    }
+    if key in _CHANGED or (STATES[group, key] == "applied" and key == "enable"):
+        without = {n: dict(keys) for n, keys in groups.items()}
+    own = groups.setdefault(name, {})
+    if STATES[group, key] == "named" and name not in BASE:
+        own.setdefault("enable", "1")
+    own[key] = "0" if key == "enable" and STATES[group, key] != "named" else value_of(group, key)
+    return text_of(groups), text_of(without)
+
+
+def outcome(path: Path, text: str) -> tuple[str, PipelineSpec | None]:
+    path.write_text(text)
+    try:
+        spec = load_pipeline(path)
+    except Exception as error:
+        return f"refused: {error}", None
+    found = sorted(n.sentence for n in spec.notices if n.code not in ("duplicate-key", "group-off"))
+    return spec.dump() + "\n".join(found), spec
+
+
+def test_every_key_is_known() -> None:
+    assert len(PAIRS) == 403
+    assert [pair for pair in PAIRS if pair not in STATES] == []
+
+
+def test_the_page_is_up_to_date() -> None:
+    page = Path(__file__).parents[2] / "docs" / "app-keys.md"
+    assert page.read_text("utf-8") == app_keys.page(), "make schema writes it"
+
+
+@pytest.mark.parametrize(("group", "key"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
+def test_a_key_does_what_the_table_says(tmp_path: Path, group: str, key: str) -> None:
+    written, without = files(group, key)
+    path, state = tmp_path / "app.txt", STATES[group, key]
+    if group == "source":  # of YAML alone
+        (tmp_path / "s.csv").write_text("enable,type,uri\n1,2,a.mp4\n")
+        path = path.with_suffix(".yml")
+        written, without = "source:\n  csv-file-path: s.csv\n", "source:\n"
+    plain, _ = outcome(path, without)
+    acted, spec = outcome(path, written)
+    assert acted != plain, f"{group} {key}={value_of(group, key)} makes no difference"
+    if state == "applied":
+        return
+    assert spec is not None
+    named = "left out" if key == "enable" else key
+    group_name = group.rstrip("N")
+    assert any(
+        named in n.sentence or (f"[{group_name}" in n.sentence and "left out" in n.sentence)
+        for n in spec.notices
+    ), (group, key)
