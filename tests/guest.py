@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 import warnings
+from collections import Counter
 from multiprocessing import get_start_method
 from typing import Any
 
@@ -23,8 +24,8 @@ import numpy as np
 _CACHES = frozenset(("headrace-keeper",))  # that live as long as the process
 
 
-def process_state() -> dict[str, Any]:
-    """The settings of this process that belong to the whole program."""
+def process_state(before: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Settings that belong to the whole program; threads of `before` may have ended."""
     return {
         "warning filters": [tuple(map(str, row)) for row in warnings.filters],
         "showwarning": warnings.showwarning,
@@ -32,7 +33,7 @@ def process_state() -> dict[str, Any]:
         "environment": dict(os.environ),
         "locale": locale.setlocale(locale.LC_ALL),
         "logging": _logging(),
-        "threads": _threads(),
+        "threads": _threads(before["threads"] if before else None),
         "working directory": os.getcwd(),
         "umask": _umask(),
         "import path": list(sys.path),
@@ -80,13 +81,15 @@ def _logging() -> list[Any]:
     return [logging.root.manager.disable, sorted(rows)]
 
 
-def _threads() -> list[str]:
-    """Names of threads, once those that were told to end had the time."""
+def _threads(before: list[str] | None) -> list[str]:
+    """Names of threads; those of `before` where none is new, once the new ones had time to end."""
     end = time.monotonic() + 5
     while True:
         names = sorted(t.name for t in threading.enumerate() if t.name not in _CACHES)
-        if names == ["MainThread"] or time.monotonic() > end:
+        if before is None or time.monotonic() > end:
             return names
+        if not Counter(names) - Counter(before):
+            return before
         time.sleep(0.01)
 
 

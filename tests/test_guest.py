@@ -148,7 +148,7 @@ def test_a_call_leaves_the_process_as_it_was(
     monkeypatch.chdir(host.folder)
     before = process_state()
     call(host)
-    assert differences(before, process_state()) == {}
+    assert differences(before, process_state(before)) == {}
 
 
 _IMPORTS = """
@@ -165,7 +165,7 @@ for name in headrace.__all__:
         print("not here:", name, error, file=sys.stderr)
 with headrace.Inferencer.from_config({config!r}) as model:
     pass
-after = process_state()
+after = process_state(before)
 print(differences(before, after))
 """
 
