@@ -150,6 +150,9 @@ def _value(key: Key) -> Schema:
         return dict(_COLOR)
     if key.kind in (Kind.INT, Kind.FLOAT, Kind.INTS):
         number = _number(key)
+        if key.kind is Kind.INTS and key.counts:
+            (count,) = key.counts
+            return {"type": "array", "items": number, "minItems": count, "maxItems": count}
         if key.kind is Kind.INTS:
             text = {"type": "string", "pattern": f"^{_COUNT}(;{_COUNT})*;?$"}
             return {"anyOf": [{"type": "array", "items": number}, number, text]}

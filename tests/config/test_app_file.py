@@ -76,7 +76,8 @@ def test_ini(app: Callable[[str], PipelineSpec], tmp_path: Path) -> None:
     assert detector.border_colors == {0: (1, 0, 0, 1), 2: (0, 1, 0, 1)}
     assert vehicle.process_mode is ProcessMode.SECONDARY
     assert (vehicle.operate_on_gie_id, vehicle.operate_on_class_ids) == (1, ())
-    assert vehicle.labelfile_path == tmp_path / "vehicle.labels"
+    assert vehicle.labelfile_path is None  # the original does not pass it on
+    assert told(spec, "labelfile-path: not applied, as in the original, labels come from")
     assert vehicle.gpu_id == 0  # global-gpu-id
     assert (plate.operate_on_gie_id, plate.operate_on_class_ids) == (2, (0, 1))
 
@@ -89,8 +90,8 @@ def test_ini(app: Callable[[str], PipelineSpec], tmp_path: Path) -> None:
     assert spec.osd.show_masks
     assert spec.osd.show_ids
     assert [sink.text for sink in spec.sinks] == [
-        f"kitti:{tmp_path / 'labels/detector'}",
-        f"kitti-track:{tmp_path / 'labels/tracked'}",
+        f"kitti-primary:{tmp_path / 'labels/detector'}",
+        f"kitti-objects:{tmp_path / 'labels/tracked'}",
         f"video:{Path('street.mp4').absolute()}",  # to the original this is no path of the file
     ]
     assert spec.sinks[2].source is None  # the tiler's image
@@ -105,7 +106,7 @@ def test_notices_name_what_is_not_applied_once(
     messages = [f"{n.level} {n.sentence}" for n in app("street.txt").notices]
     for expected in (
         "info [sink0] is left out: there is no window",
-        "info width, height: not applied, frames keep their own size",
+        "info [osd] draws no text where a tiler joins several sources",
         "warning [source3] camera-width, camera-height, camera-fps-n, camera-fps-d: not applied",
         "warning [message-converter] is left out: outputs of type 6",
         "info gpu-id, nvbuf-memory-type, cudadec-memtype",
@@ -273,11 +274,12 @@ def test_sinks_of_messages(read: Read) -> None:
         "msg-broker-conn-str=host;9092;cars/a b\nmsg-conv-config=conv.txt\ndisable-msgconv=1\n"
         "[sink1]\nenable=1\ntype=6\nmsg-broker-proto-lib=libnvds_amqp_proto.so\n"
         "msg-broker-conn-str=h;1;me\ntopic=t\nmsg-conv-payload-type=1\n"
-        "msg-conv-frame-interval=5\nnew-api=1\n"
+        "msg-conv-frame-interval=5\nmsg-conv-msg2p-new-api=1\n"
     )
     texts = [sink.text or "" for sink in spec.sinks]
     assert re.search(
-        r"^kafka://host:9092/cars%2Fa%20b\?every=30&schema=deepstream&config=", texts[0]
+        r"^kafka://host:9092/cars%2Fa%20b\?every=frame&boxes=source&schema=deepstream&config=",
+        texts[0],
     )
     assert texts[0].endswith("conv.txt")
     assert texts[1].endswith("amqp://h:1/t?every=5&schema=minimal&user=me")

@@ -56,6 +56,10 @@ BESIDE: dict[tuple[str, str], dict[str, dict[str, str]]] = {
     ("sinkN", "container"): {"": _FILE},
     ("sinkN", "source-id"): {"": _FILE, "tiled-display": {"enable": "0"}},
     ("sinkN", "link-to-demux"): {"": _FILE, "tiled-display": {"enable": "2"}},
+    ("streammux", "enable-padding"): {"": {"width": "64", "height": "32"}},
+    ("streammux", "width"): {"": {"height": "32"}},
+    ("streammux", "height"): {"": {"width": "32"}},
+    ("sinkN", "msg-conv-frame-interval"): {"": {"msg-conv-msg2p-new-api": "1"}},
     ("tiled-display", "square-seq-grid"): {"": {"rows": "1"}},
 }
 # values that matter, where those of the kind would not

@@ -272,15 +272,13 @@ class _App:
 
     def _application(self, application: FoundGroup) -> None:
         for key, kind in (
-            ("gie-kitti-output-dir", "kitti"),
-            ("kitti-track-output-dir", "kitti-track"),
+            ("gie-kitti-output-dir", "kitti-primary"),
+            ("kitti-track-output-dir", "kitti-objects"),
         ):
             if key in application.values:
                 origin = application.origin(key)
                 values = {"kind": kind, "path": application.values[key]}
                 self.parts.items["sinks"].append((values, {"kind": origin, "path": origin}))
-                message = f"{key}: written are the objects as they leave the pipeline"
-                self.document.remark(application.line(key), message, "info")
 
     def _set_gpus(self) -> None:
         """Give models and sources without a number of their own that of all."""
@@ -308,6 +306,15 @@ class _App:
         self.parts.items["models"] = order_models(self.models, self.document)
 
     def _streammux(self, section: FoundGroup) -> None:
+        sizes = [section.get(key) for key in ("width", "height")]
+        if all(sizes):
+            self._put("frame_size", "width", tuple(sizes), section)
+            if section.get("enable-padding"):
+                self._put("frame_padding", "enable-padding", True, section)
+        elif any(sizes):
+            key = "width" if sizes[0] else "height"
+            text = f"[streammux] {key} counts with the other one alone: frames keep their size"
+            self.document.remark(section.line(key), text)
         if section.get("batch-size"):
             self._put("batch_size", "batch-size", section.values["batch-size"], section)
         timeout = section.get("batched-push-timeout")
@@ -377,6 +384,15 @@ class _App:
         if tracker is not None and tracker.get("display-tracking-id") is False:
             values["show_ids"] = False
             origins["show_ids"] = tracker.origin("display-tracking-id")
+        tiling, count = tiling_of(self.found.get("tiled-display")), len(self.parts.items["sources"])
+        if section is not None and count > 1 and tiling in (Tiling.TILED, Tiling.BOTH):
+            if values.get("show_text", True):
+                line = self.document.groups["tiled-display"].line
+                text = "[osd] draws no text where a tiler joins several sources, as the original "
+                text += "without its option -t"
+                document.remark(line, text, "info")
+            values["show_text"] = False
+            origins["show_text"] = self.found["tiled-display"].origin("enable")
         self.parts.items["osd"].append((values, origins))
 
     def _tiler_and_sinks(self) -> None:

@@ -130,9 +130,10 @@ _SOURCE_LIST = _group(
 )  # fmt: skip
 _STREAMMUX = _group(
     "streammux", "streammux", switched=False,
-    keys=table(_key("batch-size", _INT, low=0, high=1024), _key("batched-push-timeout", _INT, low=-1), _key("live-source", _ON)),
+    keys=table(_key("batch-size", _INT, low=0, high=1024), _key("batched-push-timeout", _INT, low=-1), _key("live-source", _ON),
+               _key("width", _INT, low=0, high=16384), _key("height", _INT, low=0, high=16384), _key("enable-padding", _ON)),
     unused=unused((why.HARDWARE, f"{_GPU} buffer-pool-size num-surfaces-per-frame cache-buffer cache-buffer-timeout"),
-                   (why.MUX, "width height"), (why.PADDING, "enable-padding"), (why.SYNC, "sync-inputs sync-inputs-ntp max-latency sort-batch align-first-buffer failsafe-flush-count"),
+                   (why.SYNC, "sync-inputs sync-inputs-ntp max-latency sort-batch align-first-buffer failsafe-flush-count"),
                    (why.CLOCK, "attach-sys-ts-as-ntp attach-sys-ts frame-duration frame-num-reset-on-stream-reset frame-num-reset-on-eos async-process drop-pipeline-eos"),
                    (why.SEI, "extract-sei-type5-data extract-sei-sim-time drop-backward-sei"),
                    (why.NEW_MUX, "config-file config-file-path"), (why.NOTHING_THERE, "interpolation-method")),
@@ -140,10 +141,10 @@ _STREAMMUX = _group(
 _GIE_KEYS = table(
     ENABLE, _key("config-file", _PATH, field="config"), _key("plugin-type", _INT), _key("input-tensor-meta", _ON),
     *(OVERRIDES[name] for name in ("gie-unique-id", "batch-size", "interval", "gpu-id", "operate-on-gie-id",
-                                   "operate-on-class-ids", "model-engine-file", "labelfile-path")),
+                                   "operate-on-class-ids", "model-engine-file")),
 )  # fmt: skip
 _GIE_UNUSED = unused(
-    (why.HARDWARE, "nvbuf-memory-type"), (why.RAW, "infer-raw-output-dir"),
+    (why.HARDWARE, "nvbuf-memory-type"), (why.RAW, "infer-raw-output-dir"), (why.LABELS, "labelfile-path"),
     (why.AUDIO, "audio-transform audio-framesize audio-hopsize audio-input-rate"),
     (why.ENCODERS, "model-variant device min-crop-size verbose backend triton-url triton-model"),
 )  # fmt: skip
@@ -178,12 +179,12 @@ _SINK = _group(
     "sinkN", r"sink[0-9]+",
     keys=table(ENABLE, _key("type", _INT), _key("output-file", _TEXT), _key("source-id", _INT, low=0), _key("link-to-demux", _ON),
                _key("codec", _INT), _key("container", _INT), _key("msg-conv-config", _PATH), _key("msg-conv-payload-type", _INT, low=0),
-               _key("msg-conv-frame-interval", _INT, low=0), _key("msg-broker-proto-lib", _TEXT), _key("msg-broker-conn-str", _TEXT),
+               _key("msg-conv-frame-interval", _INT, low=0), _key("msg-conv-msg2p-new-api", _ON), _key("msg-broker-proto-lib", _TEXT), _key("msg-broker-conn-str", _TEXT),
                _key("topic", _TEXT), _key("msg-broker-config", _PATH), _key("disable-msgconv", _ON)),
     unused=unused((why.HARDWARE, f"{_GPU} enc-type output-io-mode copy-meta conn-id plane-id set-mode color-range overlay-id offset-x offset-y"),
                    (why.ENCODER, "bitrate profile iframeinterval sw-preset width height"), (why.PACE, "sync qos"),
                    (why.SPEED, "nvdslogger show-fps show-latency"), (why.TRANSPORT, "rtsp-port udp-port udp-buffer-size display-id"),
-                   (why.CONVERTER, "msg-conv-msg2p-lib msg-conv-comp-id debug-payload-dir multiple-payloads msg-conv-msg2p-new-api "
+                   (why.CONVERTER, "msg-conv-msg2p-lib msg-conv-comp-id debug-payload-dir multiple-payloads "
                                "msg-conv-dummy-payload msg-conv-embedding-filter msg-broker-comp-id new-api sleep-time")),
 )  # fmt: skip
 _TESTS = _group(

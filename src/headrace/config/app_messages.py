@@ -69,8 +69,11 @@ def message_url(section: FoundGroup) -> str | LeftOut:
     if number >= len(_SCHEMAS):
         cause = _OTHER_SCHEMAS.get(number, "the original knows no such type")
         return LeftOut(f"msg-conv-payload-type={number}: {cause}", "0 is full and 1 minimal")
-    interval = max(1, section.get("msg-conv-frame-interval", _INTERVAL))
-    options: Values = {"every": interval, "schema": _SCHEMAS[number]}
+    # without the new interface test5 sends every object of every frame, boxes in source pixels
+    options: Values = {"every": "frame", "boxes": "source", "schema": _SCHEMAS[number]}
+    if section.get("msg-conv-msg2p-new-api"):
+        every = max(1, section.get("msg-conv-frame-interval", _INTERVAL))
+        options = {"every": every, "schema": _SCHEMAS[number]}
     for option, key in (("config", "msg-conv-config"), ("adaptor", "msg-broker-config")):
         if section.get(key) is not None:
             options[option] = section.get(key)

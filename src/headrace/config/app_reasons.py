@@ -33,8 +33,6 @@ DUMPS = Reason("warning", "trackers write no files")
 REST = Reason(
     "warning", "run adds no sources while it runs; headrace serve FILE does, by the same REST paths"
 )
-MUX = Reason("info", "frames keep their own size, and boxes are in pixels of their own frame")
-PADDING = Reason("warning", "frames keep their own size, there is nothing to pad")
 SYNC = Reason("warning", "sources are not synchronised with each other")
 NEW_MUX = Reason("info", "it counts for the original's new muxer alone (USE_NEW_NVSTREAMMUX=yes)")
 CLOCKS = Reason("info", "no clock is drawn")
@@ -44,7 +42,10 @@ REID = Reason("warning", "trackers use no tensors of other models")
 ENCODER = Reason("info", "video is written as H.264 of constant quality")
 PACE = Reason("info", "frames are written as they come, not at the pace of playing")
 BROKER = Reason("warning", "errors of streams are in the report, and are not sent to a broker")
-CONVERTER = Reason("info", "messages are made of the objects of every N-th frame")
+CONVERTER = Reason(
+    "info",
+    "messages are made of the objects that the frames carry, and sent by the broker's own client",
+)
 RAW = Reason(
     "warning", "raw outputs are dumped by the key raw-output-file-write of the model's own file"
 )
@@ -56,3 +57,6 @@ LATER = Reason("warning", "cameras of Jetson boards cannot be opened")
 NOTHING_THERE = Reason("info", "the original reads it and passes it on to nothing")
 LISTED = Reason("info", "each item of the list has its own")
 NUMBERED = Reason("info", "sources are named by their order, as sinks name them in the original")
+LABELS = Reason(
+    "info", "as in the original, labels come from the model's own file; --labels replaces them"
+)

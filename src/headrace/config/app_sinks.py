@@ -159,6 +159,13 @@ class AppSinks:
                 section.line("disable-msgconv"),
                 f"[{name}] makes its own messages: converters are not shared", "info",
             )  # fmt: skip
+        if not section.get("msg-conv-msg2p-new-api"):
+            self._document.remark(
+                section.line("type"),
+                f"[{name}] sends every object of every frame, as test5 does; deepstream-app sends "
+                "nothing without msg-conv-msg2p-new-api=1",
+                "info",
+            )
         origin = section.origin("msg-broker-proto-lib")
         self.items.append(
             ({"kind": "messages", "uri": url}, dict.fromkeys(("kind", "uri"), origin))

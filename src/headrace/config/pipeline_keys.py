@@ -23,6 +23,10 @@ SINK_KINDS: dict[str, str] = {
     "coco": "COCO JSON (.json)",
     "kitti": "KITTI text, one file per frame (kitti:DIR)",
     "kitti-track": "KITTI tracking text, one file per source (kitti-track:DIR)",
+    "kitti-primary": "boxes of the primary models before the tracker, as deepstream-app dumps them "
+    "(kitti-primary:DIR)",
+    "kitti-objects": "all objects with their track ids, as deepstream-app dumps them "
+    "(kitti-objects:DIR)",
     "dota": "DOTA text, the four corners of each object, one file per frame (dota:DIR, DIR.dota)",
     "masks": "class maps of segmentation as PNG images (masks:DIR)",
     "parquet": "Parquet table, one row per object (.parquet)",
@@ -191,6 +195,8 @@ TOP_KEYS: dict[str, Key] = table(
     _key("keep-open", _FLAG, "go on without sources; more are added while it runs", False),
     _key("append", _FLAG, "empty no output of an earlier run: go on, or take the next number; with keep-open, always", False),
     _key("batch-size", _INT, "largest batch; without it, the number of sources", low=1, high=MAX_ITEMS),
+    _key("frame-size", Kind.INTS, "width and height in pixels that every frame is scaled to before the models; without it, frames keep their size", low=2, high=16384, counts=(2,)),
+    _key("frame-padding", _FLAG, "keep the aspect ratio, with black on the right or below; without it, frames are stretched", False),
     _key("batch-timeout-ms", _FLOAT, "how long a batch waits to fill up; -1: until it is full", 40.0, low=-1, high=1e9),
 )  # fmt: skip
 SECTIONS: dict[str, Section] = {s.name: s for s in (SOURCE, MODEL, TRACKER, TILER, OSD, SINK)}

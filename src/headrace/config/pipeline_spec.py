@@ -322,6 +322,8 @@ class PipelineSpec(_Spec):
     keep_open: bool = False
     append: bool = False
     batch_size: int | None = None
+    frame_size: tuple[int, ...] | None = None
+    frame_padding: bool = False
     batch_timeout_ms: float = 40.0
 
     _path = Path("<no file>")

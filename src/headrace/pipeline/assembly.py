@@ -17,6 +17,7 @@ from headrace.engine.device import Device, check_device_name, choose_device, lan
 from headrace.infer.inferencer import Inferencer
 from headrace.infer.run_options import RunOptions
 from headrace.media import check_sinks
+from headrace.media.resizing import FrameSize
 from headrace.media.sources.base import FailedSource
 from headrace.pipeline.decoder_memory import DecoderMemory
 from headrace.pipeline.mux import check_limit
@@ -30,6 +31,7 @@ from headrace.pipeline.stage_order import after_primaries, behind_tracker, numbe
 
 if TYPE_CHECKING:
     from headrace.config.pipeline_spec import PipelineSpec, TilerSpec
+    from headrace.infer.batch import Batch
     from headrace.media import Frame, Sink, Source
     from headrace.media.draw import Tiler
     from headrace.meta import FrameMeta
@@ -233,6 +235,9 @@ class Assembling:
         spec = self.spec
         engines = [model.engine_path for model in self._models() if model.engine_path]
         routes = open_routes(spec, self._sources, [*self._inputs, *engines], self._undo)
+        for route in routes:
+            if route.tapped:
+                self._items.insert(after_primaries(self._items), _tap(route))
         tiler = _tiler(spec.tiler) if self._several and any(r.tiled for r in routes) else None
         shown = [r.sink if isinstance(r, Route) else r for r in (*routes, *self.sinks)]
         painter = self.painter
@@ -247,6 +252,7 @@ class Assembling:
             on_result=self.on_result,
             batch_timeout_s=spec.batch_timeout_s,
             batch_size=spec.batch_size,
+            frame_size=_frame_size(spec),
             tiler=tiler,
             owned=self._owned,
             notices=self._log,
@@ -343,6 +349,24 @@ def _painter(spec: PipelineSpec, options: RunOptions) -> Any:
     from headrace.media.draw import Painter
 
     return Painter.from_spec(spec.osd, palette=options.palette)
+
+
+def _tap(route: Route) -> Callable[[Batch], None]:
+    """Make a probe that writes the frames of a route."""
+
+    def write(batch: Batch) -> None:
+        for frame, meta in batch:
+            if route.only_source in (None, meta.source_id):
+                route.sink.write(frame, meta)
+
+    return write
+
+
+def _frame_size(spec: PipelineSpec) -> FrameSize | None:
+    if spec.frame_size is None:
+        return None
+    width, height = spec.frame_size
+    return FrameSize(width, height, spec.frame_padding)
 
 
 def _tiler(spec: TilerSpec | None) -> Tiler:

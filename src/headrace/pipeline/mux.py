@@ -20,6 +20,7 @@ from headrace._core.text import error_text, quoted
 from headrace._core.threads import as_exception, start_thread
 from headrace.infer.batch import Batch, frame_meta
 from headrace.media import Frame, Source
+from headrace.media.resizing import FrameSize
 from headrace.pipeline.channel import ChannelClosedError
 from headrace.pipeline.durations import Durations
 from headrace.pipeline.report import SourceReport
@@ -74,6 +75,7 @@ class Muxer:
         timeout_s: with live sources: a buffer that has a frame waits so long for those of others.
             A source that keeps it waiting in vain is not waited for until it gives a frame again.
         limit: stop each source after this many frames.
+        size: what every frame is scaled to, in the thread of its source; None keeps theirs.
         keep_open: go on without sources, until the stop: more may be added.
     """
 
@@ -88,8 +90,10 @@ class Muxer:
         room: int = 4,
         timeout_s: float = 0.04,
         limit: int | None = None,
+        size: FrameSize | None = None,
         keep_open: bool = False,
     ) -> None:
+        self._size = size
         self._lock = threading.Lock()
         self._arrived = threading.Condition(self._lock)
         self._feeds = [_Feed(i, s, self._lock) for i, s in enumerate(sources)]
@@ -240,6 +244,8 @@ class Muxer:
                     break
                 if frame.source_id != source.source_id:
                     frame = replace(frame, source_id=source.source_id)
+                if self._size is not None:
+                    frame = self._size.fitted(frame)
                 self._put(feed, frame)
                 if self._limit is not None and report.frames >= self._limit:
                     break

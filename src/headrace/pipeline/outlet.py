@@ -49,11 +49,13 @@ class Route:
         only_source: id of the one source whose frames it gets; None is all.
         tiled: it gets one composed image per buffer instead. None decides: if the pipeline has a
             tiler, sinks that show pixels and are not for one source are tiled.
+        tapped: a probe writes its frames, further up; here it is closed alone.
     """
 
     sink: Sink
     only_source: int | None = None
     tiled: bool | None = None
+    tapped: bool = False
 
 
 def routes_of(sinks: Sequence[Sink | Route | tuple[Sink, int | None]]) -> list[Route]:
@@ -119,7 +121,7 @@ class Outlet:
         self.painter = painter
         tiled = [r for r in routes if self._is_tiled(r)]
         self._tiled = _by_need([r.sink for r in tiled])
-        self._plain = [r for r in routes if r not in tiled]
+        self._plain = [r for r in routes if r not in tiled and not r.tapped]
         takes_all = len(routes) == 1 and self._plain and routes[0].only_source is None
         plain = takes_all and not self.sinks[0].needs_pixels
         self._single = self.sinks[0] if plain and isinstance(self.sinks[0], Sink) else None

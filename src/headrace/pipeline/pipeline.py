@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from headrace._core.findings import Finding
     from headrace.media import Frame, Sink, Source
     from headrace.media.draw import Painter
+    from headrace.media.resizing import FrameSize
     from headrace.meta import FrameMeta
     from headrace.pipeline.async_loop import AsyncLoop
     from headrace.pipeline.stage import Probe, Stage
@@ -76,6 +77,7 @@ class Pipeline(RunningChanges):
         batch_timeout_s: with live sources: how long a buffer that has a frame waits for those of
             other sources.
         batch_size: frames in a buffer at most, each of another source; None is one of each.
+        frame_size: what every frame is scaled to before the models; None keeps theirs.
         tiler: composes one image of all sources for the sinks that show pixels.
         owned: what else is closed at the end: engines and trackers that nobody else uses.
         notices: what was decided while its parts were opened.
@@ -110,6 +112,7 @@ class Pipeline(RunningChanges):
         queue_size: int = 4,
         batch_timeout_s: float = 0.04,
         batch_size: int | None = None,
+        frame_size: FrameSize | None = None,
         tiler: Composes | None = None,
         owned: Sequence[SupportsClose] = (),
         notices: Sequence[Finding] = (),
@@ -150,6 +153,7 @@ class Pipeline(RunningChanges):
             room=max(queue_size, 2 * fill * streams),
             timeout_s=batch_timeout_s,
             limit=limit,
+            size=frame_size,
             keep_open=keep_open,
         )
         self._keep_open = keep_open

@@ -41,7 +41,7 @@ def open_routes(
         tiled = several and only is None and sink.needs_pixels
         if spec.tiler is None and sink.kind != "video":
             tiled = False  # folders of images hold those of every source
-        routes.append(Route(sink, only, tiled))
+        routes.append(Route(sink, only, tiled, sink.before_tracker))
         return sink
 
     for sink_spec in spec.sinks:

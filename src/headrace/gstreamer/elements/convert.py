@@ -28,12 +28,12 @@ from headrace.gstreamer.elements.streammux import DUMMY_BYTES
 from headrace.gstreamer.elements.surface import (
     CapsReader,
     Surface,
-    scaled,
     system_bytes,
     video_info,
 )
 from headrace.gstreamer.elements.tree import with_surfaces
 from headrace.gstreamer.pyds.bridge import bridge
+from headrace.media.resizing import scaled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import MediaError
-from headrace.gstreamer.elements.surface import planar, scaled
+from headrace.gstreamer.elements.surface import planar
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import PixelFormat, Plane, plane_shapes
+from headrace.media.resizing import scaled
 
 Box = tuple[int, int, int, int]  # left, top, width, height
 WHOLE: Box = (0, 0, 0, 0)

@@ -9,13 +9,14 @@ import numpy as np
 from headrace.gstreamer.elements.element import NVMM, through
 from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Property
 from headrace.gstreamer.elements.remake import Remaking
-from headrace.gstreamer.elements.surface import Surface, scaled
+from headrace.gstreamer.elements.surface import Surface
 from headrace.gstreamer.elements.tree import frames_of, image_of, with_surfaces
 from headrace.gstreamer.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, NvDsMetaType, items
 from headrace.media.draw.canvas import canvas_for
 from headrace.media.draw.overlays import Overlay, class_map_overlay
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import PixelFormat
+from headrace.media.resizing import scaled
 
 PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "qos")} | {
     "unique-id": Property("uint", 0, NO_EFFECT),

@@ -19,13 +19,14 @@ from headrace.gstreamer.elements.properties import (
     Property,
     interpolation,
 )
-from headrace.gstreamer.elements.surface import CapsReader, Surface, scaled
+from headrace.gstreamer.elements.surface import CapsReader, Surface
 from headrace.gstreamer.pyds.bridge import bridge
 from headrace.gstreamer.pyds.events import STREAM_RESET
 from headrace.gstreamer.pyds.functions import (
     nvds_acquire_frame_meta_from_pool,
     nvds_add_frame_meta_to_batch,
 )
+from headrace.media.resizing import scaled
 
 QUEUED = 4  # frames of a source that wait; decoders are held back beyond
 POLL_S = 0.2

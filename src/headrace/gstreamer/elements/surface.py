@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import MediaError
-from headrace._core.text import error_text
 from headrace.gstreamer.elements.bindings import GstVideo
 from headrace.gstreamer.pyds.bridge import function
 from headrace.media.frame import Frame
-from headrace.media.pixel_format import ColorSpace, PixelFormat, Plane, matrix_code, plane_shapes
-from headrace.media.pixels import plane_views, to_av
+from headrace.media.pixel_format import ColorSpace, PixelFormat, Plane, plane_shapes
+from headrace.media.pixels import plane_views
+from headrace.media.resizing import reformatted, scaled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,38 +125,11 @@ def packed(frame: Frame, format: str, width: int = 0, height: int = 0) -> npt.ND
     Returns:
         (height, width, channels) uint8, writable.
     """
-    image = _reformatted(frame, _AV_FORMATS[format], width, height)
+    image = reformatted(frame, _AV_FORMATS[format], width, height)
     channels = {"RGBA": 4, "BGRx": 4, "RGB": 3, "BGR": 3}[format]
     plane = image.planes[0]
     rows = np.frombuffer(plane, np.uint8).reshape(image.height, plane.line_size)
     return rows[:, : channels * image.width].reshape(image.height, image.width, channels).copy()
-
-
-def scaled(frame: Frame, width: int, height: int) -> Frame:
-    """Scale a frame, bilinearly, in its own format."""
-    if (frame.width, frame.height) == (width, height):
-        return frame
-    image = _reformatted(frame, None, width, height)
-    planes = plane_views(image, frame.format, width, height)
-    return Frame(
-        planes, frame.format, width, height, frame.color, frame.pts_ns, frame.frame, frame.source,
-        frame.source_id, image,
-    )  # fmt: skip
-
-
-def _reformatted(frame: Frame, format: str | None, width: int, height: int) -> Any:
-    code = matrix_code(frame.color)
-    options: dict[str, Any] = {"interpolation": "BILINEAR"}
-    if frame.format in (PixelFormat.I420, PixelFormat.NV12):
-        options |= {"src_colorspace": code, "dst_colorspace": code}
-    width, height = width or frame.width, height or frame.height
-    try:
-        return to_av(frame).reformat(width=width, height=height, format=format, **options)
-    except (ValueError, MemoryError) as error:  # of FFmpeg
-        raise MediaError(
-            f"an image of {frame.width}x{frame.height} cannot be made one of {width}x{height}",
-            where=error_text(error),
-        ) from error
 
 
 def system_bytes(surface: Surface, format: str, info: GstVideo.VideoInfo) -> bytes:
@@ -175,7 +148,7 @@ def system_bytes(surface: Surface, format: str, info: GstVideo.VideoInfo) -> byt
         if frame.format is kind:
             planes = tuple(frame.planes)
         else:
-            image = _reformatted(frame, _AV_FORMATS[format], 0, 0)
+            image = reformatted(frame, _AV_FORMATS[format], 0, 0)
             planes = tuple(plane.copy() for plane in plane_views(image, kind, width, height))
     else:
         planes = (packed(surface.frame(), format, width, height),)
@@ -266,6 +239,6 @@ def _strided(data: Plane, offset: int, shape: tuple[int, ...], stride: int) -> P
 
 def planar(frame: Frame) -> Frame:
     """Convert a frame to I420."""
-    image = _reformatted(frame, "yuv420p", 0, 0)
+    image = reformatted(frame, "yuv420p", 0, 0)
     planes = plane_views(image, PixelFormat.I420, frame.width, frame.height)
     return Frame(planes, PixelFormat.I420, frame.width, frame.height, frame.color, owner=image)

@@ -11,7 +11,7 @@ from headrace.gstreamer.elements.element import NVMM, through
 from headrace.gstreamer.elements.geometry import black, paste
 from headrace.gstreamer.elements.properties import COMMON, Property
 from headrace.gstreamer.elements.remake import Remaking
-from headrace.gstreamer.elements.surface import Surface, scaled
+from headrace.gstreamer.elements.surface import Surface
 from headrace.gstreamer.elements.tree import frames_of, image_of
 from headrace.gstreamer.pyds.functions import (
     nvds_acquire_frame_meta_from_pool,
@@ -20,6 +20,7 @@ from headrace.gstreamer.pyds.functions import (
 from headrace.gstreamer.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, items
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import ColorSpace, PixelFormat
+from headrace.media.resizing import scaled
 
 if TYPE_CHECKING:
     from headrace.gstreamer.pyds.osd import NvOSD_RectParams, NvOSD_TextParams

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -61,6 +61,17 @@ class MessageEvent:
     analytics: Mapping[str, object] = field(default_factory=dict)
     time: datetime = field(default_factory=lambda: datetime.now(UTC))
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+    def scaled(self, across: float, down: float) -> MessageEvent:
+        """The event with its boxes in another space: their numbers times two factors."""
+        if (across, down) == (1.0, 1.0):
+            return self
+        factors = (across, down, across, down)
+        objects = (
+            replace(o, box=tuple(v * f for v, f in zip(o.box, factors, strict=True)))  # type: ignore[arg-type]
+            for o in self.objects
+        )
+        return replace(self, objects=tuple(objects))
 
 
 def timestamp(time: datetime) -> str:

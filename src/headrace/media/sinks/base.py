@@ -155,6 +155,7 @@ class Sink(ABC):
         kind: one of `SINK_KINDS`.
         needs_pixels: it shows the image, so give it drawn frames. Others use the frame's number,
             time and source only.
+        before_tracker: it gets the boxes of the primary models as they are before a tracker.
         fills_folder: the path is the folder of its files; else they lie beside it.
         notices: decisions so far.
         frames: frames written so far.
@@ -163,6 +164,7 @@ class Sink(ABC):
 
     kind = ""
     needs_pixels = False
+    before_tracker = False
     fills_folder = False
 
     def __init__(self, name: str, path: Path) -> None:

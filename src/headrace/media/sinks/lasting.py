@@ -44,7 +44,9 @@ SAME_NAME = frozenset(("jsonl", "hls", "clip"))
 """Kinds that go on in what an earlier run wrote; others begin a file or folder of their own."""
 _OWN_NAMES = frozenset(("hls", "clip"))  # kinds that name their files themselves
 _WITH_PIXELS = frozenset(("video", "images", "hls"))
-_FOLDERS = frozenset(("kitti", "kitti-track", "dota", "masks", "clip"))
+_FOLDERS = frozenset(
+    ("kitti", "kitti-track", "kitti-primary", "kitti-objects", "dota", "masks", "clip")
+)
 _PARTS_OF_DISK = 8  # a file has at most this share of the limit on disk
 _LOOK_S = 0.5  # between two looks at sizes
 _TRY_S = 2.0  # between two tries to go on after a failure
@@ -162,6 +164,7 @@ class LastingSink(Sink):
         self.kind = kind
         self.needs_pixels = kind in _WITH_PIXELS
         self.fills_folder = kind in _FOLDERS
+        self.before_tracker = kind == "kitti-primary"
         self._first, self._open_at, self._limits = path, open_at, limits
         self._losses = Losses(
             self.notices, name, "writing stopped at frame", "nothing was written", output=True

@@ -17,15 +17,19 @@ from headrace.media.messages.sender import Sender
 from headrace.media.messages.spool import REFUSED, REFUSED_BEFORE, Spool, spool_folder
 from headrace.media.sinks.base import Delivery, Sink
 from headrace.media.sinks.options import SinkOptions
+from headrace.media.sources.base import Source
 from headrace.media.sources.reconnect import Losses
 from headrace.meta import FrameMeta
 
 _MOST_NAMED = 5
-_OPTIONS = ("every", "classes", "schema", "config", "spool", "adaptor", "user")
+_OPTIONS = ("every", "boxes", "classes", "schema", "config", "spool", "adaptor", "user")
 
 
 class MessageSink(Sink):
     """Sends events of the frames to a broker, at least once.
+
+    Boxes are in pixels of the pipeline's frames, or with `boxes=source` in those of the source,
+    where the pipeline scales frames.
 
     Args:
         name: the URL, as `mqtt://HOST/TOPIC?every=first&classes=car,person&schema=headrace`.
@@ -39,6 +43,8 @@ class MessageSink(Sink):
         url = urlsplit(name)
         sink_options = SinkOptions(url.query, shown, _OPTIONS)
         self._filter = _filter(sink_options)
+        self._of_source = sink_options.choice("boxes", ("frame", "source"), "frame") == "source"
+        self._sizes: dict[int, tuple[int, int]] = {}  # of sources, in pixels
         self._schema = sink_options.choice("schema", SCHEMAS, "headrace")
         config, adaptor = sink_options.text("config"), sink_options.text("adaptor")
         self._config = read_converter_config(Path(config)) if config else None
@@ -70,6 +76,11 @@ class MessageSink(Sink):
             sender.away, sender.last_error,
         )  # fmt: skip
 
+    def begin(self, source: Source) -> None:
+        """Remember the size of the images of a source."""
+        if source.width and source.height:
+            self._sizes[source.source_id] = source.width, source.height
+
     def end_by(self, deadline: float) -> None:
         """Wait for the broker until then."""
         self._sender.end_by(deadline)
@@ -77,6 +88,8 @@ class MessageSink(Sink):
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         event = self._filter.event(meta)
         if event is not None:
+            if self._of_source and (size := self._sizes.get(meta.source_id)) is not None:
+                event = event.scaled(size[0] / meta.width, size[1] / meta.height)
             for message in payloads(event, self._schema, self._config):
                 self._sender.put(message)
 

@@ -52,6 +52,8 @@ _CLASSES = {
     "coco": (".coco", "CocoSink"),
     "kitti": (".kitti", "KittiSink"),
     "kitti-track": (".kitti", "KittiTrackSink"),
+    "kitti-primary": (".app_kitti", "PrimaryKittiSink"),
+    "kitti-objects": (".app_kitti", "ObjectKittiSink"),
     "dota": (".dota", "DotaSink"),
     "masks": (".images", "ClassMapSink"),
     "parquet": (".table", "ParquetSink"),

@@ -1,0 +1,155 @@
+"""deepstream-app configs that really run: frames, objects and files as their keys ask for."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+
+import headrace
+from headrace.pipeline.report import RunReport
+
+pytestmark = pytest.mark.filterwarnings("ignore::headrace.HeadraceWarning")
+SCENE = Path(__file__).parents[2] / "examples" / "conveyor"
+FRAMES = 5
+DETECTOR = "[primary-gie]\nenable=1\ngie-unique-id=1\nconfig-file=config_infer_primary.txt\n"
+READER = (
+    "[secondary-gie0]\nenable=1\ngie-unique-id=2\noperate-on-gie-id=1\n"
+    "config-file=config_infer_secondary_characters.txt\n"
+)
+Run = Callable[..., tuple[RunReport, list[Any]]]
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("scene")
+    for path in SCENE.iterdir():
+        if path.is_file():
+            shutil.copy(path, folder)
+    return folder
+
+
+@pytest.fixture
+def run(scene: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.chdir(tmp_path)
+
+    def run(groups: str, sources: int = 1, **options: Any) -> tuple[RunReport, list[Any]]:
+        text = "".join(
+            f"[source{n}]\nenable=1\ntype=2\nuri=file://conveyor.mp4\n" for n in range(sources)
+        )
+        path = scene / "app.txt"
+        path.write_text(text + groups)
+        metas: list[Any] = []
+        pipeline = headrace.open_pipeline(
+            path, limit=FRAMES, device="cpu", on_result=metas.append, **options
+        )
+        return pipeline.run(), metas
+
+    return run
+
+
+def size_of(path: Path) -> tuple[int, int, int]:
+    with av.open(str(path)) as container:
+        frames = list(container.decode(video=0))
+    return frames[0].width, frames[0].height, len(frames)
+
+
+def test_frames_have_the_size_of_the_muxer(run: Run, tmp_path: Path) -> None:
+    sink = "[sink0]\nenable=1\ntype=3\noutput-file=o.mp4\n"
+    _, plain = run(DETECTOR + sink)
+    own = plain[0].width, plain[0].height
+    report, metas = run(f"[streammux]\nwidth={own[0] * 2}\nheight={own[1] * 2}\n" + DETECTOR + sink)
+    assert report.frames == FRAMES
+    assert {(m.width, m.height) for m in metas} == {(own[0] * 2, own[1] * 2)}
+    assert size_of(tmp_path / "o.mp4") == (own[0] * 2, own[1] * 2, FRAMES)
+    # the network sees the same picture, and its boxes are twice as large
+    for one, two in zip(plain, metas, strict=True):
+        assert len(one.objects) == len(two.objects)
+        assert np.allclose(one.objects.rects * 2, two.objects.rects, atol=4)
+
+
+def test_dumps_of_the_primary_and_of_tracks(run: Run, tmp_path: Path) -> None:
+    report, metas = run(
+        f"[application]\ngie-kitti-output-dir={tmp_path}/boxes\n"
+        f"kitti-track-output-dir={tmp_path}/tracks\n[tracker]\nenable=1\n" + DETECTOR,
+        sources=2,
+    )
+    assert report.frames == 2 * FRAMES
+    names = {f"00_{m.source_id:03d}_{m.frame:06d}.txt": m for m in metas}
+    for folder in ("boxes", "tracks"):
+        assert {p.name for p in (tmp_path / folder).iterdir()} == set(names)
+    for name, meta in names.items():
+        tracks = (tmp_path / "tracks" / name).read_text().splitlines()
+        assert len(tracks) == len(meta.objects)
+        for line, obj in zip(tracks, meta.objects, strict=True):
+            words = line.split(" ")
+            assert words[0] == obj.label
+            assert int(words[1]) == obj.object_id
+            assert [float(w) for w in words[5:7]] == pytest.approx([obj.left, obj.top], abs=1e-5)
+        boxes = (tmp_path / "boxes" / name).read_text().splitlines()
+        assert all(len(line.split(" ")) == 16 for line in boxes)
+        assert len(boxes) >= len([o for o in meta.objects if o.object_id < 1 << 63])
+
+
+def test_a_sink_takes_the_source_of_its_index(run: Run, tmp_path: Path) -> None:
+    off = "[source7]\nenable=0\ntype=2\nuri=file://conveyor.mp4\n"
+    sinks = "".join(
+        f"[sink{n}]\nenable=1\ntype=3\noutput-file=o{n}.mp4\nsource-id={n}\n" for n in range(2)
+    )
+    report, _ = run(off + DETECTOR + sinks, sources=2)
+    assert report.frames == 2 * FRAMES
+    assert [size_of(tmp_path / f"o{n}.mp4")[2] for n in range(2)] == [FRAMES, FRAMES]
+
+
+def test_tiled_sources_make_one_video(run: Run, tmp_path: Path) -> None:
+    report, _ = run(
+        "[tiled-display]\nenable=1\nrows=1\ncolumns=2\nwidth=320\nheight=96\n[osd]\nenable=1\n"
+        "[sink0]\nenable=1\ntype=3\noutput-file=o.mp4\n"
+        "[sink1]\nenable=1\ntype=3\noutput-file=left.mp4\nsource-id=1\n" + DETECTOR,
+        sources=2,
+    )
+    assert size_of(tmp_path / "o.mp4") == (320, 96, FRAMES)
+    assert not (tmp_path / "left.mp4").exists()  # as in the original
+    assert any(n.code == "element-left-out" for n in report.notices)
+
+
+def test_secondaries_read_the_objects(run: Run) -> None:
+    _, metas = run(DETECTOR + READER + "[tracker]\nenable=1\n")
+    read = [c for meta in metas for obj in meta.objects for c in obj.classifiers]
+    assert read
+    assert {c.component_id for c in read} == {2}
+
+
+@pytest.mark.parametrize("new", [0, 1])
+def test_messages_are_those_of_test5(
+    run: Run, tmp_path: Path, new: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[tuple[int, float]] = []
+    from headrace.media.sinks import messages
+
+    def put(_: object, message: bytes) -> None:
+        sent.append((0, 0.0))
+
+    monkeypatch.setattr(messages.Sender, "put", put)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    _, metas = run(
+        DETECTOR + "[streammux]\nwidth=1280\nheight=768\n"
+        "[sink0]\nenable=1\ntype=6\nmsg-broker-proto-lib=libnvds_mqtt_proto.so\ntopic=t\n"
+        f"msg-broker-conn-str=127.0.0.1;1\nmsg-conv-msg2p-new-api={new}\nmsg-conv-frame-interval=2\n"
+    )
+    counted = metas[::2] if new else metas
+    assert sent
+    assert len(sent) == sum(len(m.objects) for m in counted)
+
+
+def test_every_second_frame_of_a_source(run: Run) -> None:
+    _, metas = run(
+        "[source1]\nenable=1\ntype=2\nuri=file://conveyor.mp4\ndrop-frame-interval=2\n" + DETECTOR
+    )
+    times = {n: [m.pts_ns for m in metas if m.source_id == n] for n in (0, 1)}
+    assert times[1][:2] == times[0][::2][:2]
