@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.config import ModelConfig, PipelineSpec, ProcessMode, load_pipeline
+from headrace.config import PipelineSpec, ProcessMode, load_pipeline
 from headrace.errors import ConfigError
 
 APPS = Path(__file__).parent / "apps"
@@ -316,17 +316,22 @@ def test_a_circle_of_models_is_told(read: Read) -> None:
     assert told(spec, "operate-on-gie-id=8: no model has this")
 
 
-def test_prepared_tensors_are_not_waited_for(read: Read, tmp_path: Path) -> None:
-    (tmp_path / "m.txt").write_text(MODEL)
+def test_preparations_of_tensors_belong_to_models(read: Read, tmp_path: Path) -> None:
     spec = read(
-        "[primary-gie]\nenable=1\nconfig-file=m.txt\ninput-tensor-meta=1\n[pre-process]\nenable=1\n"
+        "[primary-gie]\nenable=1\nconfig-file=m.txt\ninput-tensor-meta=1\ngie-unique-id=1\n"
+        "[secondary-gie0]\nenable=1\nconfig-file=s.txt\ngie-unique-id=2\n"
+        "[secondary-gie1]\nenable=1\nconfig-file=t.txt\ngie-unique-id=3\ninput-tensor-meta=1\n"
+        "[pre-process]\nenable=1\nconfig-file=frames.txt\n"
+        "[secondary-pre-process0]\nenable=1\nconfig-file=objects.txt\noperate-on-gie-id=1\n"
+        "[secondary-pre-process1]\nenable=1\nconfig-file=more.txt\n"
     )
-    cfg = spec.models[0].load()
-    assert not cfg.input_tensor_from_meta
-    assert told(spec, "input-tensor-meta")
-    assert told(spec, "[pre-process] is left out")
-    plain = ModelConfig.load(tmp_path / "m.txt").values()
-    assert cfg.values() == plain  # nothing else is set
+    primary, plain, taker = spec.models
+    assert primary.preprocess == tmp_path / "frames.txt"
+    assert primary.input_tensor_from_meta
+    assert plain.preprocess is None
+    assert taker.preprocess == tmp_path / "objects.txt"
+    assert taker.preprocess_gie_id == 1
+    assert told(spec, "[secondary-pre-process1] is left out: there is no [secondary-gieN]")
 
 
 REFUSED = [
@@ -337,7 +342,7 @@ REFUSED = [
     ("[source1]\nenable=1\ntype=4\n", "the source has no uri", "rtsp://"),
     ("[source1]\nenable=1\ntype=3\nuri=file://a%d\nnum-sources=2000\n", "more than 1024 sources", "1024"),
     ("[primary-gie]\nenable=1\n", "[primary-gie] has no config-file", "nvinfer config"),
-    ("[primary-gie]\nenable=1\nconfig-file=a\nplugin-type=1\n", "plugin-type=1 is not nvinfer", "enable=0"),
+    ("[primary-gie]\nenable=1\nconfig-file=a\nplugin-type=2\n", "plugin-type=2 is neither nvinfer", "enable=0"),
     ("[primary-gie]\nenable=1\nconfig-file=a\nbbox-border-color1=1;0\n", "not a list of 4", "4 numbers"),
     ("[primary-gie]\nenable=1\nconfig-file=a\nbbox-bg-color1=1;0;0;2\n", "not in range", "4 numbers"),
     ("[primary-gie]\nenable=1\nconfig-file=a\ngie-unique-id=1\n[secondary-gie0]\nenable=1\nconfig-file=b\ngie-unique-id=1\n",

@@ -60,6 +60,17 @@ BESIDE: dict[tuple[str, str], dict[str, dict[str, str]]] = {
     ("streammux", "width"): {"": {"height": "32"}},
     ("streammux", "height"): {"": {"width": "32"}},
     ("sinkN", "msg-conv-frame-interval"): {"": {"msg-conv-msg2p-new-api": "1"}},
+    **{
+        ("secondary-pre-processN", key): {
+            "": {"enable": "1", "config-file": "q.txt"},
+            "secondary-gie0": {"input-tensor-meta": "1"},
+        }
+        for key in ("enable", "config-file", "operate-on-gie-id")
+    },
+    **{
+        ("pre-process", key): {"": {"enable": "1", "config-file": "q.txt"}}
+        for key in ("enable", "config-file", "operate-on-gie-id")
+    },
     ("tiled-display", "square-seq-grid"): {"": {"rows": "1"}},
 }
 # values that matter, where those of the kind would not
@@ -70,7 +81,7 @@ VALUES: dict[str, str] = {
     "sensor-id-list": "x;y", "sensor-name-list": "x;y", "list": "c;d", "codec": "2",
     "disable-msgconv": "1", "msg-conv-payload-type": "1", "topic": "u",
     "msg-broker-conn-str": "g;2", "msg-broker-proto-lib": "libnvds_redis_proto.so",
-    "output-file": "p.mp4", "plugin-type": "1",
+    "output-file": "p.mp4", "plugin-type": "3",
     "square-seq-grid": "1", "container": "2",
 }  # fmt: skip
 _CHANGED = (  # keys that have to be there: another value is the difference
@@ -115,7 +126,7 @@ def files(group: str, key: str) -> tuple[str, str]:
     if group == "sinkN" and broker:
         groups["sink0"] |= _BROKER
     for other, keys in BESIDE.get((group, key), {}).items():
-        groups[other or name] |= keys
+        groups.setdefault(other or name, {}).update(keys)
     without = {
         n: {k: v for k, v in keys.items() if (n, k) != (name, key)} for n, keys in groups.items()
     }

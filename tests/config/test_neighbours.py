@@ -11,7 +11,6 @@ from headrace.config.neighbours import NEIGHBOURS, neighbour_of
 from headrace.errors import ConfigError
 
 FILES = {
-    "nvinferserver": ("c.txt", "infer_config {\n  unique_id: 1\n  backend { triton { } }\n}\n"),
     "config.pbtxt": (
         "config.pbtxt",
         'name: "yolo"\nplatform: "onnxruntime_onnx"\nmax_batch_size: 4\n'

@@ -118,6 +118,75 @@ def test_tiled_sources_make_one_video(run: Run, tmp_path: Path) -> None:
     assert any(n.code == "element-left-out" for n in report.notices)
 
 
+PREPARE = """[property]
+enable=1
+target-unique-ids=1
+network-input-order=0
+processing-width=320
+processing-height=192
+network-input-shape=4;3;192;320
+network-color-format=0
+tensor-data-type=0
+tensor-name=image
+maintain-aspect-ratio=1
+scaling-filter=1
+scaling-pool-memory-type=0
+custom-lib-path=libcustom2d_preprocess.so
+custom-tensor-preparation-function=CustomTensorPreparation
+[user-configs]
+pixel-normalization-factor=0.003921568
+[group-0]
+src-ids=-1
+process-on-roi=1
+"""
+
+
+def test_prepared_regions_are_what_the_model_sees(run: Run, scene: Path) -> None:
+    _, plain = run(DETECTOR)
+    width, height = plain[0].width, plain[0].height
+    detector = DETECTOR + "input-tensor-meta=1\n[pre-process]\nenable=1\nconfig-file=pre.txt\n"
+    (scene / "pre.txt").write_text(PREPARE + f"roi-params-src-0=0;0;{width};{height}\n")
+    _, whole = run(detector)
+    for one, two in zip(plain, whole, strict=True):
+        assert len(one.objects) == len(two.objects) > 0
+        assert np.allclose(one.objects.rects, two.objects.rects, atol=2)
+    half = width // 4 * 2
+    (scene / "pre.txt").write_text(PREPARE + f"roi-params-src-0={half};0;{width - half};{height}\n")
+    _, right = run(detector)
+    rects = np.concatenate([meta.objects.rects for meta in right])
+    assert len(rects)
+    assert (rects[:, 0] >= half - 1).all()  # boxes are of the region, in pixels of the frame
+    assert any(meta.figures for meta in right)  # it is drawn
+
+
+def test_a_triton_model_finds_the_same(run: Run, scene: Path) -> None:
+    _, plain = run(DETECTOR)
+    folder = scene / "repository" / "conveyor" / "1"
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(scene / "detector.onnx", folder / "model.onnx")
+    (scene / "server.txt").write_text(
+        """infer_config {
+          unique_id: 9 max_batch_size: 1
+          backend { triton { model_name: "conveyor" version: -1
+            model_repo { root: "repository" strict_model_config: true } } }
+          preprocess { network_format: IMAGE_FORMAT_RGB maintain_aspect_ratio: 1
+            frame_scaling_filter: 1 normalize { scale_factor: 0.00392156862745098 } }
+          postprocess { labelfile_path: "labels.txt" detection {
+            num_detected_classes: 6 custom_parse_bbox_func: "parse_conveyor"
+            nms { confidence_threshold: 0.3 iou_threshold: 0.5 topk: 50 } } }
+          custom_lib { path: "conveyor_parser.py" } }
+        input_control { process_mode: PROCESS_MODE_FULL_FRAME interval: 0 }
+        output_control { detect_control { filter_out_class_ids: [ 0 ] } }
+        """
+    )
+    server = DETECTOR.replace("config_infer_primary.txt", "server.txt") + "plugin-type=1\n"
+    _, metas = run(server)
+    for one, two in zip(plain, metas, strict=True):
+        kept = one.objects.class_ids != 0
+        assert np.array_equal(one.objects.rects[kept], two.objects.rects)
+        assert set(two.objects.component_ids.tolist()) == {1}  # the group's number wins
+
+
 def test_secondaries_read_the_objects(run: Run) -> None:
     _, metas = run(DETECTOR + READER + "[tracker]\nenable=1\n")
     read = [c for meta in metas for obj in meta.objects for c in obj.classifiers]

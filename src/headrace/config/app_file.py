@@ -26,6 +26,8 @@ from headrace.config.values import BadValueError, Values
 
 _OF_INI = ("sourceN", "source-list", "source-attr-all")
 _ON = Entry("enable", "1", 1)
+_PREPARATIONS = ("pre-process", "secondary-pre-processN")
+_ENCODER = 3  # plugin-type
 _COLOR = re.compile(r"bbox-(border|bg)-color([0-9]*)")
 
 
@@ -38,11 +40,17 @@ def read_model(
         document.refuse(group.line, f"[{name}] has no config-file.", "the model's nvinfer config")
         return None
     plugin = section.get("plugin-type", 0)
-    if plugin != 0:
+    if plugin == _ENCODER:
+        text = f"[{name}] is left out: encoders of images and texts are not run"
+        document.remark(
+            section.line("plugin-type"), text, code="element-left-out", data={"element": name}
+        )
+        return None
+    if plugin not in (0, 1):
         document.refuse(
             section.line("plugin-type"),
-            f"plugin-type={plugin} is not nvinfer.",
-            "plugin-type=0, with the config file of an nvinfer",
+            f"plugin-type={plugin} is neither nvinfer nor nvinferserver.",
+            "plugin-type=0 with a config of nvinfer, or 1 with one of nvinferserver",
             f"switch [{name}] off with enable=0 to run the rest",
         )
         return None
@@ -53,10 +61,8 @@ def read_model(
     values["process_mode"] = ProcessMode.PRIMARY if primary else ProcessMode.SECONDARY
     origins["process_mode"] = Origin("file", document.path, group.line, group.name, "")
     if section.get("input-tensor-meta"):
-        document.remark(
-            section.line("input-tensor-meta"),
-            f"[{name}] input-tensor-meta: nothing prepares tensors, the model scales frames itself",
-        )
+        values["input_tensor_from_meta"] = True
+        origins["input_tensor_from_meta"] = section.origin("input-tensor-meta")
     # setting one of the two properties makes the element ignore the other one's key in its file
     for here, there, nothing in (
         ("operate_on_gie_id", "operate_on_class_ids", ()),
@@ -113,6 +119,37 @@ def order_models(models: list[Item], document: Document) -> list[Item]:
     return placed
 
 
+def add_preparations(
+    models: list[Item], preparations: list[tuple[FoundGroup, Group]], document: Document
+) -> None:
+    """Give each preparation of tensors to the model before which it is made.
+
+    That of frames goes to the first primary model, those of objects to the secondary ones that
+    take tensors, in their order: tensors stay with the batch for all models behind.
+    """
+    for section, group in preparations:
+        primary = section.kind.name == "pre-process"
+        takers = [
+            (values, origins)
+            for values, origins in models
+            if (values["process_mode"] is ProcessMode.PRIMARY) is primary
+            and "preprocess" not in values
+            and (primary or values.get("input_tensor_from_meta"))
+        ]
+        name = quoted(group.name)
+        if not takers:
+            missing = "[primary-gie]" if primary else "[secondary-gieN] with input-tensor-meta=1"
+            text = f"[{name}] is left out: there is no {missing} that takes its tensors"
+            document.remark(group.line, text, code="element-left-out", data={"element": name})
+            continue
+        values, origins = takers[0]
+        values["preprocess"] = section.values["config-file"]
+        origins["preprocess"] = section.origin("config-file")
+        if "operate-on-gie-id" in section.values:
+            values["preprocess_gie_id"] = section.values["operate-on-gie-id"]
+            origins["preprocess_gie_id"] = section.origin("operate-on-gie-id")
+
+
 ORIGINAL_TRACKERS = re.compile(
     r"libnvds_(nvmultiobjecttracker|nvdcf|mot_klt|mot_iou|tracker)\w*\.so"
 )
@@ -135,6 +172,7 @@ class _App:
         self.sources = AppSources(self.reader)
         self.found: dict[str, FoundGroup] = {}  # groups that exist once
         self.models: list[Item] = []
+        self.preparations: list[tuple[FoundGroup, Group]] = []
         self.sinks: list[tuple[FoundGroup, Group]] = []
 
     def run(self) -> None:
@@ -163,6 +201,8 @@ class _App:
                 self._csv(reader.read(kind, group), group)
             elif kind.name in ("primary-gie", "secondary-gieN"):
                 self._model(kind, group)
+            elif kind.name in _PREPARATIONS:
+                self._preparation(kind, group)
             elif kind.name == "sinkN":
                 section = reader.read(kind, group)
                 if section is not None:
@@ -270,6 +310,16 @@ class _App:
         if item is not None:
             self.models.append(item)
 
+    def _preparation(self, kind: AppGroup, group: Group) -> None:
+        section = self.reader.read(kind, group)
+        if section is None:
+            return
+        if "config-file" in section.values:
+            self.preparations.append((section, group))
+        else:
+            text = f"[{quoted(group.name)}] has no config-file."
+            self.document.refuse(group.line, text, "config-file=, a config of nvdspreprocess")
+
     def _application(self, application: FoundGroup) -> None:
         for key, kind in (
             ("gie-kitti-output-dir", "kitti-primary"),
@@ -303,7 +353,9 @@ class _App:
                 elif listed.get("sgie-batch-size"):
                     values["batch_size"] = listed.values["sgie-batch-size"]
                     origins["batch_size"] = listed.origin("sgie-batch-size")
-        self.parts.items["models"] = order_models(self.models, self.document)
+        models = order_models(self.models, self.document)
+        add_preparations(models, self.preparations, self.document)
+        self.parts.items["models"] = models
 
     def _streammux(self, section: FoundGroup) -> None:
         sizes = [section.get(key) for key in ("width", "height")]

@@ -187,6 +187,15 @@ _SINK = _group(
                    (why.CONVERTER, "msg-conv-msg2p-lib msg-conv-comp-id debug-payload-dir multiple-payloads "
                                "msg-conv-dummy-payload msg-conv-embedding-filter msg-broker-comp-id new-api sleep-time")),
 )  # fmt: skip
+_PREPARED = table(ENABLE, _key("config-file", _PATH))
+_PREPARE = _group(
+    "pre-process", r"(primary-)?pre-process[0-9]*", keys=_PREPARED,
+    unused=unused((why.OF_OBJECTS, "operate-on-gie-id")),
+)  # fmt: skip
+_PREPARE_OBJECTS = _group(
+    "secondary-pre-processN", r"secondary-pre-process[0-9]*",
+    keys=_PREPARED | table(_key("operate-on-gie-id", _INT, low=-1)),
+)  # fmt: skip
 _TESTS = _group(
     "tests", "tests", switched=False, keys=table(_key("file-loop", _ON, field="loop")),
     unused=unused((why.RECREATE, "pipeline-recreate-sec")),
@@ -202,17 +211,13 @@ def _not_run(
     )
 
 
-_PREPARED = "regions are not prepared apart: models scale whole frames or objects"
-_PREPARED_KEYS = "config-file operate-on-gie-id"
 _CONVERTER_KEYS = (
     "msg-conv-config msg-conv-payload-type msg-conv-msg2p-lib msg-conv-comp-id msg-conv-frame-interval "
     "msg-conv-msg2p-new-api msg-conv-dummy-payload msg-conv-embedding-filter multiple-payloads debug-payload-dir"
 )
 _MODELS_ELSE = "only models of nvinfer are run"
 APP_GROUPS: tuple[AppGroup, ...] = (
-    _APPLICATION, _TILER, _SOURCE_LIST, _SOURCE_ALL, _SOURCE_CSV, _SOURCE, _STREAMMUX, _PRIMARY, _SECONDARY, _TRACKER, _ANALYTICS, _OSD, _SINK, _TESTS,
-    _not_run("pre-process", r"(primary-)?pre-process[0-9]*", _PREPARED, _PREPARED_KEYS),
-    _not_run("secondary-pre-processN", r"secondary-pre-process[0-9]*", _PREPARED, _PREPARED_KEYS),
+    _APPLICATION, _TILER, _SOURCE_LIST, _SOURCE_ALL, _SOURCE_CSV, _SOURCE, _STREAMMUX, _PRIMARY, _SECONDARY, _TRACKER, _ANALYTICS, _OSD, _SINK, _TESTS, _PREPARE, _PREPARE_OBJECTS,
     _not_run("img-save", r"img-save", "objects are not saved as images; a sink images:FOLDER saves whole frames",
              "output-folder-path save-img-full-frame save-img-cropped-obj frame-to-skip-rules-path second-to-skip-interval "
              "min-confidence max-confidence min-box-width min-box-height gpu-id"),

@@ -60,3 +60,4 @@ NUMBERED = Reason("info", "sources are named by their order, as sinks name them 
 LABELS = Reason(
     "info", "as in the original, labels come from the model's own file; --labels replaces them"
 )
+OF_OBJECTS = Reason("info", "regions of whole frames are cut out of no objects, as in the original")

@@ -21,7 +21,8 @@ from headrace.config.model_files import missing_files, onnx_of_engine
 from headrace.config.origin import OVERRIDE, EffectiveValue, Origin
 from headrace.config.overrides import Overrides, combined, given_keywords, is_key
 from headrace.config.profile import with_profile
-from headrace.config.reading import Reading, read_config, read_lines
+from headrace.config.reading import MAX_BYTES, Reading, read_config, read_lines
+from headrace.config.server_config import is_server_config, read_server_config
 from headrace.config.value_notices import rule_notices
 
 
@@ -57,6 +58,9 @@ class ModelConfig(ModelFields):
     ) -> ModelConfig:
         """Read a config file; `.yml` and `.yaml` are YAML, every other name is INI.
 
+        The text of a protocol buffer that nvinferserver reads is taken, too: the ONNX model of the
+        Triton repository that it names runs in this process.
+
         For a bare model, `.onnx`, it is what the model's file tells (docs/bare-models.md).
 
         Files that the config names need not exist (see `check_files`).
@@ -76,6 +80,8 @@ class ModelConfig(ModelFields):
         path, overrides = Path(path), overrides or Overrides()
         if path.suffix.lower() in BARE_MODELS and file_kind(path) != "model":
             return headrace._wiring.load_bare_model(path, overrides)
+        if (data := _server_text(path)) is not None:
+            return overrides.with_conf(cls._of_server(data, path).with_lines(overrides.lines))
         cfg = cls._of(path, read_config(path, overrides.lines, refused=refused))
         return overrides.with_conf(cfg._with_onnx_of_engine())
 
@@ -96,6 +102,13 @@ class ModelConfig(ModelFields):
             ConfigError: something in it is refused.
         """
         return cls._of(path, read_config(path, data=data))
+
+    @classmethod
+    def _of_server(cls, data: bytes, path: Path) -> Self:
+        values, origins, notices = read_server_config(data, path)
+        cfg = cls(**values)
+        cfg._path, cfg._origins, cfg._read_notices = path, origins, notices
+        return cfg
 
     @classmethod
     def _of(cls, path: Path, reading: Reading) -> Self:
@@ -200,3 +213,14 @@ class ModelConfig(ModelFields):
             return False
         mine = (self._path, self._origins, self._read_notices)
         return mine == (other._path, other._origins, other._read_notices)
+
+
+def _server_text(path: Path) -> bytes | None:
+    """The content of a config of nvinferserver; None for every other file."""
+    try:
+        if not path.is_file() or path.stat().st_size > MAX_BYTES:
+            return None
+        data = path.read_bytes()
+    except (OSError, ValueError):
+        return None
+    return data if is_server_config(data) else None

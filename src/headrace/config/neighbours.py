@@ -32,22 +32,15 @@ class Neighbour:
 _JSON, _YAML = (".json",), (".yml", ".yaml")
 NEIGHBOURS = (
     Neighbour(
-        "a config of nvinferserver (Triton)",
-        "the GStreamer element nvinferserver reads it (headrace exec gst-launch-1.0, nvinferserver "
-        "config-file-path=FILE); for headrace run write a config of nvinfer for the ONNX model of "
-        "its repository",
-        (r"infer_config\s*\{",),
-    ),
-    Neighbour(
         "the config.pbtxt of a Triton model",
-        "a config of nvinferserver names its repository; for headrace run give the model.onnx in "
-        "the numbered folder beside it",
+        "give headrace run the config of nvinferserver that names its repository, or the "
+        "model.onnx in the numbered folder beside it",
         (r"(platform|backend|name)\s*:\s*\"", r"(input|output|max_batch_size)\s*[:\[{]"),
     ),
     Neighbour(
         "a config of nvdspreprocess",
-        "the GStreamer element nvdspreprocess reads it, before nvinfer with "
-        "input-tensor-from-meta=1",
+        "`preprocess` of a model in a pipeline file, [pre-process] of a deepstream-app config and "
+        "the GStreamer element nvdspreprocess read it",
         (
             r"\[property\]",
             r"(network-input-shape|tensor-name|target-unique-ids)\s*=",

@@ -124,6 +124,18 @@ MODEL = Section(
     table(
         _key("config", Kind.PATH, "the model's nvinfer config file; relative to this file"),
         *OVERRIDES.values(),
+        _key(
+            "preprocess",
+            Kind.PATH,
+            "a config file of nvdspreprocess, whose tensors are made right before this model; it and those behind it take them with `input-tensor-from-meta`",
+        ),
+        _key(
+            "preprocess-gie-id",
+            _INT,
+            "the model whose objects it cuts out, over the file's",
+            low=-1,
+            high=INT_MAX,
+        ),
         _key("border-colors", Kind.STRINGS, "colour of boxes by class number, or of `all`"),
         _key("bg-colors", Kind.STRINGS, "fill of boxes by class number, or of `all`"),
     ),

@@ -156,6 +156,8 @@ class ModelSpec(_Spec):
     model_engine_file: Path | None = None
     labelfile_path: Path | None = None
     input_tensor_from_meta: bool | None = None
+    preprocess: Path | None = None
+    preprocess_gie_id: int | None = None
     border_colors: Mapping[int, Rgba] = MappingProxyType({})
     bg_colors: Mapping[int, Rgba] = MappingProxyType({})
 

@@ -149,6 +149,19 @@ class Assembling:
         self._log += notices
         configs = [item for item in self._items if isinstance(item, ModelConfig)]
         self._inputs = _inputs(self.spec, configs)
+        if any(model.preprocess for model in self.spec.models):
+            self._log = [n for n in self._log if n.code != "tensors-from-nowhere"]
+            self._add_preparers()
+
+    def _add_preparers(self) -> None:
+        """Put the preparation of tensors right before the models that name one."""
+        from headrace.pipeline.preparation.stage import Preparation
+
+        places = [i for i, item in enumerate(self._items) if isinstance(item, ModelConfig)]
+        for model, place in reversed(list(zip(self.spec.models, places, strict=False))):
+            if model.preprocess is not None:
+                preparation = Preparation(model.preprocess, model.preprocess_gie_id)
+                self._items.insert(place, preparation)
 
     def _check(self) -> None:
         """Refuse everything that is wrong by its name or number, before work begins."""
@@ -283,6 +296,7 @@ def _inputs(spec: PipelineSpec, configs: Sequence[ModelConfig]) -> list[str | Pa
         read.append(spec.tracker.config)
     if spec.analytics is not None:
         read.append(spec.analytics)
+    read += [model.preprocess for model in spec.models if model.preprocess is not None]
     for cfg in configs:
         read += [cfg.path, *(value for value in cfg.values().values() if isinstance(value, Path))]
     return read

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from headrace.config import ModelConfig
 from headrace.errors import ConfigError
 from tests.gstreamer.conftest import Run, video
 from tests.outside.app_models import save_color_classes
@@ -38,13 +39,11 @@ def repository(gst: Any, tmp_path: Path) -> Path:
 
 
 def read(folder: Path, post: str, **changes: str) -> Any:
-    from headrace.gstreamer.elements.inferserver import server_config
-
     text = CONFIG.replace("POST", post)
     for old, new in changes.items():
         text = text.replace(old, new)
     (folder / "config.txt").write_text(text)
-    return server_config(folder / "config.txt")
+    return ModelConfig.load(folder / "config.txt")
 
 
 def test_a_detector(repository: Path) -> None:
@@ -78,7 +77,7 @@ def test_what_it_refuses(repository: Path) -> None:
         read(repository, "other {}", model_repo="grpc")
     with pytest.raises(ConfigError, match="IMAGE_FORMAT_ODD"):
         read(repository, "other {}", IMAGE_FORMAT_RGB="IMAGE_FORMAT_ODD")
-    with pytest.raises(ConfigError, match="no infer_config"):
+    with pytest.raises(ConfigError, match="is not key=value"):
         read(repository, "other {}", infer_config="else")
     with pytest.raises(ConfigError, match=r"config\.txt:3"):
         read(repository, "other {}", **{"unique_id: 7": "unique_id 7"})

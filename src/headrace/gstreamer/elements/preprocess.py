@@ -11,7 +11,6 @@ from headrace.gstreamer.elements.element import NVMM, InPlace, reported, through
 from headrace.gstreamer.elements.outputs import output_meta
 from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Property
 from headrace.gstreamer.elements.tree import Made, classifier_meta, to_metas
-from headrace.gstreamer.preparation import TensorPreparer, load_preparation
 from headrace.gstreamer.pyds.functions import (
     nvds_acquire_display_meta_from_pool,
     nvds_acquire_user_meta_from_pool,
@@ -33,6 +32,7 @@ from headrace.gstreamer.pyds.preprocess import (
 )
 from headrace.media.frame import Frame
 from headrace.meta import InputTensor, Roi, SegmentationMeta, TensorOutput
+from headrace.pipeline.preparation import TensorPreparer, load_preparation
 
 if TYPE_CHECKING:
     from headrace.gstreamer.pyds.struct import Struct

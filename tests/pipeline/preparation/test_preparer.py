@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from headrace.errors import CustomLibraryError
-from headrace.gstreamer.preparation import TensorPreparer, load_preparation
 from headrace.infer.batch import Batch
 from headrace.infer.inferencer import Inferencer
 from headrace.infer.preprocess import Preprocessor
-from tests.gstreamer.preparation.files import write
+from headrace.pipeline.preparation import TensorPreparer, load_preparation
 from tests.infer.scenes import Config, batch_of, image
+from tests.pipeline.preparation.files import write
 
 SCENE = [("red", (10, 20, 30, 30)), ("blue", (100, 60, 50, 50))]
 

@@ -13,12 +13,12 @@ from headrace._core.errors import CustomLibraryError
 from headrace._core.text import error_text
 from headrace._core.types import Array, DType
 from headrace.config.enums import TensorOrder
-from headrace.gstreamer.preparation.rules import PreparationGroup, PreparationRules
 from headrace.infer.mean_file import load_mean
 from headrace.infer.preprocess import Preprocessor
 from headrace.media.frame import Frame
 from headrace.meta import FrameMeta, InputTensor, Roi
 from headrace.meta.detections import FloatArray
+from headrace.pipeline.preparation.rules import PreparationGroup, PreparationRules
 
 Prepare = Callable[[npt.NDArray[np.uint8], dict[str, str]], object]
 SIGNATURE = "def {name}(images, config) -> tensor"

@@ -21,14 +21,14 @@ from headrace.config.key import Key
 from headrace.config.paths import resolve
 from headrace.config.reading import read_bytes, read_document
 from headrace.config.values import INT_MAX, Kind
-from headrace.gstreamer.preparation.rules import (
+from headrace.infer.geometry import Rect
+from headrace.pipeline.preparation.rules import (
     ALL_SOURCES,
     CUSTOM_ORDER,
     DATA_TYPES,
     PreparationGroup,
     PreparationRules,
 )
-from headrace.infer.geometry import Rect
 from headrace.plugins.loading import PYTHON_SUFFIXES
 
 STANDARD_LIBRARY = "libcustom2d_preprocess.so"

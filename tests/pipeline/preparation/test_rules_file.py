@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.errors import ConfigError
-from headrace.gstreamer.preparation import load_preparation
-from headrace.gstreamer.preparation.rules import ALL_SOURCES
-from tests.gstreamer.preparation.files import text, write
+from headrace.pipeline.preparation import load_preparation
+from headrace.pipeline.preparation.rules import ALL_SOURCES
+from tests.pipeline.preparation.files import text, write
 
 
 def test_everything_is_read(tmp_path: Path) -> None:

@@ -1,9 +1,0 @@
-"""Tensors of regions and objects for models that take prepared ones (`nvdspreprocess`)."""
-
-from __future__ import annotations
-
-from headrace.gstreamer.preparation.preparer import TensorPreparer
-from headrace.gstreamer.preparation.rules import PreparationGroup, PreparationRules
-from headrace.gstreamer.preparation.rules_file import load_preparation
-
-__all__ = ["PreparationGroup", "PreparationRules", "TensorPreparer", "load_preparation"]
