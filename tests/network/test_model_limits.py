@@ -14,6 +14,8 @@ from onnx import TensorProto, helper
 from headrace.errors import ModelError
 from headrace.network import model_limits
 from headrace.network.onnx_file import network_from_onnx_bytes
+from headrace.network.shapes import growth
+from headrace.network.shapes.graph_shapes import without_weights
 from headrace.network.shapes.growth import growth_problem
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
@@ -136,3 +138,20 @@ def test_shapes_that_only_might_grow_are_tried() -> None:
     constants = {"zero": np.array([0]), "two": np.array([2]), "four": np.array([4])}
     assert growth_problem(model(nodes, constants=constants)) == ""
     assert read(model(nodes, constants=constants)) is not None
+
+
+def test_weights_in_constant_nodes_are_no_growth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paddle writes them so: 80 MB of them passed for shapes that grow."""
+    monkeypatch.setattr(growth, "_BOUND", 2)
+    monkeypatch.setattr(growth, "_BYTES", 1 << 29)  # more than 32 MB of an answer would be growth
+    weight = onnx.numpy_helper.from_array(np.zeros((9_000_000,), np.float32), "w")
+    nodes = [
+        helper.make_node("Constant", [], ["w"], value=weight),
+        helper.make_node("Add", ["x", "w"], ["y"]),
+    ]
+    proto = model(nodes)
+    proto.graph.input[0].type.tensor_type.shape.dim[3].dim_value = 9_000_000
+    assert growth_problem(proto) == ""
+    small = without_weights(proto)
+    assert len(small.SerializeToString()) < 1000
+    assert [i.name for i in small.graph.input] == ["x", "w"]

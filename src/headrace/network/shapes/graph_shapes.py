@@ -11,7 +11,7 @@ from headrace.network.shapes.protos import model_beside, read_type
 from headrace.network.tensor_spec import Axes, TensorType
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, ValueInfoProto
+    from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 
 SMALL = 1024
@@ -104,19 +104,35 @@ def without_weights(proto: ModelProto) -> ModelProto:
 
     light = model_beside(proto, proto.graph.name or "graph")
     graph = light.graph
-    graph.node.extend(proto.graph.node)
     graph.input.extend(proto.graph.input)
     graph.output.extend(proto.graph.output)
     known = {v.name for v in graph.input}
+    weights = {}
     for tensor in proto.graph.initializer:
         if prod(tensor.dims) <= SMALL:
             graph.initializer.append(tensor)
         elif tensor.name not in known:
-            graph.input.append(
-                onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims))
-            )
+            weights[tensor.name] = tensor
+    for node in proto.graph.node:
+        constant = _constant(node)
+        if constant is None or prod(constant.dims) <= SMALL:
+            graph.node.append(node)
+        else:  # as Paddle writes its weights
+            weights[node.output[0]] = constant
+    graph.input.extend(
+        onnx.helper.make_tensor_value_info(name, tensor.data_type, list(tensor.dims))
+        for name, tensor in weights.items()
+    )
     graph.sparse_initializer.extend(proto.graph.sparse_initializer)
     return light
+
+
+def _constant(node: NodeProto) -> TensorProto | None:
+    """The tensor of a node that holds one; None for other nodes."""
+    if node.op_type != "Constant" or len(node.attribute) != 1 or len(node.output) != 1:
+        return None
+    attribute = node.attribute[0]
+    return attribute.t if attribute.name == "value" else None
 
 
 def _write_shape(value: ValueInfoProto, shape: Axes) -> None:

@@ -107,10 +107,11 @@ def _tried(model: ModelProto) -> str:
     script = Path(__file__).with_name("inference_process.py")
     command = [sys.executable, "-I", "-S", str(script), str(onnx_cpp2py_export.__file__)]
     limits = [str(_CPU_S), str(_BYTES)]
+    given = model.SerializeToString()
     try:
         done = subprocess.run(
             command + limits,
-            input=model.SerializeToString(),
+            input=given,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=_WALL_S,
@@ -120,7 +121,7 @@ def _tried(model: ModelProto) -> str:
         return f"shapes that are not known after {_WALL_S:g} s"
     if done.returncode == 0 and not done.stdout:
         return ""  # refused by ONNX in time, as it is wherever shapes are asked for
-    if done.returncode != 0 or len(done.stdout) > _BYTES >> 4:
+    if done.returncode != 0 or len(done.stdout) - len(given) > _BYTES >> 4:
         return f"shapes that grow beyond {_CPU_S} s or {_BYTES >> 30} GiB"
     graph = onnx.ModelProto.FromString(done.stdout).graph
     values: Mapping[str, int] = {
