@@ -14,6 +14,7 @@ from headrace.config import ModelConfig
 from headrace.engine import BuildOptions, build
 from headrace.infer.model.source import model_source
 from headrace.network import network_from_onnx
+from headrace.network.one_image import with_batch
 
 BOXES = np.float32([[1, 2, 5, 6], [6, 1, 10, 8], [0, 0, 3, 3]])
 
@@ -126,3 +127,22 @@ def test_a_config_says_so(tmp_path: Path) -> None:
     (notice,) = source.notices
     assert notice.code == "outputs-of-one-image"
     assert "boxes, labels have no batch axis" in notice.sentence
+
+
+@pytest.mark.parametrize("named", ["scale_factor", "other"])
+def test_rows_of_all_images_beside_their_counts(named: str) -> None:
+    """Paddle's RT-DETR folds the batch into its rows, and no operator counts boxes at run time."""
+    inputs = {"image": ["a", 3, 64, 64], named: ["b", 2]}
+    graph = helper.make_graph(
+        [helper.make_node("Identity", ["table"], ["rows"]),
+         helper.make_node("Identity", ["number"], ["count"])],
+        "g",
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, d) for n, d in inputs.items()],
+        [helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["c", 6]),
+         helper.make_tensor_value_info("count", TensorProto.INT32, ["d"])],
+        [helper.make_tensor("shape", TensorProto.INT64, [1], [0])],
+    )  # fmt: skip
+    for name, kind in (("table", TensorProto.FLOAT), ("number", TensorProto.INT32)):
+        graph.input.append(helper.make_tensor_value_info(name, kind, None))
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    assert set(with_batch(proto)) == ({"rows", "count"} if named == "scale_factor" else set())

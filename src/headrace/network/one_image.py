@@ -20,6 +20,7 @@ OF_IMAGES = frozenset(("im_shape", "im_info", "image_shape", "scale_factor", "or
 _COUNTED_AT_RUN = frozenset(("NonMaxSuppression", "NonZero", "Compress", "Unique"))
 _BOX_COLUMNS = range(4, 8)  # boxes, with score, class and number of the image
 _COLORS = 3
+_PADDLE_ROW = 6  # class, score, two corners
 _SMALLEST = 16  # side of an image
 _AXES_ARE_INPUT = 13  # opset from which Squeeze and Unsqueeze take their axes so
 
@@ -111,7 +112,9 @@ def _of_one_item(proto: ModelProto, image: ValueInfoProto) -> list[str]:
         axes[output.name] = [_number(axis) for axis in told]
     fixed = [name for name, dims in axes.items() if dims and dims[0] not in (None, 1)]
     open_ = [name for name, dims in axes.items() if dims and dims[0] is None]
-    if not (_counts_at_run(proto.graph) and _hold_rows([axes[name] for name in open_])):
+    shapes = [axes[name] for name in open_]
+    rows = _counts_at_run(proto.graph) and _hold_rows(shapes)
+    if not (rows or _are_counted_beside(proto.graph)):
         open_ = []
     return [o.name for o in proto.graph.output if o.name in (*fixed, *open_)]
 
@@ -128,6 +131,14 @@ def _hold_rows(shapes: list[list[int | None]]) -> bool:
     ends = [(len(dims), dims[-1]) for dims in shapes]
     boxes = {rank for rank, last in ends if last in _BOX_COLUMNS}
     return 2 in boxes and 3 not in boxes
+
+
+def _are_counted_beside(graph: GraphProto) -> bool:
+    """Whether rows of all images stand in one list beside a count for each, as Paddle's do."""
+    names = {value.name for value in graph.input}
+    outputs = sorted(([_number(d) for d in _dims(o)] for o in graph.output), key=len)
+    ranks = [len(dims) for dims in outputs]
+    return bool(names & OF_IMAGES) and ranks == [1, 2] and outputs[1][1] == _PADDLE_ROW
 
 
 def _counts_at_run(graph: GraphProto) -> bool:

@@ -122,3 +122,13 @@ def test_masks_of_queries():
     assert found.masks is not None
     for mask in found.masks:
         assert fill(mask) == pytest.approx(np.pi / 4, abs=0.12)
+
+
+def test_rotated_queries_have_half_turns(parse):
+    boxes = np.column_stack([centres() / np.float32([*SIZE, *SIZE]), [0.0, 0.25, 0.5]]).astype("f4")
+    logits = np.full((3, 2), -20, np.float32)
+    logits[range(3), CLASSES] = np.log(SCORES / (1 - SCORES))
+    outputs = {"pred_logits": logits, "pred_boxes": boxes}
+    found = parse("HeadraceParseDetrObb", outputs, T, SIZE)
+    same(found)
+    np.testing.assert_allclose(found.angles, [0, np.pi / 4, np.pi / 2], atol=1e-6)

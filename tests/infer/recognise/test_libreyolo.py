@@ -96,3 +96,21 @@ def test_a_normalisation_that_is_none_is_left(tmp_path: Path, text: str) -> None
 def test_maps(tmp_path: Path, task: str, kind: NetworkType) -> None:
     shape = (3, 8, 8) if task == "semantic" else (1, 64, 64)
     assert known(tmp_path, table(*shape), "pidnet", task).config.network_type is kind
+
+
+def test_queries_with_angles_and_with_points(tmp_path: Path) -> None:
+    def read(task: str, tables: Any, names: list[str], labels: str = NAMES) -> Recognition:
+        metadata = {"libreyolo_version": "1.6.0", "model_family": "ec", "task": task}
+        path = rows_of(tmp_path / f"{task}.onnx", tables, names=names,
+                       metadata=metadata | {"names": labels}, spread=500.0)  # fmt: skip
+        return recognise(path)
+
+    tables = [table(20, 3), table(20, 5)]
+    turned = read("obb", tables, ["pred_logits", "pred_boxes"])
+    assert turned.config.parse_bbox_func_name == "HeadraceParseDetrObb"
+    assert turned.config.cluster_mode is ClusterMode.NONE
+    tables = [table(20, 2), table(20, 34)]
+    names = ["pred_logits", "pred_keypoints"]
+    posed = read("pose", tables, names, '{"0": "person"}')
+    assert posed.config.parse_bbox_func_name == "HeadraceParseDetrPoints"
+    assert posed.config.num_detected_classes == 1

@@ -11,6 +11,7 @@ import pytest
 
 from headrace.config.enums import NetworkType, TensorOrder
 from headrace.errors import ModelError
+from headrace.infer.inferencer import Inferencer
 from headrace.infer.recognise.recognise import Recognition, recognise_for_init
 from tests.infer.recognise.models import filters, node, rows_of, save
 
@@ -155,3 +156,25 @@ def test_an_image_in_pixels_is_asked_about(tmp_path: Path) -> None:
     text = str(caught.value)
     assert "--set network-type=2 --set segmentation-output-order=1" in text
     assert "--set network-type=100 --set output-image=image" in text
+
+
+def test_planes_behind_a_turn_are_channels_last(tmp_path: Path) -> None:
+    """Planes go in, and the map comes out with its classes last: tf2onnx turns Keras' so."""
+    known = ending(tmp_path, "Identity", (1, 64, 64, 5))
+    assert known.config.segmentation_output_order is TensorOrder.NHWC
+    assert known.config.num_detected_classes == 5
+    assert ending(tmp_path, "Identity", (1, 5, 64, 64)).config.num_detected_classes == 5
+
+
+def test_queries_with_masks_are_one_map(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    tables = [rng.normal(0, 1, shape).astype("f4") for shape in ((1, 7, 4), (1, 7, 16, 16))]
+    names = ["class_queries_logits", "masks_queries_logits"]
+    path = rows_of(tmp_path / "m.onnx", tables, names=names, spread=500.0, doc=DOC)
+    cfg = recognise_for_init(path, {}, save=False).config
+    assert cfg.network_type is NetworkType.SEGMENTATION
+    assert cfg.num_detected_classes == 3
+    (seen,) = Inferencer.from_config(cfg)(np.zeros((64, 64, 3), np.uint8)).segmentations
+    chances = np.exp(tables[0][0]) / np.exp(tables[0][0]).sum(axis=1, keepdims=True)
+    sums = np.einsum("qc,qhw->chw", chances[:, :-1], 1 / (1 + np.exp(-tables[1][0])))
+    np.testing.assert_array_equal(seen.class_map, sums.argmax(axis=0))

@@ -22,6 +22,7 @@ from headrace.infer.parsers import (
     keypoints,
     levels,
     nms_outputs,
+    object_lists,
     points,
     priors,
     rcnn,
@@ -72,11 +73,16 @@ HEADS: tuple[Head, ...] = (
     *priors.HEADS,
     *levels.HEADS,
     *points.HEADS,
+    *object_lists.HEADS,
     coverage.RESNET,
 )
 """All built-in heads; those named earlier are suggested first."""
 
-INSTANCE_HEADS: tuple[InstanceHead, ...] = (*segmentation.HEADS, *end_to_end.INSTANCE_HEADS)
+INSTANCE_HEADS: tuple[InstanceHead, ...] = (
+    *segmentation.HEADS,
+    *end_to_end.INSTANCE_HEADS,
+    *object_lists.INSTANCE_HEADS,
+)
 SEGMENTATION_HEADS: tuple[SegmentationHead, ...] = segmentation.MAP_HEADS
 
 

@@ -114,6 +114,19 @@ def _queries_masked(arrays: Arrays, network: NetworkInfo, params: DetectionParam
     return detections
 
 
+def _queries_rotated(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
+    """[Q, C] logits, [Q, 5] centre boxes in 0..1 and the angle in half turns."""
+    logits, boxes = arrays
+    query, class_ids, scores = top_scores(logits, len(logits), params)
+    boxes = boxes[query]
+    whole = np.isfinite(boxes).all(axis=1)
+    size = np.array([network.width, network.height] * 2, np.float32)
+    x, y, w, h = (boxes[whole, :4] * size).T
+    corners = np.stack([x - w * _HALF, y - h * _HALF, w, h], axis=1)
+    angles = boxes[whole, 4] * np.float32(np.pi)
+    return Detections(corners, scores[whole], class_ids[whole], angles=angles)
+
+
 _LEAST = np.float32(1e-6)
 _ALONE = np.ones((1, 1), np.float32)  # weight of a mask that is no sum
 
@@ -160,6 +173,13 @@ HEADS = (
         "YOLO-obb with NMS inside, YOLO26-obb: centre boxes in pixels, score >= T[class], class, "
         "angle",
         (Layout((Out("N 7"),), _rotated, suggested=False),),
+    ),
+    Head(
+        "HeadraceParseDetrObb",
+        "RT-DETR obb of LibreYOLO: as many of the best scores as queries, sigmoid >= T[class]; "
+        "centre boxes in 0..1 and the angle in half turns",
+        (Layout((Out("Q C", ("pred_logits",)), Out("Q 5", ("pred_boxes",))), _queries_rotated),),
+        strict_classes=True,
     ),
     Head(
         "HeadraceParseRTDETREnd",

@@ -194,13 +194,13 @@ def _box_mask(prototypes: FloatArray, weights: FloatArray, box: FloatArray) -> F
         box: left, top, width, height in cells of the prototypes, inside of them.
     """
     _, height, width = prototypes.shape
-    x, from_x, to_x = _samples(float(box[0]), float(box[2]), width)
-    y, from_y, to_y = _samples(float(box[1]), float(box[3]), height)
+    x, from_x, to_x = samples(float(box[0]), float(box[2]), width)
+    y, from_y, to_y = samples(float(box[1]), float(box[3]), height)
     logits = np.tensordot(weights, prototypes[:, from_y:to_y, from_x:to_x], axes=1)
     return sigmoid(y @ logits @ x.T)
 
 
-def _samples(start: float, size: float, length: int) -> tuple[FloatArray, int, int]:
+def samples(start: float, size: float, length: int) -> tuple[FloatArray, int, int]:
     """Bilinear sampling along one axis: (samples, cells) weights, and the cells they are for."""
     count = max(1, min(round(size), length))
     at = np.clip(start + (np.arange(count) + 0.5) * (size / count) - 0.5, 0, length - 1)
@@ -325,6 +325,21 @@ def _largest_resized(
     return Segmentation(_classes(best[y[:, None], x], params))
 
 
+def _mask_queries(arrays: Arrays, network: NetworkInfo, params: SegmentationParams) -> Segmentation:
+    """Masks of queries, each weighted by its classes, of which the last means none.
+
+    As transformers makes the map of MaskFormer and Mask2Former: the chance of a class at a cell is
+    the sum over all queries. The best class counts, whatever its chance.
+    """
+    logits, masks = arrays
+    if not logits.size or not masks.size:
+        raise UnfitError("the outputs have no values")
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    chances = (powers / powers.sum(axis=1, keepdims=True))[:, :-1]
+    scores = np.tensordot(chances.T, sigmoid(masks), axes=1)
+    return Segmentation(_classes(scores.argmax(axis=0), params), scores)
+
+
 def _largest_above(
     arrays: Arrays, network: NetworkInfo, params: SegmentationParams
 ) -> Segmentation:
@@ -337,6 +352,17 @@ MAP_HEADS = (
         "HeadraceParseClassMap",
         "arg-max in the model: class numbers as they are, of the output's size",
         (Layout((Out("H W", integers=True, exact=True),), _map, likely=lambda *_: True),),
+    ),
+    SegmentationHead(
+        "HeadraceParseMaskQueries",
+        "MaskFormer, Mask2Former of transformers: logits of C classes and none for each query, and "
+        "its mask; the best class",
+        (
+            Layout(
+                (Out("Q 1+C", ("class_queries_logits",)), Out("Q H W", ("masks_queries_logits",))),
+                _mask_queries,
+            ),
+        ),
     ),
     SegmentationHead(
         "NvDsInferParseCustomPeopleSemSegNet",

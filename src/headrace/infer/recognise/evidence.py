@@ -94,6 +94,12 @@ class FileEvidence:
         return self.network.outputs
 
     @cached_property
+    def takes_one_image(self) -> bool:
+        """Whether the image in the file has no batch axis; see `headrace.network.one_image`."""
+        inside = f"{self.input.name}/of_one_image"
+        return any(str(out.name) == inside for node in self.nodes[:1] for out in node.outputs)
+
+    @cached_property
     def nodes(self) -> list[Any]:
         """All nodes of the main graph, in order."""
         return list(self.network.model.graph)

@@ -152,6 +152,21 @@ def headed(view: View, parser: str, words: str, why: str, **more: Any) -> list[H
     return [HeadReading(kind, parser, classes, words, why, counted=counted, **more)]
 
 
+def lists(view: View, words: str, why: str, *, from_one: bool = False) -> list[HeadReading]:
+    """Read lists of final boxes in pixels, class numbers and scores, and of what follows them.
+
+    The lists of a run may be empty, so nothing is decided by their values.
+    """
+    parser = {
+        3: "HeadraceParseBoxesLabels",
+        4: "HeadraceParseBoxesLabelsMasks",
+        5: "HeadraceParseBoxesLabelsPoints",
+    }.get(len(view.items))
+    if parser is None:
+        return []
+    return headed(view, parser, words, why, suppressed=True, from_one=from_one)
+
+
 def scores_counted(classes: int | None) -> str:
     """The source of the number of classes, where the shapes have it."""
     each = "score for each box" if classes == 1 else "scores for each box"

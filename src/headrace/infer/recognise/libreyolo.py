@@ -21,6 +21,7 @@ from headrace.infer.recognise.heads import (
     View,
     class_reading,
     headed,
+    lists,
 )
 from headrace.infer.recognise.maps import depth_map, image_output, maps
 
@@ -74,6 +75,8 @@ _FAMILIES = {
     ),
     "detr": _Family("HeadraceParseDetrSoftmax", scaling=IMAGENET, final=True),
 }
+_TWO_STAGE = ("faster_rcnn", "mask_rcnn")
+"""Families that resize and scale images inside, and give lists of final boxes in pixels."""
 _IMAGES = ("depth", "edge", "restore", "normal", "matte")
 """Tasks whose output is an image of values."""
 _NUMBERS = ("gaze", "point")
@@ -88,6 +91,8 @@ def exporter_of_libreyolo(evidence: FileEvidence) -> tuple[Exporter, str]:
     if task == "classify":
         return Exporter(NAME, "RGB", IMAGENET, "stretch", crops=True), told
     family = _FAMILIES.get(name)
+    if name in _TWO_STAGE:
+        return Exporter(NAME, "RGB", UNIT, "stretch"), told
     if family is None:
         top_down = task == "pose"
         fit: Fit = "stretch" if top_down else "centre"
@@ -118,9 +123,16 @@ def by_family(view: View) -> list[HeadReading]:
         if name == "yolonas":
             return headed(view, "HeadraceParseYoloNasPose", f"{NAME} {name} pose", why)
         parser = "HeadraceParseHeatmapPose"  # of one person
-        return headed(view, parser, f"{NAME} {name} pose", why, suppressed=True)
+        if "pred_keypoints" in {item.name for item in view.items}:
+            parser = "HeadraceParseDetrPoints"
+        found = headed(view, parser, f"{NAME} {name} pose", why, suppressed=True)
+        return [replace(reading, classes=view.names or 1, counted="") for reading in found]
     if task == "obb":
-        return headed(view, "HeadraceParseBoxesScoresObb", f"{NAME} {name}", why, rotated=True)
+        queries = "pred_logits" in {item.name for item in view.items}
+        parser = "HeadraceParseDetrObb" if queries else "HeadraceParseBoxesScoresObb"
+        return headed(view, parser, f"{NAME} {name}", why, rotated=True, suppressed=queries)
+    if name in _TWO_STAGE:
+        return lists(view, f"{NAME} {name}", why)
     if task == "segment":
         return headed(view, "HeadraceParseDetrSeg", f"{NAME} {name} with masks", why)
     if family is None or task != "detect":

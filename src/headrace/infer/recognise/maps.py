@@ -76,6 +76,8 @@ def maps(view: View, *, anywhere: bool = False) -> list[HeadReading] | None:
         view: the outputs.
         anywhere: metadata say that it is segmentation: the map may be of any size.
     """
+    if {item.name for item in view.items} == {"class_queries_logits", "masks_queries_logits"}:
+        return _mask_queries(view)
     if len({item.shape for item in view.items}) != 1:
         return None  # of several maps of one shape the first is the main one
     item = view.items[0]
@@ -114,6 +116,16 @@ def maps(view: View, *, anywhere: bool = False) -> list[HeadReading] | None:
     if told is None:
         return [classes, image_output("three maps of the image's size")]
     return [classes]
+
+
+def _mask_queries(view: View) -> list[HeadReading]:
+    """Queries of transformers' MaskFormer and Mask2Former, each with classes and a mask."""
+    logits = next(item for item in view.items if item.name.startswith("class"))
+    last = logits.shape[-1]
+    classes = last - 1 if isinstance(last, int) else view.names or None
+    words = "semantic segmentation by mask queries"
+    return [HeadReading(NetworkType.SEGMENTATION, "HeadraceParseMaskQueries", classes, words,
+                        "names of the outputs; the last logit means no class")]  # fmt: skip
 
 
 def depth_map(why: str) -> HeadReading:
@@ -175,6 +187,9 @@ def _channels(view: View, item: TensorSpec) -> tuple[int, int, int, bool] | None
             return None
     interleaved = view.evidence.input.shape[-1] in (1, 3)
     if third in (1, _COLORS) and (first, second) == (view.network.height, view.network.width):
+        return third, first, second, True
+    size = view.network.height, view.network.width
+    if third < min(size) and (first, second) == size and (second, third) != size:
         return third, first, second, True
     if interleaved and third < min(first, second) and first * 4 >= view.network.height:
         return third, first, second, True

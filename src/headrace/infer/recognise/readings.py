@@ -22,16 +22,19 @@ from headrace.infer.recognise.heads import (
     class_reading,
     headed,
     judged,
+    lists,
 )
 from headrace.infer.recognise.look_alikes import TWINS, told_apart
 from headrace.infer.recognise.maps import anomalies, maps, vectors
 from headrace.infer.recognise.ultralytics import by_task
-from headrace.infer.recognise.values import FCOS, YOLOV8_UNIT
+from headrace.infer.recognise.values import FCOS, YOLOV8_UNIT, in_pixels
 from headrace.network.tensor_spec import TensorSpec
 
 
 def readings(view: View) -> list[HeadReading]:
     """The ways in which these outputs may be read; one if it is decided, none if no parser fits."""
+    if (of_one := _of_one_image(view)) is not None:
+        return of_one
     if any(0 in output.shape for output in view.outputs):
         return []
     for look in _BY_OTHERS:
@@ -51,6 +54,27 @@ def by_shape_alone(view: View) -> list[HeadReading]:
     rest = [name for name in names if TWINS.get(name) not in names]
     found = [judged(view, name, scores=False) for name in rest]
     return [reading for reading in found if reading is not None]
+
+
+_TORCHVISION = {"boxes", "labels", "scores"}
+
+
+def _of_one_image(view: View) -> list[HeadReading] | None:
+    """Read lists without a batch as torchvision's, whose ids count from 1; None for others."""
+    outputs = {item.name for item in view.items}
+    if outputs != {*view.evidence.network.of_one_image}:
+        return None
+    if view.exporter is not None and view.exporter.name == libreyolo.NAME:
+        return libreyolo.by_family(view)
+    if not (view.evidence.takes_one_image or outputs >= _TORCHVISION):
+        return None
+    found = lists(
+        view,
+        "torchvision's detector",
+        "lists of one image, without a batch, as torchvision's detectors write them",
+        from_one=True,
+    )
+    return found if found and in_pixels(view) else None
 
 
 def _by_task(view: View) -> list[HeadReading] | None:

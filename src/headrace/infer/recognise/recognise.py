@@ -56,7 +56,7 @@ _LINES = {
     "recognised-from": "from ",
 }
 _NOTHING = Overrides()
-_TORCHVISION = {"boxes", "labels", "scores"}
+_OF_BOXES = (NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION)
 _WORDS = {"stretch": "stretched to the input", "centre": "fitted in, bars around",
           "corner": "fitted in, bars right or below"}  # fmt: skip
 
@@ -291,10 +291,8 @@ def _reading(
     if not candidates:
         return None, known[0] if known else (), "named in the metadata" if known else ""
     reading = candidates[0]
-    if {*evidence.network.of_one_image} >= _TORCHVISION:  # 0 is its background
-        reading = replace(reading, words="torchvision's detector", from_one=True, suppressed=True)
     names, source = _names(evidence, reading, known)
-    if reading.classes is None and reading.kind is NetworkType.DETECTOR and names:
+    if reading.classes is None and reading.kind in _OF_BOXES and names:
         reading = replace(reading, classes=len(names), counted=source)
     return reading, names, source
 
@@ -335,7 +333,7 @@ def _uncounted(
     reading: HeadReading, user_fields: Mapping[str, object], outputs: Sequence[TensorSpec]
 ) -> Question | None:
     """The question for the number of classes, where nothing holds it."""
-    if reading.kind is not NetworkType.DETECTOR or reading.classes is not None:
+    if reading.kind not in _OF_BOXES or reading.classes is not None:
         return None
     if "num_detected_classes" in user_fields:
         return None

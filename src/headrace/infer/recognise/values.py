@@ -47,6 +47,11 @@ def reach_of(boxes: Array) -> float:
     return float(np.percentile(np.abs(boxes), 95)) if boxes.size else 0.0
 
 
+def in_pixels(view: View) -> bool:
+    """Whether the boxes of the first output, if there are any, reach beyond 0..1."""
+    return not 0 < reach_of(values_of(view)) <= UNIT_REACH
+
+
 def unit(values: Array) -> bool:
     """Whether all values are in 0..1."""
     return bool(not values.size or (values.min() >= -1e-3 and values.max() <= 1.001))
