@@ -40,7 +40,8 @@ def _masked(
     masks = arrays[3][keep].reshape(len(keep), *arrays[3].shape[-2:])
     # The places ride along as scores: what is dropped for its size takes its mask along.
     places = np.arange(len(keep), dtype=np.float32)
-    detections = clipped_corners(*boxes.T, network.width, network.height, places, class_ids)
+    x1, y1, x2, y2 = boxes.T
+    detections = clipped_corners(x1, y1, x2, y2, network.width, network.height, places, class_ids)
     kept = detections.scores.astype(np.intp)
     detections.scores = scores[kept]
     if masks.shape[1:] == (network.height, network.width):
@@ -67,7 +68,8 @@ def _posed(
     points = arrays[3][keep].astype(np.float32)
     logits = np.clip(arrays[4][keep], -60, 60)
     points[..., 2] = 1 / (1 + np.exp(-logits))
-    return posed(tuple(boxes.T), scores, class_ids, points, network)  # type: ignore[arg-type]
+    x1, y1, x2, y2 = boxes.T
+    return posed((x1, y1, x2, y2), scores, class_ids, points, network)
 
 
 def _likely(dims: Dims, network: NetworkInfo | None) -> bool:

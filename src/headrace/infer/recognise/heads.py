@@ -153,7 +153,7 @@ def headed(view: View, parser: str, words: str, why: str, **more: Any) -> list[H
 
 
 def lists(view: View, words: str, why: str, *, from_one: bool = False) -> list[HeadReading]:
-    """Read lists of final boxes in pixels, class numbers and scores, and of what follows them.
+    """Read lists of final boxes in pixels, class numbers, scores, and masks or points.
 
     The lists of a run may be empty, so nothing is decided by their values.
     """
