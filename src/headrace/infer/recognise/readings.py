@@ -60,7 +60,7 @@ _TORCHVISION = {"boxes", "labels", "scores"}
 
 
 def _of_one_image(view: View) -> list[HeadReading] | None:
-    """Read lists without a batch as torchvision's, whose ids count from 1; None: they are no lists."""
+    """Read lists without a batch as torchvision's, with ids from 1; None: they are no lists."""
     outputs = {item.name for item in view.items}
     if outputs != {*view.evidence.network.of_one_image}:
         return None
