@@ -13,6 +13,7 @@ from docs._ext import (
     pyds_names,
     standard_plugins,
     tensorrt_names,
+    tracker_keys,
 )
 
 DOCS = Path(__file__).parents[1]
@@ -27,6 +28,7 @@ def main() -> None:
         DOCS / "lint-rules.md": lint_rules.page(),
         DOCS / "pyds-names.md": pyds_names.page(),
         DOCS / "standard-plugins.md": standard_plugins.page(),
+        DOCS / "tracker-files.md": tracker_keys.page(),
     }
     for name, tables in (
         ("configuration.md", key_tables.model_tables()),

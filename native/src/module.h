@@ -32,6 +32,7 @@ namespace track {
 void bind(nanobind::module_ &m);          // track/bindings.cpp
 void bind_iou(nanobind::module_ &m);      // track/iou.cpp
 void bind_objects(nanobind::module_ &m);  // track/objects.cpp
+void bind_targets(nanobind::module_ &m);  // track/target_bindings.cpp
 }  // namespace track
 namespace results {
 void bind_count_pairs(nanobind::module_ &m);   // results/count_pairs.cpp

@@ -16,13 +16,6 @@ struct Pair {
     std::int32_t track, found;
 };
 
-double overlap(const double *a, const double *b) {
-    const double w = std::min(a[2], b[2]) - std::max(a[0], b[0]);
-    const double h = std::min(a[3], b[3]) - std::max(a[1], b[1]);
-    if (w <= 0.0 || h <= 0.0) return 0.0;
-    return core::iou_of(w * h, (a[2] - a[0]) * (a[3] - a[1]), (b[2] - b[0]) * (b[3] - b[1]));
-}
-
 // Boxes in the order of their left edges.
 class Sweep {
 public:
@@ -58,6 +51,13 @@ private:
 };
 
 }  // namespace
+
+double overlap(const double *a, const double *b) {
+    const double w = std::min(a[2], b[2]) - std::max(a[0], b[0]);
+    const double h = std::min(a[3], b[3]) - std::max(a[1], b[1]);
+    if (w <= 0.0 || h <= 0.0) return 0.0;
+    return core::iou_of(w * h, (a[2] - a[0]) * (a[3] - a[1]), (b[2] - b[0]) * (b[3] - b[1]));
+}
 
 std::vector<std::int32_t> match(const Boxes &tracks, const std::int32_t *ranks, const Boxes &found,
                                 double min_iou) {

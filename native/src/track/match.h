@@ -13,6 +13,9 @@ struct Boxes {
     std::size_t size;
 };
 
+// Intersection over union of two boxes left, top, right, bottom.
+double overlap(const double *a, const double *b);
+
 // For each of `found` the track it continues, or -1. Pairs overlap by at least `min_iou` and by
 // more than nothing; they are taken by rank of the track, then the greatest overlap first, then
 // order.

@@ -441,6 +441,58 @@ class TrackedObjects:
 
     def __len__(self) -> int: ...
 
+class Targets:
+    """The targets of one source, by the original's rules."""
+
+    def __init__(self, values: dict) -> None: ...
+
+    def step(self, objects: TrackedObjects, elapsed: int, size: Sequence[int], pixels: tuple[Sequence[Annotated[NDArray[numpy.uint8], dict(device='cpu', writable=False)]], int, Sequence[int], Sequence[float]] | None, looks: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None) -> None:
+        """
+        Continue, start and end targets with the objects of a frame. `pixels` are the planes, their layout, width and height, and the colour matrix. Releases the GIL.
+        """
+
+    def pass_over(self, elapsed: int, size: Sequence[int], pixels: tuple[Sequence[Annotated[NDArray[numpy.uint8], dict(device='cpu', writable=False)]], int, Sequence[int], Sequence[float]] | None) -> None:
+        """
+        A frame that no detector looked at: targets are followed by their look, or move on.
+        """
+
+    def fresh(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """Keys of the targets that are reported and have no id."""
+
+    def keys(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """The target of each object of the last step, 0 without."""
+
+    def results(self, ids: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], confidences: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], boxes: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', device='cpu')]) -> None:
+        """
+        Fill in the id of each object of the last step (0: not reported), and where it has one, the tracker's confidence and box.
+        """
+
+    def states(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None, 4))], Annotated[NDArray[numpy.float32], dict(shape=(None,))]]:
+        """
+        Of all targets: keys, ids, states, ages, shadow ages, boxes, confidences.
+        """
+
+    def ended(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """Ids of the targets that ended in the last step."""
+
+    def way(self, key: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, 5))]:
+        """(T, 5) frame, left, top, right, bottom of a target's last frames."""
+
+    def name(self, key: int, id: int) -> None:
+        """Give a target its id; another one in the shadow that has it ends."""
+
+    def __len__(self) -> int: ...
+
+def project_boxes(boxes: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', device='cpu', writable=False)], values: dict, frames: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, 4))]:
+    """
+    (frames, 4) boxes to come, by an estimator that has seen (T, 4) of before.
+    """
+
+def estimate_boxes(boxes: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', device='cpu', writable=False)], values: dict) -> tuple[list[list[float]], list[float]]:
+    """
+    The estimator's boxes after each of (T, 4), and the squared Mahalanobis distance of each from the one predicted.
+    """
+
 def count_pairs(first: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], second: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> list:
     """(first, second, how many) of each pair of values, in their order."""
 

@@ -92,7 +92,8 @@ _VIEW = "view:"  # the output that is a page
 @click.option(
     "--tracker",
     metavar="TRACKER",
-    help="Follow objects from frame to frame: iou, sort, bytetrack, ocsort or cbiou, with settings "
+    help="Follow objects from frame to frame: iou, sort, bytetrack, ocsort, cbiou, nviou, nvsort, "
+    "nvdcf-perf, nvdcf-max-perf, nvdcf-accuracy or nvdeepsort, with settings "
     "like iou:max_age=30, or a YAML file. Default: none, or the pipeline file's.",
 )
 @click.option(

@@ -13,6 +13,7 @@ from headrace.meta import Detections, Objects, Space
 from headrace.pipeline.track.iou import IouFollower, IouSettings
 from headrace.pipeline.track.selection import Found, Selection
 from headrace.pipeline.track.tracker import TrackIds, predict
+from tests.pipeline.track.scenes import HEIGHT, IMAGE, WIDTH
 from tests.profiles import examples
 
 
@@ -117,7 +118,7 @@ def test_tracks_are_those_of_the_plain_rules(rules, seed):
         seen = np.flatnonzero(rng.random(9) < 0.8)
         elapsed = int(rng.integers(1, 4))
         if rng.random() < 0.2:
-            ours.pass_over(elapsed)
+            ours.pass_over(elapsed, IMAGE, (WIDTH, HEIGHT))
             plain.pass_over(elapsed)
             continue
         start = (place + speed * frame + rng.normal(0, 2, (9, 2)))[seen]
@@ -129,5 +130,5 @@ def test_tracks_are_those_of_the_plain_rules(rules, seed):
         objects.append(found_there, component_id=1)
         found = select(objects)
         ids, velocities = plain.step(found, elapsed)
-        assert ours.step(found, elapsed).tolist() == ids
+        assert ours.step(found, elapsed, IMAGE, (WIDTH, HEIGHT)).tolist() == ids
         assert ours.velocities().tolist() == velocities

@@ -15,7 +15,7 @@ from headrace.pipeline.track import open_tracker, tracker_settings
 from headrace.pipeline.track.library import LibraryFollower, library_tracker
 from headrace.pipeline.track.selection import Selection
 from headrace.pipeline.track.tracker import TrackIds
-from tests.pipeline.track.scenes import LIBRARY, meta, needs_library, track
+from tests.pipeline.track.scenes import HEIGHT, IMAGE, LIBRARY, WIDTH, meta, needs_library, track
 
 BOX = [100, 100, 50, 50]
 
@@ -53,7 +53,7 @@ def test_ids_of_dead_tracks_are_forgotten() -> None:
     follower = LibraryFollower(library_tracker("sort"), {"lost_track_buffer": 1}, ids)
     for i in range(1200):
         far = [(i // 4) * 37 % 500, 100 * (i // 4 % 3), 30, 30]
-        follower.step(select(meta(i, [far]).objects), 1)
+        follower.step(select(meta(i, [far]).objects), 1, IMAGE, (WIDTH, HEIGHT))
     assert ids.take(1)[0] > 140
     (group,) = follower._groups.values()
     assert len(group.ids) < 110

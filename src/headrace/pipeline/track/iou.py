@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from headrace._core import _native
+from headrace.media.frame import Frame
 from headrace.pipeline.track.selection import Corners, Found
 from headrace.pipeline.track.tracker import Ids, TrackIds
 
@@ -46,7 +47,7 @@ class IouFollower:
         self._ids = ids
         self._tracks = _native.IouTracks(**asdict(settings))
 
-    def step(self, objects: Found, elapsed: int) -> Ids:
+    def step(self, objects: Found, elapsed: int, frame: Frame, size: tuple[int, int]) -> Ids:
         """Tracks of the objects of a frame."""
         unnamed = self._tracks.step(objects, elapsed)
         first = int(self._ids.take(unnamed)[0]) if unnamed else 0
@@ -54,10 +55,13 @@ class IouFollower:
         self._tracks.name(first, ids)
         return ids
 
+    def reported(self) -> None:
+        """Boxes stay as the detector has them."""
+
     def velocities(self) -> Corners:
         """Of the objects of the last step."""
         return self._tracks.velocities()
 
-    def pass_over(self, elapsed: int) -> None:
+    def pass_over(self, elapsed: int, frame: Frame, size: tuple[int, int]) -> None:
         """A frame in which nothing was looked for: lost tracks age, the others only move."""
         self._tracks.pass_over(elapsed)

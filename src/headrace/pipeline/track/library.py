@@ -12,6 +12,7 @@ import numpy.typing as npt
 from headrace._core.errors import ConfigError
 from headrace._core.lazy import install_command
 from headrace._core.types import Array
+from headrace.media.frame import Frame
 from headrace.pipeline.track.selection import Corners, Found
 from headrace.pipeline.track.settings import Setting
 from headrace.pipeline.track.tracker import Ids, TrackIds
@@ -86,7 +87,7 @@ class LibraryFollower:
         self._seen_ids = np.empty(0, np.int64)
         self._seen = np.empty((0, 9))
 
-    def step(self, objects: Found, elapsed: int) -> Ids:
+    def step(self, objects: Found, elapsed: int, frame: Frame, size: tuple[int, int]) -> Ids:
         """Tracks of the objects of a frame."""
         self._time += elapsed
         ids = np.zeros(len(objects), np.int64)
@@ -95,11 +96,14 @@ class LibraryFollower:
         self._velocities = self._measured(ids, objects.corners)
         return ids
 
+    def reported(self) -> None:
+        """Boxes stay as the detector has them."""
+
     def velocities(self) -> Corners:
         """Of the objects of the last step."""
         return self._velocities
 
-    def pass_over(self, elapsed: int) -> None:
+    def pass_over(self, elapsed: int, frame: Frame, size: tuple[int, int]) -> None:
         """A frame in which nothing was looked for."""
         self._time += elapsed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace._core.errors import ConfigError
 from headrace._core.findings import Finding
@@ -17,9 +17,17 @@ from headrace.pipeline.track.library import (
     library_settings,
     library_tracker,
 )
+from headrace.pipeline.track.original_file import (
+    OriginalTracker,
+    preset_entries,
+    presets,
+    read_original,
+)
+from headrace.pipeline.track.original_keys import find_key, original_keys
 from headrace.pipeline.track.selection import Selection
 from headrace.pipeline.track.settings import Setting, check_settings, settings_of
-from headrace.pipeline.track.settings_file import read_entries, settings_from
+from headrace.pipeline.track.settings_file import FileSetting, read_entries
+from headrace.pipeline.track.targets import TargetFollower
 from headrace.pipeline.track.tracker import Follower, ObjectTracker, Tracker, TrackIds
 
 TRACKERS: Mapping[str, str] = {
@@ -28,6 +36,12 @@ TRACKERS: Mapping[str, str] = {
     "bytetrack": "SORT, with objects of low confidence in a second round (ByteTrack)",
     "ocsort": "SORT that trusts what it saw more than what it expects (OC-SORT)",
     "cbiou": "SORT with enlarged boxes, for fast or small objects (C-BIoU)",
+    "nviou": "the original's IOU: overlap and size, no prediction",
+    "nvsort": "the original's NvSORT: Kalman filter, detections in stages",
+    "nvdcf-max-perf": "the original's NvDCF, smallest: colours, 12 x 12 features",
+    "nvdcf-perf": "the original's NvDCF: colours, 18 x 18 features",
+    "nvdcf-accuracy": "the original's NvDCF: colours and edges, 24 x 24 features, re-association",
+    "nvdeepsort": "the original's NvDeepSORT: Kalman filter and the looks of a ReID model",
 }
 
 _COMMON = (
@@ -50,6 +64,8 @@ def tracker_settings(name: str) -> tuple[Setting, ...]:
         return settings_of(IouSettings) + _COMMON
     if name in LIBRARY_TRACKERS:
         return library_settings(library_tracker(name)) + _COMMON
+    if name in presets():
+        return _preset_settings(name) + _COMMON
     raise ConfigError(
         f"there is no tracker {name!r}",
         where="tracker",
@@ -81,7 +97,8 @@ def open_tracker(
         ConfigError: an unknown name or setting, a value that does not fit, a file that cannot be
             read, or a library that is not installed.
     """
-    name, values, notices, where = _parse(spec)
+    asked = _parse(spec)
+    values = dict(asked.settings)
     values |= {key.replace("-", "_"): value for key, value in settings.items()}
     for key, argument in (
         ("operate_on_gie_id", operate_on_gie_id),
@@ -89,23 +106,56 @@ def open_tracker(
     ):
         if argument is not None:
             values[key] = [argument] if isinstance(argument, int) else list(argument)
-    values = check_settings(values, tracker_settings(name), tracker=name, where=where)
-    common = {s.name: values.pop(s.name, s.default) for s in _COMMON}
+    ids = ids or TrackIds()
+    name, where = asked.name, asked.where
+    notices: tuple[Finding, ...] = ()
+    common = {s.name: values.pop(s.name) for s in _COMMON if s.name in values}
+    if asked.entries is not None:
+        original = read_original(asked.entries, where, values)
+        name, notices = asked.name or original.name, original.notices
+        common.setdefault("match_classes", original.values["match_classes"])
+        maker = _target_maker(original, ids)
+    else:
+        values = check_settings(values | common, tracker_settings(name), tracker=name, where=where)
+        common = {s.name: values.pop(s.name) for s in _COMMON if s.name in values}
+        maker = _follower_maker(name, values, ids, where)
+    common = {s.name: s.default for s in _COMMON} | check_settings(
+        common, _COMMON, tracker=name, where=where
+    )
     selection = Selection(
         _numbers(common["operate_on_gie_id"]),
         _numbers(common["operate_on_class_ids"]),
         common["match_classes"],
     )
-    ids = ids or TrackIds()
     return ObjectTracker(
         name,
-        _follower_maker(name, values, ids, where),
+        maker,
         selection,
         fill_gaps=common["fill_gaps"],
         max_gap=common["max_gap"],
         decay=common["gap_decay"],
         notices=notices,
     )
+
+
+def _preset_settings(name: str) -> tuple[Setting, ...]:
+    """The keys of a sample of the original that are numbers or switches, with its values."""
+    given = {
+        key.path: entry.value
+        for path, entry in preset_entries(name).items()
+        if (key := find_key(path)) is not None
+    }
+    settings: dict[str, Setting] = {}
+    for key in original_keys().values():
+        if key.to and find_key(key.name) is key and isinstance(key.default, bool | int | float):
+            default = type(key.default)(given.get(key.path, key.default))
+            settings[key.name] = Setting(key.name, default, key.text, key.low, key.high)
+    return tuple(settings.values())
+
+
+def _target_maker(original: OriginalTracker, ids: TrackIds) -> Callable[[], Follower]:
+    values = original.values
+    return lambda: TargetFollower(values, ids)
 
 
 def _follower_maker(
@@ -129,8 +179,16 @@ def _numbers(values: tuple[int, ...]) -> frozenset[int] | None:
     return None if not values or values == (-1,) else frozenset(values)
 
 
-def _parse(spec: str | Path) -> tuple[str, dict[str, Any], tuple[Finding, ...], str]:
-    """Name, settings, notices, and where they were found."""
+class _Asked(NamedTuple):
+    """A tracker as `spec` asks for it: by name, or by the keys of a file of the original."""
+
+    name: str
+    settings: dict[str, Any]
+    where: str  # for messages
+    entries: dict[str, FileSetting] | None = None
+
+
+def _parse(spec: str | Path) -> _Asked:
     text = str(spec).strip()
     if isinstance(spec, Path) or text.endswith((".yml", ".yaml")):
         return _read(Path(spec))
@@ -142,14 +200,17 @@ def _parse(spec: str | Path) -> tuple[str, dict[str, Any], tuple[Finding, ...], 
                 where=f"tracker {text!r}",
                 expected="name=value, such as iou:max_age=30,min_iou=0.3",
             )
-    return name, dict(settings), (), f"tracker {text!r}"
+    return _named(name, dict(settings), f"tracker {text!r}")
 
 
-def _read(path: Path) -> tuple[str, dict[str, Any], tuple[Finding, ...], str]:
+def _named(name: str, settings: dict[str, Any], where: str) -> _Asked:
+    return _Asked(name, settings, where, preset_entries(name) if name in presets() else None)
+
+
+def _read(path: Path) -> _Asked:
     entries = read_entries(path)
     named = entries.pop("tracker", None)
     if named is None:
-        settings, notices = settings_from(entries, str(path))
-        return "iou", settings, notices, str(path)
+        return _Asked("", {}, str(path), entries)
     values = {key.replace("-", "_"): entry.value for key, entry in entries.items()}
-    return str(named.value), values, (), str(path)
+    return _named(str(named.value), values, str(path))

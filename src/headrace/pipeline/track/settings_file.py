@@ -1,19 +1,15 @@
 """YAML files that configure a tracker: scalars and lists, at most one group deep.
 
-Also the config file of the original's tracker library (`ll-config-file`), as far as it maps: its
-keys are found in whichever group they stand, since generations moved them. Facts: the comments of
-the sample configs and the Gst-nvtracker manual.
+Headrace's own and those of the original's tracker library (`ll-config-file`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from headrace._core.errors import ConfigError
 from headrace._core.files import os_errors
-from headrace._core.findings import Finding
 from headrace.config.yaml_nodes import MalformedError, MapNode, Node, only_document, plain_value
 
 _LARGEST_BYTES = 1 << 20
@@ -63,69 +59,3 @@ def _pairs(node: MapNode, path: Path) -> list[tuple[str, Node]]:
     if node.odd_keys:
         raise ConfigError("a key is not a text", where=f"{path}:{node.odd_keys[0]}")
     return [(key.text, value) for key, value in node.pairs]
-
-
-Read = Callable[[float], dict[str, object]]
-
-_ACTS: Mapping[str, Read] = {
-    "minDetectorConfidence": lambda v: {"min_confidence": max(v, -1.0)},
-    "maxTargetsPerStream": lambda v: {"max_tracks": v},
-    "minIouDiff4NewTarget": lambda v: {"max_new_iou": v},
-    # "if the age exceeds this": the first detection is age 1
-    "probationAge": lambda v: {"min_hits": v + 1},
-    # "exceeds this limit", but on probation "reaches this threshold"
-    "maxShadowTrackingAge": lambda v: {"max_age": v},
-    "earlyTerminationAge": lambda v: {"max_probation_misses": max(v - 1, 0)},
-    "checkClassMatch": lambda v: {"match_classes": bool(v)},
-    "minMatchingScore4Iou": lambda v: {"min_iou": v},
-    "stateEstimatorType": lambda v: {} if v else {"velocity_gain": 0.0},
-    "associationMatcherType": lambda v: {},  # with the next
-    "tentativeDetectorConfidence": lambda v: {"min_new_confidence": v},
-}
-_ALWAYS_SO = {
-    "preserveStreamUpdateOrder",  # ids come in a fixed order anyway
-    "useUniqueID",  # ids are unique over all sources and never used again
-    "dataAssociatorType",
-    "useBufferedOutput",
-}
-KEYS_ACTED_ON = tuple(_ACTS)
-
-
-def settings_from(
-    entries: Mapping[str, FileSetting], where: str
-) -> tuple[dict[str, Any], tuple[Finding, ...]]:
-    """Settings of the `iou` tracker, and one notice that names the keys without effect, if any.
-
-    `entries` are by "group.key"; keys outside of groups have no "group.".
-    """
-    settings: dict[str, Any] = {}
-    ignored, cascaded = [], False
-    for path, entry in entries.items():
-        name = path.rpartition(".")[2]
-        if name in _ACTS:
-            try:
-                number = float(entry.value)
-            except (TypeError, ValueError):
-                raise ConfigError(
-                    f"{name}: {entry.value!r} is not a number",
-                    where=f"{where}:{entry.line}",
-                    expected="a number",
-                ) from None
-            settings |= _ACTS[name](number)
-            cascaded |= name == "associationMatcherType" and number == 1
-        elif name not in _ALWAYS_SO:
-            ignored.append(name)
-    if not cascaded:  # only the cascaded matcher tells tentative detections apart
-        settings.pop("min_new_confidence", None)
-    notices = []
-    if ignored:
-        names = ", ".join(dict.fromkeys(ignored))
-        notices.append(
-            Finding(
-                "tracker-settings",
-                "warning",
-                f"tracked by overlap and constant velocity; without effect: {names}",
-                where,
-            )
-        )
-    return settings, tuple(notices)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -114,21 +114,45 @@ class Tracker(Protocol):
 FloatArray = npt.NDArray[np.float32]
 
 
-class Follower(Protocol):
-    """An algorithm at work on one source."""
+class Places(NamedTuple):
+    """Where tracks are in a frame that no model ran on.
 
-    def step(self, objects: Found, elapsed: int) -> Ids:
+    Attributes:
+        ids: (N,) int64, rising.
+        corners: (N, 4) float64 left, top, right, bottom in frame pixels.
+        confidences: (N,) float32, or None for those of a gap.
+    """
+
+    ids: Ids
+    corners: Corners
+    confidences: FloatArray | None
+
+
+class Follower(Protocol):
+    """An algorithm at work on one source. Frames may be looked at; `size` is width, height."""
+
+    def step(self, objects: Found, elapsed: int, frame: Frame, size: tuple[int, int]) -> Ids:
         """Tracks of the objects of a frame, `elapsed` frames after the last call.
 
         Returns:
             (N,) int64, 0 for an object without a track.
         """
 
+    def reported(self) -> tuple[Corners, FloatArray] | None:
+        """Boxes (N, 4) and confidences (N,) of the objects of the last step by the tracker.
+
+        None leaves boxes as the detector has them, and the tracker sure of them.
+        """
+
     def velocities(self) -> Corners:
         """(N, 4) float64 pixels per frame of each edge of the objects of the last step."""
 
-    def pass_over(self, elapsed: int) -> None:
-        """A frame in which nothing was looked for, `elapsed` frames after the last call."""
+    def pass_over(self, elapsed: int, frame: Frame, size: tuple[int, int]) -> Places | None:
+        """A frame in which nothing was looked for, `elapsed` frames after the last call.
+
+        Returns:
+            Where the tracks are; None where their boxes just move on by their velocities.
+        """
 
 
 @dataclass(slots=True)
@@ -226,9 +250,9 @@ class ObjectTracker:
         source.frame = meta.frame
         tracked = self.selection(meta.objects)
         if meta.inferred or len(tracked):
-            self._track(source, tracked, elapsed, meta.objects)
+            self._track(source, tracked, elapsed, frame, meta)
         else:
-            self._pass_over(source, elapsed, meta)
+            self._pass_over(source, elapsed, frame, meta)
 
     def end_of_stream(self, source_id: int) -> None:
         """Forget the tracks of a source."""
@@ -238,22 +262,28 @@ class ObjectTracker:
         """Forget everything."""
         self._sources.clear()
 
-    def _track(self, source: _Source, tracked: Found, elapsed: int, objects: Objects) -> None:
-        ids = source.follower.step(tracked, elapsed)
+    def _track(
+        self, source: _Source, tracked: Found, elapsed: int, frame: Frame, meta: FrameMeta
+    ) -> None:
+        objects = meta.objects
+        ids = source.follower.step(tracked, elapsed, frame, (meta.width, meta.height))
         # as the native call takes them, whatever a probe has put there; without one no copies
         objects.object_ids = np.ascontiguousarray(objects.object_ids, np.uint64)
         confidences = np.ascontiguousarray(_tracker_confidences(objects), np.float32)
         objects.tracker_confidences = confidences
         tracked.write(ids, objects.object_ids, confidences)
+        reported = source.follower.reported()
+        if reported is not None:
+            _move(objects, tracked, ids, *reported, (meta.width, meta.height))
         source.gap = source.gap_time = 0
         if self._fill_gaps:
             source.shown = _Shown.of(tracked, ids, objects)
 
-    def _pass_over(self, source: _Source, elapsed: int, meta: FrameMeta) -> None:
+    def _pass_over(self, source: _Source, elapsed: int, frame: Frame, meta: FrameMeta) -> None:
         shown = source.shown
         if shown is not None and shown.velocities is None:
             shown.velocities = source.follower.velocities()
-        source.follower.pass_over(elapsed)
+        places = source.follower.pass_over(elapsed, frame, (meta.width, meta.height))
         source.gap += 1
         source.gap_time += elapsed
         _tracker_confidences(meta.objects)
@@ -261,14 +291,21 @@ class ObjectTracker:
             source.shown = None
             return
         rows = shown.rows
-        moved = predict(shown.found.corners[rows], shown.velocities[rows], source.gap_time)
+        confidences = np.full(len(rows), self._decay**source.gap, np.float32)
+        if places is None:
+            moved = predict(shown.found.corners[rows], shown.velocities[rows], source.gap_time)
+        else:
+            rows = rows[np.isin(shown.ids[rows], places.ids)]
+            at = np.searchsorted(places.ids, shown.ids[rows])
+            moved = places.corners[at]
+            if places.confidences is not None:
+                confidences = places.confidences[at]
         corners = inside(moved, meta.width, meta.height)
         visible = (corners[:, 2:] - corners[:, :2] >= 1).all(axis=1)
-        confidence = self._decay**source.gap
         components = shown.component_ids[shown.found.index[rows]]
         for component in np.unique(components[visible]).tolist():
             some = np.flatnonzero(visible & (components == component))
-            _append(meta.objects, shown, component, rows[some], corners[some], confidence)
+            _append(meta.objects, shown, component, rows[some], corners[some], confidences[some])
 
 
 def _tracker_confidences(objects: Objects) -> FloatArray:
@@ -278,13 +315,36 @@ def _tracker_confidences(objects: Objects) -> FloatArray:
     return objects.tracker_confidences
 
 
+def _move(
+    objects: Objects,
+    tracked: Found,
+    ids: Ids,
+    corners: Corners,
+    confidences: FloatArray,
+    size: tuple[int, int],
+) -> None:
+    """Write the tracker's boxes, as far as they lie in the image, beside the detector's."""
+    rows = np.flatnonzero(ids > 0)
+    boxes = inside(corners[rows], *size)
+    seen = (boxes[:, 2:] - boxes[:, :2] > 0).all(axis=1)
+    rows, boxes = rows[seen], boxes[seen]
+    index = tracked.index[rows]
+    if objects.tracker_confidences is not None:
+        objects.tracker_confidences[index] = confidences[rows]
+    if objects.detector_rects is None:
+        objects.detector_rects = objects.rects.copy()
+    rects = np.concatenate((boxes[:, :2], boxes[:, 2:] - boxes[:, :2]), axis=1)
+    objects.rects = objects.rects.copy()
+    objects.rects[index] = rects.astype(np.float32)
+
+
 def _append(
     objects: Objects,
     shown: _Shown,
     component: int,
     rows: Index,
     corners: Corners,
-    confidence: float,
+    confidences: FloatArray,
 ) -> None:
     """Add the objects `rows` of those found, all of one model, at their predicted places."""
     first, some = len(objects), shown.found.index[rows]
@@ -303,4 +363,4 @@ def _append(
         border_colors=None if shown.border_colors is None else shown.border_colors[some],
     )
     objects.object_ids[first:] = shown.ids[rows].astype(np.uint64)
-    _tracker_confidences(objects)[first:] = confidence
+    _tracker_confidences(objects)[first:] = confidences

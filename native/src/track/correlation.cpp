@@ -1,0 +1,150 @@
+// One filter of many channels with a common denominator (Danelljan 2014), and weights of the channels
+// by how much of the response each brings about, as in CSR-DCF (Lukezic 2017) without its spatial
+// mask and its search of scales: so the VPI manual describes the original's tracker. Filters of each
+// channel by themselves, which its formula may be, lost more targets in trials.
+#include "track/correlation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "track/correlation_loops.h"
+#include "track/features.h"
+
+namespace headrace::track {
+namespace {
+
+// Where a parabola through three numbers has its top, from the middle one.
+double top(double before, double at, double after) {
+    const double bend = before - 2 * at + after;
+    return bend < 0 ? std::clamp((before - after) / (2 * bend), -0.5, 0.5) : 0;
+}
+
+}  // namespace
+
+float Response::near(double x, double y, int side) const {
+    const double left = region.x - region.width / 2, up = region.y - region.height / 2;
+    const int column = int(std::floor((x - left) / region.width * side));
+    const int row = int(std::floor((y - up) / region.height * side));
+    float best = 0;
+    for (int v = row - 1; v <= row + 1; ++v)
+        for (int u = column - 1; u <= column + 1; ++u)
+            if (u >= 0 && v >= 0 && u < side && v < side)
+                best = std::max(best, map[std::size_t(v * side + u)]);
+    return best;
+}
+
+Correlator::Correlator(const VisualSettings &settings)
+    : set_(settings),
+      spectra_(settings.side),
+      used_((settings.colors ? kColors : 0) + (settings.edges ? kDirections : 0)) {
+    channels_ = (used_ + 7) / 8 * 8;
+    const int side = set_.side;
+    const auto area = std::size_t(side) * std::size_t(side);
+    window_.resize(area);
+    std::vector<float> wanted(area);
+    for (int y = 0; y < side; ++y)
+        for (int x = 0; x < side; ++x) {
+            const auto hann = [&](double i) {
+                const double part = std::clamp(i / side, 0.0, 1.0);
+                return 0.5 - 0.5 * std::cos(2 * M_PI * part);
+            };
+            const double u = x - side / 2, v = y - side / 2;
+            const auto i = std::size_t(y * side + x);
+            window_[i] = float(hann(x) * hann(y - set_.focus * side));
+            window_sum_ += window_[i];
+            wanted[i] = float(std::exp(-(u * u + v * v) / (2 * set_.sigma * set_.sigma)));
+        }
+    // one real channel, as the first of eight
+    std::vector<float> wide(area * 8, 0), re(std::size_t(spectra_.size()) * 8), im(re.size());
+    for (std::size_t i = 0; i < area; ++i) wide[i * 8] = wanted[i];
+    spectra_.forward(wide.data(), 8, re.data(), im.data());
+    for (std::size_t i = 0; i < re.size(); i += 8) {
+        wanted_re_.push_back(re[i]);
+        wanted_im_.push_back(im[i]);
+    }
+}
+
+Placement Correlator::region(const Placement &box) const {
+    const double more = set_.padding * std::hypot(box.width, box.height);
+    const double width = std::max(box.width + more, 1.0), height = std::max(box.height + more, 1.0);
+    // the middle of the box is that of feature side / 2
+    return {box.x - width / (2 * set_.side), box.y - height / (2 * set_.side), width, height};
+}
+
+void Correlator::transform(const Image &image, const Placement &region, std::vector<float> &re,
+                           std::vector<float> &im) const {
+    static thread_local std::vector<std::uint8_t> rgb;
+    static thread_local std::vector<float> patch;
+    const Box corner = region.box();
+    sample(image, corner[0], corner[1], region.width, region.height, kCell * set_.side, rgb);
+    features(rgb, set_.side, set_.colors, set_.edges, channels_, patch);
+    float mean[32];
+    weigh(window_.data(), window_sum_, set_.side * set_.side, channels_, patch.data(), mean);
+    const auto size = std::size_t(spectra_.size() * channels_);
+    re.resize(size);
+    im.resize(size);
+    spectra_.forward(patch.data(), channels_, re.data(), im.data());
+}
+
+void Correlator::find(const Filter &filter, const Image &image, const Placement &expected,
+                      Response &response) const {
+    static thread_local std::vector<float> re, im, sum_re, sum_im;
+    response.region = region(expected);
+    transform(image, response.region, re, im);
+    const int side = set_.side, size = spectra_.size();
+    sum_re.resize(std::size_t(size));
+    sum_im.resize(std::size_t(size));
+    respond({re.data(), im.data(), filter.re.data(), filter.im.data(), filter.weights.data()}, size,
+            channels_, sum_re.data(), sum_im.data());
+    response.map.resize(std::size_t(side * side));
+    spectra_.inverse(sum_re.data(), sum_im.data(), response.map.data());
+    const auto best = std::max_element(response.map.begin(), response.map.end());
+    const int place = int(best - response.map.begin()), x = place % side, y = place / side;
+    const auto at = [&](int u, int v) {
+        return double(response.map[std::size_t((v + side) % side * side + (u + side) % side)]);
+    };
+    response.peak = std::clamp(*best, 0.0f, 1.0f);
+    const double column = x + top(at(x - 1, y), *best, at(x + 1, y));
+    const double row = y + top(at(x, y - 1), *best, at(x, y + 1));
+    response.found = expected;
+    response.found.x += (column / side - 0.5) * response.region.width;
+    response.found.y += (row / side - 0.5) * response.region.height;
+}
+
+void Correlator::learn(Filter &filter, const Image &image, const Placement &at) const {
+    static thread_local std::vector<float> re, im;
+    transform(image, region(at), re, im);
+    const bool first = filter.empty();
+    if (first) {
+        filter.re.assign(re.size(), 0);
+        filter.im.assign(im.size(), 0);
+        filter.weights.assign(std::size_t(channels_), 0);
+    }
+    std::vector<float> shares(std::size_t(channels_), 0);
+    const float rate = first ? 1.0f : float(set_.filter_rate);
+    const Lesson lesson{re.data(), im.data(), filter.re.data(), filter.im.data(), shares.data()};
+    for (int i = 0; i < spectra_.size(); ++i) {
+        const float g = wanted_re_[std::size_t(i)], h = wanted_im_[std::size_t(i)];
+        // at the target's place all parts of the desired response add up
+        const float energy = std::sqrt(g * g + h * h) * spectra_.times(i % spectra_.columns()) /
+                             float(set_.side * set_.side);
+        teach(lesson, i, channels_, g, h, energy, rate);
+    }
+    // how much of the desired response each channel brings about
+    float total = 0, squares = 0, response = 0;
+    for (const float share : shares) {
+        total += share;
+        squares += share * share;
+    }
+    const float weight_rate = first ? 1.0f : float(set_.weight_rate);
+    for (int k = 0; k < used_; ++k) {
+        float &w = filter.weights[std::size_t(k)];
+        // with these weights the response at the target is what it is without
+        const float newest = squares > 0 ? shares[std::size_t(k)] * total / squares : 0;
+        w += weight_rate * (newest - w);
+        response += w * shares[std::size_t(k)];
+    }
+    if (first) filter.usual = response;
+}
+
+}  // namespace headrace::track

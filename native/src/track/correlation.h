@@ -1,0 +1,62 @@
+// Correlation filters: the look of a target, found again near the place where it is expected.
+#pragma once
+#include <vector>
+
+#include "track/image.h"
+#include "track/motion.h"
+#include "track/spectrum.h"
+
+namespace headrace::track {
+
+struct VisualSettings {
+    bool colors, edges;
+    int side;             // of the square of features
+    double focus;         // shift of the window's centre down, in sides
+    double filter_rate, weight_rate, sigma, padding;
+};
+
+// What is kept of one target.
+struct Filter {
+    std::vector<float> re, im, weights;
+    float usual = 0;  // moving average of the response at the target
+    bool empty() const { return re.empty(); }
+};
+
+// The response of a filter around an expected place.
+struct Response {
+    std::vector<float> map;  // (side, side)
+    Placement region;
+    float peak = 0;
+    Placement found;  // the target at the peak, in its expected size
+
+    // The greatest response within a feature of a place; 0 outside of the region.
+    float near(double x, double y, int side) const;
+};
+
+class Correlator {
+public:
+    explicit Correlator(const VisualSettings &settings);
+
+    // Looks for a target around `expected`.
+    void find(const Filter &filter, const Image &image, const Placement &expected,
+              Response &response) const;
+
+    // Learns the look of a target at a place: at first all of it, then by the rates.
+    void learn(Filter &filter, const Image &image, const Placement &at) const;
+
+    int side() const { return set_.side; }
+
+private:
+    Placement region(const Placement &box) const;
+    void transform(const Image &image, const Placement &region, std::vector<float> &re,
+                   std::vector<float> &im) const;
+
+    VisualSettings set_;
+    Spectra spectra_;
+    int channels_, used_;
+    std::vector<float> window_;                   // (side, side)
+    std::vector<float> wanted_re_, wanted_im_;    // spectrum of the desired response
+    float window_sum_ = 0;
+};
+
+}  // namespace headrace::track
