@@ -5,7 +5,7 @@ FUZZ_S ?= 600
 BIN    := $(VENV)/bin
 NATIVE := $(shell find native/src native/host native/emulated native/include native/tools) $(wildcard packaging/gst/*) CMakeLists.txt src/headrace/_core/_native_api.py scripts/native_numbers.py $(addprefix src/headrace/,config/enums.py infer/cluster.py infer/attach.py)
 
-.PHONY: help build demo demo-gst test test-all test-lowest test-outside sanitize format lint types stubs ptx docs schema operators bench fuzz wheels clean
+.PHONY: help build demo demo-gst test test-all test-lowest test-outside sanitize format lint types stubs ptx docs man site schema operators bench fuzz wheels clean
 help:            ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -110,6 +110,13 @@ ptx: build $(VENV)/.dev       ## the GPU's kernels as PTX, after a change of its
 
 docs: build $(VENV)/.dev      ## documentation, warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	HEADRACE_SITE=docs/_build/html $(BIN)/python -m pytest -q tests/docs/test_site.py
+
+man: build $(VENV)/.dev       ## a manual page of each command, docs/_build/man/headrace-*.1
+	$(BIN)/sphinx-build -q -b man docs docs/_build/man
+
+site: docs                    ## add this version's documentation to $(SITE), which holds those of earlier ones
+	$(BIN)/python -m docs._ext.versions docs/_build/html $(SITE)
 
 bench: build $(VENV)/.dev     ## benchmarks: ratios measured side by side
 	$(BIN)/python -m benchmarks

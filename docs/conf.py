@@ -1,17 +1,36 @@
 """Sphinx configuration; built with warnings as errors."""
 
+import os
 import re
+import sys
+from pathlib import Path
 from typing import Any
+
+from headrace import __version__
+from headrace.cli import _COMMANDS
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # docs._ext
 
 project = "Headrace"
 author = "The Headrace developers"
 copyright = "The Headrace developers, Apache-2.0"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "docs._ext.searching",
+    "docs._ext.plain_pages",
+]
 myst_enable_extensions = ["colon_fence", "deflist"]
+suppress_warnings = ["ref.python"]  # a class has a name in `headrace` and one in its package
 myst_heading_anchors = 3
 source_suffix = {".md": "markdown"}
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "_ext", "_templates"]
+templates_path = ["_templates"]
 
 autodoc_member_order = "bysource"
 napoleon_use_ivar = True
@@ -19,11 +38,36 @@ napoleon_use_rtype = False
 python_maximum_signature_line_length = 80
 
 html_theme = "furo"
-html_title = "Headrace"
+html_title = f"Headrace {version}"
+html_short_title = "nvinfer configs, models and custom libraries of DeepStream on any machine"
+html_baseurl = os.environ.get("HEADRACE_DOCS_URL", "")  # of the published site, with a / at its end
+html_logo = "_static/headrace.svg"
+html_favicon = "_static/headrace.svg"
 html_static_path = ["_static"]
-html_css_files = ["console.css"]
+html_css_files = ["site.css"]
+html_js_files = ["versions.js"]
+html_search_scorer = str(Path(__file__).parent / "_static" / "scorer.js")
+html_additional_pages = {"404": "404.html"}
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "versions.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
+copybutton_exclude = ".linenos, .gp, .go"
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "
+copybutton_prompt_is_regexp = True
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
+
+man_pages = [
+    (f"cli/{name}", f"headrace-{name}", text.rstrip("."), [], 1) for name, text in _COMMANDS.items()
+]
+man_pages.append(("cli/index", "headrace", html_short_title, [], 1))
 
 
 def markdown_to_rst(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from docs._ext import (
+    api_pages,
     app_keys,
+    command_options,
     conformance,
     key_tables,
     lint_rules,
@@ -36,6 +38,11 @@ def main() -> None:
     ):
         texts[DOCS / name] = key_tables.rewritten((DOCS / name).read_text("utf-8"), tables)
     texts[DOCS / "trt.md"] = tensorrt_names.rewritten((DOCS / "trt.md").read_text("utf-8"))
+    texts |= {DOCS / "api" / name: text for name, text in api_pages.pages().items()}
+    for path in (DOCS / "cli").glob("*.md"):
+        if path.stem != "index":
+            text = path.read_text("utf-8")
+            texts[path] = command_options.command_page(path.stem, text)
     for path, text in texts.items():
         path.write_text(text, encoding="utf-8")
 

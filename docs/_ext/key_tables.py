@@ -1,4 +1,4 @@
-"""Tables of keys in docs/configuration.md and docs/pipeline-files.md."""
+"""Entries of keys in docs/configuration.md and docs/pipeline-files.md."""
 
 from __future__ import annotations
 
@@ -25,29 +25,48 @@ def rewritten(page: str, tables: str) -> str:
     return f"{head}{_BEGIN}\n\n{tables}\n\n{_END}{tail}"
 
 
-def _model_table(group: str) -> str:
-    """Return the keys of one group as a Markdown table."""
-    lines = [
-        "| Key | Type | Default | Values | Since | Used by | Headrace | Meaning |",
-        "|---" * 8 + "|",
-    ]
-    for key in PROPERTY_ROWS if group == "property" else CLASS_ROWS:
-        since = "Headrace" if key.extension else "all" if key.since == "4.0.1" else key.since
-        since += f", until {key.until}" if key.until else ""
-        since += "" if key.in_yaml else ", INI only"
-        used = ", ".join(NetworkType(t).name.lower().replace("_", " ") for t in key.types) or "all"
-        used += f", {key.mode}" if key.mode else ""
-        if key.legacy:
-            does = "converted" if key.acts else "reported"
-        else:
-            does = "acts" if key.acts else "not applicable" if key.reason else "not yet"
-        if key.acts_for:
-            does = f"acts on {', '.join(map(str, key.acts_for))}"
-        values = key.expected().removeprefix("one of ")
-        kind = "choice" if key.enum or key.choices else key.kind.value
-        cells = [f"`{key.name}`", kind, _default_text(key), values, since, used, does]
-        lines.append("| " + " | ".join([*cells, key.meaning]).replace("\n", " ") + " |")
-    return "\n".join(lines)
+def _model_entries(group: str) -> str:
+    """Return one entry for each key of a group: a table of its columns is wider than a page."""
+    keys = PROPERTY_ROWS if group == "property" else CLASS_ROWS
+    return "\n\n".join(_entry(key) for key in keys)
+
+
+def _entry(key: Key) -> str:
+    kind = "choice" if key.enum or key.choices else key.kind.value
+    values = key.expected().removeprefix("one of ")
+    plain = {kind, f"a {kind}", f"an {kind}", "0 or 1"}
+    lines = [f"```{{confval}} {key.name}", f":type: {kind if values in plain else values}"]
+    if default := _default_text(key):
+        lines.append(f":default: {default}")
+    return "\n".join([*lines, "", _sentence(key.meaning), *_limits(key), "```"])
+
+
+def _sentence(text: str) -> str:
+    text = text.replace("\n", " ").replace("*", "\\*")
+    return text[0].upper() + text[1:] + "."
+
+
+def _limits(key: Key) -> list[str]:
+    """Return a line on where a key counts, and one on what Headrace does not do with it."""
+    limits = []
+    if key.extension:
+        limits.append("Headrace's own key")
+    elif key.since != "4.0.1":
+        limits.append(f"since {key.since}")
+    if key.until:
+        limits.append(f"until {key.until}")
+    if not key.in_yaml:
+        limits.append("INI only")
+    limits += [NetworkType(t).name.lower().replace("_", " ") for t in key.types]
+    limits += [f"{key.mode} models"] if key.mode else []
+    if key.legacy:
+        does = "converted" if key.acts else "reported"
+    else:
+        does = "" if key.acts else "not applicable" if key.reason else "not yet"
+    if key.acts_for:
+        does = f"acts on {', '.join(map(str, key.acts_for))}"
+    limits += [f"**{does}**"] if does else []
+    return [f"({', '.join(limits)})"] if limits else []
 
 
 def _default_text(key: Key) -> str:
@@ -61,12 +80,12 @@ def _default_text(key: Key) -> str:
 
 
 def model_tables() -> str:
-    """Return the tables of docs/configuration.md: keys of `[property]` and of `[class-attrs-*]`."""
+    """Return the entries of docs/configuration.md: `[property]` and `[class-attrs-*]`."""
     sections = (
         ("`[property]`", "property"),
         ("`[class-attrs-all]`, `[class-attrs-<n>]`", "class-attrs"),
     )
-    return "\n\n".join(f"### {title}\n\n{_model_table(group)}" for title, group in sections)
+    return "\n\n".join(f"### {title}\n\n{_model_entries(group)}" for title, group in sections)
 
 
 def pipeline_tables() -> str:

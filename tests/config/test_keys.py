@@ -129,7 +129,7 @@ def test_the_page_of_the_documentation_is_up_to_date() -> None:
     page = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
     assert page == rewritten(page, model_tables()), "run: make schema"
     for key in KEYS:
-        assert f"| `{key.name}` |" in page
+        assert f"```{{confval}} {key.name}\n" in page
 
 
 def test_a_page_without_marks_is_refused() -> None:

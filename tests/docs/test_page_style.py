@@ -15,6 +15,7 @@ FOLDERS = (
     (DOCS, "*.md"),
     (DOCS, "cli/*.md"),
     (DOCS, "why/*.md"),
+    (DOCS, "api/*.md"),
     (ROOT, "examples/*/README.md"),
 )
 PAGES = sorted(page for folder, pattern in FOLDERS for page in folder.glob(pattern))

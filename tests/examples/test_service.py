@@ -1,4 +1,4 @@
-"""The unit for systemd and the container file of examples/13_service fit the command."""
+"""The unit for systemd of examples/13_service and the container files fit the command."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from headrace.live.address import TOKEN, live_address
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples/13_service"
-CONTAINER = (FOLDER / "Containerfile").read_text()
+CONTAINER = (ROOT / "packaging/containers/cpu.Containerfile").read_text()
+FLAVOURS = sorted((ROOT / "packaging/containers").glob("*.Containerfile"))
 
 
 def unit() -> dict[str, str]:
@@ -54,11 +55,11 @@ def test_the_unit_writes_only_where_it_may() -> None:
     assert command("unit")[0].startswith(found["WorkingDirectory"] + "/")
 
 
-def test_the_image_is_built_of_this_repository() -> None:
-    """By its name alone pip would install what somebody else published under it."""
-    copied = [
-        x for line in re.findall(r"^COPY (?!--)(.+) /", CONTAINER, re.M) for x in line.split()
-    ]
+@pytest.mark.parametrize("flavour", FLAVOURS, ids=lambda path: path.stem)
+def test_the_image_is_built_of_this_repository(flavour: Path) -> None:
+    """By its name alone pip would install what others published under it."""
+    text = flavour.read_text().replace("\\\n", "")
+    copied = [x for line in re.findall(r"^COPY (?!--)(.+) /", text, re.M) for x in line.split()]
     assert "src" in copied
     # A pattern is of a file that may be there: hashes of the packages, when they were made.
     required = [name for name in copied if "[" not in name]
@@ -67,6 +68,20 @@ def test_the_image_is_built_of_this_repository() -> None:
         r"^(?:readme|license-files) = (.+)$", (ROOT / "pyproject.toml").read_text(), re.M
     )
     assert {x for text in needed for x in re.findall(r'"(.+?)"', text)} <= set(copied)
-    for line in re.findall(r"pip install (.+)", CONTAINER):
+    for line in re.findall(r"pip install ([^;&\n]+)", text):
         assert re.search(r"(^|['\" ])headrace", line) is None
-        assert "/wheels/headrace-*.whl" in line or "-r /wheels/constraints.txt" in line
+        names = [x for x in shlex.split(line) if not x.startswith(("-", "/", "$"))]
+        assert names == []
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS, ids=lambda path: path.stem)
+def test_the_image_runs_without_root_and_says_how_it_is(flavour: Path) -> None:
+    text = flavour.read_text()
+    build, last = text.split("\nFROM ${BASE}")[1:]
+    assert "AS build" in build
+    assert "g++" not in last
+    assert re.findall(r"^USER (\d+)$", last, re.M) == ["1000"]
+    assert last.index("\nUSER ") < last.index("\nHEALTHCHECK ") < last.index("\nCMD ")
+    name = re.search(r"podman build -t (\S+) -f (\S+) \.", text)
+    assert name is not None
+    assert ROOT / name[2] == flavour

@@ -103,7 +103,7 @@ def _without_batch(f: Fragment, x: str, count: int) -> str:
 
 
 class IConvolutionLayer(_Convolving):
-    """A kernel over the last axes. Weights [maps, channels / groups, *kernel]."""
+    """A kernel over the last axes. Weights `[maps, channels / groups, *kernel]`."""
 
     _kind = "CONVOLUTION"
 
@@ -137,7 +137,7 @@ class IConvolutionLayer(_Convolving):
 
 
 class IDeconvolutionLayer(_Convolving):
-    """The convolution transposed, its padding cut. Weights [channels, maps / groups, *kernel]."""
+    """The convolution transposed, its padding cut. Weights `[channels, maps / groups, *kernel]`."""
 
     _kind = "DECONVOLUTION"
 

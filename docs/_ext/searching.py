@@ -1,0 +1,68 @@
+"""Words by which a page is found: its title, and what its front matter lists under `search`.
+
+Sphinx ranks a page whose index entry is the query above pages that only contain the words, so each
+title and each phrase becomes one. The single words become the page's keywords, which the full-text
+search reads: a query of several words finds the page, too.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+
+# Pages that scripts write whole.
+GENERATED = {
+    "api/index": "all classes, public api, autodoc",
+    "conformance": "equality with deepstream, differences to nvinfer, bit exact",
+    "exporter-forms": "exporters, export formats, supported exports",
+    "lint-rules": "rules, list of messages, warning codes",
+    "operators": "onnx operators, opset, supported operators",
+    "pyds-names": "pyds api, python bindings, nvds_",
+    "standard-plugins": "efficientnms plugin, batchednms, libnvinfer_plugin, roialign",
+}
+
+
+def phrases(name: str, metadata: dict[str, Any]) -> list[str]:
+    """Return what a page wants to be found by, in lower case."""
+    text = str(metadata.get("search", GENERATED.get(name, "")))
+    return [phrase.strip().lower() for phrase in text.split(",") if phrase.strip()]
+
+
+def description(document: nodes.document, limit: int = 160) -> str:
+    """Return the first sentences of a page, for indexes of pages."""
+    for paragraph in document.findall(nodes.paragraph):
+        if isinstance(paragraph.parent, nodes.section):
+            text = re.sub(r"\s+", " ", paragraph.astext())
+            if len(text) <= limit:
+                return text
+            whole = text[:limit].rsplit(". ", 1)
+            return f"{whole[0]}." if len(whole) == 2 else text[:limit].rsplit(" ", 1)[0] + " …"
+    return ""
+
+
+def _describe(app: Sphinx, document: nodes.document) -> None:
+    name = app.env.current_document.docname
+    title = next(document.findall(nodes.title), None)
+    if title is None:
+        return
+    wanted = list(dict.fromkeys([title.astext().lower(), *phrases(name, app.env.metadata[name])]))
+    section = title.parent
+    entries = [("single", phrase, section["ids"][0], "main", None) for phrase in wanted]
+    section.insert(1, addnodes.index(entries=entries))
+    words = {word for phrase in wanted for word in re.findall(r"\w+", phrase)}
+    for key, content in (
+        ("keywords", ", ".join(sorted(words))),
+        ("description", description(document)),
+    ):
+        meta = nodes.meta("", name=key, content=content)
+        meta["lang"] = "en"
+        document.insert(0, meta)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("doctree-read", _describe)
+    return {"parallel_read_safe": True}
