@@ -16,6 +16,8 @@ from sphinx.application import Sphinx
 
 # Pages that scripts write whole.
 GENERATED = {
+    "app-keys": "deepstream-app keys, source groups, sink groups",
+    "tracker-files": "nvdcf, nvdeepsort, nvsort, tracker config, ll-config-file",
     "api/index": "all classes, public api, autodoc",
     "conformance": "equality with deepstream, differences to nvinfer, bit exact",
     "exporter-forms": "exporters, export formats, supported exports",

@@ -13,8 +13,8 @@ DOCS = Path(__file__).parents[1]
 LIMIT = 65_000
 # Written whole by scripts, or included from elsewhere.
 WRITTEN = {
-    "conformance.md", "exporter-forms.md", "lint-rules.md", "operators.md", "package-models.md",
-    "pyds-names.md", "standard-plugins.md",
+    "app-keys.md", "conformance.md", "exporter-forms.md", "lint-rules.md", "operators.md",
+    "package-models.md", "pyds-names.md", "standard-plugins.md", "tracker-files.md",
 }  # fmt: skip
 _PARTS = (
     r"\A---\n.*?\n---\n",
