@@ -108,9 +108,7 @@ def test_notices_name_what_is_not_applied_once(
         "info [sink0] is left out: there is no window",
         "info [osd] draws no text where a tiler joins several sources",
         "warning [source3] camera-width, camera-height, camera-fps-n, camera-fps-d: not applied",
-        "warning [message-converter] is left out: outputs of type 6",
         "info gpu-id, nvbuf-memory-type, cudadec-memtype",
-        "info enable-perf-measurement, perf-measurement-interval-sec",
         "info tracker-width, tracker-height",
     ):
         assert sum(message.startswith(expected) for message in messages) == 1, expected
@@ -283,7 +281,13 @@ def test_sinks_of_messages(read: Read) -> None:
     )
     assert texts[0].endswith("conv.txt")
     assert texts[1].endswith("amqp://h:1/t?every=5&schema=minimal&user=me")
-    assert told(spec, "[sink0] makes its own messages")
+    assert told(spec, "[sink0] disable-msgconv=1, and no [message-converter] is on")
+    shared = read(
+        "[message-converter]\nenable=1\nmsg-conv-payload-type=1\nmsg-conv-msg2p-new-api=1\n"
+        "[sink0]\nenable=1\ntype=6\nmsg-broker-proto-lib=libnvds_mqtt_proto.so\ntopic=t\n"
+        "msg-broker-conn-str=h;1\nmsg-conv-payload-type=0\ndisable-msgconv=1\n"
+    )
+    assert [s.uri for s in shared.sinks] == ["mqtt://h:1/t?every=30&schema=minimal"]
 
 
 def test_a_missing_tracker_file_is_told(read: Read) -> None:

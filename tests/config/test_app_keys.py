@@ -52,11 +52,26 @@ BESIDE: dict[tuple[str, str], dict[str, dict[str, str]]] = {
     ("sourceN", "select-rtp-protocol"): {"": {"type": "4", "uri": "rtsp://h/2"}},
     ("sinkN", "output-file"): {"": _FILE},
     ("sinkN", "type"): {"": {"output-file": "o.mp4"}},
-    ("sinkN", "codec"): {"": _FILE},
-    ("sinkN", "container"): {"": _FILE},
+    **{
+        ("sinkN", key): {"": _FILE}
+        for key in ("codec", "container", "bitrate", "iframeinterval", "profile", "sw-preset")
+    },
     ("sinkN", "source-id"): {"": _FILE, "tiled-display": {"enable": "0"}},
     ("sinkN", "link-to-demux"): {"": _FILE, "tiled-display": {"enable": "2"}},
     ("streammux", "enable-padding"): {"": {"width": "64", "height": "32"}},
+    ("application", "enable-perf-measurement"): {"": {"perf-measurement-interval-sec": "2"}},
+    ("application", "perf-measurement-interval-sec"): {"": {"enable-perf-measurement": "1"}},
+    **{
+        ("message-converter", key): {
+            "": {"enable": "1", "msg-conv-payload-type": "0"},
+            "sink0": _BROKER | {"disable-msgconv": "1"},
+        }
+        for key in ("enable", "msg-conv-config", "msg-conv-payload-type", "msg-conv-msg2p-new-api")
+    },
+    ("message-converter", "msg-conv-frame-interval"): {
+        "": {"enable": "1", "msg-conv-msg2p-new-api": "1"},
+        "sink0": _BROKER | {"disable-msgconv": "1"},
+    },
     ("streammux", "width"): {"": {"height": "32"}},
     ("streammux", "height"): {"": {"width": "32"}},
     ("sinkN", "msg-conv-frame-interval"): {"": {"msg-conv-msg2p-new-api": "1"}},
@@ -81,7 +96,7 @@ VALUES: dict[str, str] = {
     "sensor-id-list": "x;y", "sensor-name-list": "x;y", "list": "c;d", "codec": "2",
     "disable-msgconv": "1", "msg-conv-payload-type": "1", "topic": "u",
     "msg-broker-conn-str": "g;2", "msg-broker-proto-lib": "libnvds_redis_proto.so",
-    "output-file": "p.mp4", "plugin-type": "3",
+    "output-file": "p.mp4", "plugin-type": "3", "profile": "4", "sw-preset": "2",
     "square-seq-grid": "1", "container": "2",
 }  # fmt: skip
 _CHANGED = (  # keys that have to be there: another value is the difference

@@ -118,6 +118,27 @@ def test_tiled_sources_make_one_video(run: Run, tmp_path: Path) -> None:
     assert any(n.code == "element-left-out" for n in report.notices)
 
 
+@pytest.mark.parametrize(
+    ("keys", "codec", "format"),
+    [
+        ("codec=1\ncontainer=1\nbitrate=400000\niframeinterval=2\n", "h264", "mp4"),
+        ("codec=2\ncontainer=2\n", "hevc", "matroska"),
+        ("codec=3\ncontainer=1\n", "mpeg4", "mp4"),
+    ],
+)
+def test_a_file_has_the_codec_and_the_container(
+    run: Run, tmp_path: Path, keys: str, codec: str, format: str
+) -> None:
+    run(f"{DETECTOR}[sink0]\nenable=1\ntype=3\noutput-file=o.mp4\nsync=0\n{keys}")
+    with av.open(str(tmp_path / "o.mp4")) as container:
+        assert format in container.format.name
+        assert container.streams.video[0].codec_context.name == codec
+        packets = [p for p in container.demux(video=0) if p.size]
+    assert len(packets) == FRAMES
+    keyed = [p.is_keyframe for p in packets]
+    assert sum(keyed) == (3 if "iframeinterval" in keys else 1)
+
+
 PREPARE = """[property]
 enable=1
 target-unique-ids=1

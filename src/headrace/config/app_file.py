@@ -321,6 +321,15 @@ class _App:
             self.document.refuse(group.line, text, "config-file=, a config of nvdspreprocess")
 
     def _application(self, application: FoundGroup) -> None:
+        if application.get("enable-perf-measurement"):
+            key = "perf-measurement-interval-sec"
+            seconds = application.get(key)
+            if seconds:
+                self._put("rates_interval_s", key, float(seconds), application)
+            else:
+                text = "[application] enable-perf-measurement counts with "
+                text += f"{key} of 1 or more alone"
+                self.document.remark(application.line("enable-perf-measurement"), text)
         for key, kind in (
             ("gie-kitti-output-dir", "kitti-primary"),
             ("kitti-track-output-dir", "kitti-objects"),
@@ -452,7 +461,8 @@ class _App:
         tiling = tiling_of(tiler)
         if tiler is not None and tiling is not Tiling.BATCHED:
             self.parts.items["tiler"].append(tiler_item(tiler))
-        sinks = AppSinks(self.document, tiling, len(self.parts.items["sources"]))
+        count, converter = len(self.parts.items["sources"]), self.found.get("message-converter")
+        sinks = AppSinks(self.document, tiling, count, converter)
         for section, group in self.sinks:
             sinks.add(section, group)
         self.parts.items["sinks"] += sinks.items

@@ -84,9 +84,9 @@ def _group(name: str, pattern: str, **more: Any) -> AppGroup:
 
 _APPLICATION = _group(
     "application", "application", switched=False,
-    keys=table(_key("gie-kitti-output-dir", _PATH), _key("kitti-track-output-dir", _PATH), _key("global-gpu-id", _INT, low=0)),
-    unused=unused((why.SPEED, "enable-perf-measurement perf-measurement-interval-sec"),
-                   (why.DUMPS, "reid-track-output-dir terminated-track-output-dir shadow-track-output-dir")),
+    keys=table(_key("gie-kitti-output-dir", _PATH), _key("kitti-track-output-dir", _PATH), _key("global-gpu-id", _INT, low=0),
+               _key("enable-perf-measurement", _ON), _key("perf-measurement-interval-sec", _INT, low=0, high=86400)),
+    unused=unused(                   (why.DUMPS, "reid-track-output-dir terminated-track-output-dir shadow-track-output-dir")),
 )  # fmt: skip
 _TILER = _group(
     "tiled-display", "tiled-display",
@@ -178,11 +178,11 @@ _OSD = _group(
 _SINK = _group(
     "sinkN", r"sink[0-9]+",
     keys=table(ENABLE, _key("type", _INT), _key("output-file", _TEXT), _key("source-id", _INT, low=0), _key("link-to-demux", _ON),
-               _key("codec", _INT), _key("container", _INT), _key("msg-conv-config", _PATH), _key("msg-conv-payload-type", _INT, low=0),
+               _key("codec", _INT), _key("container", _INT), _key("bitrate", _INT, low=0), _key("profile", _INT), _key("iframeinterval", _INT, low=0), _key("sw-preset", _INT, low=0), _key("msg-conv-config", _PATH), _key("msg-conv-payload-type", _INT, low=0),
                _key("msg-conv-frame-interval", _INT, low=0), _key("msg-conv-msg2p-new-api", _ON), _key("msg-broker-proto-lib", _TEXT), _key("msg-broker-conn-str", _TEXT),
                _key("topic", _TEXT), _key("msg-broker-config", _PATH), _key("disable-msgconv", _ON)),
     unused=unused((why.HARDWARE, f"{_GPU} enc-type output-io-mode copy-meta conn-id plane-id set-mode color-range overlay-id offset-x offset-y"),
-                   (why.ENCODER, "bitrate profile iframeinterval sw-preset width height"), (why.PACE, "sync qos"),
+                   (why.WINDOW, "width height"), (why.PACE, "sync qos"),
                    (why.SPEED, "nvdslogger show-fps show-latency"), (why.TRANSPORT, "rtsp-port udp-port udp-buffer-size display-id"),
                    (why.CONVERTER, "msg-conv-msg2p-lib msg-conv-comp-id debug-payload-dir multiple-payloads "
                                "msg-conv-dummy-payload msg-conv-embedding-filter msg-broker-comp-id new-api sleep-time")),
@@ -195,6 +195,13 @@ _PREPARE = _group(
 _PREPARE_OBJECTS = _group(
     "secondary-pre-processN", r"secondary-pre-process[0-9]*",
     keys=_PREPARED | table(_key("operate-on-gie-id", _INT, low=-1)),
+)  # fmt: skip
+_CONVERTER = _group(
+    "message-converter", "message-converter",
+    keys=table(ENABLE, _key("msg-conv-config", _PATH), _key("msg-conv-payload-type", _INT, low=0),
+               _key("msg-conv-frame-interval", _INT, low=0), _key("msg-conv-msg2p-new-api", _ON)),
+    unused=unused((why.CONVERTER, "msg-conv-msg2p-lib msg-conv-comp-id msg-conv-dummy-payload msg-conv-embedding-filter "
+                                  "multiple-payloads debug-payload-dir")),
 )  # fmt: skip
 _TESTS = _group(
     "tests", "tests", switched=False, keys=table(_key("file-loop", _ON, field="loop")),
@@ -211,17 +218,12 @@ def _not_run(
     )
 
 
-_CONVERTER_KEYS = (
-    "msg-conv-config msg-conv-payload-type msg-conv-msg2p-lib msg-conv-comp-id msg-conv-frame-interval "
-    "msg-conv-msg2p-new-api msg-conv-dummy-payload msg-conv-embedding-filter multiple-payloads debug-payload-dir"
-)
 _MODELS_ELSE = "only models of nvinfer are run"
 APP_GROUPS: tuple[AppGroup, ...] = (
-    _APPLICATION, _TILER, _SOURCE_LIST, _SOURCE_ALL, _SOURCE_CSV, _SOURCE, _STREAMMUX, _PRIMARY, _SECONDARY, _TRACKER, _ANALYTICS, _OSD, _SINK, _TESTS, _PREPARE, _PREPARE_OBJECTS,
+    _APPLICATION, _TILER, _SOURCE_LIST, _SOURCE_ALL, _SOURCE_CSV, _SOURCE, _STREAMMUX, _PRIMARY, _SECONDARY, _TRACKER, _ANALYTICS, _OSD, _SINK, _TESTS, _PREPARE, _PREPARE_OBJECTS, _CONVERTER,
     _not_run("img-save", r"img-save", "objects are not saved as images; a sink images:FOLDER saves whole frames",
              "output-folder-path save-img-full-frame save-img-cropped-obj frame-to-skip-rules-path second-to-skip-interval "
              "min-confidence max-confidence min-box-width min-box-height gpu-id"),
-    _not_run("message-converter", r"message-converter", "outputs of type 6 make their own messages", _CONVERTER_KEYS),
     _not_run("message-consumerN", r"message-consumer[0-9]*", "messages are sent, none are received",
              "proto-lib conn-str config-file subscribe-topic-list sensor-list-file"),
     _not_run("dewarperN", r"dewarper[0-9]*", "frames are not dewarped; straighten the video before, as with ffmpeg -vf v360",

@@ -12,12 +12,16 @@ from headrace.config.app_messages import LeftOut, message_url
 from headrace.config.app_reader import FoundGroup
 from headrace.config.document import Document, Group
 from headrace.config.origin import Origin
+from headrace.config.pipeline_keys import PRESETS
 from headrace.config.pipeline_yaml import Item
 from headrace.config.values import Values
 
 _DISPLAYS = {2: "window", 5: "screen", 7: "window"}
 _RTSP_PORT = "8554"  # of the original's server, where the group names none
-_CODECS = {1: "H.264", 2: "H.265", 3: "MPEG-4"}
+_OF_CONVERTER = ("msg-conv-", "multiple-payloads", "debug-payload-dir")
+_CODECS = {1: "h264", 2: "h265", 3: "mpeg4"}
+_CONTAINERS = {1: "mp4", 2: "matroska"}
+_PROFILES = {("h264", 0): "baseline", ("h264", 2): "main", ("h264", 4): "high", ("h265", 0): "main"}
 _TILER_KEYS = ("rows", "columns", "width", "height")
 
 
@@ -47,6 +51,11 @@ def tiler_item(section: FoundGroup) -> Item:
     return values, origins
 
 
+def _preset(number: int) -> str | None:
+    """The speed of an encoder by its number, from 1; None for others."""
+    return PRESETS[number - 1] if 0 < number <= len(PRESETS) else None
+
+
 class AppSinks:
     """Makes outputs of sinks; those that cannot run here are left out, each with one warning.
 
@@ -54,9 +63,17 @@ class AppSinks:
         document: the file.
         tiling: how frames are passed on.
         sources: how many there are.
+        converter: `[message-converter]`, which sinks with `disable-msgconv=1` share.
     """
 
-    def __init__(self, document: Document, tiling: Tiling, sources: int) -> None:
+    def __init__(
+        self,
+        document: Document,
+        tiling: Tiling,
+        sources: int,
+        converter: FoundGroup | None = None,
+    ) -> None:
+        self._converter = converter
         self.items: list[Item] = []
         self._document, self._tiling, self._sources = document, tiling, sources
         self._linked = False  # a sink takes the single source of `Tiling.BOTH`
@@ -149,16 +166,27 @@ class AppSinks:
                 "1 (none), 2 (window), 3 (file), 4 (RTSP), 5 (screen) and 6 (messages) are",
             )
 
+    def _converted(self, section: FoundGroup, name: str) -> FoundGroup:
+        """The group with the values of the shared converter in place of its own."""
+        if self._converter is None:
+            text = f"[{name}] disable-msgconv=1, and no [message-converter] is on: its own keys "
+            self._document.remark(section.line("disable-msgconv"), text + "make the messages")
+            return section
+        shared = FoundGroup(self._document, section.kind)
+        own = {k: v for k, v in section.values.items() if not k.startswith(_OF_CONVERTER)}
+        shared.values, shared.entries = own, dict(section.entries)
+        common = self._converter.values
+        shared.values |= {k: v for k, v in common.items() if k.startswith(_OF_CONVERTER)}
+        shared.entries |= self._converter.entries
+        return shared
+
     def _messages(self, section: FoundGroup, name: str) -> None:
+        if section.get("disable-msgconv"):
+            section = self._converted(section, name)
         url = message_url(section)
         if isinstance(url, LeftOut):
             self._leave_out(section.line("type"), name, url.cause, url.way)
             return
-        if section.get("disable-msgconv"):
-            self._document.remark(
-                section.line("disable-msgconv"),
-                f"[{name}] makes its own messages: converters are not shared", "info",
-            )  # fmt: skip
         if not section.get("msg-conv-msg2p-new-api"):
             self._document.remark(
                 section.line("type"),
@@ -176,14 +204,27 @@ class AppSinks:
         if output is None:
             document.refuse(line, f"[{name}] has no output-file.", "output-file=out.mp4")
             return
-        codec = section.get("codec")
-        if codec is not None and codec != 1:
-            what = _CODECS.get(codec, f"codec={codec}")
-            text = f"[{name}] writes H.264 instead of {what}"
-            document.remark(section.line("codec"), text, code="key-approximated")
-        if section.get("container") == 2 and not output.endswith(".mkv"):
-            text = f"[{name}] writes what the ending of {quoted(output)} says, not Matroska"
-            document.remark(section.line("container"), text, code="key-approximated")
         # the original gives the name to a file sink as it is: relative to the working directory
         values: Values = {"kind": "video", "path": Path(output)}
         self._put(values, section.origin("output-file"), source, section)
+        self._coding(section, name)
+
+    def _coding(self, section: FoundGroup, name: str) -> None:
+        """The codec, its settings and the container of the file that was put last."""
+        values, origins = self.items[-1]
+        codec = _CODECS.get(section.get("codec", 1), "")
+        found = {
+            "codec": ("codec", codec if codec != "h264" else None),
+            "container": ("container", _CONTAINERS.get(section.get("container", 0))),
+            "bitrate": ("bitrate", section.get("bitrate") or None),
+            "key_frame_interval": ("iframeinterval", section.get("iframeinterval") or None),
+            "profile": ("profile", _PROFILES.get((codec, section.get("profile", -1)))),
+            "preset": ("sw-preset", _preset(section.get("sw-preset", 0))),
+        }
+        for field, (key, value) in found.items():
+            if value is not None and value != "":
+                values[field], origins[field] = value, section.origin(key)
+        odd = {"codec": not codec, "profile": (codec, section.get("profile")) == ("h265", 1)}
+        for key in (key for key, is_odd in odd.items() if is_odd):
+            text = f"[{name}] {key}={section.get(key)} is not written: the usual one is"
+            self._document.remark(section.line(key), text, code="key-approximated")

@@ -44,6 +44,11 @@ MESSAGE_SCHEMES = (
     "events+file",
 )  # fmt: skip
 """Schemes of outputs of the kind `messages`."""
+PRESETS = (
+    "ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow",
+    "placebo",
+)  # fmt: skip
+"""Speeds of video encoders, in the order of the numbers of x264, from 1."""
 STREAM_SCHEMES = ("rtsp", "rtsps", "udp")
 """Schemes of outputs of the kind `publish`."""
 
@@ -195,6 +200,12 @@ SINK = Section(
         _key("kind", _STRING, "what is written; without it, the path's ending says it", choices=tuple(SINK_KINDS)),
         _key("path", _STRING, "where; relative to this file"),
         _key("uri", _STRING, "where messages (without user and password) or a stream go: a URL in the place of `path`"),
+        _key("codec", _STRING, "of a video; without it, `h264`", choices=("h264", "h265", "mpeg4")),
+        _key("container", _STRING, "of a video; without it, the path's ending says it", choices=("mp4", "matroska")),
+        _key("bitrate", _INT, "of a video, in bits per second; without it, quality is constant", low=1, high=INT_MAX),
+        _key("key-frame-interval", _INT, "frames of a video from one key frame to the next; without it, 2 s of them", low=1, high=INT_MAX),
+        _key("profile", _STRING, "of the codec", choices=("baseline", "main", "high")),
+        _key("preset", _STRING, "speed of the encoder against size", choices=PRESETS),
         _key("source", _INT, "only this source: its `camera-id`, or its index among the sources", low=0, high=INT_MAX),
     ),
     short="path",
@@ -209,6 +220,7 @@ TOP_KEYS: dict[str, Key] = table(
     _key("batch-size", _INT, "largest batch; without it, the number of sources", low=1, high=MAX_ITEMS),
     _key("frame-size", Kind.INTS, "width and height in pixels that every frame is scaled to before the models; without it, frames keep their size", low=2, high=16384, counts=(2,)),
     _key("frame-padding", _FLAG, "keep the aspect ratio, with black on the right or below; without it, frames are stretched", False),
+    _key("rates-interval-s", _FLOAT, "seconds between two lines of frames per second, printed while it runs; 0: none", 0.0, low=0, high=86400),
     _key("batch-timeout-ms", _FLOAT, "how long a batch waits to fill up; -1: until it is full", 40.0, low=-1, high=1e9),
 )  # fmt: skip
 SECTIONS: dict[str, Section] = {s.name: s for s in (SOURCE, MODEL, TRACKER, TILER, OSD, SINK)}

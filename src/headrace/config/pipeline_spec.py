@@ -276,6 +276,12 @@ class SinkSpec(_Spec):
     kind: str | None = None
     path: Path | None = None
     uri: str | None = None
+    codec: str | None = None
+    container: str | None = None
+    bitrate: int | None = None
+    key_frame_interval: int | None = None
+    profile: str | None = None
+    preset: str | None = None
     source: int | None = None
 
     def _check_whole(self) -> None:
@@ -326,6 +332,7 @@ class PipelineSpec(_Spec):
     batch_size: int | None = None
     frame_size: tuple[int, ...] | None = None
     frame_padding: bool = False
+    rates_interval_s: float = 0.0
     batch_timeout_ms: float = 40.0
 
     _path = Path("<no file>")

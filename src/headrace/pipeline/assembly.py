@@ -23,6 +23,7 @@ from headrace.pipeline.decoder_memory import DecoderMemory
 from headrace.pipeline.mux import check_limit
 from headrace.pipeline.outlet import Route
 from headrace.pipeline.pipeline import Pipeline
+from headrace.pipeline.rate_lines import RateLines
 from headrace.pipeline.segment import segments_of
 from headrace.pipeline.sink_opening import open_routes
 from headrace.pipeline.source_opening import decoding_device, devices_of, open_listed
@@ -234,6 +235,10 @@ class Assembling:
         counting = _analytics(self.spec, self.rules)
         if counting is not None:
             self._items.insert(behind_tracker(self._items), counting)
+        if self.spec.rates_interval_s:
+            rates = RateLines(len(self._sources), self.spec.rates_interval_s)
+            self._items.append(rates)
+            self._owned.append(rates)
 
     def _report_decisions(self) -> None:
         """Complete the log with the notices of all parts, and pass it on."""

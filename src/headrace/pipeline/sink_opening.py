@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from headrace._core.errors import MediaError
 from headrace.media import expand_sink_path, open_sink
+from headrace.media.sinks.coding import Coding
 from headrace.media.sinks.naming import has_placeholder
 from headrace.pipeline.outlet import Route
 
 if TYPE_CHECKING:
-    from headrace.config.pipeline_spec import PipelineSpec
+    from headrace.config.pipeline_spec import PipelineSpec, SinkSpec
     from headrace.media import Sink, Source
 
 
@@ -26,7 +27,7 @@ def open_routes(
     fps = next((s.fps for s in sources if s.fps), None)
     several = spec.keep_open or len(sources) > 1
 
-    def add(text: str, only: int | None, rate: float | None) -> Sink:
+    def add(text: str, only: int | None, rate: float | None, sink_spec: SinkSpec) -> Sink:
         files = [file for source in sources for file in source.files]
         images = [file for file in files if text.endswith(file.name)]
         sink = open_sink(
@@ -35,6 +36,8 @@ def open_routes(
             fps=rate,
             sources=sources if only is None else (),
             append=spec.append or spec.keep_open,
+            coding=coding_of(sink_spec),
+            container=sink_spec.container,
         )
         undo.callback(_abort, sink)
         inputs.append(sink.path)
@@ -59,10 +62,23 @@ def open_routes(
                     fix="one output for all: a name without {source} and {id}",
                 )
             for source in sources if only is None else [sources[only]]:
-                add(expand_sink_path(text, source, sources), source.source_id, source.fps)
+                add(
+                    expand_sink_path(text, source, sources), source.source_id, source.fps, sink_spec
+                )
         else:
-            add(text, only, fps if only is None else sources[only].fps)
+            add(text, only, fps if only is None else sources[only].fps, sink_spec)
     return routes
+
+
+def coding_of(spec: SinkSpec) -> Coding | None:
+    """How the video of an output is encoded; None as it always is."""
+    fields = ("codec", "bitrate", "profile", "preset")
+    values = {name: getattr(spec, name) for name in fields}
+    values["gop"] = spec.key_frame_interval
+    given = {name: value for name, value in values.items() if value is not None}
+    if not given:
+        return None
+    return Coding(**given)
 
 
 def _abort(sink: Sink) -> None:

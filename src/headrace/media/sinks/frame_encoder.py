@@ -1,4 +1,4 @@
-"""H.264 of frames of any size, format and time."""
+"""Encoded video of frames of any size, format and time: H.264, or another codec if asked."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from headrace._core.findings import Level
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import PixelFormat, is_full, matrix_code
 from headrace.media.pixels import plane_array, to_av
+from headrace.media.sinks.coding import CODEC_NAMES, ENCODERS, Coding
 from headrace.media.sources.decoded import reason_of
 from headrace.meta import FrameMeta
 
-_ENCODERS = ("libx264", "libopenh264", "h264")
+_WITH_OPTIONS = ("libx264", "libx265")
 _TIME_BASE = Fraction(1, 90_000)  # fine enough for any frame rate, exact for the usual ones
+_COARSE_BASE = Fraction(1, 60_000)  # MPEG-4 has 16 bits for it
 _HD_HEIGHT = 720  # from here on RGB becomes BT.709, as players assume
 
 
@@ -37,6 +39,7 @@ class FrameEncoder:
         options: of libx264.
         threads: encoder threads; None lets the encoder choose.
         gop_s: seconds from one key frame to the next.
+        coding: the codec and its settings; None is H.264.
 
     Raises:
         MediaError: this FFmpeg has no H.264 encoder.
@@ -53,11 +56,15 @@ class FrameEncoder:
         options: Mapping[str, str],
         threads: int | None = None,
         gop_s: float = 2.0,
+        coding: Coding | None = None,
     ) -> None:
-        encoder = next((e for e in _ENCODERS if e in av.codecs_available), None)
+        coding = coding or Coding()
+        known = ENCODERS[coding.codec]
+        encoder = next((e for e in known if e in av.codecs_available), None)
         if encoder is None:
-            raise MediaError("this FFmpeg has no H.264 encoder", where=name)
+            raise MediaError(f"this FFmpeg has no {CODEC_NAMES[coding.codec]} encoder", where=name)
         self._name, self._rate, self._notice = name, rate, notice
+        self._time_base = _COARSE_BASE if coding.codec == "mpeg4" else _TIME_BASE
         self._fit: VideoReformatter | None = None
         self._last_pts: int | None = None
         self._source_id = frame.source_id
@@ -67,16 +74,18 @@ class FrameEncoder:
                 "frames-padded",
                 "info",
                 f"frames of {frame.width}x{frame.height} are padded to {width}x{height}:"
-                " H.264 needs even sizes",
+                f" {CODEC_NAMES[coding.codec]} needs even sizes",
             )
         stream: av.VideoStream = container.add_stream(encoder, rate=self._rate)
         stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
-        stream.time_base = _TIME_BASE
+        stream.time_base = self._time_base
         context = stream.codec_context
-        context.time_base = _TIME_BASE
-        context.gop_size = max(1, round(gop_s * float(self._rate)))
-        if encoder == "libx264":
-            stream.options = dict(options)
+        context.time_base = self._time_base
+        context.gop_size = coding.gop or max(1, round(gop_s * float(self._rate)))
+        if encoder in _WITH_OPTIONS:
+            stream.options = {**coding.options(options)}
+        if coding.bitrate is not None:
+            context.bit_rate = coding.bitrate
         if threads:
             context.thread_count = threads
         self._stream = stream
@@ -101,9 +110,9 @@ class FrameEncoder:
                 " name, each has its own",
             )
         image = self._image(frame)
-        pts = round(frame.pts_ns * _TIME_BASE.denominator / 1e9)
+        pts = round(frame.pts_ns * self._time_base.denominator / 1e9)
         if self._last_pts is not None and pts <= self._last_pts:
-            step = round(_TIME_BASE.denominator / float(self._rate))
+            step = round(self._time_base.denominator / float(self._rate))
             self._notice(
                 "times-replaced",
                 "info",
@@ -111,7 +120,7 @@ class FrameEncoder:
             )
             pts = self._last_pts + step
         self._last_pts = pts
-        image.pts, image.time_base = pts, _TIME_BASE
+        image.pts, image.time_base = pts, self._time_base
         try:
             return self._stream.encode(image)
         except (ValueError, RuntimeError, av.error.FFmpegError) as error:

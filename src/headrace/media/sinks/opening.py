@@ -28,6 +28,7 @@ from headrace.media.sinks.naming import (
 
 if TYPE_CHECKING:
     from headrace.media.sinks.base import Sink
+    from headrace.media.sinks.coding import Coding
 
 SINK_KINDS = {kind: text for kind, text in PIPELINE_SINK_KINDS.items() if kind != "fake"}
 """Kinds of output, each with its meaning and its file names."""
@@ -188,6 +189,8 @@ def open_sink(
     preset: str = "veryfast",
     threads: int | None = None,
     append: bool = False,
+    coding: Coding | None = None,
+    container: str | None = None,
 ) -> Sink:
     """Open an output, its kind by extension or as `kind:path` (see `SINK_KINDS`).
 
@@ -198,6 +201,8 @@ def open_sink(
             names of files for single frames.
         fps: frame rate of the source, for video.
         crf, preset, threads: of the H.264 encoder.
+        coding: codec and settings of a video; None is H.264.
+        container: of a video, `mp4` or `matroska`; None is what the name ends in.
         append: True empties nothing that an earlier run wrote: JSON Lines, playlists and clips go
             on, everything else gets the next number, files of a killed run are finished, and a
             full disk is waited for. Outputs with `rotate`, `size` or `disk` always do so.
@@ -214,6 +219,8 @@ def open_sink(
     options: dict[str, Any] = {}
     if kind == "video":
         options = {"fps": fps, "crf": crf, "preset": preset, "threads": threads}
+        options |= {"container": container} if container else {}
+        options |= {"coding": coding} if coding else {}
     elif kind in ("publish", "hls"):
         options = {"fps": fps, "threads": threads}
     elif kind in _FRAME_FILES:

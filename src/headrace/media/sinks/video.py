@@ -1,4 +1,4 @@
-"""H.264 video in MP4, MOV or Matroska."""
+"""Video in MP4, MOV or Matroska, H.264 unless another codec is asked for."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import av
 from headrace._core.errors import MediaError
 from headrace.media.frame import Frame
 from headrace.media.sinks.base import Sink, part_of
+from headrace.media.sinks.coding import Coding
 from headrace.media.sinks.container_file import OutputFile, open_container
 from headrace.media.sinks.frame_encoder import FrameEncoder
 from headrace.media.sinks.naming import VIDEO_FORMATS
@@ -33,6 +34,8 @@ class VideoSink(Sink):
         crf: quality, 0 (lossless) to 51; 23 is the encoder's usual.
         preset: speed of the encoder against size.
         threads: encoder threads; None lets the encoder choose.
+        coding: the codec and its settings; None is H.264.
+        container: `mp4` or `matroska`; None is what the name ends in.
     """
 
     kind = "video"
@@ -47,11 +50,14 @@ class VideoSink(Sink):
         crf: int = 23,
         preset: str = "veryfast",
         threads: int | None = None,
+        coding: Coding | None = None,
+        container: str | None = None,
     ) -> None:
         super().__init__(name, path)
+        self._coding = coding
         self._rate = Fraction(fps or 25.0).limit_denominator(1001)
         self._crf, self._preset, self._threads = crf, preset, threads
-        self._format = VIDEO_FORMATS.get(path.suffix.lower(), "mp4")
+        self._format = container or VIDEO_FORMATS.get(path.suffix.lower(), "mp4")
         self._part = part_of(path, name, "video")
         self._container: Any = None
         self._encoder: FrameEncoder | None = None
@@ -62,6 +68,7 @@ class VideoSink(Sink):
         return FrameEncoder(
             self._container, frame, rate=self._rate, name=str(self.path), notice=self._notice,
             options={"crf": str(self._crf), "preset": self._preset}, threads=self._threads,
+            coding=self._coding,
         )  # fmt: skip
 
     def _open(self) -> Any:
