@@ -146,3 +146,22 @@ def test_rows_of_all_images_beside_their_counts(named: str) -> None:
         graph.input.append(helper.make_tensor_value_info(name, kind, None))
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     assert set(with_batch(proto)) == ({"rows", "count"} if named == "scale_factor" else set())
+
+
+def test_inputs_that_nothing_reads_go() -> None:
+    """tf2onnx folds the constants of Keras' EfficientNet, and leaves their inputs behind."""
+    names = ["image", "model/normalization/Sub/y:0", "inside"]
+    inner = helper.make_graph(
+        [helper.make_node("Identity", ["inside"], ["z"])], "then", [],
+        [helper.make_tensor_value_info("z", TensorProto.FLOAT, None)],
+    )  # fmt: skip
+    graph = helper.make_graph(
+        [helper.make_node("Greater", ["image", "image"], ["any"]),
+         helper.make_node("If", ["any"], ["y"], then_branch=inner, else_branch=inner)],
+        "g",
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 3, 32, 32]) for n in names],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 3, 32, 32])],
+    )  # fmt: skip
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    with_batch(proto)
+    assert [value.name for value in proto.graph.input] == ["image", "inside"]

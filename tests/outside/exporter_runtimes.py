@@ -44,6 +44,8 @@ SCORE, IOU, ANGLE, MAP = 1e-3, 0.99, 0.5, 0.999
 FEWEST, MOST = 3, 120  # boxes that are compared
 _TASKS = ("detect", "segment", "pose", "obb", "classify", "semantic")
 _LOGITS = ("logits", "pred_logits", "labels")
+_OWN_IOU = dict.fromkeys(("HeadraceParseYoloV8Seg", "HeadraceParseYoloV5Seg"), 0.45)
+"""Parsers that suppress overlaps themselves; both sides do then."""
 MEAN, DEVIATION, MOST_LOGIT = -3.0, 1.5, 2.0
 
 
@@ -159,7 +161,7 @@ def prepared(row: Mapping[str, str], folder: Path) -> tuple[dict[str, Any], dict
         "one_deviation": abs(cfg.net_scale_factor * 255 * 0.226 - 1) < 1e-3,
         "suppresses": cfg.cluster_mode is ClusterMode.NMS,
         "interleaved": images.interleaved, "dtype": known.evidence.input.dtype.name,
-        "iou": 1.0, "classes": cfg.num_detected_classes,
+        "iou": _OWN_IOU.get(known.reading.parser or "", 1.0), "classes": cfg.num_detected_classes,
     }  # fmt: skip
     copy = folder / "models" / name / "model.onnx"
     if not spread(Path(row["path"]), job, image, copy):

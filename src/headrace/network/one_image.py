@@ -28,6 +28,8 @@ _AXES_ARE_INPUT = 13  # opset from which Squeeze and Unsqueeze take their axes s
 def with_batch(proto: ModelProto) -> tuple[str, ...]:
     """Put the image before the other inputs, and a batch axis before outputs without a batch.
 
+    Inputs that nothing reads go, as TensorRT leaves them out of an engine.
+
     Args:
         proto: changed in place.
 
@@ -35,6 +37,7 @@ def with_batch(proto: ModelProto) -> tuple[str, ...]:
         The outputs that got a batch axis.
     """
     graph = proto.graph
+    _drop_unused(graph)
     weights = {tensor.name for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in weights]
     if not inputs:
@@ -68,6 +71,20 @@ def with_batch(proto: ModelProto) -> tuple[str, ...]:
     del graph.value_info[:]
     graph.value_info.extend(kept)
     return tuple(names)
+
+
+def _drop_unused(graph: GraphProto) -> None:
+    """Drop inputs that no node reads: Keras' EfficientNet has two whose values are folded."""
+    used = {name for node in _nodes(graph) for name in node.input}
+    used |= {value.name for node in _nodes(graph) for part in node.attribute
+             for body in (*part.graphs, *([part.g] if part.HasField("g") else ()))
+             for value in body.output}  # fmt: skip
+    used |= {value.name for value in graph.output}
+    kept = [value for value in graph.input if value.name in used]
+    if kept and len(kept) < len(graph.input):
+        copies = [type(value).FromString(value.SerializeToString()) for value in kept]
+        del graph.input[:]
+        graph.input.extend(copies)
 
 
 def _image_of(inputs: list[ValueInfoProto]) -> ValueInfoProto:

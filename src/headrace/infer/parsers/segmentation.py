@@ -153,17 +153,21 @@ def _raw_yolo(
         params.per_class_threshold[:classes],
         objectness=table[:, 4] if rows else None,
     )
+    whole = np.isfinite(table[index, :4]).all(axis=1)
+    index, class_ids, scores = index[whole], class_ids[whole], scores[whole]
     cx, cy, w, h = table[index, :4].T
     half = np.float32(0.5)
-    corners = (cx - w * half, cy - h * half, cx + w * half, cy + h * half)
+    # Overlaps count before boxes are cut at the image's edge, as in the exporters' own programs.
+    boxes = np.stack([cx - w * half, cy - h * half, w, h], axis=1)
+    best = suppressed(Detections(boxes, scores, class_ids), _RAW_IOU)[:_RAW_LIMIT]
+    x1, y1, w, h = boxes[best].T
+    ranks = np.arange(len(best), dtype=np.float32)
     detections = clipped_corners(
-        *corners, network.width, network.height, np.arange(len(index), dtype=np.float32), class_ids
+        x1, y1, x1 + w, y1 + h, network.width, network.height, ranks, class_ids[best]
     )
-    rank = detections.scores.astype(np.intp)
-    detections.scores = scores[rank]
-    best = suppressed(detections, _RAW_IOU)[:_RAW_LIMIT]
-    detections = detections.select(best)
-    weights = table[index[rank[best]], first + classes :]
+    kept = best[detections.scores.astype(np.intp)]
+    detections.scores = scores[kept]
+    weights = table[index[kept], first + classes :]
     return _with_masks(detections, prototype_masks(prototypes, weights, detections.boxes, network))
 
 
