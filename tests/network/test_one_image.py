@@ -134,7 +134,8 @@ def test_rows_of_all_images_beside_their_counts(named: str) -> None:
     """Paddle's RT-DETR folds the batch into its rows, and no operator counts boxes at run time."""
     inputs = {"image": ["a", 3, 64, 64], named: ["b", 2]}
     graph = helper.make_graph(
-        [helper.make_node("Identity", ["table"], ["rows"]),
+        [helper.make_node("Identity", [named], ["spare"]),
+         helper.make_node("Identity", ["table"], ["rows"]),
          helper.make_node("Identity", ["number"], ["count"])],
         "g",
         [helper.make_tensor_value_info(n, TensorProto.FLOAT, d) for n, d in inputs.items()],

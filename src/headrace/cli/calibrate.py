@@ -229,10 +229,10 @@ def _print_sensitivity(report: SensitivityReport) -> None:
 
 def _advice(cfg: ModelConfig, table: Path) -> str:
     """The keys that a run with `table` still lacks, as the config or command line takes them."""
-    from headrace._core.formats.table import BARE_MODELS
+    from headrace._core.formats.archives import is_bare_model
     from headrace.config.enums import NetworkMode
 
-    bare = cfg.path.suffix.lower() in BARE_MODELS
+    bare = is_bare_model(cfg.path)
     folder = Path() if bare else cfg.path.parent
     keys = [] if cfg.network_mode in (NetworkMode.INT8, NetworkMode.BEST) else ["network-mode=1"]
     named = cfg.int8_calib_file

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headrace._core.formats.archives import is_nn_archive
 from headrace._core.formats.foreign import is_model_name
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def is_config(name: str, *, lists: bool = False) -> bool:
     if "://" in name:
         return not lists and name.lower().endswith(_CONFIGS)
     if not name.lower().endswith(_CONFIGS):
-        return is_model_name(name)
+        return is_model_name(name) or is_nn_archive(Path(name))
     path = Path(name)
     if not lists or path.suffix.lower() != ".txt" or not path.is_file():
         return True
@@ -50,7 +51,7 @@ def is_model(path: Path) -> bool:
     """Return whether a file is named like a model; a .cfg is one if it is a Darknet network."""
     suffix = path.suffix.lower()
     if suffix != ".cfg":
-        return suffix in _WEIGHTS
+        return suffix in _WEIGHTS or is_nn_archive(path)
     try:
         with open(path, "rb") as file:
             text = file.read(65536)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headrace._core.errors import ConfigError, EngineError, HeadraceError, ModelError
+from headrace._core.formats.archives import is_bare_model, model_file
 from headrace._core.formats.foreign import onnx_beside
-from headrace._core.formats.table import BARE_MODELS
 from headrace._core.formats.tensorrt import is_tensorrt_file, read_engine_facts
 from headrace.cli.inputs import is_engine, is_model, load_config, refuse_options
 from headrace.cli.options import run_options
@@ -96,6 +96,7 @@ def _model_data(path: Path, partner: Path | None) -> dict[str, Any]:
     """Inputs, outputs, layers and counts of a model; see `read_model`."""
     from headrace.infer.parsers import suggest
 
+    path = model_file(path)
     network, files = read_model(path, partner)
     summary = network.summary()
     data = _plain(summary)
@@ -104,7 +105,7 @@ def _model_data(path: Path, partner: Path | None) -> dict[str, Any]:
     data["files"] = [str(file) for file in files]
     data["opsets"] = {domain or "ai.onnx": v for domain, v in summary.opsets.items()}
     data["built-in parsers that fit"] = suggest(network.outputs) or ["none"]
-    if path.suffix.lower() in BARE_MODELS and not network.is_large:
+    if is_bare_model(path) and not network.is_large:
         data |= _recognised(path)
     if not network.is_large:
         data["layers"] = layers_of_network(network)
@@ -212,7 +213,7 @@ def read_model(path: Path, partner: Path | None = None) -> tuple[Any, list[Path]
         ModelError: as the importer of the format; the other file is not found.
     """
     suffix = path.suffix.lower()
-    if suffix in BARE_MODELS:
+    if is_bare_model(path):
         from headrace.network import network_from_onnx
 
         return network_from_onnx(path, of_images=True), [path]

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 import headrace
 from headrace._core.errors import ConfigError
 from headrace._core.findings import Finding
-from headrace._core.formats.table import BARE_MODELS
+from headrace._core.formats.archives import is_bare_model
 from headrace.config.document import AddedLine, report
 from headrace.config.dump import dump, effective
 from headrace.config.field_checks import KEY_OF_FIELD, check_classes, check_field
@@ -61,7 +61,7 @@ class ModelConfig(ModelFields):
         The text of a protocol buffer that nvinferserver reads is taken, too: the ONNX model of the
         Triton repository that it names runs in this process.
 
-        For a bare model, `.onnx`, it is what the model's file tells (docs/bare-models.md).
+        For a bare model, `.onnx` or an NN Archive, it is what its file tells (docs/bare-models.md).
 
         Files that the config names need not exist (see `check_files`).
 
@@ -78,7 +78,7 @@ class ModelConfig(ModelFields):
         Source: config facts, sections 1 to 3.
         """
         path, overrides = Path(path), overrides or Overrides()
-        if path.suffix.lower() in BARE_MODELS and file_kind(path) != "model":
+        if is_bare_model(path) and file_kind(path) != "model":
             return headrace._wiring.load_bare_model(path, overrides)
         if (data := _server_text(path)) is not None:
             return overrides.with_conf(cls._of_server(data, path).with_lines(overrides.lines))

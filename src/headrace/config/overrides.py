@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace._core.errors import ConfigError
 from headrace._core.findings import Finding
-from headrace._core.formats.table import BARE_MODELS
+from headrace._core.formats.archives import is_bare_model
 from headrace._core.near import did_you_mean, nearest
 from headrace._core.text import quoted
 from headrace.config.document import AddedLine
@@ -80,7 +80,7 @@ class Overrides(NamedTuple):
 
     def with_parser(self, path: Path, function: object) -> Overrides:
         """Add the name of a program's own parser: that of a bare model need not be guessed then."""
-        if function is None or path.suffix.lower() not in BARE_MODELS:
+        if function is None or not is_bare_model(path):
             return self
         kinds = [line.text.strip() for line in self.lines if line.key == "network-type"]
         key = _PARSERS.get(kinds[-1] if kinds else "0")

@@ -37,11 +37,12 @@ def with_batch(proto: ModelProto) -> tuple[str, ...]:
         The outputs that got a batch axis.
     """
     graph = proto.graph
-    _drop_unused(graph)
     weights = {tensor.name for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in weights]
     if not inputs:
         return ()
+    _drop_unused(graph, _image_of(inputs).name)
+    inputs = [value for value in graph.input if value.name not in weights]
     image = _image_of(inputs)
     if image is not inputs[0]:
         others = [value for value in graph.input if value is not image]
@@ -73,15 +74,15 @@ def with_batch(proto: ModelProto) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _drop_unused(graph: GraphProto) -> None:
-    """Drop inputs that no node reads: Keras' EfficientNet has two whose values are folded."""
+def _drop_unused(graph: GraphProto, image: str) -> None:
+    """Drop inputs beside the image that no node reads, as Keras' EfficientNet has two."""
     used = {name for node in _nodes(graph) for name in node.input}
     used |= {value.name for node in _nodes(graph) for part in node.attribute
              for body in (*part.graphs, *([part.g] if part.HasField("g") else ()))
              for value in body.output}  # fmt: skip
-    used |= {value.name for value in graph.output}
+    used |= {image, *(value.name for value in graph.output)}
     kept = [value for value in graph.input if value.name in used]
-    if kept and len(kept) < len(graph.input):
+    if len(kept) < len(graph.input):
         copies = [type(value).FromString(value.SerializeToString()) for value in kept]
         del graph.input[:]
         graph.input.extend(copies)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from headrace._core.errors import ConfigError
+from headrace._core.errors import ConfigError, HeadraceError
 from headrace.diagnose.lint.catalogue import Example
 from headrace.diagnose.lint.linting import Linter, LintReport
 from tests.diagnose.lint.models import put_model
@@ -177,3 +177,21 @@ def test_a_real_model_is_right(data_dir: Path, tmp_path: Path) -> None:
     report = Linter().lint([tmp_path / "yolox"])
     assert report.files
     assert [f for f in report.findings if f.severity != "note"] == []
+
+
+def test_a_folder_that_cannot_be_checked_stops_no_other(tmp_path: Path) -> None:
+    """One summary for all arguments; alone, such a folder is refused."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "hf").mkdir()
+    (tmp_path / "hf/config.json").write_text('{"model_type": "vit"}')
+    (tmp_path / "hf/model.safetensors").write_bytes(bytes(2000))
+    config = tmp_path / "c.txt"
+    config.write_text("[property]\ntopk=1\n")
+    report = Linter().lint([tmp_path / "empty", tmp_path / "hf", config])
+    assert len(report.files) == 3
+    codes = {finding.code: finding.config.name for finding in report.findings}
+    assert codes["config-refused"] == "empty"
+    assert codes["model-of-other-kind"] == "hf"
+    assert "c.txt" in codes.values()
+    with pytest.raises(HeadraceError, match="no config"):
+        Linter().lint([tmp_path / "empty"])

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from headrace.config.enums import ColorFormat
+from headrace.config import ModelConfig
+from headrace.config.enums import ColorFormat, NetworkType
 from headrace.infer.recognise import exporters
+from headrace.infer.recognise.deployments import HEAD, kind_of_head
 from headrace.infer.recognise.recognise import Recognition, recognise
 from headrace.infer.recognise.sidecars import texts_beside
 from tests.infer.recognise.models import rows_of
@@ -169,3 +172,26 @@ def test_broken_files_are_no_error(tmp_path: Path, file: str, text: str) -> None
     texts = texts_beside(tmp_path / "model.onnx")
     assert "mean" not in texts
     assert "names" not in texts
+
+
+def test_an_archive_of_luxonis_runs_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    write(tmp_path, config__json=ARCHIVE)
+    known(tmp_path)
+    with tarfile.open(tmp_path / "a.tar.xz", "w:xz") as archive:
+        for name in ("config.json", "model.onnx"):
+            archive.add(tmp_path / name, name)
+    cfg = ModelConfig.load(tmp_path / "a.tar.xz")
+    assert cfg.onnx_file is not None
+    assert cfg.onnx_file.read_bytes() == (tmp_path / "model.onnx").read_bytes()
+    assert cfg.offsets == pytest.approx((127.5, 127.5, 127.5))
+
+
+@pytest.mark.parametrize(("parser", "kind"), [
+    ("ClassificationParser", NetworkType.CLASSIFIER),
+    ("SegmentationParser", NetworkType.SEGMENTATION), ("YOLO", None), ("", None),
+])  # fmt: skip
+def test_the_parser_of_an_archive_names_the_kind(parser: str, kind: NetworkType | None) -> None:
+    assert kind_of_head({HEAD: parser}) is kind

@@ -243,7 +243,8 @@ FORMATS = {
     "kneron": _chip("a Kneron model", ".nef"),
     "vitis": _chip("a Vitis AI model", ".xmodel"),
     "horizon": _chip("a Horizon model", ".hbm"),
-    "nnarchive": Format("an archive of Luxonis", (".nnarchive",), (_UNPACK + ": tar xf {file}",),
+    "nnarchive": Format("an archive of Luxonis without a config.json of a model", (".nnarchive",),
+        (_UNPACK + ": tar xf {file}",),
         marked=False, model=False),
     "etlt": Format("an encoded TLT or TAO model (.etlt, .tlt)", (".etlt", ".tlt"), (
         "an encoded TLT or TAO model (.etlt, .tlt) is encrypted and read by NVIDIA's library "

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from headrace._core.errors import ConfigError, HeadraceError
 from headrace._core.findings import Data, Finding
-from headrace._core.formats.table import BARE_MODELS
+from headrace._core.formats.archives import is_bare_model
 from headrace.config.document import ConfigProblemsError
 from headrace.diagnose.lint.catalogue import SEVERITIES, LintRule, Severity, all_rules
 
@@ -135,7 +135,7 @@ def _in_line(path: Path, number: int, rule: LintRule) -> Place:
 
 @lru_cache(maxsize=64)
 def _lines(path: Path) -> list[str]:
-    if path.suffix.lower() in BARE_MODELS or path.stat().st_size > _MOST_SHOWN:
+    if is_bare_model(path) or path.stat().st_size > _MOST_SHOWN:
         return []
     data = path.read_bytes()
     text = "" if b"\0" in data else data.decode("utf-8", "replace")

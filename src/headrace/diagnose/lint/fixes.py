@@ -11,7 +11,7 @@ from pathlib import Path
 
 from headrace._core.errors import ConfigError
 from headrace._core.files import os_reason, write_atomically
-from headrace._core.formats.table import BARE_MODELS
+from headrace._core.formats.archives import is_bare_model
 from headrace.config.key import Key
 from headrace.config.keys import CLASS_KEYS, PROPERTY_KEYS
 from headrace.config.values import Kind
@@ -88,7 +88,7 @@ def fixes_for(findings: Iterable[LintFinding]) -> list[FileFix]:
             path = finding.config
         elif finding.code not in FIXABLE:
             continue
-        if path is not None and path.is_file() and path.suffix.lower() not in BARE_MODELS:
+        if path is not None and path.is_file() and not is_bare_model(path):
             by_file.setdefault(path, []).append(finding)
     fixes = []
     for path, file_findings in by_file.items():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headrace._core.errors import ConfigError, HeadraceError
 from headrace._core.findings import Finding
-from headrace._core.formats.table import BARE_MODELS
+from headrace._core.formats.archives import is_bare_model, model_file
 from headrace.config import ModelConfig, load_pipeline
 from headrace.config.enums import ProcessMode
 from headrace.config.file_kinds import file_kind
@@ -113,13 +113,13 @@ class Linter:
         """
         forget_lines()
         single: list[Path] = []
-        for path in files_to_check(paths):
+        for path in files_to_check(paths, self._left if len(paths) > 1 else None):
             kind = file_kind(path)
             if kind is None and len(paths) > 1 and path.is_file() and is_something_else(path):
                 self.report.left_out.append(path)
                 continue
             self.report.files.append(path)
-            if path.suffix.lower() in BARE_MODELS and kind != "model":
+            if is_bare_model(path) and kind != "model":
                 self._model(path)
             elif kind in ("pipeline", "app"):
                 self._pipeline(path)
@@ -139,6 +139,11 @@ class Linter:
 
     def _add(self, notices: Iterable[Finding], config: Path) -> None:
         self._found += of_notices(notices, config)
+
+    def _left(self, error: HeadraceError, path: Path) -> None:
+        """Count a path that cannot be checked, with what is wrong with it."""
+        self.report.files.append(path)
+        self._refused(error, path)
 
     def _refused(self, error: HeadraceError, config: Path) -> None:
         self._add(error.notices, config)
@@ -223,7 +228,7 @@ class Linter:
     def _model(self, path: Path) -> None:
         """Check a model without a config: whether it can be read, its operators, its weights."""
         try:
-            network = network_from_onnx(path)
+            network = network_from_onnx(model_file(path))
         except HeadraceError as error:
             self._refused(error, path)
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -76,28 +76,46 @@ class CheckedConfig:
         return [(str(v.name), v.const_value) for v in values if v.const_value is not None]
 
 
-def files_to_check(paths: Sequence[Path]) -> Iterator[Path]:
+def files_to_check(
+    paths: Sequence[Path], refused: Callable[[HeadraceError, Path], None] | None = None
+) -> Iterator[Path]:
     """Yield each file once: those given, and the configs and pipeline files of folders.
 
+    Args:
+        paths: files and folders.
+        refused: gets the error of a folder, and the others go on; None raises it.
+
     Raises:
-        ConfigError: a path is not there, or a folder has no config.
+        ConfigError: a folder has no config.
+        ModelError: a folder is a model that something else runs.
     """
     seen: set[Path] = set()
     for path in paths:
-        files = list(configs_in(path)) if os.path.isdir(path) else [path]
-        if not files:
-            refuse_folder(path)
-            raise ConfigError(
-                "the folder has no config.",
-                where=str(path),
-                expected="a file with a group [property], a pipeline file or a deepstream-app "
-                "config, named *.txt, *.yml or *.yaml",
-            )
+        try:
+            files = _files_of(path)
+        except HeadraceError as error:
+            if refused is None:
+                raise
+            refused(error, path)
+            continue
         for file in files:
             real = Path(os.path.realpath(file))
             if real not in seen:
                 seen.add(real)
                 yield file
+
+
+def _files_of(path: Path) -> list[Path]:
+    files = list(configs_in(path)) if os.path.isdir(path) else [path]
+    if not files:
+        refuse_folder(path)
+        raise ConfigError(
+            "the folder has no config.",
+            where=str(path),
+            expected="a file with a group [property], a pipeline file or a deepstream-app "
+            "config, named *.txt, *.yml or *.yaml",
+        )
+    return files
 
 
 def is_something_else(path: Path) -> bool:

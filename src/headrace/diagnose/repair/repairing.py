@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import ConfigError
 from headrace._core.files import os_errors, write_atomically
-from headrace._core.formats.table import BARE_MODELS
+from headrace._core.formats.archives import is_bare_model
 from headrace.config.keys import PROPERTY_KEYS
 from headrace.config.reading import read_bytes
 from headrace.config.values import Kind
@@ -84,7 +84,7 @@ class Repair:
         """
         candidate = candidate or self.best
         if out is None:
-            if self.path.suffix.lower() in BARE_MODELS:
+            if is_bare_model(self.path):
                 raise ConfigError("a model is no config.", where=str(self.path), fix="-o FILE")
             self.fix(candidate).write()
             return self.path
@@ -196,12 +196,12 @@ def moved(data: bytes, old: Path, new: Path) -> bytes:
 
 def _text_of(path: Path) -> tuple[bytes, bool]:
     """The text of a config, or of the one that recognition makes, and whether it is sure."""
-    return bare_text(path) if path.suffix.lower() in BARE_MODELS else (read_bytes(path), True)
+    return bare_text(path) if is_bare_model(path) else (read_bytes(path), True)
 
 
 def _mended(path: Path, text: bytes) -> bytes:
     """The text with the edits that lint is certain of, for errors and warnings."""
-    if path.suffix.lower() in BARE_MODELS:
+    if is_bare_model(path):
         return text
     report = Linter().lint([path])
     findings = [finding for finding in report.findings if finding.severity != "note"]

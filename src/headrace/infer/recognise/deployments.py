@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from headrace.config.enums import NetworkType
 from headrace.config.ini_groups import read_keyfile
 
 LARGEST = 1 << 22  # bytes; label lists of thousands of classes have 200 kB
@@ -20,6 +21,8 @@ SOURCE = "described beside the model"
 """The text that names the file which describes the images."""
 ORDER, FIT = "order of the colours", "fit into the input"
 """Texts of `Images.order` and `Images.fit`."""
+HEAD = "parser of an NN Archive"
+"""The text that names the head."""
 THRESHOLD, IOU = "least score", "overlap in suppression"
 
 
@@ -123,11 +126,31 @@ def luxonis_texts(path: Path) -> dict[str, str]:
     if len(orders) == 1:
         texts[ORDER] = str(orders.pop())
     heads = _at(model, "heads")
-    head = _at(heads[0], "metadata") if isinstance(heads, list) and heads else None
+    first = heads[0] if isinstance(heads, list) and heads else None
+    if isinstance(_at(first, "parser"), str):
+        texts[HEAD] = str(_at(first, "parser"))
+    head = _at(first, "metadata")
     if not isinstance(head, dict):
         return texts
     limits = {"score_thr": head.get("conf_threshold"), "iou_threshold": head.get("iou_threshold")}
     return texts | _limits(limits) | _named(head.get("classes"))
+
+
+def kind_of_head(texts: Mapping[str, str]) -> NetworkType | None:
+    """The kind of network that the head of an NN Archive names; None: it names none."""
+    name = texts.get(HEAD, "")
+    return next((kind for word, kind in _KINDS.items() if name.startswith(word)), None)
+
+
+_KINDS = {
+    "Classification": NetworkType.CLASSIFIER,
+    "Segmentation": NetworkType.SEGMENTATION,
+    "Embeddings": NetworkType.OTHER,
+    "MapOutput": NetworkType.OTHER,
+    "ImageOutput": NetworkType.OTHER,
+    "SSD": NetworkType.DETECTOR,
+}
+"""Starts of the names of parsers in depthai-nodes; of YOLO's the outputs tell the kind."""
 
 
 def _transforms(tasks: Sequence[object]) -> Iterator[Mapping[str, Any]]:

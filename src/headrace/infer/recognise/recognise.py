@@ -12,6 +12,7 @@ import numpy as np
 
 from headrace._core.errors import HeadraceError, ModelError
 from headrace._core.findings import Finding
+from headrace._core.formats.archives import model_file
 from headrace._core.gpu.cuda import why_no_gpu
 from headrace._core.text import counted, quoted
 from headrace.config import ModelConfig
@@ -29,6 +30,7 @@ from headrace.infer.model import load_or_build
 from headrace.infer.model.image_input import image_range
 from headrace.infer.parsers.labels import load_labels
 from headrace.infer.parsers.text import CTC
+from headrace.infer.recognise.deployments import kind_of_head
 from headrace.infer.recognise.evidence import FileEvidence
 from headrace.infer.recognise.exporters import USUAL, Exporter, exporter_of
 from headrace.infer.recognise.fields import PARSER_FIELDS, records, values_of_config
@@ -172,6 +174,7 @@ def _recognise(
     required: bool = True,
     save: bool = True,
 ) -> Recognition:
+    path = model_file(path)
     evidence = FileEvidence.read(path)
     given: Any = user_fields.get("input_values", ())
     filled = {item.strip().rpartition(":")[0] for item in given}
@@ -277,7 +280,7 @@ def _reading(
         return None, known[0] if known else (), ""
     view = View(evidence, exporter, outputs, network, count, probe)
     candidates = readings(view)
-    kind = user_fields.get("network_type")
+    kind = user_fields.get("network_type", kind_of_head(evidence.metadata))
     candidates = [r for r in candidates if r.kind is kind] or candidates
     asked = next((user_fields[f] for f in PARSER_FIELDS.values() if f in user_fields), None)
     if asked is not None:
