@@ -141,7 +141,7 @@ class Linter:
         self._found += of_notices(notices, config)
 
     def _left(self, error: HeadraceError, path: Path) -> None:
-        """Count a path that cannot be checked, with what is wrong with it."""
+        """Count a path that cannot be checked, and report its error."""
         self.report.files.append(path)
         self._refused(error, path)
 
