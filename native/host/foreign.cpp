@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "NvInfer.h"
+#include "host/lent.h"
 #include "host/world.h"
 #include "module.h"
 
@@ -54,6 +55,12 @@ nb::object create(const ForeignCreator &creator, const std::string &name, nb::ha
                   int32_t phase) {
     FieldStore store;
     fields_from_python(fields, store);
+    Lent lent;
+    if (lend_pages())
+        for (headrace_field &f : store.fields)
+            if (f.data)
+                f.data = lent.copy(f.data, field_bytes(f.type, f.length),
+                                   "lent: field " + std::string(f.name) + " of createPlugin");
     const headrace_fields given = store.view();
     headrace_plugin made{};
     run_foreign([&] { creator.calls.create(creator.self, name.c_str(), &given, phase, &made); });
@@ -65,8 +72,11 @@ nb::object deserialize(const ForeignCreator &creator, const std::string &name,
     headrace_plugin made{};
     // a copy: sources read numbers of any size from it, and it may be empty
     std::string blob(data.c_str(), data.size());
+    Lent lent;
+    const void *from = blob.data();
+    if (lend_pages()) from = lent.copy(from, blob.size(), "lent: data of deserializePlugin");
     run_foreign([&] {
-        creator.calls.deserialize(creator.self, name.c_str(), blob.data(), blob.size(), &made);
+        creator.calls.deserialize(creator.self, name.c_str(), from, blob.size(), &made);
     });
     return plugin_to_python(made, true);
 }
@@ -301,9 +311,19 @@ void bind(nb::module_ &m) {
              [](const ForeignCreator &c) {
                  return fields_to_python(run_foreign([&] { return c.calls.field_names(c.self); }));
              })
+        .def("field_count",
+             [](const ForeignCreator &c) -> nb::object {
+                 const auto *fields = run_foreign([&] { return c.calls.field_names(c.self); });
+                 if (!fields || (fields->count > 0 && !fields->fields)) return nb::none();
+                 return nb::int_(fields->count);
+             })
         .def("create", &create, "name"_a, "fields"_a, "phase"_a)
         .def("deserialize", &deserialize, "name"_a, "data"_a);
 
+    m.def(
+        "host_lend_pages", [](bool on) { lend_pages() = on; }, "on"_a,
+        "Lend the data of createPlugin and deserializePlugin in pages of their own, which cannot be "
+        "accessed after the call. For a process that checks plugins.");
     m.def(
         "exported_creators", &exported_creators, "library"_a,
         "The creators that getCreators or getPluginCreators of a library gives; setLoggerFinder is "

@@ -52,10 +52,13 @@ public:
 
     // A wrapper around what a method of this plugin made, such as its clone; of the plugin itself
     // the wrapper that is there.
-    nb::object made(void *object) const {
+    // `keeper` stays as long as it; without one what this plugin has.
+    nb::object made(void *object, std::shared_ptr<void> keeper = nullptr) const {
         if (!object) return nb::none();
         if (object == self_) return nb::find(this);
-        return hand_over(new ForeignPlugin(object, calls_, generation, image_, true, keeper_));
+        if (!keeper) keeper = keeper_;
+        return hand_over(
+            new ForeignPlugin(object, calls_, generation, image_, true, std::move(keeper)));
     }
 
     void destroy() {
@@ -201,12 +204,14 @@ private:
     void *memory_;
 };
 
-nb::bytes serialize(const PluginV2 &p) {
+// `fill`: what the memory is filled with before.
+nb::bytes serialize(const PluginV2 &p, int32_t fill) {
     const size_t wanted = ask(p, p.calls().serialization_size);
     if (wanted > (size_t{1} << 31))
         throw std::invalid_argument("getSerializationSize returned " + std::to_string(wanted) +
                                     " bytes");
     const Announced blob(wanted);
+    if (fill) std::memset(blob.data(), fill, wanted);
     ask(p, p.calls().serialize, static_cast<void *>(blob.data()));
     if (const size_t more = blob.written_behind())
         throw std::invalid_argument("serialize wrote " + std::to_string(wanted + more) +
@@ -355,7 +360,7 @@ void bind_plugins(nb::module_ &m) {
            [](const PluginV2 &p, const std::string &text) {
                ask(p, p.calls().set_namespace, text.c_str());
            })
-        .def("serialize", &serialize)
+        .def("serialize", &serialize, nb::arg("fill") = 0)
         .def("output_dims", &output_dims)
         .def("supports_format",
              [](const PluginV2 &p, int32_t type, int32_t format) {
@@ -393,7 +398,9 @@ void bind_plugins(nb::module_ &m) {
              [](const PluginV3 &p) { return (ask(p, p.calls().has_build) & 2) == 0; })
         .def("attach",
              [](const PluginV3 &p, nb::handle context) {
-                 return p.made(ask(p, p.calls().attach, headrace_object::of(context)));
+                 // the plugin may keep its context for as long as it lives
+                 const std::shared_ptr<headrace_object> handle(headrace_object::alone(context));
+                 return p.made(ask(p, p.calls().attach, handle.get()), handle);
              })
         .def("output_types", &output_types)
         .def("output_exprs", &output_exprs_v3)

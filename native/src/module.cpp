@@ -34,6 +34,7 @@ NB_MODULE(_native, m) {
     headrace::plugins::bind_repack(m);
     headrace::hosting::bind(m);
     headrace::plugins::bind_sample(m);
+    headrace::plugins::bind_watch(m);
     headrace::ort::bind(m);
     headrace::custom::bind_loaded_library(m);
     headrace::core::bind_memory_view(m);

@@ -43,6 +43,7 @@ namespace plugins {
 void bind_nms(nanobind::module_ &m);     // plugins/nms.cpp
 void bind_repack(nanobind::module_ &m);  // plugins/repack_bindings.cpp
 void bind_sample(nanobind::module_ &m);  // plugins/sample.cpp
+void bind_watch(nanobind::module_ &m);   // plugins/watch.cpp
 }  // namespace plugins
 namespace ort {
 void bind(nanobind::module_ &m);  // ort/operators.cpp

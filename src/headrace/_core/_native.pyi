@@ -556,9 +556,16 @@ class ForeignCreator:
 
     def field_names(self) -> list: ...
 
+    def field_count(self) -> object: ...
+
     def create(self, name: str, fields: object, phase: int) -> object: ...
 
     def deserialize(self, name: str, data: bytes) -> object: ...
+
+def host_lend_pages(on: bool) -> None:
+    """
+    Lend the data of createPlugin and deserializePlugin in pages of their own, which cannot be accessed after the call. For a process that checks plugins.
+    """
 
 def exported_creators(library: SharedObject) -> list:
     """
@@ -639,7 +646,7 @@ class ForeignPluginV2:
 
     def set_namespace(self, arg: str, /) -> None: ...
 
-    def serialize(self) -> bytes: ...
+    def serialize(self, fill: int = 0) -> bytes: ...
 
     def output_dims(self, arg0: int, arg1: object, /) -> tuple: ...
 
@@ -795,6 +802,19 @@ def deformed_columns(map: Annotated[NDArray[numpy.float32], dict(shape=(None, No
 
 def deformable_attention(value: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], shapes: Annotated[NDArray[numpy.int32], dict(shape=(None, 2), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], locations: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None, None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu')]) -> None:
     """Multi-scale deformable attention. Releases the GIL."""
+
+def fill_elements(address: int, count: int, item: int, pattern: int) -> None:
+    """
+    Set `count` elements of `item` bytes at an address to a pattern of bits.
+    """
+
+def count_elements(address: int, count: int, item: int, pattern: int) -> int:
+    """How many of the elements have that pattern of bits."""
+
+def checksum(address: int, bytes: int) -> int:
+    """
+    A number that changes when memory does; of no use outside of this process.
+    """
 
 class OrtCall:
     """One computation of an operator; only valid while it lasts."""

@@ -39,6 +39,7 @@ _COMMANDS = {
     "show": "Show a config with origins, a model, or an engine.",
     "init": "Write the config of a bare model, or a plugin to begin with.",
     "trace-plugins": "Show every call into the plugins of a model.",
+    "check-plugin": "Check plugins against the contract of TensorRT's documentation.",
     "compile": "Compile a custom library from its C++ sources.",
     "includes": "Print the flags with which C++ sources find headrace's headers.",
     "inspect": "Show what a custom library has, needs, and registers.",

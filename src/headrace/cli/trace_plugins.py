@@ -64,7 +64,9 @@ def trace_plugins(
     """
     from headrace.plugins.registry import get_plugin_registry
     from headrace.plugins.trace import Tracer
+    from headrace.plugins.watch import watch_every_run
 
+    watch_every_run()
     journal = Journal()
     try:
         journal.split()
@@ -134,7 +136,9 @@ def _live(file: Path, batch: int, runs: int, backend: str | None, settings: list
         network = network_from_onnx(file)
         options = BuildOptions(max_batch=batch, runtime=backend)
     else:
-        network, options = _of_config(file, backend, settings)
+        from headrace.diagnose.plugin_check.subjects import of_config
+
+        network, options = of_config(load_config(file, settings), backend)
     built = build(network, options)
     data = b"".join(built.to_chunks())
     built.open_session().close()  # the one that the build keeps ready
@@ -146,28 +150,6 @@ def _live(file: Path, batch: int, runs: int, backend: str | None, settings: list
             session.run(feeds)
     plan.decisions = built.decisions
     return plan
-
-
-def _of_config(file: Path, backend: str | None, settings: list[GivenKey]) -> Any:
-    from headrace.engine.builder import BuildOptions
-    from headrace.engine.input_shapes import complete_infer_dims
-    from headrace.infer.model.image_input import axis_order
-    from headrace.infer.model.network_source import network_source, no_model
-    from headrace.plugins.custom_files import load_custom_plugins
-
-    # calls are seen in this process only
-    cfg = load_config(file, settings).with_overrides(custom_lib_guard="never")
-    load_custom_plugins(cfg.custom_lib_path)
-    source, _ = network_source(cfg, [])
-    if source is None:
-        raise no_model(cfg)
-    options = BuildOptions(
-        max_batch=cfg.batch_size,
-        infer_dims=complete_infer_dims(cfg.infer_dims),
-        input_order=axis_order(cfg),
-        runtime=backend,
-    )
-    return source.network(), options
 
 
 def _print(calls: list[PluginCall]) -> None:

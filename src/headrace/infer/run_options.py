@@ -298,7 +298,7 @@ KEY_OPTIONS = {
         help="Set a key of the config, as batch-size=4 or class-attrs-2.topk=5; repeatable. With "
         "several configs N says which: 1 is the first.",
         commands=frozenset(
-            f"{_OPENING} {_READING} build calibrate replay init trace-plugins".split()
+            f"{_OPENING} {_READING} build calibrate replay init trace-plugins check-plugin".split()
         ),
         text="keys that win over the only config's, with `_` for `-`, of `[class-attrs-all]` too; "
         'of a class: `**{"class-attrs-2.topk": 5}`. None leaves the config\'s. Paths are relative '

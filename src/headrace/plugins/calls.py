@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from headrace._core.errors import HeadraceError, PluginError
 from headrace._core.text import error_text, printable
 from headrace._core.user_module import describe
 from headrace.plugins import trace
+from headrace.plugins.spoken import spoken
 from headrace.plugins.trace import Phase
 from headrace.plugins.types import PluginCapabilityType
 
@@ -69,7 +71,7 @@ class Instance:
             try:
                 return getattr(target, method)(*arguments)
             except Exception as error:
-                raise _failed(error, method, self.where) from error
+                raise _failed(error, target, method, self.where) from error
         return _traced(phase, self.layer, self.where, target, method, arguments)
 
     def get(self, phase: Phase, attribute: str, face: object = None) -> object:
@@ -89,10 +91,11 @@ class Instance:
                 text,
                 where=self.where,
                 expected=f"{attribute} set in __init__ of {type(target).__name__}",
+                data={"method": attribute},
             ) from error
         except Exception as error:
             text = error_text(error)
-            raise _failed(error, attribute, self.where) from error
+            raise _failed(error, target, attribute, self.where) from error
         finally:
             if trace.active():
                 trace.record((phase, self.layer, target, attribute, ()), value, started, text)
@@ -212,7 +215,12 @@ def call_creator(
     finally:
         _asked.reset(before)
     if plugin is None:
-        raise PluginError(f"{method} returned None", where=where, expected="a plugin")
+        raise PluginError(
+            f"{spoken(creator, method)} returned {'null' if hasattr(creator, 'native') else None}",
+            where=where,
+            expected="a plugin",
+            data={"method": method, "phase": phase},
+        )
     return plugin
 
 
@@ -237,7 +245,12 @@ def none_in_scripts(method: Callable[..., object]) -> Callable[..., Any]:
 
 def wrong(instance: Instance, method: str, answer: str, expected: str) -> PluginError:
     """The error for a result that cannot be."""
-    return PluginError(f"{method} returned {answer}", where=instance.where, expected=expected)
+    return PluginError(
+        f"{spoken(instance.plugin, method)} returned {answer}",
+        where=instance.where,
+        expected=expected,
+        data={"method": method},
+    )
 
 
 def _traced(
@@ -250,21 +263,34 @@ def _traced(
         result = getattr(target, method)(*arguments)
     except Exception as error:
         trace.record(call, None, started, error_text(error))
-        raise _failed(error, method, where) from error
+        raise _failed(error, target, method, where) from error
     creates = method in ("clone", "attach_to_context", "create_plugin", "deserialize_plugin")
     trace.record(call, result, started, creates=creates)
     return result
 
 
-def _failed(error: Exception, method: str, where: str) -> PluginError:
+def _failed(error: Exception, target: object, method: str, where: str) -> PluginError:
     if _Announced.at_once:
         print_failure(error, method)
     text, line, trail = describe(error, Path("/"))
     hints = trail[-2:] if line else []
     if isinstance(error, HeadraceError):  # it says how to put it right: all of it stays
-        finding = error.finding.changed(prefix=f"{method} failed: ")
+        said = "status" in error.data  # it names the method
+        finding = error.finding.changed(prefix="" if said else f"{spoken(target, method)} failed: ")
+        finding = replace(finding, data={"method": method, **finding.data})
         return PluginError(finding, where=where, fix=hints, code=PluginError.code)
-    return PluginError(f"{method} raised {text}", where=where, fix=hints)
+    return PluginError(
+        f"{spoken(target, method)} raised {text}",
+        where=where,
+        fix=hints,
+        data={"method": method, "raised": type(error).__name__, **_clause(error)},
+    )
+
+
+def _clause(error: Exception) -> dict[str, str]:
+    """The clause of the contract that an error names, if it does."""
+    clause = getattr(error, "clause", None)
+    return {"clause": clause} if isinstance(clause, str) else {}
 
 
 def print_failure(error: BaseException | None, method: str) -> None:

@@ -15,6 +15,7 @@ from headrace._core.text import shortened
 from headrace.plugins.calls import Instance, wrong
 from headrace.plugins.expressions import DimsExprs, IDimensionExpr
 from headrace.plugins.field_data import PluginField, PluginFieldCollection
+from headrace.plugins.spoken import spoken
 from headrace.plugins.trace import Phase
 from headrace.plugins.types import MAX_DIMS, DataType
 
@@ -170,7 +171,16 @@ def _sequence(
 
 
 def _bad(instance: Instance, attribute: str, value: object, expected: str) -> PluginError:
-    return PluginError(f"{attribute} is {_short(value)}", where=instance.where, expected=expected)
+    return PluginError(
+        f"{spoken(instance.plugin, attribute)} {_IS.get(hasattr(instance.plugin, 'native'))} "
+        f"{_short(value)}",
+        where=instance.where,
+        expected=expected,
+        data={"method": attribute},
+    )
+
+
+_IS = {True: "returned", False: "is"}  # a method of C++, an attribute in Python
 
 
 def _is_int(value: object) -> TypeGuard[int]:

@@ -21,6 +21,7 @@ from headrace.plugins.layer import EngineSpec, Shape, refuse
 from headrace.plugins.memory import Block, LentMemory, array_at, fenced, is_whole
 from headrace.plugins.negotiate import form_desc
 from headrace.plugins.types import DataType, PluginTensorDesc
+from headrace.plugins.watch import checksums, every_run, fill, unwritten
 
 if TYPE_CHECKING:
     from typing import Any
@@ -39,7 +40,7 @@ class Prepared:
         packed: shape of the memory of each output.
         names: of the outputs, then the inputs, as errors call their memory.
         buffers: memory of the outputs that may be used again, as the plugin writes them.
-        proven: True once a run kept within its outputs.
+        proven: True once a run kept within its outputs, wrote them, and left its inputs alone.
     """
 
     key: tuple[Any, ...]
@@ -60,6 +61,7 @@ class ContextPlugin(ABC):
 
     Attributes:
         report: called with notices of a run.
+        notices: a list for those who collect them there.
     """
 
     def __init__(self, spec: EngineSpec, instances: Sequence[Instance]) -> None:
@@ -71,6 +73,7 @@ class ContextPlugin(ABC):
         self._closed = False
         self._stage = stage_for(self.instances)
         self.report: Callable[[Finding], None] = lambda notice: None
+        self.notices: list[Finding] = []
 
     def run(
         self,
@@ -97,13 +100,7 @@ class ContextPlugin(ABC):
             PluginError: the plugin failed, or was not built for these shapes.
         """
         spec = self.spec
-        values = tuple(tuple(int(v) for v in a.reshape(-1)) for a in shape_inputs)
-        key = (tuple(a.shape for a in inputs), values)
-        now = self._prepared
-        if now is None or now.key != key:
-            now = self._prepare(key)
-        arrays = self._alike(now, [self._cast(i, a) for i, a in enumerate(inputs)])
-        arrays = [form.pack(a) for form, a in zip(spec.input_forms, arrays, strict=True)]
+        now, arrays = self.prepared(inputs, shape_inputs)
         outputs: list[Array] = []
         placed: set[int] = set()
         for index, form in enumerate(spec.output_forms):
@@ -123,6 +120,13 @@ class ContextPlugin(ABC):
             if buffer is None:
                 buffer = self._kept(now, index) if keeps else fenced(shape, form.storage)
             outputs.append(buffer)
+        read_only = [
+            (address_of(a), a.nbytes) for i, a in enumerate(arrays) if i not in spec.aliases
+        ]
+        watched = self._watches(now)
+        before = checksums(read_only) if watched else []
+        if watched:
+            self._fill(outputs)
         self._call(
             now,
             [address_of(a) for a in arrays],
@@ -130,12 +134,17 @@ class ContextPlugin(ABC):
             [*(a.nbytes for a in outputs), *(a.nbytes for a in arrays)],
         )
         self._check_fences(outputs)
+        if watched:
+            self._check_inputs(before, checksums(read_only))
         outputs = [
             form.unpack(out, shape)
             for form, out, shape in zip(spec.output_forms, outputs, now.shaped.shapes, strict=True)
         ]
         if now.shaped.data_dependent:
-            outputs = self._cut(now.shaped, outputs)
+            outputs = self.cut(now.shaped, outputs)
+        if watched:
+            self._check_written(outputs)
+            now.proven = now.proven or not every_run()
         outputs = [
             out if index in placed else form.restored(out, dtype)
             for index, (form, out, dtype) in enumerate(
@@ -175,14 +184,59 @@ class ContextPlugin(ABC):
             address_of(own) if own is not None else at or 0
             for at, own in zip(asked, kept, strict=True)
         ]
+        read_only = [(at, size) for (at, _), size in zip(inputs, now.reads, strict=True)]
+        watched = self._watches(now)
+        before = checksums(read_only) if watched else []
+        if watched:
+            self._fill(kept)
         self._call(now, [at for at, _ in inputs], into, now.writes + now.reads)
         if now.proven:
             return
         self._check_fences([own for own in kept if own is not None])
+        if watched:
+            self._check_inputs(before, checksums(read_only))
+            self._check_written(kept)
         for at, own in zip(asked, kept, strict=True):
             if at is not None and own is not None and own.nbytes:
                 array_at(at, own.shape, own.dtype, writable=True)[...] = own
-        now.proven = True
+        now.proven = not every_run()
+
+    def prepared(
+        self, inputs: Sequence[Array], shape_inputs: Sequence[Array] = ()
+    ) -> tuple[Prepared, list[Array]]:
+        """Begin a run: tell the plugin the shapes, and convert the inputs.
+
+        Raises:
+            PluginError: as `run`.
+        """
+        values = tuple(tuple(int(v) for v in a.reshape(-1)) for a in shape_inputs)
+        key = (tuple(a.shape for a in inputs), values)
+        now = self._prepared
+        if now is None or now.key != key:
+            now = self._prepare(key)
+        arrays = self._alike(now, [self._cast(i, a) for i, a in enumerate(inputs)])
+        forms = self.spec.input_forms
+        return now, [form.pack(a) for form, a in zip(forms, arrays, strict=True)]
+
+    def enqueue_at(
+        self, now: Prepared, inputs: list[int], outputs: list[int], workspace: int
+    ) -> None:
+        """Let the plugin compute at addresses of the caller's, without a check around it.
+
+        Raises:
+            PluginError: the plugin failed.
+        """
+        self._enqueue(now, inputs, outputs, workspace)
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Bytes of scratch memory that the plugin asked for."""
+        return self._workspace_bytes
+
+    @property
+    def on_device(self) -> bool:
+        """True if the plugin takes addresses of the GPU's memory."""
+        return self._stage is not None
 
     def close(self) -> None:
         """The context is gone."""
@@ -291,15 +345,72 @@ class ContextPlugin(ABC):
                     self.spec,
                     f"enqueue wrote behind the end of output {index}",
                     expected=f"{array.nbytes} bytes, {array.dtype.name} {array.shape}",
+                    method="enqueue",
+                    clause="outputs-bounds",
                 )
         if not is_whole(self._workspace):
             raise refuse(
                 self.spec,
                 "enqueue wrote behind the end of the workspace",
                 expected=f"{self._workspace.nbytes} bytes, as get_workspace_size returned",
+                method="enqueue",
+                clause="workspace-bounds",
             )
 
-    def _cut(self, shaped: Shaped, outputs: list[Array]) -> list[Array]:
+    def _watches(self, now: Prepared) -> bool:
+        """Whether a run is watched; not where copies of a GPU's memory are all that is seen."""
+        return self._stage is None and (every_run() or not now.proven)
+
+    def _fill(self, outputs: Sequence[Array | None]) -> None:
+        """Fill outputs that have memory of their own."""
+        for index, (array, form) in enumerate(zip(outputs, self.spec.output_forms, strict=True)):
+            if array is not None and (not self.spec.aliases or self.spec.aliases[index] < 0):
+                fill(array, form.type)
+
+    def _check_inputs(self, before: Sequence[int], after: Sequence[int]) -> None:
+        """Refuse a run that wrote into an input."""
+        read_only = [i for i in range(len(self.spec.input_forms)) if i not in self.spec.aliases]
+        for index, one, two in zip(read_only, before, after, strict=True):
+            if one != two:
+                raise refuse(
+                    self.spec,
+                    f"enqueue wrote into input {index}",
+                    expected="inputs that stay as they are: other layers read them",
+                    method="enqueue",
+                    clause="inputs-read-only",
+                )
+
+    def _check_written(self, outputs: Sequence[Array | None]) -> None:
+        """Refuse a run that computed nothing, and report elements that were left out."""
+        left = [
+            0 if array is None or (self.spec.aliases and self.spec.aliases[index] >= 0)
+            else unwritten(array, form.type)
+            for index, (array, form) in enumerate(zip(outputs, self.spec.output_forms, strict=True))
+        ]  # fmt: skip
+        if not any(left):
+            return
+        sizes = [0 if array is None else array.size for array in outputs]
+        if left == sizes:
+            raise refuse(
+                self.spec,
+                "enqueue returned without an error and wrote nothing to "
+                + ("its output" if len(left) == 1 else "any of its outputs"),
+                expected="every element of every output written; a kernel that cannot be launched "
+                "is a failure: return its error",
+                method="enqueue",
+                clause="outputs-written",
+            )
+        for index, (count, size) in enumerate(zip(left, sizes, strict=True)):
+            if count:
+                self._tell_unwritten(index, count, size)
+
+    def _tell_unwritten(self, index: int, count: int, size: int) -> None:
+        text = f"layer {self.spec.layer!r}: plugin {self.spec.name} left {count:,} of {size:,} "
+        text += f"elements of output {index} unwritten: they are what the memory held"
+        data = {"layer": self.spec.layer, "output": index, "elements": count, "size": size}
+        self.report(Finding("plugin-unwritten", "warning", text, data=data))
+
+    def cut(self, shaped: Shaped, outputs: list[Array]) -> list[Array]:
         """Cut outputs to the extents that the plugin decided."""
         cut = list(outputs)
         for index, sized in enumerate(shaped.sized):

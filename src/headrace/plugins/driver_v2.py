@@ -42,6 +42,7 @@ from headrace.plugins.layer import (
     refuse,
 )
 from headrace.plugins.negotiate import all_offers, canonical, closest, form_desc, negotiate
+from headrace.plugins.spoken import spoken
 from headrace.plugins.trace import Phase
 from headrace.plugins.types import (
     DataType,
@@ -300,9 +301,10 @@ def _common_form(
     refused = " and ".join(kind.name for kind in kinds)
     more = ", HALF in CHW2 and HWC8 too" if len(offers) > len(kinds) else ""
     raise PluginError(
-        f"supports_format refuses {refused}{more}",
+        f"{spoken(engine.plugin, 'supports_format')} refuses {refused}{more}",
         where=engine.where,
         expected="True for FLOAT, LINEAR at least",
+        data={"method": "supports_format"},
     )
 
 

@@ -232,7 +232,7 @@ class _Building:
         forms = self._search(probe, free)
         limit = probe.read("build", BUILD, "format_combination_limit")
         if checks.as_size(probe, "format_combination_limit", limit) < 1:
-            raise refuse(probe, f"format_combination_limit is {limit}", expected="1 or more")
+            raise wrong(probe, "format_combination_limit", str(limit), "1 or more")
         self._cache_id(probe)
         self._search(probe, free)
         return self.forms or forms

@@ -127,6 +127,7 @@ def load_engine_plugin(saved: SavedPlugin, registry: PluginRegistry) -> EnginePl
             expected=f"one called {spec.type!r}, version {spec.version!r}, "
             f"namespace {spec.namespace!r}",
             fix=registry.near(spec.type, spec.version, spec.namespace),
+            data={"clause": "names"},
         )
     host = getattr(creator, "host", None)  # its objects live in another process
     if host is not None:

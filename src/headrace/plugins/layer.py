@@ -388,6 +388,9 @@ def refuse(
     *,
     expected: str | None = None,
     fix: str | None = None,
+    method: str | None = None,
+    clause: str | None = None,
 ) -> PluginError:
-    """An error about a layer."""
-    return PluginError(problem, where=about.where, expected=expected, fix=fix)
+    """An error about a layer; `clause` names the part of the contract that `method` breaks."""
+    data = {k: v for k, v in (("method", method), ("clause", clause)) if v is not None}
+    return PluginError(problem, where=about.where, expected=expected, fix=fix, data=data)

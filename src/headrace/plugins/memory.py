@@ -28,6 +28,18 @@ Block = tuple[int, int, bool, str]
 """First address, first address behind it, whether it may be written to, what it is."""
 
 
+class LentMemoryError(ValueError):
+    """A plugin views memory that is not its own, or may only be read.
+
+    Attributes:
+        clause: the part of the contract that it breaks.
+    """
+
+    def __init__(self, problem: str, clause: str) -> None:
+        super().__init__(problem)
+        self.clause = clause
+
+
 class _Lent(threading.local):
     blocks: tuple[Block, ...] = ()
 
@@ -166,11 +178,13 @@ def _check(address: int, size: int, writable: bool, shape: Sequence[int], dtype:
         if not start <= address < stop:
             continue
         if address + size > stop:
-            raise ValueError(
-                f"{dtype.name} {shape} needs {size} bytes; {what} has {stop - address} there"
+            kind = "inputs" if not may_write else "workspace" if "workspace" in what else "outputs"
+            raise LentMemoryError(
+                f"{dtype.name} {shape} needs {size} bytes; {what} has {stop - address} there",
+                f"{kind}-bounds",
             )
         if writable and not may_write:
-            raise ValueError(f"{what} must not be written to")
+            raise LentMemoryError(f"{what} must not be written to", "inputs-read-only")
         return
 
 

@@ -18,6 +18,7 @@ from headrace._core.types import DType
 from headrace.plugins.calls import Instance
 from headrace.plugins.checks import as_bool
 from headrace.plugins.forms import ABSENT_FORMATS, ABSENT_TYPES, ORDERS, TensorForm
+from headrace.plugins.spoken import spoken
 from headrace.plugins.types import (
     DataType,
     DynamicPluginTensorDesc,
@@ -253,15 +254,16 @@ class _Asking:
 
     def error(self, choices: Sequence[Sequence[Offer]]) -> PluginError:
         """The error for a plugin that accepts no set."""
+        named = spoken(self._instance.plugin, "supports_format_combination")
         if self.asked >= MAX_QUESTIONS:
-            problem = f"supports_format_combination accepts none of {MAX_QUESTIONS} sets of forms"
+            problem = f"{named} accepts none of {MAX_QUESTIONS} sets of forms"
         else:
             parts = [
                 f"{self._name(pos)} as {kind.name}"
                 for pos, kinds in sorted(self._refused.items())
                 for kind in kinds
             ]
-            problem = f"supports_format_combination refuses {', '.join(parts[:8])}"
+            problem = f"{named} refuses {', '.join(parts[:8])}"
             if any(len(f) > 1 for kinds in self._refused.values() for f in kinds.values()):
                 problem += ", in LINEAR and in every other format"
         return PluginError(
@@ -269,6 +271,7 @@ class _Asking:
             where=self._instance.where,
             expected="one accepted combination: FLOAT, LINEAR for every float tensor at least",
             fix=self._hints(choices),
+            data={"method": "supports_format_combination"},
         )
 
     def _name(self, pos: int) -> str:

@@ -46,7 +46,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "build_layers": {"records": [], "blobs": [], "notices": [NOTICE], "built": []},
     "load_layer": {"layer": 1},
     "open_layer": {"context": 1},
-    "call_layer": {},
+    "call_layer": {"notices": [NOTICE]},
     "close": {},
 }  # fmt: skip
 HOSTILE = [

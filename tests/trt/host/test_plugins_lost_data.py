@@ -10,7 +10,7 @@ import pytest
 from onnx import helper
 
 from headrace.custom import CustomLibrary
-from headrace.engine import BuildOptions, build
+from headrace.engine import BuildOptions, Session, build
 from headrace.errors import PluginError
 from tests.plugins.models import FLOAT, model, network
 from tests.trt.host.conftest import Compile
@@ -22,8 +22,8 @@ V3_FAULTS = {
     4: r"getFieldsToSerialize returned field 0 \(fault\) without data",
     5: r"field 0 \(fault\) with a length of 1073741824, more than its data has",
     6: "clone returned the plugin itself",
-    7: "attach_to_context returned the plugin itself",
-    8: "get_capability_interface returned None for RUNTIME",
+    7: "attachToContext returned the plugin itself",
+    8: "getCapabilityInterface returned None for RUNTIME",
 }
 V2_FAULTS = {
     6: "clone returned the plugin itself",
@@ -96,3 +96,58 @@ def test_without_a_fault_they_are_built(
     for op in ("Lost3", "Lost2"):
         build_faulty(op, 0, tmp_path)
     del library
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (13, "enqueue returned without an error and wrote nothing to its output"),
+        (14, "enqueue wrote into input 0"),
+    ],
+)
+@pytest.mark.parametrize("middle", [False, True])
+def test_nothing_that_was_not_computed_is_a_result(
+    compile_host: Compile,
+    opened: Callable[[Path], CustomLibrary],
+    fault: int,
+    said: str,
+    middle: bool,
+    tmp_path: Path,
+) -> None:
+    library = opened(compile_host("lost.cpp"))
+    with (
+        _session(fault, middle, tmp_path) as session,
+        pytest.raises(PluginError, match=said) as caught,
+    ):
+        session.run({"x": np.ones((1, 4), np.float32)})
+    assert "layer 'lost'" in str(caught.value)
+    del library
+
+
+@pytest.mark.parametrize("middle", [False, True])
+def test_elements_that_were_left_out_are_reported_once(
+    compile_host: Compile,
+    opened: Callable[[Path], CustomLibrary],
+    middle: bool,
+    tmp_path: Path,
+) -> None:
+    library = opened(compile_host("lost.cpp"))
+    with _session(15, middle, tmp_path) as session:
+        for _ in range(2):
+            session.run({"x": np.ones((1, 4), np.float32)})
+        notices = [n for n in session.notices if n.code == "plugin-unwritten"]
+    assert [n.data["elements"] for n in notices] == [1]
+    del library
+
+
+def _session(fault: int, middle: bool, folder: Path) -> Session:
+    info = [helper.make_tensor_value_info(name, FLOAT, ["N", 4]) for name in "xy"]
+    nodes = [helper.make_node("Lost2", ["x"], ["y"], name="lost", fault=fault)]
+    if middle:  # the runtime calls it back and has the memory of its output
+        nodes = [
+            helper.make_node("Abs", ["x"], ["a"]),
+            helper.make_node("Lost2", ["a"], ["b"], name="lost", fault=fault),
+            helper.make_node("Abs", ["b"], ["y"]),
+        ]
+    plan = build(network(model(nodes, info[:1], info[1:]), folder), BuildOptions())
+    return plan.open_session()

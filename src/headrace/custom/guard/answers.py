@@ -86,6 +86,12 @@ class ContextAnswer(Answer):
     context: Annotated[int, Meta(gt=0, lt=1 << 31)]
 
 
+class CalledAnswer(Answer):
+    """Of `guarded_operations.call_layer`: the outputs are arrays."""
+
+    notices: _Notices = []
+
+
 T = TypeVar("T")
 
 

@@ -127,7 +127,7 @@ def build_plugins(
         return layers
     proto = onnx.ModelProto.FromString(model)
     views = _views(proto, inputs, max_batch, batched, profiles)
-    resolved = resolve(network, proto, views, registry, _measure(inputs), where)
+    resolved = resolve(network, proto, views, registry, measure_on_noise(inputs), where)
     built: list[EnginePlugin] = []
     try:
         if not resolved.nodes and not resolved.changed:
@@ -247,7 +247,7 @@ def _views(
     return Views(free, tuple(triples))
 
 
-def _measure(inputs: Sequence[TensorSpec]) -> Measure:
+def measure_on_noise(inputs: Sequence[TensorSpec]) -> Measure:
     """Make a function that runs a part of the graph on noise, to see its shapes."""
 
     def measure(

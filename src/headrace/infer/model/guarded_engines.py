@@ -92,7 +92,7 @@ ANSWERS: Mapping[str, type[answers.Answer]] = {
     "build_layers": answers.BuiltAnswer,
     "load_layer": answers.LayerAnswer,
     "open_layer": answers.ContextAnswer,
-    "call_layer": answers.Answer,
+    "call_layer": answers.CalledAnswer,
     "close": answers.Answer,
 }
 """Operation -> what it answers."""

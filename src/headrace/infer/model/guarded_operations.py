@@ -46,7 +46,9 @@ def _open(worker: Keeping, payload: dict[str, Any]) -> list[Any]:
     from headrace.binary.elf import ElfFile
     from headrace.infer.model.engine_functions import CppEngines
     from headrace.plugins.registry import get_plugin_registry
+    from headrace.plugins.watch import watch_every_run
 
+    watch_every_run()
     registry = get_plugin_registry()
     before = {id(c) for c in registry.all_creators}
     path = Path(payload["path"])
@@ -180,7 +182,8 @@ def load_layer(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answ
 def open_layer(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
     """Open a new execution context of a layer."""
     number = next(_numbers)
-    worker.kept[number] = worker.kept[payload["layer"]].context()
+    context = worker.kept[number] = worker.kept[payload["layer"]].context()
+    context.report = context.notices.append
     return {"context": number}, []
 
 
@@ -188,7 +191,9 @@ def call_layer(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answ
     """Run a layer in a context, as `ContextPlugin.run`."""
     inputs, fresh = payload["inputs"], payload["fresh"]
     context = worker.kept[payload["context"]]
-    return {}, context.run(arrays[:inputs], shape_inputs=arrays[inputs:], fresh=fresh)
+    outputs = context.run(arrays[:inputs], shape_inputs=arrays[inputs:], fresh=fresh)
+    notices, context.notices[:] = notices_json(context.notices), []
+    return {"notices": notices}, outputs
 
 
 def close(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:

@@ -142,7 +142,7 @@ class GuardedContext(ContextPlugin):
                 "inputs": len(inputs),
                 "fresh": None if fresh is None else [False] * len(fresh),
             }
-            _, outputs = host.ask(
+            answer, outputs = host.ask(
                 "call_layer",
                 payload,
                 layer.where,
@@ -151,6 +151,8 @@ class GuardedContext(ContextPlugin):
                 plugin=True,
                 call=lambda: layer.call(inputs, shape_inputs),
             )
+            for notice in answer.notices:
+                self.report(notice)
             kinds = [(a.dtype, a.ndim) for a in outputs]
             expected = [
                 (d, len(s)) for d, s in zip(self.spec.dtypes, self.spec.shapes, strict=True)

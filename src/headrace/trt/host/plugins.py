@@ -61,7 +61,7 @@ def _has(native_method: str, convert: Callable[[Any], object] = _as_it_is) -> pr
 
 def _require_success(method: str, status: int) -> None:
     if status:
-        raise RuntimeError(f"{method} returned {status}, not 0")
+        raise PluginError(f"{method} returned {status}", expected="0", data={"status": status})
 
 
 class _CppPlugin(Forwarding):

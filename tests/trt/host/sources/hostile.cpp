@@ -60,9 +60,12 @@ struct Plugin : IPluginV2DynamicExt {
                             int32_t) const noexcept override {
         return 0;
     }
-    int32_t enqueue(const PluginTensorDesc *, const PluginTensorDesc *, const void *const *,
-                    void *const *, void *, cudaStream_t) noexcept override {
+    int32_t enqueue(const PluginTensorDesc *in, const PluginTensorDesc *, const void *const *from,
+                    void *const *to, void *, cudaStream_t) noexcept override {
         crash_if("crash");
+        size_t size = sizeof(float);
+        for (int32_t i = 0; i < in->dims.nbDims; ++i) size *= static_cast<size_t>(in->dims.d[i]);
+        std::memcpy(to[0], from[0], size);
         return 0;
     }
 };

@@ -22,7 +22,10 @@ enum Fault : int32_t {
     kSmall,
     kFarBeyond,
     kBehindOutput,
-    kBehindWorkspace
+    kBehindWorkspace,
+    kWritesNothing,
+    kWritesInput,
+    kLeavesOne
 };
 
 class Lost3 : public IPluginV3,
@@ -125,9 +128,15 @@ public:
                             int32_t) const noexcept override {
         return 16;
     }
-    int32_t enqueue(const PluginTensorDesc *in, const PluginTensorDesc *, const void *const *,
+    int32_t enqueue(const PluginTensorDesc *in, const PluginTensorDesc *, const void *const *in_,
                     void *const *out, void *workspace, cudaStream_t) noexcept override {
         const size_t size = static_cast<size_t>(in->dims.d[0] * in->dims.d[1]) * sizeof(float);
+        if (fault == kWritesInput) *static_cast<float *>(const_cast<void *>(in_[0])) = 7.0F;
+        if (fault == kWritesNothing) return 0;
+        if (fault == kLeavesOne) {
+            std::memset(out[0], 0, size - sizeof(float));
+            return 0;
+        }
         std::memset(out[0], 0, size + (fault == kBehindOutput ? 200 : 0));
         std::memset(workspace, 1, fault == kBehindWorkspace ? 200 : 16);
         return 0;
