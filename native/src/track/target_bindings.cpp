@@ -169,14 +169,15 @@ public:
         }
     }
 
-    // keys, ids, states, ages, shadow ages, boxes, confidences
-    std::tuple<Numbers, Numbers, Numbers, Numbers, Numbers, Boxes4, Floats> states() const {
-        std::array<std::vector<std::int64_t>, 5> columns;
+    // keys, ids, states, ages, shadow ages, boxes, confidences, groups
+    std::tuple<Numbers, Numbers, Numbers, Numbers, Numbers, Boxes4, Floats, Numbers> states() const {
+        std::array<std::vector<std::int64_t>, 6> columns;
         std::vector<double> boxes;
         std::vector<float> confidences;
         for (const Target &t : set_.targets()) {
-            const std::int64_t row[] = {t.key, t.id, std::int64_t(t.state), t.age, t.shadow};
-            for (std::size_t k = 0; k < 5; ++k) columns[k].push_back(row[k]);
+            const std::int64_t row[] = {t.key, t.id,     std::int64_t(t.state),
+                                        t.age, t.shadow, t.group};
+            for (std::size_t k = 0; k < 6; ++k) columns[k].push_back(row[k]);
             const Box box = t.motion.state().box();
             boxes.insert(boxes.end(), box.begin(), box.end());
             confidences.push_back(t.confidence);
@@ -184,7 +185,7 @@ public:
         const std::size_t n = confidences.size();
         const auto column = [&](std::size_t k) { return Numbers(array_of(std::move(columns[k]))); };
         return {column(0), column(1), column(2), column(3), column(4),
-                Boxes4(array_of(std::move(boxes), {n, 4})), Floats(array_of(std::move(confidences)))};
+                Boxes4(array_of(std::move(boxes), {n, 4})), Floats(array_of(std::move(confidences))), column(5)};
     }
 
     Numbers ended() const {
@@ -278,7 +279,7 @@ void bind_targets(nb::module_ &m) {
              "Fill in the id of each object of the last step (0: not reported), and where it has "
              "one, the tracker's confidence and box.")
         .def("states", &Targets::states,
-             "Of all targets: keys, ids, states, ages, shadow ages, boxes, confidences.")
+             "Of all targets: keys, ids, states, ages, shadow ages, boxes, confidences, groups.")
         .def("ended", &Targets::ended, "Ids of the targets that ended in the last step.")
         .def("way", &Targets::way, "key"_a,
              "(T, 5) frame, left, top, right, bottom of a target's last frames.")

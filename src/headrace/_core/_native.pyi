@@ -467,9 +467,9 @@ class Targets:
         Fill in the id of each object of the last step (0: not reported), and where it has one, the tracker's confidence and box.
         """
 
-    def states(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None, 4))], Annotated[NDArray[numpy.float32], dict(shape=(None,))]]:
+    def states(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None, 4))], Annotated[NDArray[numpy.float32], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
         """
-        Of all targets: keys, ids, states, ages, shadow ages, boxes, confidences.
+        Of all targets: keys, ids, states, ages, shadow ages, boxes, confidences, groups.
         """
 
     def ended(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:

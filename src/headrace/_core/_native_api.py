@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "db8e65d372a4"
+NATIVE_API = "d6575774082f"

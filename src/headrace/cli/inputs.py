@@ -12,7 +12,7 @@ from headrace._core.formats.archives import is_nn_archive
 from headrace._core.formats.foreign import is_model_name
 
 if TYPE_CHECKING:
-    from headrace.config import ModelConfig, PipelineSpec
+    from headrace.config import ModelConfig, PipelineSpec, TrackerSpec
     from headrace.config.overrides import GivenKey
 
 _CONFIGS = (".txt", ".yml", ".yaml", ".ini", ".cfg", ".conf", ".onnx", ".xml")
@@ -137,6 +137,14 @@ def spec_of(
         tracker=tracker,
         analytics=analytics,
     )
+
+
+def with_looks(tracker: TrackerSpec | None, model: str) -> TrackerSpec:
+    """A tracker, `iou` without one, with a ReID model beside it."""
+    from headrace.config import TrackerSpec
+
+    base = TrackerSpec(name="iou") if tracker is None else tracker
+    return base.changed(settings={**base.settings, "reid": model})
 
 
 def load_config(path: Path, settings: Sequence[GivenKey]) -> ModelConfig:

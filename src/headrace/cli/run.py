@@ -16,7 +16,7 @@ from headrace._core.text import quoted
 from headrace._core.threads import say_failure, start_thread
 from headrace._core.urls import url_scheme
 from headrace.cli.ending import SERVICE_STOP_S, STOP_S, finish_on_signal
-from headrace.cli.inputs import spec_of
+from headrace.cli.inputs import spec_of, with_looks
 from headrace.cli.options import run_options
 from headrace.cli.output import echo, print_json, print_notices, stdout_is_for_results
 from headrace.cli.running import is_routine, say_aside
@@ -92,9 +92,16 @@ _VIEW = "view:"  # the output that is a page
 @click.option(
     "--tracker",
     metavar="TRACKER",
-    help="Follow objects from frame to frame: iou, sort, bytetrack, ocsort, cbiou, nviou, nvsort, "
-    "nvdcf-perf, nvdcf-max-perf, nvdcf-accuracy or nvdeepsort, with settings "
+    help="Follow objects from frame to frame: iou, sort, bytetrack, ocsort, cbiou, botsort, nviou, "
+    "nvsort, nvdcf-perf, nvdcf-max-perf, nvdcf-accuracy or nvdeepsort, with settings "
     "like iou:max_age=30, or a YAML file. Default: none, or the pipeline file's.",
+)
+@click.option(
+    "--reid",
+    metavar="MODEL",
+    type=click.Path(),
+    help="A ReID model (ONNX) beside the tracker, iou without one: an object that was lost keeps "
+    "its id when it comes back and looks the same.",
 )
 @click.option(
     "--analytics",
@@ -127,6 +134,7 @@ def run(
     outs: tuple[str, ...],
     append: bool,
     tracker: str | None,
+    reid: str | None,
     analytics: str | None,
     view: str | None,
     as_json: bool,
@@ -143,7 +151,7 @@ def run(
     clash = "--json and -o jsonl:- both write to standard output; choose one"
     if as_json and any(out.endswith(":-") for out in outs):
         raise click.UsageError(clash)
-    spec = _spec(inputs, outs, tracker, analytics, settings, append)
+    spec = _spec(inputs, outs, tracker, reid, analytics, settings, append)
     lines = any(sink.text is not None and sink.text.endswith(":-") for sink in spec.sinks)
     if as_json and lines:
         raise click.UsageError(clash)
@@ -155,7 +163,7 @@ def run(
         if processes > 1:
             from headrace.cli.shared_run import execute_shares
 
-            again = partial(_spec, inputs, outs, tracker, analytics, settings, append)
+            again = partial(_spec, inputs, outs, tracker, reid, analytics, settings, append)
             report = execute_shares(again, run, processes, strict=strict, quiet=silent)
         else:
             page = None if view is None else live_page(spec, run, view)
@@ -194,12 +202,15 @@ def _spec(
     inputs: Sequence[str],
     outs: Sequence[str],
     tracker: str | None,
+    reid: str | None,
     analytics: str | None,
     settings: list[GivenKey],
     append: bool,
 ) -> PipelineSpec:
     """The pipeline that a command line means, with the keys that it sets."""
     spec = spec_of(inputs, outs, tracker, analytics).with_models_overridden(settings)
+    if reid is not None:
+        spec = spec.changed(tracker=with_looks(spec.tracker, reid))
     return spec.changed(append=True) if append else spec
 
 

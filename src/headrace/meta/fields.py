@@ -323,6 +323,16 @@ FIELDS: tuple[RecordField, ...] = (
         value=lambda meta, i: meta.objects.segmentations.get(i) or None,
         json=segmentations_json,
     ),
+    RecordField(
+        ("reid",),
+        sparse="reids",
+        value=lambda meta, i: meta.objects.reids.get(i),
+        json=lambda look: to_json([round(float(v), 6) for v in look]),
+        columns=[
+            Column(18, "reid", "list<float32>", _each(
+                lambda o, i: o.reids[i].tolist() if i in o.reids else []))
+        ],
+    ),
 )  # fmt: skip
 """In the order of JSON Lines."""
 EVENT_FORMS: dict[str, Form] = {key: form for f in FIELDS for key, form in f.event.items()}

@@ -44,7 +44,7 @@ _COLUMNS = (
     "tracker_confidences",
     "detector_rects",
 )
-_SPARSE = ("classifiers", "texts", "segmentations", "tensors", "analytics", "user")
+_SPARSE = ("classifiers", "texts", "segmentations", "tensors", "analytics", "reids", "user")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +128,7 @@ class Objects:
         texts: display text of objects whose text is not just their label (index -> text).
         segmentations, tensors: results of models that ran on the object (index -> in order).
         analytics: rules that it fulfils, for objects that fulfil any (index -> which).
+        reids: vectors (D,) float32 of a ReID model, of objects that it saw (index -> vector).
         user: anything the application attaches (index -> in order).
     """
 
@@ -147,6 +148,7 @@ class Objects:
         "object_ids",
         "parents",
         "rects",
+        "reids",
         "segmentations",
         "styles",
         "tensors",
@@ -176,6 +178,7 @@ class Objects:
         self.segmentations: dict[int, list[SegmentationMeta]] = {}
         self.tensors: dict[int, list[TensorOutput]] = {}
         self.analytics: dict[int, ObjectAnalytics] = {}
+        self.reids: dict[int, FloatArray] = {}
         self.user: dict[int, list[Any]] = {}
 
     def append(
@@ -536,6 +539,11 @@ class ObjectMeta:
         """The objects found in this one's crop."""
         indices = np.flatnonzero(self._objects.parents == self.index)
         return [ObjectMeta(self._objects, i) for i in indices.tolist()]
+
+    @property
+    def reid(self) -> FloatArray | None:
+        """The vector (D,) of a ReID model, or None."""
+        return self._objects.reids.get(self.index)
 
     @property
     def user(self) -> list[Any]:

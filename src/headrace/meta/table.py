@@ -28,6 +28,7 @@ no rows. The columns, always all of them and in this order:
 | `regions` | list of string | regions of the analytics rules that it stands in |
 | `crossed` | list of string | lines that it crossed since the frame before |
 | `directions` | list of string | directions in which it moves |
+| `reid` | list of float32 | vector of a ReID model, empty without |
 | `frame_width`, `frame_height` | int32 | size of the frame in pixels |
 
 The metadata of the schema holds `headrace.schema`, the version of these columns, and
@@ -63,7 +64,7 @@ COLUMNS: dict[str, str] = {
 }
 """Name -> type of every column."""
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Version of the columns; a test holds it to them."""
 
 UNITS: dict[str, str] = {

@@ -21,6 +21,7 @@ from headrace.gstreamer.pyds.functions import (
     nvds_acquire_user_meta_from_pool,
     nvds_add_obj_meta_to_frame,
     nvds_add_user_meta_to_batch,
+    nvds_add_user_meta_to_obj,
     nvds_remove_obj_meta_from_frame,
 )
 from headrace.gstreamer.pyds.meta import (
@@ -31,7 +32,7 @@ from headrace.gstreamer.pyds.meta import (
     items,
 )
 from headrace.gstreamer.pyds.struct import text_at
-from headrace.gstreamer.pyds.tracking import NvDsTargetMiscDataBatch
+from headrace.gstreamer.pyds.tracking import NvDsObjReid, NvDsTargetMiscDataBatch
 from headrace.meta import UNTRACKED_OBJECT_ID, ClassStyle, FrameMeta
 from headrace.pipeline.track.open import open_tracker
 from headrace.pipeline.track.tracker import Tracker
@@ -88,6 +89,7 @@ class NvTracker(InPlace):
         except Exception as error:  # PyGObject would print it and go on
             self.post_error(error)
             return False
+        self.post_warnings(self._tracker.notices)
         library = self.values["ll-lib-file"]
         if library and not ORIGINAL_TRACKERS.fullmatch(Path(library).name):
             name = self._tracker.name
@@ -151,6 +153,11 @@ class NvTracker(InPlace):
             if objects.tracker_confidences is not None:
                 obj.tracker_confidence = float(objects.tracker_confidences[index])
             self._place(obj, objects.rects[index].tolist(), text_at(obj.text_params.display_text))
+            if index in objects.reids:
+                user = nvds_acquire_user_meta_from_pool(batch)
+                user.base_meta.meta_type = NvDsMetaType.NVDS_TRACKER_OBJ_REID_META
+                user.user_meta_data = NvDsObjReid(objects.reids[index])
+                nvds_add_user_meta_to_obj(obj, user)
             self._seen[obj.class_id] = obj
         for index in range(len(before), len(objects)):
             obj = nvds_acquire_obj_meta_from_pool(batch)

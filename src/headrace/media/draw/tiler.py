@@ -112,7 +112,15 @@ def _merge_objects(tiles: list[Tile]) -> Objects:
         merged.mask_thresholds |= part.mask_thresholds
         merged.labels |= part.labels
         merged.styles |= part.styles
-        for name in ("classifiers", "texts", "segmentations", "tensors", "analytics", "user"):
+        for name in (
+            "classifiers",
+            "texts",
+            "segmentations",
+            "tensors",
+            "analytics",
+            "reids",
+            "user",
+        ):
             getattr(merged, name).update(
                 {start + index: value for index, value in getattr(part, name).items()}
             )

@@ -58,6 +58,9 @@ class IouFollower:
     def reported(self) -> None:
         """Boxes stay as the detector has them."""
 
+    def looks(self) -> None:
+        """No model looks at objects."""
+
     def velocities(self) -> Corners:
         """Of the objects of the last step."""
         return self._tracks.velocities()

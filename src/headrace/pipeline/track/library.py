@@ -22,7 +22,9 @@ LIBRARY_TRACKERS: Mapping[str, str] = {
     "bytetrack": "ByteTrackTracker",
     "ocsort": "OCSORTTracker",
     "cbiou": "CBIoUTracker",
+    "botsort": "BoTSORTTracker",
 }
+_LOOKS_AT_FRAMES = {"BoTSORTTracker"}  # camera motion
 _GAIN = 0.4  # weight of the newest movement in the velocity of a track
 
 
@@ -91,13 +93,17 @@ class LibraryFollower:
         """Tracks of the objects of a frame."""
         self._time += elapsed
         ids = np.zeros(len(objects), np.int64)
+        image = frame.to_bgr() if self._kind.__name__ in _LOOKS_AT_FRAMES else None
         for group in sorted(self._groups.keys() | set(objects.groups.tolist())):
-            self._step_group(group, objects, ids)
+            self._step_group(group, objects, ids, image)
         self._velocities = self._measured(ids, objects.corners)
         return ids
 
     def reported(self) -> None:
         """Boxes stay as the detector has them."""
+
+    def looks(self) -> None:
+        """No model looks at objects."""
 
     def velocities(self) -> Corners:
         """Of the objects of the last step."""
@@ -107,7 +113,9 @@ class LibraryFollower:
         """A frame in which nothing was looked for."""
         self._time += elapsed
 
-    def _step_group(self, number: int, objects: Found, ids: npt.NDArray[np.int64]) -> None:
+    def _step_group(
+        self, number: int, objects: Found, ids: npt.NDArray[np.int64], image: Array | None
+    ) -> None:
         import supervision as sv
 
         group = self._groups.get(number)
@@ -122,7 +130,8 @@ class LibraryFollower:
             class_id=np.zeros(len(rows), int),
             data={"row": rows},
         )
-        result = group.tracker.update(detections, timestamp=self._time * self._frame_s)
+        time_s = self._time * self._frame_s
+        result = group.tracker.update(detections, frame=image, timestamp=time_s)
         if len(result):  # in an order of its own, perhaps without some
             named = group.names(np.asarray(result.tracker_id), self._ids)
             ids[np.asarray(result.data["row"])] = named

@@ -17,6 +17,7 @@ from headrace.pipeline.track.library import (
     library_settings,
     library_tracker,
 )
+from headrace.pipeline.track.looks import PIXELS, LookModel, look_model_of
 from headrace.pipeline.track.original_file import (
     OriginalTracker,
     preset_entries,
@@ -24,6 +25,7 @@ from headrace.pipeline.track.original_file import (
     read_original,
 )
 from headrace.pipeline.track.original_keys import find_key, original_keys
+from headrace.pipeline.track.rejoin import LookFollower
 from headrace.pipeline.track.selection import Selection
 from headrace.pipeline.track.settings import Setting, check_settings, settings_of
 from headrace.pipeline.track.settings_file import FileSetting, read_entries
@@ -36,6 +38,7 @@ TRACKERS: Mapping[str, str] = {
     "bytetrack": "SORT, with objects of low confidence in a second round (ByteTrack)",
     "ocsort": "SORT that trusts what it saw more than what it expects (OC-SORT)",
     "cbiou": "SORT with enlarged boxes, for fast or small objects (C-BIoU)",
+    "botsort": "ByteTrack that takes the camera's motion out of the frame (BoT-SORT)",
     "nviou": "the original's IOU: overlap and size, no prediction",
     "nvsort": "the original's NvSORT: Kalman filter, detections in stages",
     "nvdcf-max-perf": "the original's NvDCF, smallest: colours, 12 x 12 features",
@@ -51,6 +54,12 @@ _COMMON = (
     Setting("match_classes", True, "objects of different classes are never one track"),
     Setting("operate_on_gie_id", (), "only objects of these models, also those with a parent"),
     Setting("operate_on_class_ids", (), "only objects of these classes"),
+    Setting("reid", "", "an ONNX model of looks: a lost object that comes back keeps its id"),
+    Setting("reid_pixels", "imagenet", "what its input is: imagenet, unit, signed or bytes"),
+    Setting("reid_similarity", 0.7, "least similarity (cosine) of a look with a lost one", -1, 1),
+    Setting("reid_gap", 300, "frames after which a lost object is forgotten", 0, 1e9),
+    Setting("reid_interval", 8, "frames between two looks of an object", 1, 1e9),
+    Setting("reid_output", False, "put the looks into the results"),
 )
 
 
@@ -114,7 +123,8 @@ def open_tracker(
         original = read_original(asked.entries, where, values)
         name, notices = asked.name or original.name, original.notices
         common.setdefault("match_classes", original.values["match_classes"])
-        maker = _target_maker(original, ids)
+        maker, looks = _target_maker(original, ids, asked.folder, common)
+        notices += looks
     else:
         values = check_settings(values | common, tracker_settings(name), tracker=name, where=where)
         common = {s.name: values.pop(s.name) for s in _COMMON if s.name in values}
@@ -122,6 +132,9 @@ def open_tracker(
     common = {s.name: s.default for s in _COMMON} | check_settings(
         common, _COMMON, tracker=name, where=where
     )
+    own_model = asked.entries is not None and original.values["reid"] > 0
+    if common["reid"] and not own_model:
+        maker = _with_looks(maker, common, where)
     selection = Selection(
         _numbers(common["operate_on_gie_id"]),
         _numbers(common["operate_on_class_ids"]),
@@ -134,6 +147,7 @@ def open_tracker(
         fill_gaps=common["fill_gaps"],
         max_gap=common["max_gap"],
         decay=common["gap_decay"],
+        give_looks=common["reid_output"] or (own_model and original.values["reid_output"]),
         notices=notices,
     )
 
@@ -153,9 +167,44 @@ def _preset_settings(name: str) -> tuple[Setting, ...]:
     return tuple(settings.values())
 
 
-def _target_maker(original: OriginalTracker, ids: TrackIds) -> Callable[[], Follower]:
-    values = original.values
-    return lambda: TargetFollower(values, ids)
+def _target_maker(
+    original: OriginalTracker, ids: TrackIds, folder: Path, common: Mapping[str, Any]
+) -> tuple[Callable[[], Follower], tuple[Finding, ...]]:
+    """Factory of the state of a source, and notices about its ReID model."""
+    values, model = original.values, None
+    notices: tuple[Finding, ...] = ()
+    if values["reid"]:
+        named = str(common.get("reid") or values["reid_model"])
+        path = folder / named
+        if named and path.is_file():
+            model = look_model_of(values, path)
+        else:
+            reason = f"there is no file {path}" if named else "it names no onnxFile"
+            text = f"looks do not count: reidType={values['reid']}, but {reason}"
+            notices = (Finding("tracker-reid", "warning", text, original.where),)
+    return lambda: TargetFollower(values, ids, model), notices
+
+
+def _with_looks(
+    maker: Callable[[], Follower], common: Mapping[str, Any], where: str
+) -> Callable[[], Follower]:
+    """The same with a ReID model beside it."""
+    pixels = common["reid_pixels"]
+    if pixels not in PIXELS:
+        raise ConfigError(
+            f"reid_pixels={pixels} is not possible",
+            where=where,
+            expected="one of " + ", ".join(PIXELS),
+        )
+    scale, offsets = PIXELS[pixels]
+    model = LookModel(Path(common["reid"]), scale=scale, offsets=offsets)
+    return lambda: LookFollower(
+        maker(),
+        model,
+        least=common["reid_similarity"],
+        gap=common["reid_gap"],
+        interval=common["reid_interval"],
+    )
 
 
 def _follower_maker(
@@ -186,6 +235,7 @@ class _Asked(NamedTuple):
     settings: dict[str, Any]
     where: str  # for messages
     entries: dict[str, FileSetting] | None = None
+    folder: Path = Path()  # that paths in it start at
 
 
 def _parse(spec: str | Path) -> _Asked:
@@ -211,6 +261,6 @@ def _read(path: Path) -> _Asked:
     entries = read_entries(path)
     named = entries.pop("tracker", None)
     if named is None:
-        return _Asked("", {}, str(path), entries)
+        return _Asked("", {}, str(path), entries, path.parent)
     values = {key.replace("-", "_"): entry.value for key, entry in entries.items()}
     return _named(str(named.value), values, str(path))

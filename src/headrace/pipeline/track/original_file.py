@@ -48,11 +48,13 @@ class OriginalTracker:
         name: `nviou`, `nvsort`, `nvdcf` or `nvdeepsort`: the modules that are switched on.
         values: by the column `to` of the keys' table, all of them.
         notices: what is not, or not quite, as the file asks.
+        where: the file, for messages.
     """
 
     name: str
     values: Mapping[str, Any]
     notices: tuple[Finding, ...]
+    where: str
 
 
 def read_original(
@@ -96,7 +98,7 @@ def read_original(
         elif key.acts == "no" and not key.asks_for_nothing(value):
             no.append(key.name)
     notices = _notices(no, unknown, where)
-    return OriginalTracker(_name(_settled(values, old)), values, tuple(notices))
+    return OriginalTracker(_name(_settled(values, old)), values, tuple(notices), where)
 
 
 def _value(key: OriginalKey, entry: FileSetting, where: str) -> Any:
@@ -148,7 +150,8 @@ def _settled(values: dict[str, Any], old: bool) -> dict[str, Any]:
             values[name] = deviation
     if values["visual"] and not (values["colors"] or values["edges"]):
         values["colors"] = True
-    values["history"] = values["rejoin_prepared"] if values["rejoin"] else 0
+    lost = values["probation"] + 2  # frames until it counts as lost, in which its way goes on
+    values["history"] = values["rejoin_prepared"] + lost if values["rejoin"] else 0
     return values
 
 

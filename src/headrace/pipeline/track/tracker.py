@@ -144,6 +144,9 @@ class Follower(Protocol):
         None leaves boxes as the detector has them, and the tracker sure of them.
         """
 
+    def looks(self) -> tuple[npt.NDArray[np.intp], FloatArray] | None:
+        """Objects of the last step that a ReID model saw, and its vectors (M, D), if any."""
+
     def velocities(self) -> Corners:
         """(N, 4) float64 pixels per frame of each edge of the objects of the last step."""
 
@@ -215,6 +218,7 @@ class ObjectTracker:
         fill_gaps: put the tracked objects, moved on, into frames that no model ran on.
         max_gap: of that many frames in a row at most.
         decay: the tracker's confidence in such an object for each frame, to the power of frames.
+        give_looks: put the vectors of a ReID model into the metadata.
         notices: choices made when it was opened.
     """
 
@@ -227,6 +231,7 @@ class ObjectTracker:
         fill_gaps: bool = True,
         max_gap: int = 30,
         decay: float = 0.95,
+        give_looks: bool = False,
         notices: Sequence[Finding] = (),
     ) -> None:
         self.name = name
@@ -236,6 +241,7 @@ class ObjectTracker:
         self._fill_gaps = fill_gaps
         self._max_gap = max_gap
         self._decay = decay
+        self._give_looks = give_looks
         self._sources: dict[int, _Source] = {}
 
     def __repr__(self) -> str:
@@ -275,6 +281,11 @@ class ObjectTracker:
         reported = source.follower.reported()
         if reported is not None:
             _move(objects, tracked, ids, *reported, (meta.width, meta.height))
+        looks = source.follower.looks() if self._give_looks else None
+        if looks is not None:
+            for row, look in zip(looks[0].tolist(), looks[1], strict=True):
+                if ids[row] > 0:
+                    objects.reids[int(tracked.index[row])] = look
         source.gap = source.gap_time = 0
         if self._fill_gaps:
             source.shown = _Shown.of(tracked, ids, objects)
