@@ -46,6 +46,14 @@ _BROKER = {
 }
 _SOURCES = {"num-source-bins": "2", "list": "a;b"}
 # what a key needs beside it, as {group: keys}; the group of the key itself as ""
+_RECORD_KEYS = (
+    "dir-path", "file-prefix", "cache", "video-cache", "container", "start-time",
+    "default-duration", "duration", "interval",
+)  # fmt: skip
+_RECORDED = {
+    "": {"type": "4", "uri": "rtsp://h/2", "smart-record": "2", "smart-rec-start-time": "40"},
+    "source-list": {"list": "rtsp://h/3;rtsp://h/4", "num-source-bins": "2"},
+}
 BESIDE: dict[tuple[str, str], dict[str, dict[str, str]]] = {
     ("sourceN", "num-sources"): {"": {"type": "3", "uri": "file:///a%d.mp4"}},
     ("sourceN", "camera-v4l2-dev-node"): {"": {"type": "1"}},
@@ -72,6 +80,12 @@ BESIDE: dict[tuple[str, str], dict[str, dict[str, str]]] = {
         "": {"enable": "1", "msg-conv-msg2p-new-api": "1"},
         "sink0": _BROKER | {"disable-msgconv": "1"},
     },
+    **{
+        (group, f"smart-rec{key}"): _RECORDED
+        for key in ("ord", *map("-{}".format, _RECORD_KEYS))
+        for group in ("sourceN", "source-attr-all")
+    },
+    ("sourceN", "camera-id"): _RECORDED,
     ("streammux", "width"): {"": {"height": "32"}},
     ("streammux", "height"): {"": {"width": "32"}},
     ("sinkN", "msg-conv-frame-interval"): {"": {"msg-conv-msg2p-new-api": "1"}},

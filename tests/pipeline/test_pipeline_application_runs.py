@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -137,6 +138,32 @@ def test_a_file_has_the_codec_and_the_container(
     assert len(packets) == FRAMES
     keyed = [p.is_keyframe for p in packets]
     assert sum(keyed) == (3 if "iframeinterval" in keys else 1)
+
+
+def test_a_timer_starts_and_stops_recordings(
+    scene: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = "prefix=Gate&camera=4&interval=1&before=0&after=30"
+    with headrace.open_pipeline(
+        scene / "config_infer_primary.txt",
+        sources=str(scene / "conveyor.mp4"),
+        outputs=f"smart-record:{tmp_path}/rec?{options}",
+        limit=110,
+        device="cpu",
+    ) as pipeline:
+        pipeline.run()
+    files = sorted((tmp_path / "rec").iterdir())
+    assert [f.name[:13] for f in files] == ["Gate_4_00000_", "Gate_4_00001_"]
+    assert all(re.fullmatch(r"Gate_4_\d{5}_\d{8}-\d{6}_\d+\.mp4", f.name) for f in files)
+    log = (tmp_path / "smart_record.log").read_text().splitlines()
+    assert len(log) == 2
+    for row, file in zip(log, files, strict=True):
+        number, width, height, length_ms, folder, name = row.split(":")
+        assert (int(width), int(height)) == size_of(file)[:2]
+        assert 900 <= int(length_ms) <= 4400  # from the key frame before
+        assert (folder, name) == (str(tmp_path / "rec"), file.name)
+        assert int(number) == int(file.name.split("_")[2])
 
 
 PREPARE = """[property]

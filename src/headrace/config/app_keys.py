@@ -101,20 +101,26 @@ SOURCE_KEYS = table(
     _key("rtsp-reconnect-interval-sec", _INT, low=0, high=86400, field="reconnect_interval_s"),
     _key("rtsp-reconnect-attempts", _INT, low=-1, field="reconnect_attempts"),
     _key("select-rtp-protocol", _INT, low=0), _key("file-loop", _ON, field="loop"), _key("live-source", _ON, field="live"),
-    _key("gpu-id", _INT, low=0),
+    _key("gpu-id", _INT, low=0), _key("camera-id", _INT, low=0), _key("smart-record", _INT, low=0, high=2), _key("smart-rec-dir-path", _PATH),
+    _key("smart-rec-file-prefix", _TEXT), _key("smart-rec-container", _INT, low=0, high=1),
+    *(_key(f"smart-rec-{name}", _INT, low=0, high=86400) for name in ("cache", "video-cache", "start-time", "default-duration", "duration", "interval")),
 )  # fmt: skip
+_NEAR = {"camera-id": "it names files of recordings alone; sinks name sources by their order"}
 _SOURCE_UNUSED = unused(
     (why.HARDWARE, f"{_KIND} num-decode-surfaces num-extra-surfaces cudadec-memtype low-latency-decode copy-hw"),
     (why.TRANSPORT, "udp-buffer-size buffer-mode leaky max-size-buffers drop-on-latency init-rtsp-reconnect-interval-sec set-rtp-protocol"),
     (why.CAMERA, "camera-width camera-height camera-fps-n camera-fps-d video-format"),
-    (why.RECORD, "smart-record smart-rec-dir-path smart-rec-file-prefix smart-rec-video-cache smart-rec-cache smart-rec-container "
-             "smart-rec-start-time smart-rec-default-duration smart-rec-duration smart-rec-interval"),
     (why.DECODE, "intra-decode-enable dec-skip-frames"), (why.SEI, "extract-sei-type5-data sei-uuid"), (why.AUDIO, "alsa-device"),
     (why.PACE, "simulate-fps-interval-ms"), (why.IDENTITY, "source-id sensorID-padID-mapping camera-csi-sensor-id"),
-    (why.NUMBERED, "camera-id"),
 )  # fmt: skip
-_SOURCE = _group("sourceN", r"source[0-9]+", keys=SOURCE_KEYS, unused=_SOURCE_UNUSED)
-_LISTED = ("type", "uri", "num-sources", "camera-v4l2-dev-node")  # what a list says of each source
+_SOURCE = _group("sourceN", r"source[0-9]+", keys=SOURCE_KEYS, unused=_SOURCE_UNUSED, near=_NEAR)
+_LISTED = (
+    "type",
+    "uri",
+    "num-sources",
+    "camera-v4l2-dev-node",
+    "camera-id",
+)  # what a list says of each source
 _SOURCE_ALL = _group(
     "source-attr-all", "source-attr-all", keys={name: key for name, key in SOURCE_KEYS.items() if name not in _LISTED},
     unused=_SOURCE_UNUSED | dict.fromkeys(_LISTED, why.LISTED),

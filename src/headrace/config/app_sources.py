@@ -37,6 +37,7 @@ class AppSources:
         self.copies: list[Item] = []  # further copies of a source come behind all others
         self.listed: list[FoundGroup] | None = None
         self.left_out: list[str] = []  # why, in words
+        self.recorded: list[tuple[FoundGroup, Item, int]] = []  # with the number of the camera
 
     def group(self, kind: AppGroup, group: Group) -> None:
         """A `[sourceN]` group."""
@@ -235,6 +236,9 @@ class AppSources:
                 document.refuse(section.line(origin_key), f"uri is not {bad.noun}.", bad.expected)
                 return
             item = ({**values, "uri": full}, dict(origins))
+            if section.get("smart-record"):
+                number = len(self.items) + len(self.copies)
+                self.recorded.append((section, item, section.get("camera-id", number)))
             (self.copies if copy else self.items).append(item)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from headrace.media.sources.packet_ring import PacketRing
 
 _SECONDS = {"before": 5.0, "after": 10.0, "longest": 300.0}
-_IN_MP4 = ("h264", "hevc", "mpeg4", "mjpeg", "av1", "vp9")
+MP4_CODECS = ("h264", "hevc", "mpeg4", "mjpeg", "av1", "vp9")
 _EVENTS = {"object": "frame", "crossing": "crossing", "call": None}
 
 
@@ -145,18 +145,26 @@ class ClipSink(Sink):
         first = ring.start_of(now - self._before_ns)
         if first is None:
             return None
+        return _Clip(self._path(label, ring), ring, first, now)
+
+    def _path(self, label: str, ring: PacketRing) -> Path:
+        """The next clip of a source, a file that is not there."""
         time = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-        suffix = "mp4" if ring.codec in _IN_MP4 else "mkv"
+        suffix = "mp4" if ring.codec in MP4_CODECS else "mkv"
         path, again = self.path / f"{label}_{time}.{suffix}", 1
         while path.exists() or path.with_name(path.name + ".part").exists():
             again += 1
             path = self.path / f"{label}_{time}_{again}.{suffix}"
-        return _Clip(path, ring, first, now)
+        return path
+
+    def _finished(self, path: Path, length_ns: int) -> None:
+        """Hear of a clip that is whole; it has lasted so long."""
 
     def _close_clip(self, source_id: int) -> None:
         clip = self._clips.pop(source_id, None)
         if clip is not None and clip.close():
             self.clips.append(clip.path)
+            self._finished(clip.path, clip.length_ns)
 
     def _finish(self) -> None:
         event_filter = self._filter
@@ -184,11 +192,16 @@ class _Clip:
         self._part = PartFile(path)
         self._written = 0
         self._first_dts: int | None = None
-        self._last_ns = now_ns
+        self._from_ns = self._last_ns = now_ns
         self._format = "mp4" if path.suffix == ".mp4" else "matroska"
         self._file = OutputFile(self._part.path, str(path))
         self._container = open_container(self._file, self._format)
         self._stream = self._container.add_stream_from_template(ring.template)
+
+    @property
+    def length_ns(self) -> int:
+        """Time from the first packet to the last."""
+        return self._last_ns - self._from_ns
 
     def over(self, now_ns: int) -> bool:
         return now_ns > self.end_ns
@@ -197,7 +210,9 @@ class _Clip:
         """Write the packets up to a frame."""
         for kept in self._ring.since(self._next, min(now_ns, self.end_ns)):
             packet = kept.copy()
+            self._last_ns = kept.time_ns
             if self._first_dts is None:
+                self._from_ns = kept.time_ns
                 self._first_dts = kept.dts if kept.dts is not None else kept.pts
             assert self._first_dts is not None
             if packet.dts is not None:

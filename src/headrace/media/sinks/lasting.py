@@ -40,12 +40,21 @@ if TYPE_CHECKING:
     from headrace.media.sources.base import Source
 
 OPTIONS = ("rotate", "size", "disk")
-SAME_NAME = frozenset(("jsonl", "hls", "clip"))
+SAME_NAME = frozenset(("jsonl", "hls", "clip", "smart-record"))
 """Kinds that go on in what an earlier run wrote; others begin a file or folder of their own."""
-_OWN_NAMES = frozenset(("hls", "clip"))  # kinds that name their files themselves
+_OWN_NAMES = frozenset(("hls", "clip", "smart-record"))  # kinds that name their files themselves
 _WITH_PIXELS = frozenset(("video", "images", "hls"))
 _FOLDERS = frozenset(
-    ("kitti", "kitti-track", "kitti-primary", "kitti-objects", "dota", "masks", "clip")
+    (
+        "kitti",
+        "kitti-track",
+        "kitti-primary",
+        "kitti-objects",
+        "dota",
+        "masks",
+        "clip",
+        "smart-record",
+    )
 )
 _PARTS_OF_DISK = 8  # a file has at most this share of the limit on disk
 _LOOK_S = 0.5  # between two looks at sizes
@@ -359,7 +368,7 @@ class LastingSink(Sink):
         """Remove the oldest files until all together fit into the limit."""
         if not self._limits.disk:
             return
-        if self.kind == "clip":
+        if self.kind in ("clip", "smart-record"):
             files = sorted(self._first.glob("*.m[pk][4v]"), key=lambda file: file.stat().st_mtime)
         else:
             files = [file for _, file in files_of(self._first)]

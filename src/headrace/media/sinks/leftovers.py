@@ -31,7 +31,7 @@ def finish_leftovers(kind: str, path: Path) -> list[Finding]:
     Raises:
         OSError: as the system says, as on a full disk; the part file stays for the next time.
     """
-    if kind == "clip":
+    if kind in ("clip", "smart-record"):
         parts = sorted(path.glob(f"*{PART}"))
     else:
         parts = [file for _, file in files_of(path) if file.name.endswith(PART)]
@@ -47,7 +47,11 @@ def _finish(kind: str, path: Path, part: Path) -> Finding | None:
             return None
         target = part.with_name(part.name.removesuffix(PART))
         if target.exists():
-            target = unfinished(part) if kind == "clip" else numbered(path, next_number(path))
+            target = (
+                unfinished(part)
+                if kind in ("clip", "smart-record")
+                else numbered(path, next_number(path))
+            )
         frames = _FINISH.get(kind, _not_at_all)(part, target)
         if frames:
             text = f"a run that was cut off left {part.name}: {target.name} has its {frames}"
@@ -102,5 +106,5 @@ def _not_at_all(part: Path, target: Path) -> int:
 
 
 _FINISH: dict[str, Callable[[Path, Path], int]] = {
-    "video": _video, "clip": _video, "parquet": _table, "arrow": _table,
+    "video": _video, "clip": _video, "smart-record": _video, "parquet": _table, "arrow": _table,
 }  # fmt: skip

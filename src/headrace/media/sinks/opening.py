@@ -63,8 +63,11 @@ _CLASSES = {
     "publish": (".publish", "PublishSink"),
     "hls": (".hls", "HlsSink"),
     "clip": (".clip", "ClipSink"),
+    "smart-record": (".smart_record", "SmartRecordSink"),
 }
 _URLS = {"messages": MESSAGE_SCHEMES, "publish": tuple(PUBLISH_SCHEMES)}  # in the place of a path
+_CLIPS = ("clip", "smart-record")
+_WITH_OPTIONS = (*_CLIPS, "hls")  # of their own, behind the path
 _TABLES = frozenset(("parquet", "arrow"))
 _FRAME_FILES = frozenset(("images", "coco", "kitti", "kitti-track", "dota", "masks"))
 
@@ -235,12 +238,12 @@ def open_sink(
         options["append"] = True
     elif kind in _TABLES:
         options["journal"] = True
-    own = path.with_name(path.name.partition("?")[0]) if kind in ("clip", "hls") else path
+    own = path.with_name(path.name.partition("?")[0]) if kind in _WITH_OPTIONS else path
 
     def open_at(place: Path) -> Sink:
         return sink_class(spec, path if place == own else place, **options)
 
-    return (LastingClips if kind == "clip" else LastingSink)(spec, own, kind, open_at, limits)
+    return (LastingClips if kind in _CLIPS else LastingSink)(spec, own, kind, open_at, limits)
 
 
 def _sink_class(kind: str) -> Callable[..., Sink]:

@@ -1,0 +1,62 @@
+"""Smart record of deepstream-app configs: the keys of a source, as an output of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+from headrace.config.app_reader import FoundGroup
+from headrace.config.pipeline_yaml import Item
+from headrace.config.values import Values
+
+_CACHE_S, _START_S, _LENGTH_S, _INTERVAL_S = 30, 1, 10, 10  # what the original uses for 0
+_LONGEST_S = 300
+_CONTAINERS = ("mp4", "mkv")
+_RTSP = 4  # type of source
+_TIMER = 2
+
+
+def recordings(recorded: list[tuple[FoundGroup, Item, int]], sources: list[Item]) -> list[Item]:
+    """Make an output for each source that is to be recorded.
+
+    Args:
+        recorded: groups with `smart-record`, the source of each, and the number of its camera.
+        sources: all sources, in their order.
+    """
+    items: list[Item] = []
+    for section, source, camera in recorded:
+        document, line = section.document, section.line("smart-record")
+        if section.get("type") != _RTSP:
+            text = "smart-record is for sources of type=4 (RTSP) alone, as in the original"
+            document.remark(line, text, code="element-left-out")
+            continue
+        timer = section.get("smart-record") == _TIMER
+        if not timer:
+            text = "smart-record=1 waits for messages, and none are received: Pipeline.record_clip "
+            document.remark(line, text + "starts a recording", code="key-approximated")
+        index = next(i for i, item in enumerate(sources) if item is source)
+        values = {"kind": "smart-record", "path": _path(section, camera, timer), "source": index}
+        items.append((values, dict.fromkeys(values, section.origin("smart-record"))))
+    return items
+
+
+def _path(section: FoundGroup, camera: int, timer: bool) -> Path:
+    def seconds(key: str, default: int) -> int:
+        return int(section.get(f"smart-rec-{key}") or default)
+
+    default_s = seconds("default-duration", _LENGTH_S)
+    length_s = seconds("duration", default_s)
+    if not timer or length_s >= _LONGEST_S:
+        length_s = default_s
+    cache_s = seconds("cache", seconds("video-cache", _CACHE_S))
+    options: Values = {
+        "prefix": section.get("smart-rec-file-prefix") or "Smart_Record",
+        "camera": camera,
+        "container": _CONTAINERS[section.get("smart-rec-container", 0)],
+        "before": min(seconds("start-time", _START_S), cache_s),
+        "after": min(length_s, _LONGEST_S),
+    }
+    if timer:
+        options["interval"] = seconds("interval", _INTERVAL_S)
+    folder: Path = section.get("smart-rec-dir-path") or Path.cwd()
+    return folder.with_name(f"{folder.name}?{urlencode(options, quote_via=quote)}")
