@@ -32,7 +32,7 @@ import numpy.typing as npt
 _INNER = {
     "Buffer", "Callable", "Elements", "HostPointer", "INTERVAL_UPDATE", "MetaField", "MetaList",
     "Nested", "STREAM_RESET", "Text", "allocate", "bridge", "capsule_of", "duplicate", "free",
-    "function", "gstreamer", "image_pixels", "items", "text_at",
+    "function", "gstreamer", "image_pixels", "items", "plain_kind", "text_at",
 }  # fmt: skip
 _PLAIN = (bool, int, float, str)
 

@@ -3,7 +3,7 @@
 #define HEADRACE_NVDS_VERSION_H
 
 #define NVDS_VERSION_MAJOR 9
-#define NVDS_VERSION_MINOR 0
+#define NVDS_VERSION_MINOR 1
 #define NVDS_VERSION_MICRO 0
 
 #ifdef __cplusplus

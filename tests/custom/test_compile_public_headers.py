@@ -150,8 +150,8 @@ def test_nothing_is_captured_on_a_cpu(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("void f(NvDsBatchMeta *b) { nvds_add_obj_meta_to_frame(0, 0, b); }", "leave it out of"),
-        ("#include <nvdspreprocess_meta.h>", "leave it out of"),
+        ("void f(NvDsFrameMeta *f) { nvds_add_obj_meta_to_frame(f, 0, 0); }", "-l nvds_meta"),
+        ("#include <gstnvstreammeta.h>", "leave it out of"),
         ("#include <opencv2/nothing.hpp>", "libopencv-dev"),
         ("namespace cv { void imread(int); }\nvoid f() { cv::imread(1); }", "libopencv-dev"),
         ("#include <app/nvdsinfer_own.h>", "-I <folder>"),  # the project's own

@@ -18,6 +18,7 @@ Examples:
   headrace compile my_parser.cpp --generation 6.x
   headrace compile plugin.cpp kernels.cu -I include --cuda host
   headrace compile --exe lenet.cpp -o lenet
+  headrace compile --exe deepstream_test1_app.c -o deepstream-test1-app
 """
 
 
@@ -62,7 +63,8 @@ def compile(
 ) -> int:
     """Compile SRC, the unchanged sources of a custom library, against headrace's headers.
 
-    With --exe, SRC is a program that builds, loads or runs engines by itself.
+    With --exe, SRC is a program that builds, loads or runs engines by itself, or an application
+    over GStreamer in C or C++; the latter needs GStreamer's headers, and `headrace exec` runs it.
 
     Needs g++ and nothing of NVIDIA's. What the sources include is what `headrace includes` names.
     """
@@ -102,10 +104,20 @@ def compile(
         return 0
     name = output or result.library.name
     if program:
-        echo(f"{name}: a program; it starts {sys.executable} with headrace")
+        from headrace.custom.compile.build_library import uses_gstreamer
+
+        if uses_gstreamer(sources):
+            echo(f"{name}: an application over GStreamer; run it: headrace exec {_shown(name)}")
+        else:
+            echo(f"{name}: a program; it starts {sys.executable} with headrace")
         return 0
     _print(str(name), result.library, parsers)
     return 0
+
+
+def _shown(name: object) -> str:
+    text = str(name)
+    return text if "/" in text else f"./{text}"
 
 
 def _print(name: str, library: Path, parsers: list[str]) -> None:
@@ -135,6 +147,7 @@ Examples:
   g++ -shared -fPIC $(headrace includes) my_parser.cpp -o libmy_parser.so
   make $(headrace includes --make)
   eval "$(headrace includes --shell)"; make
+  gcc app.c -o app $(headrace includes --pkg-config) -lm
 """
 
 
@@ -143,6 +156,8 @@ Examples:
 @click.option("--make", "what", flag_value="make",
               help="Variables for make, for an unchanged Makefile.")  # fmt: skip
 @click.option("--shell", "what", flag_value="shell", help="The same as lines of a shell.")
+@click.option("--pkg-config", "what", flag_value="application",
+              help="Flags of compiler and linker for a C application over GStreamer.")  # fmt: skip
 @click.option("--dir", "what", flag_value="dir", help="Only the folder of the headers.")
 @click.option("--generation", type=click.Choice(["6.x", "9.x"]), default="9.x", show_default=True,
               help="View of the headers: boxes of 28 bytes (9.x) or 24.")  # fmt: skip
@@ -150,6 +165,7 @@ Examples:
 def includes(what: str | None, generation: str, as_json: bool) -> int:
     """Print the compiler flags with which sources of custom libraries find headrace's headers."""
     from headrace.custom.compile.toolchain import (
+        application_flags,
         header_flags,
         include_dir,
         link_dir,
@@ -167,6 +183,8 @@ def includes(what: str | None, generation: str, as_json: bool) -> int:
                 "variables": variables,
             }
         )
+    elif what == "application":
+        echo(shlex.join([*application_flags("--cflags"), *application_flags("--libs")]))
     elif what == "libs":
         echo(shlex.join([f"-L{link_dir()}"]))
     elif what == "make":

@@ -79,7 +79,7 @@ bridge.Bridge, found = Slow, []
 threads = [threading.Thread(target=lambda: found.append(bridge.bridge())) for _ in range(3)]
 for one in threads: one.start()
 for one in threads: one.join()
-print(len({id(one) for one in found}), [one._api != 0 for one in found])
+print(len({id(one) for one in found}), [one.api != 0 for one in found])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("1 [True, True, True]\n", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -20,7 +21,10 @@ from headrace._core.findings import Finding
 from headrace.custom.compile.errors import compile_failed
 from headrace.custom.compile.toolchain import (
     GENERATIONS,
+    GSTREAMER,
     Generation,
+    application_flags,
+    c_compiler,
     cuda_home,
     find_compiler,
     find_nvcc,
@@ -28,6 +32,8 @@ from headrace.custom.compile.toolchain import (
     header_flags,
     include_dir,
     link_dir,
+    package_flags,
+    run_folders,
 )
 
 CudaMode = Literal["auto", "host", "nvcc"]
@@ -42,11 +48,13 @@ class Unit:
     Attributes:
         device: whether nvcc compiles it, or it is linked with what nvcc compiled.
         nvcc: the program, for `.cu` files.
+        is_c: whether a file named `.c` is compiled as C, as Makefiles of applications do.
     """
 
     source: Path
     device: bool = False
     nvcc: str | None = None
+    is_c: bool = False
 
     def command(
         self,
@@ -61,6 +69,9 @@ class Unit:
             return ["cp", str(self.source), str(target)]
         cuda = [f"-I{self._home() / 'include'}"] if self.device else []
         ends = [*folders, *cuda, *headers, "-c", str(self.source), "-o", str(target)]
+        if self.source.suffix == ".c" and self.is_c:
+            plain = [f for f in common if not f.startswith("-std=")]
+            return [c_compiler(compiler), *plain, *ends]
         if not (self.nvcc and self.source.suffix == ".cu"):
             return [compiler, *common, *ends]
         for_host = [f for f in common if f != "-fPIC" and not f.startswith("-std=")]
@@ -239,22 +250,33 @@ def compile_library(
     common += [f"-D{macro}" for macro in define] + list(flags)
     folders = [f"-I{folder}" for folder in include]
     units, notices = compile_units(files, cuda)
+    over_gstreamer = program and uses_gstreamer(files)
+    if over_gstreamer:
+        units = [replace(unit, is_c=True) for unit in units]
+        common.append("-D_GNU_SOURCE")
     if cuda == "host" or (
         any(f.suffix == ".cu" for f in files) and not any(u.device for u in units)
     ):
         common.append("-DHEADRACE_CUDA_HOST")
     with tempfile.TemporaryDirectory(prefix="headrace-compile-") as scratch:
         headers, compiles, objects = header_flags(generation), [], []
+        if over_gstreamer:
+            headers = [*headers, *package_flags(GSTREAMER, "--cflags")]
         for i, unit in enumerate(units):
             object_file = Path(scratch, f"{i}_{unit.source.stem}.o")
             objects.append(str(object_file))
             command = unit.command(tool, common, folders, headers, object_file)
             compiles.append((unit.source, command))
-        if program:
+        if over_gstreamer:
+            link = [tool, *(f for f in common if f.startswith("-fsanitize=")), *objects, "-o",
+                    str(target), *links, *application_flags("--libs"), "-lm", "-ldl",
+                    "-lpthread", *(f"-Wl,-rpath,{folder}" for folder in run_folders())]  # fmt: skip
+        elif program:
             objects.append(str(Path(scratch, "entry.o")))
             compiles.append((ENTRY, entry_command(tool, headers, objects[-1])))
         entry = PROGRAM_FLAGS if program else ()
-        link = _link_command(units, objects, target, tool, common, [*entry, *links])
+        if not over_gstreamer:
+            link = _link_command(units, objects, target, tool, common, [*entry, *links])
         if not dry_run:
             _run_all(compiles, link, files)
     return CompileResult(
@@ -263,6 +285,12 @@ def compile_library(
         tuple(notices),
         seconds=time.perf_counter() - started,
     )
+
+
+def uses_gstreamer(sources: Sequence[Path]) -> bool:
+    """True where a source includes GStreamer's or GLib's headers: an application around a model."""
+    pattern = re.compile(rb'^\s*#\s*include\s*[<"](gst/|glib|gstnvds)', re.MULTILINE)
+    return any(pattern.search(s.read_bytes()) for s in sources if s.suffix in SOURCE_SUFFIXES)
 
 
 def entry_command(compiler: str, headers: Sequence[str], target: str) -> list[str]:

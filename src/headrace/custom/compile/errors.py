@@ -25,6 +25,11 @@ _PIPELINE = (
     "it belongs to GStreamer or the pipeline around the model; no parser needs it: leave it out of "
     "the source, or the file out of the library"
 )
+_APPLICATION = (
+    "it belongs to the application around the model; a library of its own (a pad probe, a plugin) "
+    "links it: -l nvds_meta, and GStreamer's headers by --flag \"$(pkg-config --cflags "
+    'gstreamer-1.0)"'
+)
 _GPU_CODE = (
     "this is code for the GPU; if parsers do not need the file, leave it out: headrace's headers "
     "have what parsers, network builders and plugins use on a CPU"
@@ -45,6 +50,7 @@ _HINTS: tuple[tuple[str, str], ...] = (
     (r"nvtx3?/\S*: No such file", _GPU_CODE),
     (r"\b(gst/\S*|glib\S*|nvbuf\w*|gst-?nv\w*|nvds(?!infer|parse)\w*)\.h: No such file", _PIPELINE),
     (r"'(nvds_\w+|gst_\w+|g_\w+)' was not declared", _PIPELINE),
+    (r"^nothing defines (nvds_\w+|gst_nv\w+|gst_buffer_\w*nvds\w*|NvBufSurface\w+)$", _APPLICATION),
     (
         r"(\S+\.h\w*): No such file",
         "name the folder that it is in: -I <folder>, or headrace includes for what headrace has",

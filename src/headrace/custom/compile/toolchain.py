@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
 from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
+
+GSTREAMER = (
+    "gstreamer-1.0", "gstreamer-base-1.0", "gstreamer-video-1.0", "gstreamer-app-1.0",
+    "gstreamer-rtsp-server-1.0", "glib-2.0", "json-glib-1.0", "yaml-cpp", "uuid",
+)  # fmt: skip
+"""Packages that applications over GStreamer are compiled with, where they are installed."""
+APPLICATION = (
+    "nvdsgst_meta", "nvds_meta", "nvdsgst_helper", "nvbufsurface", "nvds_yml_parser", "nvds_utils",
+    "nvds_logger",
+)  # fmt: skip
+"""Names of the libraries that applications are linked to."""
 
 Generation = Literal["6.x", "9.x"]
 """The view of the headers: 6.x (24-byte boxes, Caffe and UFF members) or 9.x (28-byte boxes)."""
@@ -33,6 +46,28 @@ def include_folders(generation: Generation = "9.x") -> list[Path]:
     """Folders of headers that give sources the view of a generation, first to last."""
     newest = include_dir()
     return [newest] if generation == "9.x" else [newest / "generation-6", newest]
+
+
+def run_folders() -> list[Path]:
+    """Folders of the libraries that C applications load when they start."""
+    return [link_dir(), link_dir() / "run"]
+
+
+def application_flags(what: str) -> list[str]:
+    """Flags with which C applications find GStreamer, and headrace's headers and libraries.
+
+    Args:
+        what: `--cflags` or `--libs`.
+
+    Raises:
+        CustomLibraryError: see `package_flags`.
+    """
+    own = (
+        header_flags()
+        if what == "--cflags"
+        else [f"-L{link_dir()}", *(f"-l{name}" for name in APPLICATION)]
+    )
+    return [*own, *package_flags(GSTREAMER, what)]
 
 
 def header_flags(generation: Generation = "9.x") -> list[str]:
@@ -79,6 +114,41 @@ def find_compiler(name: str | None = None) -> str:
             "or compile where there is one, and copy the .so here",
         ],
     )
+
+
+def c_compiler(cxx: str) -> str:
+    """The C compiler for sources named `.c`: `$CC`, else gcc, else the C++ compiler `cxx`."""
+    name = os.environ.get("CC") or "gcc"
+    return shutil.which(name.split()[0]) or cxx
+
+
+def package_flags(packages: Sequence[str], what: str) -> list[str]:
+    """Ask pkg-config for packages that C applications are compiled with.
+
+    Args:
+        packages: names; those that are not installed are left out.
+        what: `--cflags` or `--libs`.
+
+    Raises:
+        CustomLibraryError: there is no pkg-config, or no GStreamer to compile against.
+    """
+    tool = shutil.which("pkg-config")
+    flags: list[str] = []
+    for package in packages if tool else ():
+        done = subprocess.run(
+            [tool or "", what, package], capture_output=True, text=True, check=False
+        )
+        if done.returncode == 0:
+            flags += done.stdout.split()
+        elif package == GSTREAMER[0]:
+            tool = None
+    if tool is None:
+        raise CustomLibraryError(
+            "an application over GStreamer needs its headers, and pkg-config to find them",
+            fix="Debian, Ubuntu: apt install pkg-config libgstreamer1.0-dev "
+            "libgstreamer-plugins-base1.0-dev",
+        )
+    return list(dict.fromkeys(flags))
 
 
 def find_nvcc() -> str | None:

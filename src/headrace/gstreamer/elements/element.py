@@ -17,7 +17,8 @@ from headrace._core.threads import as_exception
 from headrace.gstreamer.elements.bindings import VERSION, BaseTransform, GLib, GObject, Gst
 from headrace.gstreamer.elements.properties import Property, gproperties
 from headrace.gstreamer.elements.surface import RAW_FORMATS
-from headrace.gstreamer.pyds.bridge import bridge, function
+from headrace.gstreamer.pyds.bridge import bridge
+from headrace.gstreamer.pyds.struct import function
 
 if TYPE_CHECKING:
     from headrace._core.findings import Finding

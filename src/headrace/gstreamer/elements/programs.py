@@ -15,6 +15,7 @@ import headrace
 from headrace._core.errors import HeadraceError, MissingExtraError
 from headrace._core.files import os_errors
 from headrace.binary.elf import ElfError, ElfFile
+from headrace.custom.compile.toolchain import run_folders
 from headrace.gstreamer.elements.register import ELEMENTS
 
 _LOADED = """import os
@@ -117,7 +118,11 @@ def run_tool(program: str, arguments: Sequence[str]) -> NoReturn:
     paths = os.pathsep.join([str(folder), *([known] if known else [])])
     # The tool itself is linked to GStreamer: see `keep_unwinder`.
     ahead = ":".join(filter(None, ("libgcc_s.so.1", os.environ.get("LD_PRELOAD"))))
+    libraries = [str(folder) for folder in run_folders()]
+    if known := os.environ.get("LD_LIBRARY_PATH"):
+        libraries.append(known)
     own = {
+        "LD_LIBRARY_PATH": os.pathsep.join(libraries),
         "GST_PLUGIN_PATH": paths,
         "GST_REGISTRY": str(folder / "registry"),
         "LD_PRELOAD": ahead,

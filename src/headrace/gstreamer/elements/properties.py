@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from headrace.gstreamer.elements.bindings import GObject
-from headrace.gstreamer.pyds.bridge import function
+from headrace.gstreamer.pyds.struct import function
 
 INT_MAX, UINT_MAX = (1 << 31) - 1, (1 << 32) - 1
 FLOAT_MAX = 3.4e38

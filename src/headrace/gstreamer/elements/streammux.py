@@ -30,7 +30,7 @@ from headrace.media.resizing import scaled
 
 QUEUED = 4  # frames of a source that wait; decoders are held back beyond
 POLL_S = 0.2
-DUMMY_BYTES = 64  # a batch's buffer holds no pixels, as in the original
+DUMMY_BYTES = 72  # a batch's buffer holds no pixels, as in the original
 
 PROPERTIES = COMMON | {
     "batch-size": Property("uint", 0, "most frames of a batch", 0, 1024),
@@ -456,7 +456,6 @@ class NvStreamMux(NvElement, Element):
 
     def _announce(self, source: _Source) -> None:
         """Tell the application that a source is over, as the original does on the bus."""
-        structure = Gst.Structure.new_empty("stream-eos")
-        structure.set_value("stream-id", source.number)
+        structure = Gst.Structure.from_string(f"stream-eos, stream-id=(uint){source.number}")[0]
         self.post_message(Gst.Message.new_element(self, structure))
         self._ended.append(source.number)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from headrace._core.errors import MediaError
 from headrace.gstreamer.elements.bindings import GstVideo
-from headrace.gstreamer.pyds.bridge import function
+from headrace.gstreamer.pyds.struct import function
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import ColorSpace, PixelFormat, Plane, plane_shapes
 from headrace.media.pixels import plane_views

@@ -11,9 +11,10 @@ from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_size_t, c_uint64, c_ul
 from functools import cache
 from itertools import count
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace.gstreamer.pyds.loading import gstreamer
+from headrace.gstreamer.pyds.struct import function
 
 if TYPE_CHECKING:
     from headrace.gstreamer.pyds.meta import NvDsBatchMeta
@@ -32,6 +33,7 @@ class Bridge:
 
     Attributes:
         table: number -> object of each meta that is alive.
+        api: GStreamer's number of this kind of metadata.
     """
 
     def __init__(self) -> None:
@@ -51,8 +53,8 @@ class Bridge:
             library.gst_meta_register,
             c_void_p, c_ulong, c_char_p, c_size_t, _Init, _Free, _Transform,
         )  # fmt: skip
-        self._api = register_api(_API, self._tags)
-        self._info = register_meta(self._api, _NAME, _HEADER_BYTES + 8, *self._callbacks)
+        self.api = register_api(_API, self._tags)
+        self._info = register_meta(self.api, _NAME, _HEADER_BYTES + 16, *self._callbacks)
 
     def attach(self, address: int, value: NvDsBatchMeta) -> None:
         """Attach an object to a buffer of one owner."""
@@ -63,11 +65,12 @@ class Bridge:
 
     def get(self, address: int) -> NvDsBatchMeta | None:
         """Return the object attached to a buffer, or None."""
-        meta = self._get(address, self._api)
+        meta = self._get(address, self.api)
         return self.table.get(c_uint64.from_address(meta + _HEADER_BYTES).value) if meta else None
 
     def _init(self, meta: int, params: int, buffer: int) -> int:
         c_uint64.from_address(meta + _HEADER_BYTES).value = 0
+        c_uint64.from_address(meta + _HEADER_BYTES + 8).value = 0  # of C code, see `cmeta`
         return 1
 
     def _free(self, meta: int, buffer: int) -> None:
@@ -78,12 +81,6 @@ class Bridge:
         if value is not None:
             self.attach(target, value)
         return 1
-
-
-def function(function: Any, result: type | None, *arguments: type) -> Any:
-    """Declare the types of a function of C and return it."""
-    function.restype, function.argtypes = result, arguments
-    return function
 
 
 _once = Lock()

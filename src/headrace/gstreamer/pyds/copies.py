@@ -25,7 +25,7 @@ from headrace.gstreamer.pyds.meta import (
     items,
 )
 from headrace.gstreamer.pyds.osd import Elements
-from headrace.gstreamer.pyds.struct import Struct
+from headrace.gstreamer.pyds.struct import Struct, plain_kind
 
 S = TypeVar("S", bound=Struct)
 
@@ -34,13 +34,14 @@ def _copied(source: S, batch: NvDsBatchMeta) -> S:
     """A copy of a structure with its lists, in another batch; objects keep their parents."""
     if isinstance(source, NvDsUserMeta):
         return cast("S", _copied_user(source, batch))
-    copy = type(source)()
-    lists = {name: v for name, v in vars(source).items() if isinstance(v, MetaList)}
-    for name, value in vars(source).items():
+    copy = plain_kind(source)()
+    fields = source._written()
+    lists = {name: v for name, v in fields.items() if isinstance(v, MetaList)}
+    for name, value in fields.items():
         if name == "base_meta":
             base: NvDsBaseMeta = getattr(copy, name)
             base.meta_type, base.batch_meta = value.meta_type, batch
-        elif isinstance(getattr(type(source), name, None), Elements):
+        elif isinstance(getattr(type(copy), name, None), Elements):
             for index, one in enumerate(list.__iter__(value)):  # those that were touched
                 if one is not None:
                     getattr(copy, name)[index].copy_from(one)
@@ -116,7 +117,8 @@ def nvds_copy_frame_meta_list(nodes: GList | None, batch: NvDsBatchMeta) -> None
 
 def _without_lists(frame: NvDsFrameMeta) -> NvDsFrameMeta:
     plain = NvDsFrameMeta()
-    vars(plain).update({k: v for k, v in vars(frame).items() if not isinstance(v, MetaList)})
+    fields = {k: v for k, v in frame._written().items() if not isinstance(v, MetaList)}
+    vars(plain).update(fields)
     return plain
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 
-from headrace.gstreamer.pyds.bridge import function
 from headrace.gstreamer.pyds.loading import gstreamer
+from headrace.gstreamer.pyds.struct import function
 
 STREAM_RESET, INTERVAL_UPDATE = "nv-stream-reset", "nv-infer-interval-update"
 _DOWNSTREAM, _SERIALIZED, _STICKY, _MULTI = 2, 4, 8, 16

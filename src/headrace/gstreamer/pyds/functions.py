@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from headrace.gstreamer.pyds.bridge import bridge, function
+from headrace.gstreamer.pyds.bridge import bridge
 from headrace.gstreamer.pyds.meta import (
     NVDS_START_USER_META,
     GList,
@@ -22,7 +22,15 @@ from headrace.gstreamer.pyds.meta import (
     NvDsUserMeta,
     items,
 )
-from headrace.gstreamer.pyds.struct import Struct, Text, allocate, duplicate, free, text_at
+from headrace.gstreamer.pyds.struct import (
+    Struct,
+    Text,
+    allocate,
+    duplicate,
+    free,
+    function,
+    text_at,
+)
 
 M = TypeVar("M", bound=Struct)
 
@@ -207,12 +215,12 @@ def nvds_get_nth_frame_meta(nodes: GList | None, index: int) -> NvDsFrameMeta | 
     return None if nodes is None else nodes.data
 
 
-_user_types: dict[str, int] = {}
-
-
 def nvds_get_user_meta_type(name: str) -> int:
-    """Return the number of a type of an application's own, the same for each name."""
-    return _user_types.setdefault(name, NVDS_START_USER_META + 1 + len(_user_types))
+    """Return the number of a type of an application's own, the same for each name, also in C."""
+    quark = ctypes.CDLL("libglib-2.0.so.0").g_quark_from_string
+    return NVDS_START_USER_META + int(
+        function(quark, ctypes.c_uint32, ctypes.c_char_p)(name.encode())
+    )
 
 
 def get_string(address: int) -> str | None:

@@ -15,6 +15,12 @@ _libc.free.argtypes = [ctypes.c_void_p]
 S = TypeVar("S", bound="Struct")
 
 
+def function(call: Any, result: type | None, *arguments: type) -> Any:
+    """Declare the types of a function of C and return it."""
+    call.restype, call.argtypes = result, arguments
+    return call
+
+
 def duplicate(text: str | bytes) -> int:
     """Copy a text into memory of C; returns its address, which `free` gives back."""
     raw = text if isinstance(text, bytes) else text.encode(errors="replace")
@@ -58,15 +64,27 @@ class Struct:
 
     def copy_from(self, other: Struct) -> None:
         """Take over all fields of a structure of the same type; nested ones are copied."""
-        for name, value in vars(other).items():
-            if isinstance(value, _Held):
+        for name, value in other._written().items():
+            if isinstance(value, Held):
                 setattr(self, name, text_at(value.address) or "")
             else:
                 setattr(self, name, value)
 
+    def _written(self) -> dict[str, Any]:
+        """Return the fields that were written or touched."""
+        return vars(self)
+
     def __repr__(self) -> str:
-        fields = ", ".join(f"{k}={v!r}" for k, v in vars(self).items() if not k.startswith("_"))
+        fields = ", ".join(
+            f"{k}={v!r}" for k, v in self._written().items() if not k.startswith("_")
+        )
         return f"{type(self).__name__}({fields})"
+
+
+def plain_kind(struct: S) -> type[S]:
+    """Return the class of a structure as applications make it, where its memory is C's too."""
+    kind: type[S] = getattr(type(struct), "_plain", type(struct))
+    return kind
 
 
 class Nested:
@@ -117,7 +135,7 @@ class Text:
     def __set__(self, struct: Struct, value: str) -> None:
         if not isinstance(value, str):
             raise TypeError(f"{self._name} is set with a text, not {type(value).__name__}")
-        struct.__dict__[self._name] = _Held(duplicate(value))
+        struct.__dict__[self._name] = Held(duplicate(value))
 
 
 class Buffer(Text):
@@ -127,10 +145,10 @@ class Buffer(Text):
         if isinstance(value, str):
             super().__set__(struct, value)
         elif value != self.__get__(struct, type(struct)):
-            struct.__dict__[self._name] = _Held(int(value))
+            struct.__dict__[self._name] = Held(int(value))
 
 
-class _Held:
+class Held:
     """Memory of one text, freed with the last reference."""
 
     __slots__ = ("address",)

@@ -1,0 +1,178 @@
+// Images of a batch in main memory: NvBufSurface and what copies and maps it.
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "library.h"
+#include "nvbufsurface.h"
+
+using namespace headrace::deepstream;
+
+namespace {
+
+constexpr uint32_t kRowAlignment = 256;
+
+struct Plane {
+    uint32_t divisor, bytes;  // of its size by that of the image; of a pixel
+};
+
+// Planes of a format; none where it is not known.
+std::vector<Plane> planes_of(NvBufSurfaceColorFormat format) {
+    switch (format) {
+        case NVBUF_COLOR_FORMAT_RGBA:
+        case NVBUF_COLOR_FORMAT_BGRA:
+        case NVBUF_COLOR_FORMAT_ARGB:
+        case NVBUF_COLOR_FORMAT_ABGR:
+        case NVBUF_COLOR_FORMAT_RGBx:
+        case NVBUF_COLOR_FORMAT_BGRx: return {{1, 4}};
+        case NVBUF_COLOR_FORMAT_RGB:
+        case NVBUF_COLOR_FORMAT_BGR: return {{1, 3}};
+        case NVBUF_COLOR_FORMAT_GRAY8: return {{1, 1}};
+        case NVBUF_COLOR_FORMAT_NV12:
+        case NVBUF_COLOR_FORMAT_NV12_ER:
+        case NVBUF_COLOR_FORMAT_NV12_709:
+        case NVBUF_COLOR_FORMAT_NV12_709_ER: return {{1, 1}, {2, 2}};
+        case NVBUF_COLOR_FORMAT_YUV420:
+        case NVBUF_COLOR_FORMAT_YUV420_ER:
+        case NVBUF_COLOR_FORMAT_YUV420_709:
+        case NVBUF_COLOR_FORMAT_YUV420_709_ER: return {{1, 1}, {2, 1}, {2, 1}};
+        default: return {};
+    }
+}
+
+bool fill(NvBufSurfaceParams &image, const NvBufSurfaceCreateParams &params) {
+    const std::vector<Plane> planes = planes_of(params.colorFormat);
+    if (planes.empty()) return false;
+    image.width = params.width;
+    image.height = params.height;
+    image.colorFormat = params.colorFormat;
+    image.layout = params.layout;
+    image.planeParams.num_planes = static_cast<uint32_t>(planes.size());
+    uint32_t offset = 0;
+    for (size_t i = 0; i < planes.size(); i++) {
+        auto &plane = image.planeParams;
+        plane.width[i] = (params.width + planes[i].divisor - 1) / planes[i].divisor;
+        plane.height[i] = (params.height + planes[i].divisor - 1) / planes[i].divisor;
+        plane.bytesPerPix[i] = planes[i].bytes;
+        const uint32_t row = plane.width[i] * planes[i].bytes;
+        plane.pitch[i] = (row + kRowAlignment - 1) / kRowAlignment * kRowAlignment;
+        plane.offset[i] = offset;
+        plane.psize[i] = plane.pitch[i] * plane.height[i];
+        offset += plane.psize[i];
+    }
+    image.pitch = image.planeParams.pitch[0];
+    image.dataSize = offset;
+    image.dataPtr = allocate(offset);
+    return true;
+}
+
+bool has(const NvBufSurface *surface, int index) {
+    return surface != nullptr && index >= -1 && index < static_cast<int>(surface->batchSize);
+}
+
+// Calls an action with each image that an index means: -1 means all.
+template <typename F>
+int each_image(NvBufSurface *surface, int index, F &&action) {
+    if (!has(surface, index)) return -1;
+    for (uint32_t i = 0; i < surface->batchSize; i++)
+        if ((index < 0 || static_cast<uint32_t>(index) == i) && action(surface->surfaceList[i]))
+            return -1;
+    return 0;
+}
+
+}  // namespace
+
+HEADRACE_PUBLIC int NvBufSurfaceCreate(NvBufSurface **surface, uint32_t count,
+                                       NvBufSurfaceCreateParams *params) {
+    if (surface == nullptr || params == nullptr || count == 0) return -1;
+    auto *made = static_cast<NvBufSurface *>(allocate(sizeof(NvBufSurface)));
+    made->batchSize = count;
+    made->gpuId = params->gpuId;
+    made->memType = params->memType == NVBUF_MEM_DEFAULT ? NVBUF_MEM_CUDA_UNIFIED : params->memType;
+    made->surfaceList =
+        static_cast<NvBufSurfaceParams *>(allocate(count * sizeof(NvBufSurfaceParams)));
+    for (uint32_t i = 0; i < count; i++) {
+        if (fill(made->surfaceList[i], *params)) continue;
+        std::fprintf(stderr, "headrace: NvBufSurfaceCreate: color format %d is not known\n",
+                     params->colorFormat);
+        NvBufSurfaceDestroy(made);
+        return -1;
+    }
+    *surface = made;
+    return 0;
+}
+
+HEADRACE_PUBLIC int NvBufSurfaceDestroy(NvBufSurface *surface) {
+    if (surface == nullptr) return -1;
+    for (uint32_t i = 0; i < surface->batchSize; i++) release(surface->surfaceList[i].dataPtr);
+    release(surface->surfaceList);
+    release(surface);
+    return 0;
+}
+
+HEADRACE_PUBLIC int NvBufSurfaceMap(NvBufSurface *surface, int index, int plane,
+                                    NvBufSurfaceMemMapFlags) {
+    return each_image(surface, index, [plane](NvBufSurfaceParams &image) {
+        const auto count = static_cast<int>(image.planeParams.num_planes);
+        if (image.dataPtr == nullptr || plane < -1 || plane >= count) return true;
+        for (int i = 0; i < count; i++)
+            if (plane < 0 || plane == i)
+                image.mappedAddr.addr[i] =
+                    static_cast<char *>(image.dataPtr) + image.planeParams.offset[i];
+        return false;
+    });
+}
+
+HEADRACE_PUBLIC int NvBufSurfaceUnMap(NvBufSurface *surface, int index, int plane) {
+    return each_image(surface, index, [plane](NvBufSurfaceParams &image) {
+        for (int i = 0; i < NVBUF_MAX_PLANES; i++)
+            if (plane < 0 || plane == i) image.mappedAddr.addr[i] = nullptr;
+        return false;
+    });
+}
+
+HEADRACE_PUBLIC int NvBufSurfaceSyncForCpu(NvBufSurface *surface, int index, int) {
+    return has(surface, index) ? 0 : -1;
+}
+HEADRACE_PUBLIC int NvBufSurfaceSyncForDevice(NvBufSurface *surface, int index, int) {
+    return has(surface, index) ? 0 : -1;
+}
+
+HEADRACE_PUBLIC int NvBufSurfaceMemSet(NvBufSurface *surface, int index, int plane,
+                                       uint8_t value) {
+    return each_image(surface, index, [plane, value](NvBufSurfaceParams &image) {
+        const auto &all = image.planeParams;
+        for (uint32_t i = 0; i < all.num_planes; i++)
+            if (plane < 0 || static_cast<uint32_t>(plane) == i)
+                std::memset(static_cast<char *>(image.dataPtr) + all.offset[i], value,
+                            static_cast<size_t>(all.pitch[i]) * all.height[i]);
+        return false;
+    });
+}
+
+HEADRACE_PUBLIC int NvBufSurfaceCopy(NvBufSurface *source, NvBufSurface *target) {
+    if (source == nullptr || target == nullptr || source->batchSize > target->batchSize) return -1;
+    for (uint32_t n = 0; n < source->batchSize; n++) {
+        const auto &from = source->surfaceList[n];
+        auto &into = target->surfaceList[n];
+        const auto &a = from.planeParams;
+        const auto &b = into.planeParams;
+        if (from.width != into.width || from.height != into.height || a.num_planes != b.num_planes)
+            return -1;
+        for (uint32_t i = 0; i < a.num_planes; i++)
+            for (uint32_t y = 0; y < a.height[i]; y++)
+                std::memcpy(static_cast<char *>(into.dataPtr) + b.offset[i] + y * b.pitch[i],
+                            static_cast<char *>(from.dataPtr) + a.offset[i] + y * a.pitch[i],
+                            static_cast<size_t>(a.width[i]) * a.bytesPerPix[i]);
+    }
+    target->numFilled = source->numFilled;
+    return 0;
+}
+
+HEADRACE_PUBLIC int NvBufSurfaceGetDeviceInfo(NvBufSurfaceDeviceInfo *info) {
+    if (info == nullptr) return -1;
+    std::memset(info, 0, sizeof *info);
+    info->driverType = NVBUF_DRIVER_TYPE_RM;
+    info->isIntegratedGpu = false;
+    return 0;
+}

@@ -1,0 +1,1 @@
+"""Metadata as C applications see it: structures in memory, built where C code asks for them."""

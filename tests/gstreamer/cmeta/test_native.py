@@ -1,0 +1,53 @@
+"""C applications over the elements: their probes read and change what Python's elements made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from headrace.gstreamer.cmeta.native import library_path
+from headrace.gstreamer.pyds.meta import items
+from tests.gstreamer.cmeta.conftest import Application
+from tests.gstreamer.conftest import Run, video
+
+
+def counts(play: Run, detector: Path) -> list[int]:
+    """How many objects the same pipeline has in Python, a frame."""
+    from headrace.gstreamer import pyds
+
+    def probe(buffer: Any) -> int:
+        batch = pyds.gst_buffer_get_nvds_batch_meta(hash(buffer))
+        assert batch is not None
+        return len(items(batch.frame_meta_list.data, "obj_meta_list"))
+
+    ran = play(
+        f"{video(12)} ! mux.sink_0 nvstreammux name=mux batch-size=1 width=640 height=384 ! "
+        f"nvinfer config-file-path={detector} ! fakesink name=end",
+        end=probe,
+    )
+    assert ran.errors == []
+    return ran.seen["end"]
+
+
+def test_a_probe_in_c_reads_and_changes_metadata(
+    application: Application, clip: Path, detector: Path, play: Run
+) -> None:
+    done = application("walk.c", clip, detector, 11)
+    assert done.returncode == 0, done.stderr
+    *lines, last = done.stdout.splitlines()
+    python = counts(play, detector)
+    assert len(lines) >= 11
+    assert max(python) > 1
+    for number, (line, count) in enumerate(zip(lines, python, strict=False)):
+        words = dict(word.split("=", 1) for word in line.split()[2:4])
+        assert line.startswith(f"{number} "), line
+        assert words == {"objects": str(count + 1), "added": "1"}
+        assert line.endswith(f"drawn=1 note=frame {number}")
+    assert last == f"copies={len(lines)} releases={2 * len(lines)}"
+
+
+def test_the_library_is_where_programs_look_for_it() -> None:
+    folder = library_path().parent
+    assert library_path().is_file()
+    names = {path.name for path in (folder / "run").iterdir()}
+    assert {"libnvdsgst_meta.so", "libnvds_meta.so", "libnvbufsurface.so"} <= names
