@@ -23,6 +23,7 @@ from benchmarks.common import ROOT, Row
 from headrace.batches.driver import BatchProgress, Driver
 from headrace.batches.folder import BatchFolder
 from headrace.batches.identity import write_run
+from headrace.batches.inputs import GivenInput
 from headrace.batches.manifest import write_manifest
 from headrace.batches.units import BatchUnit, UnitResult
 from headrace.meta.table import arrow_schema
@@ -106,7 +107,8 @@ def drive(out: Path, count: int, stop_at: int | None) -> tuple[float, float, lis
                 memory.append(_memory_mb())
 
         driver = Driver(folder, executor, on_change=changed)
-        driver.run(f"/archive/of/videos/{n % 1000:03}/video_{n:07}.mp4" for n in range(count))
+        names = (f"/archive/of/videos/{n % 1000:03}/video_{n:07}.mp4" for n in range(count))
+        driver.run(map(GivenInput, names))
         if stop_at is None:
             write_manifest(out)
     finally:

@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headrace.batches.units import BatchUnit, UnitResult
+from headrace.meta import FrameMeta
+from headrace.meta.frame_table import frames_to_arrow
 from headrace.meta.table import arrow_schema
 
 
@@ -24,6 +26,13 @@ def table_of(name: str, rows: int) -> pa.Table:
         for field in schema
     }
     return pa.Table.from_pydict(columns, schema=schema)
+
+
+def frames_of(name: str) -> bytes:
+    """The table of an input's only frame."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(frames_to_arrow([FrameMeta(name, 0, 0, 0, 64, 48)]), sink)
+    return bytes(sink.getvalue().to_pybytes())
 
 
 def _value(field: pa.Field, name: str, row: int) -> object:
@@ -71,7 +80,8 @@ class FakeWorker:
         else:
             content = self.parts / f"{unit.id}-{os.getpid()}.parquet"
             pq.write_table(table, content)
-        return UnitResult(unit, "done", "00", 1, 10, rows, 0.001, files={"parquet": content})
+        files = {"parquet": content, "frames": frames_of(unit.input)}
+        return UnitResult(unit, "done", "00", 1, 10, rows, 0.001, files=files)
 
 
 def worker_stopped_once(parts: Path) -> FakeWorker:

@@ -22,22 +22,24 @@ import headrace
 from headrace._core.retry import Backoff
 from headrace.batches import bucket as bucket_module
 from headrace.batches import folder as folder_module
+from headrace.batches import packing
 from headrace.batches.bucket import Bucket, results_place
 from headrace.batches.driver import Driver
 from headrace.batches.folder import MANIFEST, BatchFolder
 from headrace.batches.identity import write_run
+from headrace.batches.inputs import GivenInput
 from headrace.batches.manifest import verify, write_manifest
 from headrace.batches.storage import StorageError
 from headrace.batches.summary import summarised
 from headrace.batches.units import BatchUnit, UnitResult
 from headrace.errors import HeadraceError
 from tests.batches.fakes import FakeWorker, HereExecutor
-from tests.batches.test_driver import NAMES, Killed, expected
+from tests.batches.test_driver import NAMES, Killed, alone, expected
 from tests.batches.test_remote import _Flaky
 from tests.batches.test_running import here, rows_of_run, run
 from tests.media.sources.videos import X264, write_video
 
-__all__ = ["here"]
+__all__ = ["alone", "here"]
 
 fsspec = pytest.importorskip("fsspec")
 OUT = "memory://results/batch"
@@ -71,7 +73,7 @@ def drive(names: list[str], do: Callable[[BatchUnit], UnitResult] | None = None)
             folder.reconcile()
             driver = Driver(folder, HereExecutor(do or FakeWorker(folder.parts).do))
             try:
-                driver.run(iter(names))
+                driver.run(map(GivenInput, names))
             finally:
                 folder.save()
                 write_manifest(path)
@@ -105,9 +107,12 @@ def test_a_bucket_has_what_a_folder_has(
     names = {name.removeprefix("/results/batch/") for name in memory.find("/results/batch")}
     tables = {name for name in names if name.startswith("objects/run=")}
     lines = {name for name in names if name.startswith("jsonl/")}
-    assert (len(tables), len(lines)) == (2, 2)
-    assert names - tables - lines == {
+    assert (len(tables), len(lines)) == (1, 2)
+    frames = {name for name in names if name.startswith("frames/run=")}
+    assert len(frames) == 1
+    assert names - tables - frames - lines == {
         "run.json", "manifest.parquet", "ledger/000000.jsonl", "ledger/000001.jsonl",
+        "ledger/000002.jsonl",
     }  # fmt: skip
     again = run(config, *videos, "-o", OUT)
     assert again.exit_code != 0
@@ -126,8 +131,9 @@ def test_a_bucket_has_what_a_folder_has(
 
 @settings(deadline=None, max_examples=20)
 @given(st.lists(st.integers(0, 40), max_size=4))
+@pytest.mark.parametrize("small", [64 << 10, -1])
 @pytest.mark.slow
-def test_killed_at_any_call_no_row_is_missing_or_double(kills: list[int]) -> None:
+def test_killed_at_any_call_no_row_is_missing_or_double(small: int, kills: list[int]) -> None:
     """Each number is the call to the storage at which a run dies, before or behind it."""
     system = fsspec.filesystem("memory")
     system.store.clear()
@@ -148,6 +154,7 @@ def test_killed_at_any_call_no_row_is_missing_or_double(kills: list[int]) -> Non
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Bucket, "_call", call)
+            patch.setattr(packing, "_SMALL_BYTES", small)
             try:
                 drive(NAMES)
             except Killed:
@@ -156,6 +163,7 @@ def test_killed_at_any_call_no_row_is_missing_or_double(kills: list[int]) -> Non
     assert verify(OUT)[1] == []
 
 
+@pytest.mark.usefixtures("alone")
 def test_resume_puts_right_what_verify_finds(memory: Any) -> None:
     drive(NAMES)
     first, second, *_ = memory.find("/results/batch/objects")
@@ -169,7 +177,7 @@ def test_resume_puts_right_what_verify_finds(memory: Any) -> None:
     driver = drive(NAMES)
     assert (driver.progress.done, driver.progress.before) == (2, 6)
     assert sources(memory) == expected(NAMES)
-    assert verify(OUT) == (8, [])
+    assert verify(OUT) == (16, [])
 
 
 def test_of_two_runs_at_once_the_second_is_refused(memory: Any) -> None:
@@ -181,8 +189,12 @@ def test_of_two_runs_at_once_the_second_is_refused(memory: Any) -> None:
     one.append(b"a\n")  # an answer that was lost on its way
 
 
-def test_a_later_run_takes_over_and_the_earlier_loses_no_row(memory: Any) -> None:
+@pytest.mark.parametrize("small", [64 << 10, -1])
+def test_a_later_run_takes_over_and_the_earlier_loses_no_row(
+    memory: Any, monkeypatch: pytest.MonkeyPatch, small: int
+) -> None:
     """The later run removes tables that have no line yet; their lines must not come after it."""
+    monkeypatch.setattr(packing, "_SMALL_BYTES", small)
     fake = FakeWorker(None)
 
     def do(unit: BatchUnit) -> UnitResult:
@@ -193,9 +205,10 @@ def test_a_later_run_takes_over_and_the_earlier_loses_no_row(memory: Any) -> Non
     with pytest.raises(StorageError, match="another batch is writing to this place"):
         drive(NAMES, do)
     assert sources(memory) == expected(NAMES)
-    assert verify(OUT) == (8, [])
+    assert verify(OUT)[1] == []
 
 
+@pytest.mark.usefixtures("alone")
 def test_lines_are_saved_while_a_long_unit_runs(
     memory: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,6 +292,7 @@ def test_a_busy_storage_is_asked_again_and_a_refusal_is_not(
         made.put(Path("x"), "y")
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_storage_that_dies_ends_the_run_and_keeps_what_is_committed(
     memory: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,10 +20,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headrace.batches import folder as folder_module
+from headrace.batches import packing
 from headrace.batches.driver import Driver
 from headrace.batches.executor import next_worker, room_after
-from headrace.batches.folder import BatchFolder, StorageError
+from headrace.batches.folder import MANIFEST, BatchFolder, StorageError
 from headrace.batches.identity import write_run
+from headrace.batches.inputs import GivenInput
 from headrace.batches.manifest import unit_records, verify, write_manifest
 from headrace.batches.processes import ProcessExecutor
 from headrace.batches.units import BatchUnit, UnitResult
@@ -45,7 +48,8 @@ def run(path: Path, names: list[str], **options: Any) -> Driver:
         folder.reconcile()
         do = options.pop("do", None) or FakeWorker(folder.parts).do
         driver = Driver(folder, HereExecutor(do), **options)
-        driver.run(iter(names))
+        driver.run(map(GivenInput, names))
+        folder.save()
         write_manifest(path)
         return driver
     finally:
@@ -71,7 +75,7 @@ def test_every_input_has_its_rows_once(tmp_path: Path) -> None:
     second = run(tmp_path, names)
     assert (second.progress.done, second.progress.before) == (3, 5)
     assert rows(tmp_path) == expected(names)
-    assert verify(tmp_path) == (8, [])
+    assert verify(tmp_path) == (4, [])  # two packs of objects and of frames
 
 
 def test_a_failing_unit_is_tried_again_and_then_recorded(tmp_path: Path) -> None:
@@ -133,7 +137,7 @@ def test_a_doubtful_span_makes_the_video_whole(tmp_path: Path) -> None:
     driver = run(tmp_path, ["span_.mp4", "other.mp4"], do=lambda u: do(u))
     assert driver.progress.failed == 0
     assert len(rows(tmp_path)) == 2 * (len("span_.mp4") % 4)
-    assert verify(tmp_path) == (2, [])
+    assert verify(tmp_path) == (2, [])  # one pack of each
     assert [r.first for r in unit_records(tmp_path)] == [None, None]
     warnings = [r.warnings for r in unit_records(tmp_path)]
     assert warnings == [("not split: 9 frames came of the 10",)] * 2
@@ -161,7 +165,7 @@ def test_a_full_disk_ends_the_run_and_keeps_what_is_committed(tmp_path: Path) ->
         run(tmp_path, ["a.mp4", "b.mp4", "c.mp4", "full.mp4", "d.mp4"])
     driver = run(tmp_path, ["a.mp4", "b.mp4", "c.mp4", "d.mp4"])
     assert driver.progress.before + driver.progress.done == 4
-    assert verify(tmp_path) == (4, [])
+    assert verify(tmp_path) == (2, [])
 
 
 def test_a_disk_that_turns_read_only_is_told(
@@ -199,10 +203,10 @@ def test_a_run_ends_when_too_many_fail(tmp_path: Path, most: int | None, done: i
     driver = Driver(folder, HereExecutor(worker.do, slots=1), retries=0, max_failed=most)
     if most in (0, 1):
         with pytest.raises(HeadraceError, match="failed, the last one") as caught:
-            driver.run(iter(names))
+            driver.run(map(GivenInput, names))
         assert caught.value.code == "batch-gave-up"
     else:
-        driver.run(iter(names))
+        driver.run(map(GivenInput, names))
     folder.close()
     assert driver.progress.done == done
     assert run(tmp_path, ["a.mp4", "b.mp4"]).progress.before >= min(done, 2)
@@ -212,7 +216,7 @@ def test_stop_ends_early_and_a_resumed_run_completes(tmp_path: Path) -> None:
     folder = BatchFolder(tmp_path, "run")
     driver = Driver(folder, HereExecutor(FakeWorker(folder.parts).do))
     driver._on_change = lambda at: driver.stop() if at.done == 2 else None
-    progress = driver.run(iter(NAMES))
+    progress = driver.run(map(GivenInput, NAMES))
     folder.close()
     assert progress.interrupted
     assert progress.done == 2
@@ -232,7 +236,7 @@ def test_slots_bound_what_is_under_way(tmp_path: Path) -> None:
             yield name
 
     driver = Driver(folder, executor)
-    driver.run(names())
+    driver.run(map(GivenInput, names()))
     folder.close()
     assert executor.most == 4
 
@@ -279,6 +283,60 @@ def test_killed_at_any_step_no_row_is_missing_or_double(
     assert verify(path)[1] == []
 
 
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each unit keeps tables of its own."""
+    monkeypatch.setattr(packing, "_SMALL_BYTES", -1)
+
+
+def test_small_results_are_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder_module, "_PACK_UNITS", 40)
+    names = [f"p{n}.mp4" for n in range(100)]
+    run(tmp_path, names)
+    for kind in ("objects", "frames"):
+        files = list((tmp_path / kind).glob("*/*/*.parquet"))
+        assert len(files) == 3
+        assert sum(pq.read_metadata(file).num_rows for file in files) == {
+            "objects": len(expected(names)), "frames": 100
+        }[kind]  # fmt: skip
+    assert not list((tmp_path / "waiting").rglob("*.table"))
+    manifest = pq.read_table(tmp_path / MANIFEST).to_pylist()
+    assert {row["file"] for row in manifest} == {
+        str(file.relative_to(tmp_path)) for file in (tmp_path / "objects").glob("*/*/*.parquet")
+    }
+    again = run(tmp_path, names)
+    assert (again.progress.done, again.progress.before) == (0, 100)
+
+
+def test_a_damaged_pack_takes_its_units_with_it(tmp_path: Path) -> None:
+    run(tmp_path, NAMES)
+    run(tmp_path, [*NAMES, "more.mp4"])
+    first, *_ = sorted((tmp_path / "frames").glob("*/*/*.parquet"), key=lambda p: -p.stat().st_size)
+    first.write_bytes(b"not a table")
+    read, faults = verify(tmp_path)
+    assert (read, len(faults)) == (4, 1)
+    assert "has changed since it was committed" in faults[0]
+    driver = run(tmp_path, [*NAMES, "more.mp4"])
+    assert (driver.progress.done, driver.progress.before) == (8, 1)
+    assert rows(tmp_path) == expected([*NAMES, "more.mp4"])
+    assert verify(tmp_path) == (4, [])
+
+
+def test_what_waits_for_a_pack_is_packed_by_the_next_run(tmp_path: Path) -> None:
+    folder = BatchFolder(tmp_path, "run")
+    write_run(tmp_path, {"config": "same"})
+    Driver(folder, HereExecutor(FakeWorker(folder.parts).do)).run(map(GivenInput, NAMES[:5]))
+    folder.close()  # killed: nothing was packed
+    assert rows(tmp_path) == []
+    missing = next((tmp_path / "waiting" / "frames").rglob("*.table"))
+    missing.unlink()
+    driver = run(tmp_path, NAMES)
+    assert (driver.progress.done, driver.progress.before) == (4, 4)
+    assert rows(tmp_path) == expected(NAMES)
+    assert verify(tmp_path) == (2, [])
+
+
+@pytest.mark.usefixtures("alone")
 def test_verify_finds_what_changed_and_resume_puts_it_right(tmp_path: Path) -> None:
     names = [f"{'x' * n}.mp4" for n in range(6)]
     run(tmp_path, names)
@@ -291,7 +349,7 @@ def test_verify_finds_what_changed_and_resume_puts_it_right(tmp_path: Path) -> N
     strange = files[3].with_name("0123456789abcdef.parquet")
     strange.write_bytes(files[3].read_bytes())
     read, faults = verify(tmp_path)
-    assert read == 6
+    assert read == 12
     text = "\n".join(faults)
     assert len(faults) == 4
     assert text.count("has changed since it was committed") == 2
@@ -299,7 +357,7 @@ def test_verify_finds_what_changed_and_resume_puts_it_right(tmp_path: Path) -> N
     assert "no line of the ledger knows it" in text
     driver = run(tmp_path, names)
     assert (driver.progress.done, driver.progress.before) == (3, 3)
-    assert verify(tmp_path) == (6, [])
+    assert verify(tmp_path) == (12, [])
     assert rows(tmp_path) == expected(names)
 
 
@@ -333,7 +391,7 @@ def test_a_removed_folder_is_told_and_not_made_anew(tmp_path: Path) -> None:
 
     folder = BatchFolder(out, "run")
     with pytest.raises(StorageError, match="removed during the run"):
-        Driver(folder, HereExecutor(do)).run(iter(NAMES))
+        Driver(folder, HereExecutor(do)).run(map(GivenInput, NAMES))
     assert not (out / "ledger.jsonl").exists()
 
 
@@ -344,7 +402,8 @@ def test_processes_survive_units_that_kill_their_worker_or_never_end(tmp_path: P
     executor = ProcessExecutor(partial(FakeWorker, folder.parts), 1, timeout_s=0.6)
     try:
         driver = Driver(folder, executor, retries=0)
-        progress = driver.run(iter(names))
+        progress = driver.run(map(GivenInput, names))
+        folder.save()
     finally:
         executor.close()
         folder.close()
@@ -363,7 +422,8 @@ def test_a_worker_that_is_stopped_while_it_opens_is_replaced_and_no_unit_is_to_b
     folder = BatchFolder(tmp_path, "run")
     executor = ProcessExecutor(partial(worker_stopped_once, folder.parts), 1, timeout_s=5)
     try:
-        progress = Driver(folder, executor, retries=0).run(iter(NAMES))
+        progress = Driver(folder, executor, retries=0).run(map(GivenInput, NAMES))
+        folder.save()
     finally:
         executor.close()
         folder.close()
@@ -400,6 +460,7 @@ from functools import partial
 from pathlib import Path
 from headrace.batches.driver import Driver
 from headrace.batches.folder import BatchFolder
+from headrace.batches.inputs import GivenInput
 from headrace.batches.processes import ProcessExecutor
 from tests.batches.fakes import FakeWorker
 
@@ -409,7 +470,9 @@ if __name__ == "__main__":
     executor = ProcessExecutor(partial(FakeWorker, folder.parts), 2)
     try:
         numbers = range(int(sys.argv[2]))
-        Driver(folder, executor).run(f"clip_{n}_{'x' * (n % 4)}.mp4" for n in numbers)
+        names = (f"clip_{n}_{'x' * (n % 4)}.mp4" for n in numbers)
+        Driver(folder, executor).run(map(GivenInput, names))
+        folder.save()
     finally:
         executor.close()
         folder.close()

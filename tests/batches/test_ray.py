@@ -244,6 +244,23 @@ def test_a_cluster_without_a_node_that_fits_is_refused_at_once(
     assert "at most 8 core(s) and 1 GPU(s)" in str(caught.value)
 
 
+def test_a_cluster_of_this_machine_is_not_started_in_vain(
+    mean_config: Callable[..., Path], clips: list[Path], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    ray = pytest.importorskip("ray")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setattr(ray, "init", lambda **_: pytest.fail("it was started"))
+    for workers in (None, 1):
+        with pytest.raises(headrace.HeadraceError, match="has 4096 CPU core") as caught:
+            headrace.batch(
+                mean_config(), inputs=clips[0], out=tmp_path / str(workers), on="ray",
+                threads=4096, workers=workers,
+            )  # fmt: skip
+        assert caught.value.code == "ray-no-node"
+        assert "waits for nodes" not in str(caught.value)
+
+
 def test_ray_chooses_the_gpu(mean_config: Callable[..., Path], tmp_path: Path) -> None:
     pytest.importorskip("ray")
     for device in ("cuda:1", "mars"):

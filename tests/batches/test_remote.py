@@ -62,7 +62,8 @@ def test_a_batch_over_urls_has_the_rows_of_the_files(
         assert (row["size_bytes"], row["sha256"]) == hash_file(bucket / name)
         assert row["input"].startswith("memory://")
         assert row["first_frame"] is None
-    tables = [pq.read_table(out / r["file"], partitioning=None) for r in manifest.values()]
+    files = {row["file"] for row in manifest.values()}
+    tables = [pq.read_table(out / file, partitioning=None) for file in files]
     expected = rows_of_run(config, bucket / "a.mp4", bucket / "b.mkv")
     assert sum(t.num_rows for t in tables) == len(expected) == 30
     assert {s for t in tables for s in t["source"].to_pylist()} == {

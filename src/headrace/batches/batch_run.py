@@ -27,8 +27,8 @@ from headrace.batches.estimate import (
 )
 from headrace.batches.folder import MANIFEST, BatchFolder
 from headrace.batches.identity import check_run, identity_of, run_id, write_run
-from headrace.batches.inputs import expand_inputs
-from headrace.batches.manifest import write_manifest
+from headrace.batches.inputs import GivenInput, columns_of, expand_inputs, given_inputs
+from headrace.batches.manifest import RESERVED, write_manifest
 from headrace.batches.placement import Placement, placed
 from headrace.batches.processes import ProcessExecutor, open_worker
 from headrace.batches.work import (
@@ -161,9 +161,12 @@ class BatchRun:
     ) -> BatchReport:
         configs, _ = numbered(self.work.spec.load_models(), None, self.work.options.generation)
         self.notices += _left_out(self.work.spec)
+        columns, renamed = columns_of(self.inputs, RESERVED)
+        self.notices += renamed
+        self.work = replace(self.work, columns=columns)
         parts = identity_of(self.work, configs)
         check_run(out, parts, resume=self.options.resume, shown=self.out)
-        first, names = _begun(expand_inputs(self.inputs))
+        first, names = _begun(given_inputs(self.inputs, columns))
         work = self._split_or_not(configs, first)
         few = len(first) < usable_cores()
         placement = self._placement(work, _units(work, first) if few else len(first))
@@ -288,7 +291,7 @@ class BatchRun:
         if device == "auto":  # the same on every node
             device = "cuda" if choose_device().is_gpu else "cpu"
         work = replace(work, options=replace(work.options, device=device))
-        return RayExecutor(
+        executor = RayExecutor(
             self.options.on,
             work,
             configs,
@@ -297,6 +300,10 @@ class BatchRun:
             workers=self.options.workers,
             timeout_s=self.options.unit_timeout,
         )
+        self.notices += executor.notices
+        for notice in executor.notices:
+            self.on_stage(f"{notice:brief}")
+        return executor
 
 
 def _left_out(spec: PipelineSpec) -> list[Finding]:
@@ -339,12 +346,12 @@ def check_device(device: str) -> None:
         )
 
 
-def _begun(names: Iterator[str]) -> tuple[list[str], Iterable[str]]:
-    """The first inputs, so that a wrong word is refused early, and all of them."""
-    first = list(islice(names, UNITS_EACH * usable_cores()))
+def _begun(inputs: Iterator[GivenInput]) -> tuple[list[str], Iterable[GivenInput]]:
+    """Names of the first inputs, so that a wrong word is refused early, and all inputs."""
+    first = list(islice(inputs, UNITS_EACH * usable_cores()))
     if not first:
         raise HeadraceError("there is no input", expected="videos or images to run over")
-    return first, chain(first, names)
+    return [given.name for given in first], chain(first, inputs)
 
 
 def _units(work: Work, names: Sequence[str]) -> int:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic, time
 
 from headrace._core.errors import HeadraceError
 from headrace._core.text import counted
 from headrace.batches.executor import Executor
 from headrace.batches.folder import KINDS, BatchFolder
-from headrace.batches.inputs import shown
+from headrace.batches.inputs import GivenInput, shown
 from headrace.batches.ledger import Recorded, UnitRecord
 from headrace.batches.storage import GO_ON, StorageError
 from headrace.batches.units import BatchUnit, UnitResult, packed, unit_id
@@ -103,7 +103,7 @@ class Driver:
         """End the run early, and give up the units under way. Safe in signal handlers."""
         self._stopping = True
 
-    def run(self, inputs: Iterable[str]) -> BatchProgress:
+    def run(self, inputs: Iterable[GivenInput]) -> BatchProgress:
         """Run to the end of the inputs, or to `stop`.
 
         Raises:
@@ -137,10 +137,10 @@ class Driver:
             self._under_way[item.unit.id] = item
             self._executor.submit(item.unit)
 
-    def _missing(self, inputs: Iterable[str]) -> Iterator[BatchUnit]:
+    def _missing(self, inputs: Iterable[GivenInput]) -> Iterator[BatchUnit]:
         """Units without an outcome, or with one that shall be tried again."""
         ledger = self._folder.ledger
-        for name in inputs:
+        for name, values in inputs:
             self.progress.inputs += 1
             spans = ledger.spans_of(name)
             whole = ledger.outcome(unit_id(name)) == "whole"
@@ -154,7 +154,7 @@ class Driver:
                     text = "failed before: manifest.parquet has why, --retry-failed repeats it"
                     self._note_failure(unit, text)
                 else:
-                    yield unit
+                    yield replace(unit, values=values)
             if self._stopping:
                 return
         self.progress.listed = True
@@ -195,8 +195,8 @@ class Driver:
         self._folder.append(self._record(item, result, "split"))
         self.progress.spans += len(result.spans) - 1
         for span in result.spans:
-            unit = BatchUnit(item.unit.input, span, False, result.sha256, result.size_bytes)
-            self._again.append(_UnderWay(unit))
+            facts = (False, result.sha256, result.size_bytes, item.unit.values)
+            self._again.append(_UnderWay(BatchUnit(item.unit.input, span, *facts)))
 
     def _read_whole(self, item: _UnderWay, result: UnitResult) -> None:
         """A span did not fit: the video's spans are void, and it runs whole."""
@@ -210,7 +210,8 @@ class Driver:
         self._folder.append(record)
         self._folder.remove_results(spans, KINDS)
         self.progress.spans -= len(spans) - 1
-        self._again.append(_UnderWay(BatchUnit(name, whole=True), doubt=result.error))
+        unit = BatchUnit(name, whole=True, values=item.unit.values)
+        self._again.append(_UnderWay(unit, doubt=result.error))
 
     def _commit(self, item: _UnderWay, result: UnitResult) -> None:
         if result.outcome == "done":
@@ -254,4 +255,5 @@ class Driver:
             warnings=doubt + result.warnings,
             spans=tuple(packed(span) for span in result.spans),
             finished_s=round(time(), 3),
+            values=item.unit.values,
         )

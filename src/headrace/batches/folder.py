@@ -3,12 +3,17 @@
     DIR/run.json            what made it: hashes of configs, models, libraries and options
     DIR/ledger.jsonl        one line for each outcome; the truth about what is done
     DIR/manifest.parquet    the same as a table, written at the end of each run
-    DIR/objects/run=…/shard=…/UNIT.parquet
+    DIR/objects/run=…/shard=…/UNIT.parquet   rows of a unit, or of a pack of small ones
+    DIR/frames/run=…/shard=…/UNIT.parquet    the same of frames
+    DIR/waiting/objects, frames/…            tables of small units until they are packed
     DIR/jsonl, coco, video  one file per input, if asked for
     DIR/.parts              results that are being made
 
 A worker writes below `.parts`. The driver renames, then appends to the ledger. Killed between the
 two, the file is there without its line: the next run removes it, and does the unit again.
+
+A small unit is done when its line is there, too; its tables wait. Packed, they go into one file,
+a line says so, and they are removed. Readers of `objects` and `frames` see no row twice.
 
 Where results go to a bucket, DIR is a folder of this machine for the time of the run. Tables are
 uploaded instead of renamed, and lines of the ledger follow them, see `bucket`.
@@ -27,9 +32,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 from headrace._core.errors import HeadraceError, MediaError
-from headrace._core.files import hash_file, try_lock
+from headrace._core.files import hash_file, sha256_of, try_lock
 from headrace.batches.bucket import Bucket
 from headrace.batches.inside import (
     files_inside,
@@ -39,20 +45,31 @@ from headrace.batches.inside import (
     remove_inside,
 )
 from headrace.batches.ledger import Ledger, StoredFile, UnitRecord
+from headrace.batches.packing import WAITING, agreement, is_small, waiting_place
 from headrace.batches.storage import StorageError, storage_errors
+from headrace.batches.tables import TABLES, read_table, table_rows, write_joined
 from headrace.batches.units import BatchUnit, Content
 from headrace.media.sinks.base import make_folder
 
-SUFFIXES = {"parquet": ".parquet", "jsonl": ".jsonl", "coco": ".json", "video": ".mp4"}
+SUFFIXES = {
+    "parquet": ".parquet",
+    "frames": ".parquet",
+    "jsonl": ".jsonl",
+    "coco": ".json",
+    "video": ".mp4",
+}
 KINDS = tuple(SUFFIXES)
 MANIFEST = "manifest.parquet"
-_OURS = frozenset(("run.json", "ledger.jsonl", MANIFEST, "objects", "report.html", ".lock",
-                   ".parts", *KINDS))  # fmt: skip
+_OURS = frozenset(("run.json", "ledger.jsonl", MANIFEST, *TABLES.values(), WAITING, "report.html",
+                   ".lock", ".parts", *KINDS))  # fmt: skip
 _TABLE = re.compile(r"/shard=[0-9a-f]/[0-9a-f]{16}\.parquet")
+_WAITS = re.compile(r"/[0-9a-f]/[0-9a-f]{16}\.table")
 _PLAIN = re.compile(r"[^\w.-]+")
 _MAX_STEM = 80
 _UPLOADS = 8  # files at once
 _MOST_PENDING = 64  # units that wait for their uploads
+_PACK_UNITS, _PACK_BYTES = 1000, 32 << 20
+_HELD_S = 60.0  # small results for a bucket wait here: a killed run repeats at most so much
 _SEGMENT_S, _SEGMENT_LINES = 5.0, 1000  # of the ledger: a killed run repeats at most so much
 
 
@@ -83,6 +100,11 @@ class BatchFolder:
         self._pending: deque[tuple[list[Future[None]], UnitRecord]] = deque()
         self._unsaved: list[bytes] = []
         self._saved_s = monotonic()
+        self._small: dict[str, int] = {}  # unit -> bytes of its tables that wait
+        self._small_since_s = 0.0
+        self._held: dict[
+            str, tuple[list[Future[None]], UnitRecord]
+        ] = {}  # of a bucket: no line yet
         try:
             make_folder(path, str(path))
         except MediaError as error:
@@ -106,10 +128,13 @@ class BatchFolder:
 
     def place(self, unit: BatchUnit, kind: str) -> str:
         """Where a result of a unit belongs, below the folder."""
-        if kind == "parquet":
-            return f"objects/run={self.run}/shard={unit.id[0]}/{unit.id}.parquet"
+        if kind in TABLES:
+            return self._table_place(kind, unit.id)
         stem = _PLAIN.sub("_", Path(unit.input.split("?")[0]).stem).strip("._")[:_MAX_STEM]
         return f"{kind}/{stem or 'input'}-{unit.id[:8]}{SUFFIXES[kind]}"
+
+    def _table_place(self, kind: str, name: str) -> str:
+        return f"{TABLES[kind]}/run={self.run}/shard={name[0]}/{name}.parquet"
 
     def commit(
         self, unit: BatchUnit, record: UnitRecord, files: Mapping[str, Content]
@@ -121,25 +146,38 @@ class BatchFolder:
         """
         stored: dict[str, StoredFile] = {}
         uploads: list[Future[None]] = []
-        for kind, content in files.items():
-            location = self.place(unit, kind)
+        with storage_errors(self.path):
+            paths = {
+                k: self._written(unit, k, c) if isinstance(c, bytes) else c
+                for k, c in files.items()
+            }
+            small = is_small(unit, [path for kind, path in paths.items() if kind in TABLES])
+        for kind, content in paths.items():
+            waits = small and kind in TABLES
+            location = waiting_place(kind, unit.id) if waits else self.place(unit, kind)
             with storage_errors(self.path):
-                if isinstance(content, bytes):
-                    content = self._written(unit, kind, content)
                 size, digest = hash_file(content)
-                rows = parquet_rows(content) if kind == "parquet" else None
-                if self._bucket is not None:
-                    uploads.append(self._uploads.submit(_uploaded, self._bucket, content, location))
-                else:
+                rows = table_rows(content) if kind in TABLES else None
+                if self._bucket is None or waits:
                     move_inside(content, self.path, location)
+                else:
+                    uploads.append(self._uploads.submit(_uploaded, self._bucket, content, location))
             stored[kind] = StoredFile(location, size, digest, rows)
         record = record.changed(files=stored)
         if self._bucket is None:
             self.append(record)
+        elif small:
+            self._small_since_s = monotonic() if not self._held else self._small_since_s
+            self._held[unit.id] = uploads, record
+            self._wait_for_pack(record)
         else:
             self._pending.append((uploads, record))
             self._take_uploaded(_MOST_PENDING)
         return record
+
+    def _wait_for_pack(self, record: UnitRecord) -> None:
+        tables = (stored for kind, stored in record.files.items() if kind in TABLES)
+        self._small[record.unit] = sum(stored.size_bytes for stored in tables)
 
     def _take_uploaded(self, most: int) -> None:
         """Write the lines of units with uploaded files, in order; wait while more than `most` wait.
@@ -157,7 +195,7 @@ class BatchFolder:
             self._add_line(record)
 
     def _written(self, unit: BatchUnit, kind: str, content: bytes) -> Path:
-        path = self.parts / f"{unit.id}{SUFFIXES[kind]}"
+        path = self.parts / f"{unit.id}-{kind}{SUFFIXES[kind]}"
         with open(path, "wb") as file:
             file.write(content)
             file.flush()
@@ -178,6 +216,9 @@ class BatchFolder:
             self.ledger.append(record)
         except HeadraceError as error:
             raise StorageError(error.finding, code=StorageError.code) from error
+        waits = any(stored.path.startswith(f"{WAITING}/") for stored in record.files.values())
+        if self._bucket is None and record.outcome == "done" and waits:
+            self._wait_for_pack(record)
         if self._bucket is not None:
             self._unsaved.append(record.to_json() + b"\n")
             if len(self._unsaved) >= _SEGMENT_LINES:
@@ -196,6 +237,7 @@ class BatchFolder:
         """
         try:
             self._take_uploaded(0)
+            self._pack()
         finally:
             if self._bucket is not None and self._unsaved:
                 self._save_lines(self._bucket)
@@ -207,8 +249,68 @@ class BatchFolder:
             StorageError: that cannot be done.
         """
         self._take_uploaded(_MOST_PENDING)
+        late = bool(self._held) and monotonic() - self._small_since_s > _HELD_S
+        if late or len(self._small) >= _PACK_UNITS or sum(self._small.values()) >= _PACK_BYTES:
+            self._pack()
         if self._bucket is not None and self._unsaved and monotonic() - self._saved_s > _SEGMENT_S:
             self._save_lines(self._bucket)
+
+    def _pack(self) -> None:
+        """Make one table of each kind of those that wait.
+
+        Raises:
+            StorageError: that cannot be done; they wait on.
+        """
+        units = list(self._small)
+        if not units:
+            return
+        # Of two runs into one bucket the earlier must not replace a pack of the later.
+        salt = "" if self._bucket is None else self.parts.name
+        name = sha256_of("".join([salt, *units]).encode())[:16]
+        stored: dict[str, StoredFile] = {}
+        for kind in TABLES:
+            part, location = self.parts / f"{name}-{kind}", self._table_place(kind, name)
+            with storage_errors(self.path):
+                rows = write_joined((self._waiting_table(kind, unit) for unit in units), part)
+                stored[kind] = StoredFile(location, *hash_file(part), rows)
+                if self._bucket is None:
+                    move_inside(part, self.path, location)
+            if self._bucket is not None:
+                if kind == next(iter(TABLES)):
+                    self._bucket.claim()  # a later run may have taken the place over
+                _uploaded(self._bucket, part, location)
+        record = UnitRecord(name, "", "packed", files=stored, units=tuple(units))
+        self._small.clear()
+        try:
+            for unit in units if self._bucket is not None else ():
+                self._add_line(self._uploaded_record(unit))
+            self._add_line(record)
+            if self._bucket is not None:
+                self._save_lines(self._bucket)
+        except StorageError:
+            if self._bucket is not None:  # its rows have no line
+                with contextlib.suppress(StorageError):
+                    for one in stored.values():
+                        self._bucket.remove(one.path)
+            raise
+        for unit in units:
+            for kind in TABLES:
+                with storage_errors(self.path):
+                    remove_inside(self.path, waiting_place(kind, unit))
+
+    def _waiting_table(self, kind: str, unit: str) -> Any:
+        return read_table(self.path / waiting_place(kind, unit))
+
+    def _uploaded_record(self, unit: str) -> UnitRecord:
+        """The record of a unit that waited, once its other files are in the bucket.
+
+        Raises:
+            StorageError: an upload has failed.
+        """
+        uploads, record = self._held.pop(unit)
+        for one in uploads:
+            one.result()
+        return record
 
     def publish(self, name: str) -> None:
         """Bring a file of the folder to the bucket, if there is one.
@@ -253,7 +355,8 @@ class BatchFolder:
     def _refuse_lost_ledger(self) -> None:
         """Refuse tables without the ledger that knows them: they would be removed as leftovers."""
         if self._bucket is None and not (self.path / "ledger.jsonl").exists():
-            table = next(self.tables(), None)
+            every = (name for kind in TABLES for name in (*self._final(kind), *self._waiting(kind)))
+            table = next(iter(every), None)
             if table is not None:
                 raise HeadraceError(
                     f"ledger.jsonl is gone, and {table} is there: nothing says whether it is whole",
@@ -274,34 +377,58 @@ class BatchFolder:
         """
         if self._bucket is not None:
             self._bucket.claim()
-        there: set[bytes] = set()
-        for location in self.tables():
-            stem = Path(location).stem
-            if self.ledger.outcome(stem) == "done":
-                there.add(bytes.fromhex(stem))
-            else:
-                self._remove(location)
-        gone = [k for k, v in self.ledger.outcomes.items() if v == "done" and k not in there]
-        for key in gone:
+        final = {kind: self._ids(self._final(kind)) for kind in TABLES}
+        waiting = {kind: self._ids(self._waiting(kind)) for kind in TABLES}
+        agreed = agreement(self.ledger, final, waiting)
+        for key in agreed.gone:
             self.ledger.outcomes[key] = "lost"
-        return len(gone)
+        for kind in TABLES:
+            if final[kind] - agreed.final:
+                self._remove_others(list(self._final(kind)), agreed.final)
+            if waiting[kind] - agreed.waiting:
+                self._remove_others(list(self._waiting(kind)), agreed.waiting)
+        self._small = {key.hex(): self._waiting_bytes(key.hex()) for key in agreed.waiting}
+        return len(agreed.gone)
 
-    def tables(self) -> Iterator[str]:
-        """Places of the tables of this run that are there."""
-        own = f"objects/run={self.run}"
+    def _remove_others(self, locations: Iterable[str], ids: set[bytes]) -> None:
+        for location in locations:
+            if bytes.fromhex(Path(location).stem) not in ids:
+                self._remove(location)
+
+    @staticmethod
+    def _ids(locations: Iterable[str]) -> set[bytes]:
+        return {bytes.fromhex(Path(location).stem) for location in locations}
+
+    def _final(self, kind: str) -> Iterator[str]:
+        """Places of the tables of this run that readers see."""
+        own = f"{TABLES[kind]}/run={self.run}"
         for name in self._below(own):
             if _TABLE.fullmatch(name.removeprefix(own)):
                 yield name
 
+    def _waiting(self, kind: str) -> Iterator[str]:
+        """Places of the tables that wait to be packed."""
+        own = f"{WAITING}/{TABLES[kind]}"
+        if self._bucket is None:
+            for name in self._below(own):
+                if _WAITS.fullmatch(name.removeprefix(own)):
+                    yield name
+
+    def _waiting_bytes(self, unit: str) -> int:
+        places = [self.path / waiting_place(kind, unit) for kind in TABLES]
+        with storage_errors(self.path):
+            return sum(place.stat().st_size for place in places)
+
     def read_as_tables(self) -> Iterator[str]:
-        """Places of all files that readers of the folder `objects` take for tables."""
-        if self._bucket is not None:
-            yield from self._bucket.names("objects")
-            return
-        with contextlib.suppress(FileNotFoundError), storage_errors(self.path):
-            for entry in sorted(os.listdir(self.path / "objects")):
-                if (self.path / "objects" / entry).is_dir():
-                    yield from self._below(f"objects/{entry}")
+        """Places of all files that readers of `objects` and `frames` take for tables."""
+        for folder in TABLES.values():
+            if self._bucket is not None:
+                yield from self._bucket.names(folder)
+                continue
+            with contextlib.suppress(FileNotFoundError), storage_errors(self.path):
+                for entry in sorted(os.listdir(self.path / folder)):
+                    if (self.path / folder / entry).is_dir():
+                        yield from self._below(f"{folder}/{entry}")
 
     def _below(self, location: str) -> Iterator[str]:
         if self._bucket is not None:
@@ -353,18 +480,3 @@ def _locked(path: Path) -> int:
             fix="wait until it ends, or choose another folder",
         ) from error
     return fd
-
-
-def parquet_rows(path: Path) -> int:
-    """Rows of a Parquet file, read from its end.
-
-    Raises:
-        OSError: it is no Parquet file.
-    """
-    import pyarrow
-    import pyarrow.parquet as pq
-
-    try:
-        return int(pq.read_metadata(path).num_rows)
-    except pyarrow.ArrowException as error:
-        raise OSError(f"no Parquet file: {error}") from error

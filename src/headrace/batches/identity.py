@@ -12,10 +12,14 @@ import headrace
 from headrace._core.errors import HeadraceError
 from headrace._core.files import hash_file, os_reason, sha256_of, write_atomically
 from headrace._core.urls import url_name
+from headrace.batches.columns import described
 from headrace.batches.work import Work
 from headrace.config import ModelConfig
 
-_SCHEMA = 1
+_SCHEMA = 2
+COLUMNS_PART = "columns of the manifest"
+"""The part of an identity that has the user's columns."""
+
 _NOT_READ = frozenset(("model_engine_file",))  # a cache: whether it is there changes no result
 _HASH = re.compile(r"[0-9a-f]{64}")
 
@@ -30,6 +34,8 @@ def identity_of(work: Work, configs: Sequence[ModelConfig]) -> dict[str, str]:
     for option in options:
         value = getattr(work.options, option)
         parts[f"option {option}"] = "" if value is None else str(value)
+    if work.columns:
+        parts[COLUMNS_PART] = described(work.columns)
     if work.spec.tracker is not None:
         parts["tracker"] = _text_hash(repr(work.spec.tracker.text), work.spec.tracker.config)
     for number, (model, cfg) in enumerate(zip(work.spec.models, configs, strict=True), 1):

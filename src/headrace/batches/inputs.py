@@ -5,17 +5,21 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from headrace._core.errors import MediaError
+from headrace._core.errors import HeadraceError, MediaError
 from headrace._core.files import os_reason
+from headrace._core.findings import Finding
 from headrace._core.lazy import import_extra
 from headrace._core.near import did_you_mean
 from headrace._core.text import quoted
 from headrace._core.urls import url_name, url_scheme
+from headrace.batches.columns import INPUT as _COLUMN
+from headrace.batches.columns import RENAMED, Columns, joined_columns, plain_value, type_of
 from headrace.batches.remote import listed, remote_scheme
+from headrace.batches.units import Value
 from headrace.media.names import (
     IMAGE_SUFFIXES,
     VIDEO_SUFFIXES,
@@ -26,11 +30,29 @@ from headrace.media.names import (
 )
 
 _ROWS = 65536
-_COLUMN = "input"
+Row = dict[str, tuple[Any, str]]
+"""Column of a manifest -> value and type."""
+
 _RESULTS = frozenset(("run.json", "ledger.jsonl"))
 
 
+class GivenInput(NamedTuple):
+    """An input, and the values that its manifest has for the user's columns."""
+
+    name: str
+    values: tuple[Value, ...] = ()
+
+
 def expand_inputs(names: Sequence[str]) -> Iterator[str]:
+    """The names of the inputs that `given_inputs` has.
+
+    Raises:
+        MediaError, MissingExtraError: as there.
+    """
+    return (given.name for given in given_inputs(names))
+
+
+def given_inputs(names: Sequence[str], columns: Columns = ()) -> Iterator[GivenInput]:
     """The single inputs behind the words of a command line, one after the other.
 
     Args:
@@ -38,6 +60,7 @@ def expand_inputs(names: Sequence[str]) -> Iterator[str]:
             each line, `#` begins a comment); manifests (`.csv`, `.parquet`) with a column `input`;
             URLs of one file, or of a folder that ends with `/`. Names in a list file or manifest
             are relative to its folder.
+        columns: of manifests, whose values go with each input: see `columns_of`.
 
     Yields:
         Each input once, in order: the first of two names of the same path counts.
@@ -49,13 +72,46 @@ def expand_inputs(names: Sequence[str]) -> Iterator[str]:
     """
     seen: set[int] = set()
     for name in names:
-        for location in _expanded(name):
+        for location, row in _expanded(name):
             if url_scheme(location) is None:
                 location = str(Path(location))  # without ./ and //: resumed runs know it again
             key = hash(_place(location))  # 8 bytes for each of many
             if key not in seen:
                 seen.add(key)
-                yield location
+                yield GivenInput(location, _values(row, columns))
+
+
+def _values(row: Row, columns: Columns) -> tuple[Value, ...]:
+    """The values of a manifest's row in the order of the columns; renamed ones are found."""
+    if not row:
+        return ()
+    given = {name: plain_value(value, kind) for name, (value, kind) in row.items()}
+    prefix = RENAMED.format("")
+    return tuple(given.get(n, given.get(n.removeprefix(prefix))) for n, _ in columns)
+
+
+def columns_of(
+    names: Sequence[str], reserved: frozenset[str] = frozenset()
+) -> tuple[Columns, list[Finding]]:
+    """The columns that the manifests among `names` have beside `input`.
+
+    Args:
+        names: as `given_inputs` takes them; only the heads of manifests are read.
+        reserved: names that the results have columns of their own for.
+
+    Raises:
+        MediaError: a manifest cannot be read; manifests do not agree.
+    """
+    given = []
+    for name in names:
+        path = Path(name)
+        if url_scheme(name) in (None, "file") and path.is_file():
+            with _read_errors(path):
+                if path.suffix.lower() == ".csv":
+                    given.append((name, _csv_columns(path)))
+                elif path.suffix.lower() == ".parquet":
+                    given.append((name, _parquet_columns(path)))
+    return joined_columns(given, reserved)
 
 
 def _place(name: str) -> str:
@@ -73,25 +129,29 @@ def shown(name: str) -> str:
     return os.fsencode(url_name(name)).decode(errors="replace")
 
 
-def _expanded(name: str) -> Iterator[str]:
+def _bare(name: str) -> tuple[str, Row]:
+    return name, {}
+
+
+def _expanded(name: str) -> Iterator[tuple[str, Row]]:
     if not name:
         raise MediaError("the input is empty", expected="a file, folder, pattern, list or URL")
     if url_scheme(name) not in (None, "file"):
         remote_scheme(name)
-        yield from listed(name)
+        yield from map(_bare, listed(name))
         return
     path = Path(name)
     suffix = path.suffix.lower()
     if path.is_dir():
-        yield from _folder(path)
+        yield from map(_bare, _folder(path))
     elif path.exists() and suffix == ".txt":
-        yield from _lines(path)
+        yield from map(_bare, _lines(path))
     elif path.exists() and suffix in (".csv", ".parquet"):
         yield from _manifest(path)
     elif path.exists():
-        yield name
+        yield _bare(name)
     elif glob.has_magic(name):
-        yield from _pattern(name)
+        yield from map(_bare, _pattern(name))
     else:
         fix = did_you_mean(nearest_file(path))
         raise MediaError("there is no such file", where=quoted(name), fix=fix)
@@ -159,46 +219,79 @@ def _one(path: Path, name: str) -> Iterator[str]:
     yield from matches or [name]
 
 
-def _manifest(path: Path) -> Iterator[str]:
-    try:
-        batches = _parquet(path) if path.suffix.lower() == ".parquet" else _csv(path)
-        for number, name in enumerate(chain.from_iterable(batches), 1):
+def _manifest(path: Path) -> Iterator[tuple[str, Row]]:
+    with _read_errors(path):
+        rows = _parquet(path) if path.suffix.lower() == ".parquet" else _csv(path)
+        for number, row in enumerate(rows, 1):
+            name, _ = row.pop(_COLUMN)
             if not isinstance(name, str) or not name:
                 raise MediaError(
                     f"row {number}: {quoted(repr(name))} is no input",
                     where=quoted(str(path)),
                     expected=f"a path or URL in every row of the column {_COLUMN!r}",
                 )
-            yield _beside(path, name)
+            yield _beside(path, name), row
+
+
+@contextmanager
+def _read_errors(path: Path) -> Iterator[None]:
+    """Give errors of reading a manifest the words of this program.
+
+    Raises:
+        MediaError: instead of an OSError, or an error of pyarrow.
+    """
+    try:
+        yield
     except OSError as error:
         raise _unreadable(path, error) from error
+    except Exception as error:
+        if path.suffix.lower() != ".parquet" or isinstance(error, HeadraceError):
+            raise
+        raise MediaError(
+            f"is no Parquet file that can be read: {error}", where=quoted(str(path))
+        ) from None
 
 
-def _csv(path: Path) -> Iterator[list[Any]]:
+@contextmanager
+def _csv_reader(path: Path) -> Iterator[Any]:
     import csv
 
     with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
         reader = csv.DictReader(file)
         try:
             _require_column(path, reader.fieldnames or ())
-            for row in reader:
-                yield [row[_COLUMN]]
+            yield reader
         except csv.Error as error:
             where = f"{quoted(str(path))}:{reader.line_num + 1}"
             raise MediaError(f"is no CSV that can be read: {error}", where=where) from error
 
 
-def _parquet(path: Path) -> Iterator[list[Any]]:
+def _csv_columns(path: Path) -> dict[str, str]:
+    with _csv_reader(path) as reader:
+        return {name: "string" for name in reader.fieldnames if name and name != _COLUMN}
+
+
+def _csv(path: Path) -> Iterator[Row]:
+    with _csv_reader(path) as reader:
+        for row in reader:
+            yield {name: (value, "string") for name, value in row.items() if name}
+
+
+def _parquet_columns(path: Path) -> dict[str, str]:
     pq = import_extra("pyarrow.parquet", "arrow")
-    try:
-        with pq.ParquetFile(path) as file:
-            _require_column(path, file.schema_arrow.names)
-            for batch in file.iter_batches(_ROWS, columns=[_COLUMN]):
-                yield batch.column(0).to_pylist()
-    except import_extra("pyarrow", "arrow").ArrowException as error:
-        raise MediaError(
-            f"is no Parquet file that can be read: {error}", where=quoted(str(path))
-        ) from None
+    with pq.ParquetFile(path) as file:
+        schema = file.schema_arrow
+    _require_column(path, schema.names)
+    return {field.name: type_of(field.type) for field in schema if field.name != _COLUMN}
+
+
+def _parquet(path: Path) -> Iterator[Row]:
+    pq = import_extra("pyarrow.parquet", "arrow")
+    kinds = _parquet_columns(path) | {_COLUMN: "string"}
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(_ROWS):
+            for row in batch.to_pylist():
+                yield {name: (value, kinds[name]) for name, value in row.items()}
 
 
 def _require_column(path: Path, names: Sequence[str]) -> None:

@@ -23,7 +23,7 @@ from headrace.media.sinks.base import require_there, write_all
 _UNIT = re.compile(r"[0-9a-f]{16}")
 _SYNC_S = 1.0  # a power failure costs the work of the last second; a killed process nothing
 
-Recorded = Literal["done", "failed", "split", "whole", "lost"]
+Recorded = Literal["done", "failed", "split", "whole", "lost", "packed"]
 
 
 class StoredFile(JsonRecord, frozen=True, forbid_unknown_fields=True):
@@ -48,10 +48,13 @@ class UnitRecord(JsonRecord, frozen=True, forbid_unknown_fields=True):
         unit: id of the unit.
         input: its path or URL.
         outcome: `done`; `failed`; `split`: its spans are units of their own; `whole`: they did not
-            fit, their results are void; `lost`: its results are damaged or gone.
+            fit, their results are void; `lost`: its results are damaged or gone; `packed`: the
+            tables of `units` are one now, the line is that of no unit.
         first: number of its first frame; None of a whole input.
         spans: of `split`, see `units.packed`.
         finished_s: seconds since 1970.
+        values: of the user's columns.
+        units: ids of those that were packed.
     """
 
     unit: str
@@ -69,12 +72,14 @@ class UnitRecord(JsonRecord, frozen=True, forbid_unknown_fields=True):
     files: Mapping[str, StoredFile] = {}
     spans: tuple[list[int], ...] = ()
     finished_s: float = 0.0
+    values: tuple[str | int | float | bool | None, ...] = ()
+    units: tuple[str, ...] = ()
 
 
 class Ledger:
     """Reads the lines of a ledger, and appends to it.
 
-    Memory is some 150 bytes for each unit, whatever its line has.
+    Memory is some 150 bytes for each unit, 300 where it is packed, whatever its line has.
 
     Args:
         path: the file; it is made if it is not there.
@@ -82,6 +87,8 @@ class Ledger:
     Attributes:
         outcomes: id -> the last outcome.
         split: id of a video -> the units of its spans.
+        packs: id of a pack -> ids of its units.
+        pack_of: id of a unit -> the pack that has its rows.
 
     Raises:
         HeadraceError: a line in the middle is damaged, or the file cannot be read or written.
@@ -91,6 +98,8 @@ class Ledger:
         self.path = path
         self.outcomes: dict[bytes, str] = {}
         self.split: dict[bytes, list[BatchUnit]] = {}
+        self.packs: dict[bytes, list[bytes]] = {}
+        self.pack_of: dict[bytes, bytes] = {}
         self._synced = 0.0
         try:
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -128,7 +137,12 @@ class Ledger:
 
     def _see(self, record: UnitRecord) -> None:
         key = bytes.fromhex(record.unit)
+        if record.outcome == "packed":
+            self.packs[key] = [bytes.fromhex(unit) for unit in record.units]
+            self.pack_of.update(dict.fromkeys(self.packs[key], key))
+            return
         self.outcomes[key] = record.outcome
+        self.pack_of.pop(key, None)  # it has run again
         if record.outcome == "split":
             spans = map(unpacked, record.spans)
             self.split[key] = [
@@ -217,7 +231,7 @@ def _check(record: UnitRecord) -> None:
     Raises:
         ValueError: its id, a span or a path is none.
     """
-    if not _UNIT.fullmatch(record.unit):
+    if not all(map(_UNIT.fullmatch, (record.unit, *record.units))):
         raise ValueError("unit: no 16 hexadecimal digits")
     if any(len(numbers) not in (3, 5) for numbers in record.spans):
         raise ValueError("spans: 3 or 5 numbers each")
@@ -229,7 +243,8 @@ def _check(record: UnitRecord) -> None:
 def last_records(path: Path) -> Iterator[UnitRecord]:
     """The last record of each unit, in order; spans that are void are left out.
 
-    The ledger is read twice, so that memory is some 150 bytes for each unit.
+    The files of one that was packed are those of its pack. The ledger is read twice, so that memory
+    is some 300 bytes for each unit.
 
     Raises:
         HeadraceError: a line is damaged.
@@ -237,9 +252,14 @@ def last_records(path: Path) -> Iterator[UnitRecord]:
     """
     last: dict[bytes, int] = {}
     spans: dict[bytes, list[bytes]] = {}
+    packed: dict[bytes, Mapping[str, StoredFile]] = {}
     for number, record in enumerate(read_ledger(path)):
         key = bytes.fromhex(record.unit)
+        if record.outcome == "packed":
+            packed.update(dict.fromkeys(map(bytes.fromhex, record.units), record.files))
+            continue
         last[key] = number
+        packed.pop(key, None)
         if record.outcome == "split":
             starts = (numbers[0] for numbers in record.spans)
             spans[key] = [bytes.fromhex(unit_id(record.input, start)) for start in starts]
@@ -247,5 +267,6 @@ def last_records(path: Path) -> Iterator[UnitRecord]:
             for span in spans.pop(key, ()):
                 last.pop(span, None)
     for number, record in enumerate(read_ledger(path)):
-        if last.get(bytes.fromhex(record.unit)) == number:
-            yield record
+        key = bytes.fromhex(record.unit)
+        if record.outcome != "packed" and last.get(key) == number:
+            yield record.changed(files={**record.files, **packed[key]}) if key in packed else record

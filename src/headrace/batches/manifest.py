@@ -12,11 +12,16 @@ from headrace._core.files import PartFile, hash_file
 from headrace._core.lazy import import_extra
 from headrace._core.text import quoted
 from headrace.batches.bucket import Bucket, results_place
-from headrace.batches.folder import MANIFEST, BatchFolder, parquet_rows
+from headrace.batches.columns import Columns, arrays_of, fields_of, parsed
+from headrace.batches.folder import MANIFEST, BatchFolder
+from headrace.batches.identity import COLUMNS_PART, read_run
 from headrace.batches.ledger import StoredFile, UnitRecord, last_records
 from headrace.batches.storage import storage_errors
+from headrace.batches.tables import TABLES, table_rows
+from headrace.meta.frame_table import FRAME_COLUMNS
+from headrace.meta.table import COLUMNS
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Version of the manifest's columns; a test holds it to them."""
 
 _ROWS = 16384
@@ -34,14 +39,24 @@ _COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("sha256", "string", "of the input's content"),
     ("error", "string", "why it failed; empty if it did not"),
     ("warnings", "list<string>", "about the input: damaged frames, an early end, not split"),
-    ("file", "string", "its table, below the folder; null if it has none"),
+    ("file", "string", "the table with its objects, below the folder; null if it has none"),
     ("file_sha256", "string", "of that table"),
+    ("frames_file", "string", "the table with its frames"),
+    ("frames_file_sha256", "string", "of that table"),
     ("finished_ms", "int64", "milliseconds since 1970, UTC"),
 )
 
 
-def manifest_schema() -> Any:
-    """The `pyarrow.Schema` of the manifest; each field's metadata has a `description`."""
+RESERVED = frozenset((*(name for name, *_ in _COLUMNS), *COLUMNS, *FRAME_COLUMNS, "run", "shard"))
+"""Names of columns that tables of a batch have of their own."""
+
+
+def manifest_schema(columns: Columns = ()) -> Any:
+    """The `pyarrow.Schema` of the manifest; each field's metadata has a `description`.
+
+    Args:
+        columns: of the user's manifests, which stand behind the own ones.
+    """
     pa = import_extra("pyarrow", "arrow")
     types = {
         "string": pa.string(),
@@ -54,7 +69,8 @@ def manifest_schema() -> Any:
         [
             pa.field(name, types[kind], metadata={"description": text})
             for name, kind, text in _COLUMNS
-        ],
+        ]
+        + fields_of(columns),
         {"headrace.schema": str(SCHEMA_VERSION), "headrace.release": headrace.__version__},
     )
 
@@ -67,7 +83,8 @@ def write_manifest(folder: Path) -> Path:
     """
     pa, pq = import_extra("pyarrow", "arrow"), import_extra("pyarrow.parquet", "arrow")
     target = folder / MANIFEST
-    schema = manifest_schema()
+    columns = parsed(read_run(folder)["parts"].get(COLUMNS_PART, ""))
+    schema, own = manifest_schema(columns), manifest_schema()
     with storage_errors(folder):
         rows = iter(unit_records(folder))
         with (
@@ -75,7 +92,9 @@ def write_manifest(folder: Path) -> Path:
             pq.ParquetWriter(part, schema, compression="zstd") as writer,
         ):
             while chunk := list(islice(rows, _ROWS)):
-                writer.write_table(pa.Table.from_pylist([_row(r) for r in chunk], schema=schema))
+                table = pa.Table.from_pylist([_row(r) for r in chunk], schema=own)
+                arrays = arrays_of(columns, [r.values for r in chunk])
+                writer.write_table(pa.Table.from_arrays([*table.columns, *arrays], schema=schema))
     return target
 
 
@@ -87,11 +106,13 @@ def unit_records(folder: Path) -> Iterator[UnitRecord]:
 
 
 def _row(record: UnitRecord) -> dict[str, Any]:
-    table = record.files.get("parquet")
+    table, frames = record.files.get("parquet"), record.files.get("frames")
     return record.to_dict() | {
         "first_frame": record.first,
         "file": None if table is None else table.path,
         "file_sha256": None if table is None else table.sha256,
+        "frames_file": None if frames is None else frames.path,
+        "frames_file_sha256": None if frames is None else frames.sha256,
         "finished_ms": round(record.finished_s * 1000),
     }
 
@@ -116,19 +137,28 @@ def verify(out: str | Path) -> tuple[int, list[str]]:
 
 
 def _verified(folder: Path, bucket: Bucket | None, out: str | Path) -> tuple[int, list[str]]:
-    from headrace.batches.identity import read_run
-
     held = BatchFolder(folder, read_run(folder, out)["run"], bucket)
     try:
         faults: list[str] = []
-        known: set[str] = set()
+        known: dict[str, str | None] = {}
         for record in unit_records(folder):
             if record.outcome != "done":
                 continue
-            problems = [f"{quoted(record.input)}: {text}" for text in _faults(held, record)]
-            known |= {stored.path for stored in record.files.values()}
+            problems = [
+                f"it has no table of {name}"
+                for kind, name in TABLES.items()
+                if kind not in record.files
+            ]
+            new = list(problems)
+            for stored in record.files.values():
+                seen = stored.path in known  # a pack has one fault, and loses all its units
+                if not seen:
+                    known[stored.path] = _fault_of(held, stored)
+                if known[stored.path]:
+                    problems.append(f"{stored.path} {known[stored.path]}")
+                    new += [] if seen else problems[-1:]
+            faults += [f"{quoted(record.input)}: {text}" for text in new]
             if problems:
-                faults += problems
                 held.append(record.changed(outcome="lost", files={}, error=problems[0]))
         faults += [
             f"{name}: no line of the ledger knows it"
@@ -144,17 +174,12 @@ def _verified(folder: Path, bucket: Bucket | None, out: str | Path) -> tuple[int
         held.close()
 
 
-def _faults(held: BatchFolder, record: UnitRecord) -> Iterator[str]:
-    if "parquet" not in record.files:
-        yield "it has no table"
-    for stored in record.files.values():
-        try:
-            with held.at_hand(stored.path) as path:
-                text = _fault(path, stored)
-        except FileNotFoundError:
-            text = "is gone"
-        if text:
-            yield f"{stored.path} {text}"
+def _fault_of(held: BatchFolder, stored: StoredFile) -> str | None:
+    try:
+        with held.at_hand(stored.path) as path:
+            return _fault(path, stored)
+    except FileNotFoundError:
+        return "is gone"
 
 
 def _fault(path: Path, stored: StoredFile) -> str | None:
@@ -164,6 +189,6 @@ def _fault(path: Path, stored: StoredFile) -> str | None:
         return "is gone" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
     if size != stored.size_bytes or digest != stored.sha256:
         return "has changed since it was committed"
-    if stored.rows is not None and parquet_rows(path) != stored.rows:
+    if stored.rows is not None and table_rows(path) != stored.rows:
         return "has another number of rows"
     return None

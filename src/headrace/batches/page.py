@@ -14,6 +14,7 @@ from headrace._core.pages import Series, image_uri, line_chart, render_page
 from headrace._core.text import duration_text
 from headrace.batches.ledger import UnitRecord
 from headrace.batches.summary import BatchSummary
+from headrace.batches.tables import read_table
 from headrace.media import open_source
 
 if TYPE_CHECKING:
@@ -130,17 +131,17 @@ def _sample(
     summary: BatchSummary, record: UnitRecord, colours: dict[str, int]
 ) -> SampleImage | None:
     """The frame of a unit that has most objects, among its first ones."""
-    pq = import_extra("pyarrow.parquet", "arrow")
+    pq, pc = import_extra("pyarrow.parquet", "arrow"), import_extra("pyarrow.compute", "arrow")
     file = record.files.get("parquet")
     if file is None or (record.first or 0) > _DECODED:
         return None
-    columns = ["frame", "label", "confidence", "left", "top", "width", "height"]
-    table = pq.read_table(
-        f"{summary.root}/{file.path}",
-        columns=columns,
-        partitioning=None,
-        filesystem=summary.system,
-    )
+    columns = ["source", "frame", "label", "confidence", "left", "top", "width", "height"]
+    path = f"{summary.root}/{file.path}"
+    if summary.system is None:
+        table = read_table(Path(path)).select(columns)
+    else:
+        table = pq.read_table(path, columns=columns, partitioning=None, filesystem=summary.system)
+    table = table.filter(pc.equal(table["source"], record.input))  # others may be packed with it
     frames = table["frame"].to_numpy()
     frames = frames[frames < _DECODED]
     if not len(frames):

@@ -14,6 +14,8 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
+from headrace._core.findings import Finding
+from headrace._core.gpu.cuda import gpu_count
 from headrace._core.lazy import import_extra
 from headrace._core.text import error_text
 from headrace.batches.executor import AHEAD, UnitClock, next_worker, room_after
@@ -131,12 +133,20 @@ def room_for(resources: Mapping[str, float], cores: int, gpus: bool) -> int:
     return max(1, room)
 
 
-def require_node(nodes: Sequence[Mapping[str, Any]], cores: int, gpus: bool) -> None:
+def this_node() -> dict[str, Any]:
+    """This machine as `ray.nodes()` would give it, without the seconds that Ray takes to start."""
+    return {"Alive": True, "Resources": {"CPU": os.cpu_count() or 1, "GPU": gpu_count()}}
+
+
+def require_node(
+    nodes: Sequence[Mapping[str, Any]], cores: int, gpus: bool, *, grows: bool = True
+) -> None:
     """Refuse a cluster without a node that has the cores and GPU of an actor, which would wait.
 
     Args:
         nodes: as `ray.nodes()` gives them.
         cores, gpus: of an actor: its CPU cores, and whether it takes a GPU.
+        grows: nodes may come: the cluster is not one of this machine alone.
 
     Raises:
         HeadraceError: there is no such node, and what the largest ones have.
@@ -153,7 +163,8 @@ def require_node(nodes: Sequence[Mapping[str, Any]], cores: int, gpus: bool) -> 
         fix=[
             "--threads asks for fewer cores",
             *["--device cpu asks for no GPU"] * gpus,
-            "--workers N waits for nodes, where the cluster starts some when they are asked for",
+            *["--workers N waits for nodes, where the cluster starts some when they are asked for"]
+            * grows,
         ],
         code="ray-no-node",
     )
@@ -163,6 +174,9 @@ class RayExecutor:
     """Runs units on a Ray cluster.
 
     Actors that end with their node start anew on another, and their units come back as lost.
+
+    Attributes:
+        notices: that no node fits yet, where `workers` asks to wait for nodes.
 
     Args:
         address: `ray`, which takes the cluster of `RAY_ADDRESS`, or else starts one on this
@@ -195,6 +209,11 @@ class RayExecutor:
         gpus = on_gpu(work)
         self._ray = ray = import_extra("ray", "ray")
         self._ours = not ray.is_initialized()
+        self.notices: list[Finding] = []
+        cores = max(1, placement.threads)
+        here = self._ours and address == "ray" and not os.environ.get("RAY_ADDRESS")
+        if here:
+            require_node([this_node()], cores, gpus, grows=False)
         if self._ours:
             try:
                 ray.init(
@@ -208,14 +227,17 @@ class RayExecutor:
                     f"the Ray cluster does not answer: {error_text(error)}", where=address
                 ) from error
         shipment, contents = shipped(work, configs)
-        cores = max(1, placement.threads)
-        if workers is None:
-            try:
-                require_node(ray.nodes(), cores, gpus)
-            except HeadraceError:
+        try:
+            require_node(ray.nodes(), cores, gpus, grows=not here)
+        except HeadraceError as error:
+            if workers is None:
                 if self._ours:
                     ray.shutdown()
                 raise
+            self.notices.append(
+                error.finding.changed(level="warning", fix=("nodes are waited for",))
+            )
+        if workers is None:
             workers = room_for(ray.cluster_resources(), cores, gpus)
         self.workers = workers
         self.slots = workers * AHEAD

@@ -14,6 +14,7 @@ from headrace._core.lazy import import_extra
 from headrace.batches.inputs import expand_inputs, shown
 from headrace.batches.ray_cluster import on_gpu, opened_worker, room_for, shipped
 from headrace.batches.shipping import Shipment
+from headrace.batches.tables import read_table
 from headrace.batches.units import BatchUnit
 from headrace.batches.work import Work
 from headrace.infer.run_options import RunOptions
@@ -48,16 +49,11 @@ class ObjectReader:
         Raises:
             HeadraceError: an input cannot be read, or a model fails on it.
         """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         for name in batch[_COLUMN]:
             result = self._worker.do(BatchUnit(str(name), whole=True))
             if result.outcome != "done":
                 raise HeadraceError(result.error, where=shown(str(name)))
-            content = result.files["parquet"]
-            assert isinstance(content, bytes), "a worker without a folder hands bytes back"
-            yield pq.read_table(pa.BufferReader(content))
+            yield read_table(result.files["parquet"])
 
 
 def read_objects(

@@ -12,6 +12,7 @@ from headrace.batches.batch_run import BatchOptions, BatchReport, BatchRun
 from headrace.batches.bucket import is_bucket
 from headrace.batches.driver import BatchProgress
 from headrace.batches.folder import KINDS
+from headrace.batches.tables import TABLES
 from headrace.batches.work import Work
 from headrace.config import is_pipeline_file, load_pipeline
 from headrace.config.overrides import GivenKey
@@ -178,17 +179,18 @@ def batch_run(
 
 
 def _kinds(outputs: Sequence[str]) -> tuple[str, ...]:
-    """The outputs of each unit: its table, and those asked for.
+    """The outputs of each unit: its tables, and those asked for.
 
     Raises:
         HeadraceError: there is no such output.
     """
-    kinds = ("parquet", *(kind for kind in KINDS if kind in outputs and kind != "parquet"))
+    kinds = (*TABLES, *(kind for kind in KINDS if kind in outputs and kind not in TABLES))
+    others = [kind for kind in KINDS if kind not in TABLES]
     strange = [kind for kind in outputs if kind not in KINDS]
     if isinstance(outputs, str) or strange:
         raise HeadraceError(
             f"{outputs!r} are no outputs of a batch",
             where="headrace.batch(outputs=…)",
-            expected=f"a list with any of {', '.join(KINDS[1:])}",
+            expected=f"a list with any of {', '.join(others)}",
         )
     return kinds

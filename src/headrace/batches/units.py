@@ -10,6 +10,8 @@ from headrace._core.files import sha256_of
 from headrace.media.sources.video_structure import VideoCut, VideoSpan
 
 Outcome = Literal["done", "failed", "split", "doubtful", "storage", "lost"]
+Value = str | int | float | bool | None
+"""A value of a user's column, as JSON has it: times are texts of ISO 8601."""
 Content = Path | bytes
 """A result file that waits for its commit: where it was written, or its bytes."""
 
@@ -23,6 +25,7 @@ class BatchUnit:
         span: frames of the video; None is the whole input.
         whole: True if the video must not be split.
         sha256, size_bytes: of the input where they are known already.
+        values: of the user's columns, in the order of `Work.columns`; empty: all are null.
     """
 
     input: str
@@ -30,6 +33,7 @@ class BatchUnit:
     whole: bool = False
     sha256: str = ""
     size_bytes: int = 0
+    values: tuple[Value, ...] = ()
 
     @property
     def id(self) -> str:

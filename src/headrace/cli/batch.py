@@ -38,12 +38,14 @@ CONFIG is that of headrace run: nvinfer configs, a bare model, or a pipeline fil
 
 \b
 INPUT is a video or image, a folder (with all below it), a quoted pattern ('clips/*.mp4'), a
-list (.txt, a name on each line), a manifest (.csv or .parquet with a column "input"), or a URL:
+list (.txt, a name on each line), a manifest (.csv or .parquet with a column "input"; other
+columns go into the results), or a URL:
 s3://, gs://, http:// (pip install fsspec). Each file is a unit of its own.
 
 \b
 DIR has
   objects/run=…/shard=…/*.parquet   one row per object: open it with pandas, DuckDB or Polars
+  frames/run=…/shard=…/*.parquet    one row per frame, also without objects
   manifest.parquet                  input, hash, frames, objects, seconds, outcome, error
   ledger.jsonl                      the same as it grows
 
@@ -150,6 +152,7 @@ def batch(
     """
     from headrace.batches.batch_run import BatchOptions
     from headrace.batches.running import batch_run
+    from headrace.batches.tables import TABLES
 
     if price is not None and not plan:
         raise click.UsageError("--price goes with --plan")
@@ -170,7 +173,7 @@ def batch(
         out,
         tracker=tracker,
         settings=settings,
-        kinds=("parquet", *kinds),
+        kinds=(*TABLES, *kinds),
         run=run,
         options=BatchOptions(**options),
     )

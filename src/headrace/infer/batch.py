@@ -13,7 +13,14 @@ from headrace.meta import FrameMeta, InputTensor
 def frame_meta(frame: Frame) -> FrameMeta:
     """Metadata of a frame about which nothing is known yet."""
     return FrameMeta(
-        frame.source, frame.source_id, frame.frame, frame.pts_ns, frame.width, frame.height
+        frame.source,
+        frame.source_id,
+        frame.frame,
+        frame.pts_ns,
+        frame.width,
+        frame.height,
+        wall_ns=frame.wall_ns,
+        fps=frame.fps,
     )
 
 

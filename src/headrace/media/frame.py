@@ -31,6 +31,8 @@ class Frame:
         frame: number within its source, from 0.
         source, source_id: who made it; `source` carries no credentials.
         owner: keeps the memory behind `planes` alive.
+        wall_ns: when it was taken, in nanoseconds since 1970, UTC; None where nothing tells.
+        fps: frame rate of its source; None if that is not known.
 
     Raises:
         MediaError: planes do not fit the format and size.
@@ -46,6 +48,8 @@ class Frame:
     source: str = ""
     source_id: int = 0
     owner: Any = None
+    wall_ns: int | None = None
+    fps: float | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.planes, DevicePlanes):

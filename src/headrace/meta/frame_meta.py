@@ -32,6 +32,9 @@ class FrameMeta:
         analytics: counts of regions and lines, if there are rules: `headrace.pipeline.analytics`.
         figures: lines and texts to be drawn.
         user: anything the application attaches.
+        wall_ns: when the frame was taken, in nanoseconds since 1970, UTC: of a live source the time
+            when it was decoded here, of a file what its head says; None where nothing tells.
+        fps: frame rate of the source; None if that is not known.
     """
 
     source: str
@@ -47,6 +50,8 @@ class FrameMeta:
     analytics: FrameAnalytics | None = None
     figures: list[Figure] = field(default_factory=list)
     user: list[Any] = field(default_factory=list)
+    wall_ns: int | None = None
+    fps: float | None = None
 
     def to_detections(self) -> Detections:
         """All objects as one `Detections` in frame space."""

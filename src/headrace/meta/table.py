@@ -30,6 +30,8 @@ no rows. The columns, always all of them and in this order:
 | `directions` | list of string | directions in which it moves |
 | `reid` | list of float32 | vector of a ReID model, empty without |
 | `frame_width`, `frame_height` | int32 | size of the frame in pixels |
+| `frame_rate` | float32, null | frames per second of the source; null of images, or if not known |
+| `wall_ns` | int64, null | when the frame was taken, in ns since 1970, UTC; null if nothing tells |
 
 The metadata of the schema holds `headrace.schema`, the version of these columns, and
 `headrace.release`. A column that is added, renamed, or of another type makes a new version.
@@ -37,7 +39,7 @@ The metadata of the schema holds `headrace.schema`, the version of these columns
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -61,10 +63,12 @@ COLUMNS: dict[str, str] = {
     **{column.name: column.type for column in _OF_OBJECTS},
     "frame_width": "int32",
     "frame_height": "int32",
+    "frame_rate": "float32",
+    "wall_ns": "int64",
 }
 """Name -> type of every column."""
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Version of the columns; a test holds it to them."""
 
 UNITS: dict[str, str] = {
@@ -72,13 +76,16 @@ UNITS: dict[str, str] = {
     **{c.name: c.unit for c in _OF_OBJECTS if c.unit},
     "frame_width": "px",
     "frame_height": "px",
+    "frame_rate": "1/s",
+    "wall_ns": "ns",
 }
 """Name -> unit of the columns that have one; `1` is a share from 0 to 1."""
 
 Metas = FrameMeta | Iterable[FrameMeta] | Iterable[tuple[Any, FrameMeta]]
 
-_NULLABLE = {"int32": "Int32", "uint64": "UInt64"}
-_NULLS = {column.name: _NULLABLE[column.type] for column in _OF_OBJECTS if column.null}
+_NULLABLE = {"int32": "Int32", "int64": "Int64", "uint64": "UInt64", "float32": "Float32"}
+_MAY_BE_NULL = {column.name for column in _OF_OBJECTS if column.null} | {"frame_rate", "wall_ns"}
+_NULLS = {name: _NULLABLE[kind] for name, kind in COLUMNS.items() if name in _MAY_BE_NULL}
 _NUMBERS = ("int32", "float32")
 _ROWS_PER_GROUP = 65536
 
@@ -91,7 +98,7 @@ def to_rows(metas: Metas) -> list[dict[str, Any]]:
 
 
 def to_pandas(metas: Metas) -> Any:
-    """A `pandas.DataFrame`; `parent` and `object_id` are nullable integers.
+    """A `pandas.DataFrame`; columns that may be null are of pandas' nullable types.
 
     Raises:
         MissingExtraError: pandas is not installed.
@@ -116,9 +123,27 @@ def arrow_schema() -> Any:
     Raises:
         MissingExtraError: pyarrow is not installed.
     """
+    return schema_of(COLUMNS, UNITS, _NULLS, SCHEMA_VERSION)
+
+
+def schema_of(
+    columns: Mapping[str, str], units: Mapping[str, str], nulls: Container[str], version: int
+) -> Any:
+    """A `pyarrow.Schema`.
+
+    Args:
+        columns: name -> type, as Arrow writes it.
+        units: name -> unit of those that have one.
+        nulls: names of those that may be null.
+        version: of the columns.
+
+    Raises:
+        MissingExtraError: pyarrow is not installed.
+    """
     pa = import_extra("pyarrow", "arrow")
     types: dict[str, Callable[[], Any]] = {
         "string": pa.string,
+        "bool": pa.bool_,
         "int32": pa.int32,
         "int64": pa.int64,
         "uint64": pa.uint64,
@@ -130,13 +155,14 @@ def arrow_schema() -> Any:
         pa.field(
             name,
             types[kind](),
-            nullable=name in _NULLS,
-            metadata={"unit": UNITS[name]} if name in UNITS else None,
+            nullable=name in nulls,
+            metadata={"unit": units[name]} if name in units else None,
         )
-        for name, kind in COLUMNS.items()
+        for name, kind in columns.items()
     ]
-    metadata = {"headrace.schema": str(SCHEMA_VERSION), "headrace.release": headrace.__version__}
-    return pa.schema(fields, metadata)
+    return pa.schema(
+        fields, {"headrace.schema": str(version), "headrace.release": headrace.__version__}
+    )
 
 
 def to_arrow(metas: Metas) -> Any:
@@ -215,6 +241,8 @@ def _columns(metas: Metas) -> dict[str, Any]:
         **{column.name: _joined(column, full) for column in _OF_OBJECTS},
         "frame_width": of_frame((m.width for m in full), np.int32),
         "frame_height": of_frame((m.height for m in full), np.int32),
+        "frame_rate": [m.fps for m, n in zip(full, counts, strict=True) for _ in range(n)],
+        "wall_ns": [m.wall_ns for m, n in zip(full, counts, strict=True) for _ in range(n)],
     }
 
 

@@ -1,4 +1,7 @@
-"""Arrow and Parquet: one row per object. The columns are those of `headrace.meta.table`."""
+"""Arrow and Parquet: one row per object. The columns are those of `headrace.meta.table`.
+
+Batches have tables of frames, too; their columns are those of `headrace.meta.frame_table`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import io
 import itertools
 import os
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -19,6 +22,7 @@ from headrace._core.files import PartFile
 from headrace.media.frame import Frame
 from headrace.media.sinks.base import Sink, create, part_of
 from headrace.meta import FrameMeta
+from headrace.meta.frame_table import frame_schema, frames_to_arrow
 from headrace.meta.table import arrow_schema, to_arrow
 
 MAX_FRAMES, MAX_ROWS = 1024, 16384  # held before they are written: a few MB
@@ -84,7 +88,8 @@ class _TableSink(Sink):
     Args:
         journal: True writes a stream of Arrow's to `NAME.part`, a second behind the frames at
             most, and makes the table of it at the end: a run that is killed loses no row of it.
-        metadata: of the file, beside that of `arrow_schema`.
+        metadata: of the file, beside that of the schema.
+        constants: a table of one row: columns that every row has, behind those of the schema.
 
     Raises:
         MissingExtraError: pyarrow is not installed.
@@ -98,9 +103,13 @@ class _TableSink(Sink):
         *,
         journal: bool = False,
         metadata: Mapping[str, str] | None = None,
+        constants: Any = None,
     ) -> None:
         super().__init__(name, path)
-        schema = arrow_schema()
+        self._constants = constants
+        schema = self._columns()
+        for field in () if constants is None else constants.schema:
+            schema = schema.append(field)
         self._schema = schema.with_metadata({**schema.metadata, **(metadata or {})})
         self._part = part_of(path, name, self.kind)
         self._file = _QuietFile(create(self._part.path, name, follow=False))
@@ -117,6 +126,14 @@ class _TableSink(Sink):
     def _open_writer(file: Any, schema: Any) -> Any:
         """The writer of this kind of table into an open file."""
 
+    def _columns(self) -> Any:
+        """The schema of the rows."""
+        return arrow_schema()
+
+    def _rows_of(self, metas: Sequence[FrameMeta]) -> Any:
+        """The rows of frames as a table."""
+        return to_arrow(metas)
+
     def _open_journal(self) -> Any:
         import pyarrow
 
@@ -126,8 +143,11 @@ class _TableSink(Sink):
         light = self._light(meta)
         if not len(light.objects):
             return
+        self._wait(light, len(light.objects))
+
+    def _wait(self, light: FrameMeta, rows: int) -> None:
         self._waiting.append(light)
-        self._rows += len(light.objects)
+        self._rows += rows
         late = self._journal and monotonic() - self._pushed >= _JOURNAL_S
         if late or self._rows >= MAX_ROWS or len(self._waiting) >= MAX_FRAMES:
             self._flush()
@@ -148,13 +168,20 @@ class _TableSink(Sink):
             meta.pts_ns,
             meta.width,
             meta.height,
+            inferred=meta.inferred,
             objects=objects,
+            wall_ns=meta.wall_ns,
+            fps=meta.fps,
         )
 
     def _flush(self) -> None:
         waiting, self._waiting, self._rows = self._waiting, [], 0
         if waiting:
-            self._writer.write_table(to_arrow(waiting))
+            rows = self._rows_of(waiting)
+            for column in () if self._constants is None else self._constants.schema:
+                value = self._constants[column.name].combine_chunks()
+                rows = rows.append_column(column, value.take([0] * rows.num_rows))
+            self._writer.write_table(rows.cast(self._schema))
             self._file.check()
         if self._journal:
             self._file.push()
@@ -219,6 +246,27 @@ class ArrowSink(_TableSink):
         import pyarrow
 
         return pyarrow.ipc.new_file(file, schema)
+
+
+class _FrameRows(_TableSink):
+    """One row for each frame, also for those without objects."""
+
+    def _columns(self) -> Any:
+        return frame_schema()
+
+    def _rows_of(self, metas: Sequence[FrameMeta]) -> Any:
+        return frames_to_arrow(metas)
+
+    def _write(self, frame: Frame, meta: FrameMeta) -> None:
+        self._wait(self._light(meta), 1)
+
+
+class FrameParquetSink(_FrameRows, ParquetSink):
+    """A Parquet file of frames."""
+
+
+class FrameArrowSink(_FrameRows, ArrowSink):
+    """An Arrow IPC file of frames."""
 
 
 def table_of_journal(journal: Path, target: Path, *, if_any: bool = False) -> int:

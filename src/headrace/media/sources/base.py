@@ -204,7 +204,13 @@ class SteppedSource(Source):
                 yielded, last_ns = yielded + 1, pts_ns
                 self.reconnects, self.skipped = self._source.reconnects, self._source.skipped
                 self.decoder = self._source.decoder
-                yield replace(frame, frame=count, pts_ns=pts_ns, source_id=self.source_id)
+                yield replace(
+                    frame,
+                    frame=count,
+                    pts_ns=pts_ns,
+                    source_id=self.source_id,
+                    fps=None if frame.fps is None else frame.fps / self._step,
+                )
                 count += 1
             if self._reopen is None or self._closing.is_set() or not yielded:
                 return

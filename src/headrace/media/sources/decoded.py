@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from queue import SimpleQueue
-from time import monotonic_ns
+from time import monotonic_ns, time_ns
 from typing import TYPE_CHECKING, Any
 
 import av
@@ -24,6 +24,7 @@ from headrace.media.sources.base import Source
 from headrace.media.sources.gpu_decoding import ON_GPU, on_cpu_instead
 from headrace.media.sources.packet_ring import PacketRing
 from headrace.media.sources.parameter_sets import reference_images
+from headrace.media.sources.wall_clock import wall_time_of_zero
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -97,6 +98,8 @@ class FrameReader:
         frame: int,
         source: str = "",
         source_id: int = 0,
+        wall_ns: int | None = None,
+        fps: float | None = None,
     ) -> Frame:
         """A `Frame` over `image`: read-only views, no copy for the common formats."""
         name = image.format.name
@@ -106,7 +109,10 @@ class FrameReader:
                 full = int(image.color_range) == _FULL_RANGE
                 color = color_space(int(image.colorspace), full)
                 size = image.width, image.height
-                return Frame(known, known.format, *size, color, pts_ns, frame, source, source_id)
+                return Frame(
+                    known, known.format, *size, color, pts_ns, frame, source, source_id,
+                    wall_ns=wall_ns, fps=fps,
+                )  # fmt: skip
             image = image.reformat(format=image.sw_format.name)  # copies it to the host
             name = image.format.name
         full = name.startswith("yuvj") or int(image.color_range) == _FULL_RANGE
@@ -125,6 +131,8 @@ class FrameReader:
             source,
             source_id,
             image,
+            wall_ns,
+            fps,
         )
 
     def _on_gpu(self, image: Any) -> DevicePlanes | None:
@@ -267,6 +275,12 @@ class DecodedSource(Source):
         self._reader = FrameReader(gpu)
         self._timeline = Timeline(round(1e9 / DEFAULT_FPS))
         self._packet_ring: PacketRing | None = None
+        self._began_ns: int | None = None  # wall-clock time of the presentation time 0
+
+    def _wall_ns(self, pts_ns: int) -> int | None:
+        if self.live:
+            return time_ns()
+        return None if self._began_ns is None else self._began_ns + pts_ns
 
     def keep_packets(self, before_s: float) -> PacketRing | None:
         """Keep the video's last packets, for clips."""
@@ -279,6 +293,7 @@ class DecodedSource(Source):
         self.width, self.height = context.width, context.height
         known = reference_images(context.codec.canonical_name, context.extradata or b"")
         self.reference_images = known or 0
+        self._began_ns = None if self.live else wall_time_of_zero(container, stream)
         rate = stream.average_rate or stream.guessed_rate
         self.fps = self._asked_fps or (float(rate) if rate else None)
         self.frames = None if self.live else self._expected_frames(container, stream)
@@ -390,7 +405,13 @@ class DecodedSource(Source):
                         " frames are used as they are stored",
                     )
             frame = self._reader.read(
-                image, pts_ns=pts_ns, frame=self.given, source=self.name, source_id=self.source_id
+                image,
+                pts_ns=pts_ns,
+                frame=self.given,
+                source=self.name,
+                source_id=self.source_id,
+                wall_ns=self._wall_ns(pts_ns),
+                fps=self.fps,
             )
             if first and self._reader.converted:
                 name, target = self._reader.converted

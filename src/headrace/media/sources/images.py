@@ -14,6 +14,7 @@ from headrace.media.frame import Frame
 from headrace.media.image_file import opened_image
 from headrace.media.pixel_format import PixelFormat, Plane
 from headrace.media.sources.base import Source
+from headrace.media.sources.wall_clock import wall_time_of_photo
 
 _STRIP_BYTES = 1 << 22
 
@@ -33,17 +34,28 @@ _ON_THE_SIDE = (5, 6, 7, 8)
 
 
 def read_image(path: Path, name: str | None = None) -> Plane:
-    """The image in an image file as an (h, w, 3) uint8 RGB array.
+    """The image in an image file as an (h, w, 3) uint8 RGB array; see `read_photo`.
+
+    Raises:
+        MediaError: as `read_photo`.
+    """
+    return read_photo(path, name)[0]
+
+
+def read_photo(path: Path, name: str | None = None) -> tuple[Plane, int | None]:
+    """The image in an image file as an (h, w, 3) uint8 RGB array, and when it was taken.
 
     EXIF orientation is applied; gray, palette and CMYK become RGB; 16 bits per channel are scaled
-    to 8; alpha is dropped. Of a file with several images the first is read.
+    to 8; alpha is dropped. Of a file with several images the first is read. The time is in
+    nanoseconds since 1970, UTC, where EXIF has it with its zone; else None.
 
     Raises:
         MediaError: missing, not an image, damaged, or of more than `max_pixels()`.
     """
     with opened_image(path, name) as image:
         image.load()
-        return _rgb(image, image.getexif().get(_ORIENTATION, 1))
+        exif = image.getexif()
+        return _rgb(image, exif.get(_ORIENTATION, 1)), wall_time_of_photo(exif)
 
 
 def image_size(path: Path) -> tuple[int, int] | None:
@@ -110,6 +122,7 @@ class ImageSource(Source):
         super().__init__(name, source_id)
         self.files = tuple(paths)
         self.frames = len(self.files)
+        self._asked_fps = fps
         self.fps = fps or (25.0 if len(self.files) > 1 else None)
         self.width, self.height = self._first_size()
 
@@ -127,7 +140,7 @@ class ImageSource(Source):
         step_ns = 1e9 / (self.fps or 25.0)
         for path in self.files:
             try:
-                pixels = read_image(path)
+                pixels, wall_ns = read_photo(path)
             except MediaError as error:
                 if len(self.files) == 1:
                     raise
@@ -145,6 +158,8 @@ class ImageSource(Source):
                 frame=number,
                 source=str(path),
                 source_id=self.source_id,
+                wall_ns=wall_ns,
+                fps=self._asked_fps,
             )
             number += 1
         if broken:
