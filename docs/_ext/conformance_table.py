@@ -108,6 +108,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "rotated-boxes": ("tests/infer/test_cluster_rotated.py",),
     "input-values": ("tests/infer/test_extra_inputs.py",),
     "mask-content": ("tests/custom/test_mask_keypoints.py",),
+    "centre-crop": ("tests/infer/test_preprocess.py",),
     "output-image": ("tests/media/draw/test_output_images.py",),
     "keypoint-skeleton": ("tests/infer/test_attach.py", "tests/media/draw/test_skeleton.py"),
     "classifier-threshold": ("CLS-001", "CLS-002", "CLS-005"),

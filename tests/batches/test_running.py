@@ -83,7 +83,7 @@ def test_a_folder_gives_the_rows_of_single_runs(
     (videos[0].parent / "notes.md").write_text("no video")
     done = run(config, videos[0].parent, "-o", out, "--threads", 2, "-q")
     assert done.exit_code == 0, done.output
-    assert "done: 3 units, 80 frames, 80 objects" in done.stdout
+    assert "done: 3 inputs, 80 frames, 80 objects" in done.stdout
     assert "read_parquet" not in done.stdout
     assert rows(out) == rows_of_run(config, *videos)
     manifest = pq.read_table(out / "manifest.parquet").to_pylist()
@@ -116,11 +116,11 @@ def test_split_videos_have_the_rows_of_whole_ones(
         firsts[Path(row["input"]).name].append(row["first_frame"])
     assert sorted(firsts["b.mkv"]) == [0, 12, 24]
     assert firsts["c.avi"] == [None]  # its frames had no times of their own
-    assert done.stdout.startswith("done: 6 units, 80 frames")
+    assert done.stdout.startswith("done: 6 parts of 3 inputs, 80 frames")
     done = run(config, *videos, "-o", tmp_path / "iou", "--threads", 2, "--tracker", "iou",
                "--split", 0.4)  # fmt: skip
     assert "videos are not split: a tracker follows objects" in done.stderr
-    assert done.stdout.startswith("done: 3 units")
+    assert done.stdout.startswith("done: 3 inputs")
 
 
 def test_spans_are_shorter_where_inputs_are_few(videos: list[Path], tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_broken_inputs_and_parsers_are_recorded_and_the_rest_goes_on(
     out = tmp_path / "out"
     done = run(config, listed, "-o", out, "--threads", 2, "-q")
     assert done.exit_code == 1
-    assert "done: 3 units, 51 frames, 51 objects, 3 failed" in done.stdout
+    assert "done: 3 inputs, 51 frames, 51 objects, 3 failed" in done.stdout
     assert "black.png: the only output of config.txt could not be parsed" in done.stderr
     assert "nothing to see" in done.stderr
     assert "is not a video that can be read" in done.stderr
@@ -159,7 +159,7 @@ def test_broken_inputs_and_parsers_are_recorded_and_the_rest_goes_on(
     assert all(len(r["sha256"]) == 64 for r in rows)
     shutil.copy(videos[0], videos[0].parent / "broken.mp4")
     again = run(config, listed, "-o", out, "--threads", 2, "-q", "--resume", "--retry-failed")
-    assert "done: 1 units, 20 frames, 20 objects, 2 failed, 3 were done before" in again.stdout
+    assert "done: 1 input, 20 frames, 20 objects, 2 failed, 3 were done before" in again.stdout
 
 
 def test_further_outputs_are_files_of_each_input(
@@ -221,11 +221,11 @@ def test_a_pipeline_file_names_models_and_inputs(
     )
     done = run(tmp_path / "pipeline.yml", "-o", tmp_path / "out", "--threads", 2)
     assert done.exit_code == 0, done.output
-    assert "done: 1 units, 20 frames" in done.stdout
+    assert "done: 1 input, 20 frames" in done.stdout
     assert "the outputs of the pipeline file are not written" in done.stderr
     assert not (tmp_path / "tiles.mp4").exists()
     done = run(tmp_path / "pipeline.yml", videos[1], "-o", tmp_path / "two", "--threads", 2)
-    assert "done: 1 units, 30 frames" in done.stdout
+    assert "done: 1 input, 30 frames" in done.stdout
 
 
 def test_results_below_the_inputs_are_no_inputs(
@@ -234,9 +234,9 @@ def test_results_below_the_inputs_are_no_inputs(
     folder = videos[0].parent
     config = mean_config()
     done = run(config, folder, "-o", folder / "out", "--video", "--threads", 2, "-q")
-    assert "done: 3 units" in done.stdout
+    assert "done: 3 inputs" in done.stdout
     done = run(config, folder, "-o", folder / "out", "--video", "--threads", 2, "-q", "--resume")
-    assert "done: 0 units, 0 frames, 0 objects, 3 were done before" in done.stdout
+    assert "done: 0 inputs, 0 frames, 0 objects, 3 were done before" in done.stdout
 
 
 @pytest.mark.slow
@@ -400,7 +400,7 @@ def test_strange_names_are_inputs_and_what_is_no_file_is_told(
     listed = tmp_path / "list.txt"
     listed.write_text(f"{folder}/none*.mp4\n")
     done = run(mean_config(), folder, listed, "-o", tmp_path / "out", "--threads", 2, "-q")
-    assert "done: 5 units, 25 frames, 25 objects, 2 failed" in done.stdout, done.output
+    assert "done: 5 inputs, 25 frames, 25 objects, 2 failed" in done.stdout, done.output
     assert "pipe.mp4: is no file" in done.stderr
     assert "none*.mp4: cannot be read: No such file or directory" in done.stderr
     assert {Path(row[0]).name for row in rows(tmp_path / "out")} == {

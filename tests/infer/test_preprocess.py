@@ -367,3 +367,28 @@ def test_kernels_can_be_forced_to_plain_code(monkeypatch):
     monkeypatch.setenv("HEADRACE_GENERIC_KERNELS", "1")
     assert Preprocessor(4, 4)._generic
     assert isinstance(_native.has_avx2(), bool)
+
+
+@pytest.mark.parametrize("profile", ["nvinfer", "modern"])
+@pytest.mark.parametrize(("share", "left", "top", "side"), [(1.0, 40, 0, 80), (0.5, 60, 20, 40)])
+def test_the_centre_is_cut_before_it_is_scaled(profile, share, left, top, side):
+    rng = np.random.default_rng(3)
+    frame = Frame.from_array(rng.integers(0, 256, (80, 160, 3), np.uint8), PixelFormat.RGB)
+    cut = Preprocessor(32, 32, centre_crop=share, profile=profile)
+    plain = Preprocessor(32, 32, profile=profile)
+    found, expected = cut.empty(2), plain.empty(2)
+    cut(frame, found[0])
+    plain(frame, expected[0], Rect(left, top, side, side))
+    cut.crops(frame, np.array([[0.0, 0, 160, 80]]), found[1:])
+    expected[1] = expected[0]
+    assert np.array_equal(found, expected)
+
+
+def test_classifiers_alone_cut_the_centre(tmp_path):
+    text = "[property]\ncentre-crop=0.875\nnetwork-type={}\n"
+    shares = []
+    for kind in (1, 0):
+        path = tmp_path / f"{kind}.txt"
+        path.write_text(text.format(kind))
+        shares.append(Preprocessor.from_config(ModelConfig.load(path), 32, 32, 3).centre_crop)
+    assert shares == [0.875, 0.0]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headrace._core.text import duration_text, quoted
+from headrace._core.text import counted, duration_text, quoted
 from headrace._core.threads import say_failure, start_thread
 from headrace.cli.inputs import parted
 from headrace.cli.options import run_options
@@ -40,7 +40,8 @@ CONFIG is that of headrace run: nvinfer configs, a bare model, or a pipeline fil
 INPUT is a video or image, a folder (with all below it), a quoted pattern ('clips/*.mp4'), a
 list (.txt, a name on each line), a manifest (.csv or .parquet with a column "input"; other
 columns go into the results), or a URL:
-s3://, gs://, http:// (pip install fsspec). Each file is a unit of its own.
+s3://, gs://, http:// (pip install fsspec). Each file is a unit of its own,
+long videos are split into several.
 
 \b
 DIR has
@@ -96,20 +97,19 @@ class _WithReport(click.Command):
               help="Folder of the results, or a URL: s3://bucket/results/.")  # fmt: skip
 @click.option("--resume", is_flag=True, help="Go on in a folder that has results of this batch.")
 @click.option("--retry-failed", is_flag=True,
-              help="With --resume: run units again that failed. A unit is one input, or a span of "
-              "a long video.")  # fmt: skip
+              help="With --resume: run inputs, or spans of videos, again that failed.")  # fmt: skip
 @click.option("--retries", type=click.IntRange(0, 100), default=1, show_default=True, metavar="N",
-              help="Try a failing unit so often again.")  # fmt: skip
+              help="Try a failing input, or span of a video, so often again.")  # fmt: skip
 @click.option("--unit-timeout", type=FiniteRange(0, 1e7, min_open=True), metavar="SECONDS",
-              help="Give an attempt at a unit up that takes longer.")  # fmt: skip
+              help="Give an attempt at an input, or span, up that takes longer.")  # fmt: skip
 @click.option("--max-failed", type=click.IntRange(0), metavar="N",
-              help="End the run when more than N units have failed in it.")  # fmt: skip
+              help="End the run when more than N inputs, or spans, have failed.")  # fmt: skip
 @click.option("--price", type=FiniteRange(0, 1e6), metavar="PRICE",
               help="With --plan: what a core hour costs, to print what all cost.")  # fmt: skip
 @click.option("--verify", is_flag=True,
               help="Read all results again and hold them against the ledger; alone, run "
               "nothing.")  # fmt: skip
-@click.option("--plan", is_flag=True, help="Time a few units and print the cost of all.")
+@click.option("--plan", is_flag=True, help="Time a few inputs and print the cost of all.")
 @click.option("--jsonl", is_flag=True, help="Write JSON Lines for each input, too.")
 @click.option("--coco", is_flag=True, help="Write COCO JSON for each input, too.")
 @click.option("--video", is_flag=True, help="Write an annotated video for each input, too.")
@@ -189,7 +189,7 @@ def batch(
         if not quiet:
             echo(f"workers: {placement.workers}, threads of each: {placement.threads}", err=True)
 
-    with RunProgress(enabled=not quiet, unit="units") as progress:
+    with RunProgress(enabled=not quiet, unit="inputs or parts of videos") as progress:
         whole.on_stage, whole.on_ready = progress.stage, ready
         if plan:
             estimate = whole.plan(price)
@@ -241,7 +241,9 @@ def _print(result: BatchReport, *, hints: bool) -> None:
     at = result.progress
     fps = at.frames / at.seconds if at.seconds else 0.0
     state = "stopped:" if at.interrupted else "done:"
-    counts = [f"{at.done} units", f"{at.frames} frames", f"{at.objects} objects"]
+    done = f"{counted(at.done, 'part')} of {counted(at.inputs, 'input')}"
+    done = done if at.spans else counted(at.done, "input")
+    counts = [done, f"{at.frames} frames", f"{at.objects} objects"]
     counts += [f"{at.failed} failed"] if at.failed else []
     counts += [f"{at.before} were done before"] if at.before else []
     counts += [f"{at.failed_before} failed before"] if at.failed_before else []

@@ -148,6 +148,7 @@ PROPERTY_ROWS: tuple[Key, ...] = (
     _p("secondary-reinfer-interval", _INT, INT_MAX, "frames until a tracked object is inferred on again", types=(0, 1), mode=_SECONDARY, loose=True, acts=True),
     # tensors, pools, memory
     _p("output-tensor-meta", _FLAG, False, "attach the raw outputs", loose=True, acts=True),
+    _p("centre-crop", Kind.FLOAT, 0.0, "cuts this share of the largest part of the input's shape out of the middle, then scales it: 1 as Ultralytics' classifiers, 0.875 as many of torchvision's; 0 cuts nothing", low=0, high=1, types=(1,), acts=True, extension=True),
     _p("output-image", _STRING, "none", "draws the first output that is a map of one or three channels over the frame: depth in colours, image as it is", choices=("none", "depth", "image"), acts=True, extension=True),
     _p("tensor-meta-pool-size", _INT, 2, "output buffer sets", low=0, since="6.0", reason="there is no pool: outputs live as long as they are referenced"),
     _p("auto-inc-mem", _INT_FLAG, True, "grow the output pool", since="6.3", reason="there is no pool of outputs that could be full"),

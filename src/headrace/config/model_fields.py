@@ -129,6 +129,7 @@ class ModelFields(Frozen):
     secondary_reinfer_interval: int = 2147483647
     # tensors, pools, memory
     output_tensor_meta: bool = False
+    centre_crop: float = 0.0
     output_image: Literal["none", "depth", "image"] = "none"
     tensor_meta_pool_size: int = 2
     auto_inc_mem: bool = True

@@ -256,6 +256,30 @@ def croppable(rects: npt.ArrayLike, frame_width: int, frame_height: int) -> Bool
     return fit_crops(rects, frame_width, frame_height, 1, 1).valid
 
 
+def centre_cut(
+    rects: npt.ArrayLike, width: int, height: int, share: float
+) -> npt.NDArray[np.float64]:
+    """The middle of rectangles, in the shape of the network input.
+
+    A cut of share 1, scaled to the input, is what torchvision's `Resize(n)` and `CenterCrop(n)`
+    leave of an image; 0.875 is `Resize(n / 0.875)` and `CenterCrop(n)`.
+
+    Args:
+        rects: (N, 4) left, top, width, height in frame pixels.
+        width, height: network input size in pixels.
+        share: of the largest rectangle of that shape that lies within, above 0, at most 1.
+
+    Returns:
+        (N, 4), in frame pixels.
+    """
+    cut = np.array(rects, np.float64).reshape(-1, 4)
+    scale = share * np.minimum(cut[:, 2] / width, cut[:, 3] / height)
+    size = scale[:, None] * (width, height)
+    cut[:, :2] += (cut[:, 2:] - size) / 2
+    cut[:, 2:] = size
+    return cut
+
+
 def fit_crops(
     rects: npt.ArrayLike,
     frame_width: int,

@@ -38,9 +38,9 @@ from headrace._core import _native
 from headrace._core.errors import ConfigError, GeometryError
 from headrace._core.findings import Finding
 from headrace._core.text import counted
-from headrace.config.enums import ColorFormat, ScalingFilter, TensorOrder
+from headrace.config.enums import ColorFormat, NetworkType, ScalingFilter, TensorOrder
 from headrace.config.profile import Profile, with_profile
-from headrace.infer.geometry import Crops, Rect, ScaleTransform, fit, fit_crops
+from headrace.infer.geometry import Crops, Rect, ScaleTransform, centre_cut, fit, fit_crops
 from headrace.infer.mean_file import load_mean
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import ColorSpace, PixelFormat
@@ -127,6 +127,7 @@ class Preprocessor:
         offsets: mean per channel in the model's colour order, as many as channels, or empty.
         mean: (height, width, channels) mean image in the model's colour order; wins over offsets.
         maintain_aspect_ratio, symmetric_padding: see `headrace.infer.geometry.fit`.
+        centre_crop: share of the middle that is cut out first, see `geometry.centre_cut`; 0: none.
         scaling_filter: ALGO1 is cubic, ALGO2 area average, ALGO3 Lanczos; ALGO4 is ignored by a
             GPU and means nearest, with a notice.
         profile: `modern` is what models are trained with, see above.
@@ -158,6 +159,7 @@ class Preprocessor:
         mean: npt.ArrayLike | None = None,
         maintain_aspect_ratio: bool = False,
         symmetric_padding: bool = False,
+        centre_crop: float = 0.0,
         scaling_filter: ScalingFilter | int = ScalingFilter.DEFAULT,
         profile: Profile = "nvinfer",
         threads: int = 1,
@@ -172,6 +174,7 @@ class Preprocessor:
         self.channels = _channels(self.color_format)
         self.maintain_aspect_ratio = bool(maintain_aspect_ratio)
         self.symmetric_padding = bool(symmetric_padding)
+        self.centre_crop = float(centre_crop)
         self.profile = profile
         self.threads = max(1, int(threads))
         image = (self.height, self.width)
@@ -244,6 +247,7 @@ class Preprocessor:
             mean=mean,
             maintain_aspect_ratio=cfg.maintain_aspect_ratio,
             symmetric_padding=cfg.symmetric_padding,
+            centre_crop=cfg.centre_crop if cfg.network_type is NetworkType.CLASSIFIER else 0.0,
             scaling_filter=cfg.scaling_filter,
             profile=cfg.profile,
             threads=threads,
@@ -289,7 +293,7 @@ class Preprocessor:
             placement = Placed(crops.src, crops.dst, crops.transform(0))
         else:
             transform = fit(
-                rect,
+                Rect(*self._cut([rect])[0].tolist()),
                 self.width,
                 self.height,
                 maintain_aspect_ratio=self.maintain_aspect_ratio,
@@ -333,7 +337,7 @@ class Preprocessor:
     def fitted(self, rects: npt.ArrayLike, frame_width: int, frame_height: int) -> Crops:
         """Where N crops of a frame lie in the network input; rects as for `crops`."""
         return fit_crops(
-            rects,
+            self._cut(rects),
             frame_width,
             frame_height,
             self.width,
@@ -342,6 +346,11 @@ class Preprocessor:
             symmetric_padding=self.symmetric_padding,
             modern=self.profile == "modern",
         )
+
+    def _cut(self, rects: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        if not self.centre_crop:
+            return np.asarray(rects, np.float64)
+        return centre_cut(rects, self.width, self.height, self.centre_crop)
 
     def empty(self, batch: int) -> FloatArray:
         """An uninitialised float32 batch, (batch, *shape)."""

@@ -52,6 +52,7 @@ _ELEMENT = (
     "profile",
     "maintain_aspect_ratio",
     "symmetric_padding",
+    "centre_crop",
     "filter_out_class_ids",
     "crop_objects_to_roi_boundary",
     "output_instance_mask",

@@ -149,6 +149,7 @@ def test_a_model_that_says_all_itself_is_not_changed_by_its_neighbours(tmp_path:
     path = rows_of(tmp_path / "m.onnx", np.float32([[0.7, 0.2, 0.1]]), metadata=metadata)
     found = recognise(path)
     assert found.config.model_color_format is ColorFormat.RGB
+    assert found.config.centre_crop == 1.0
     assert found.names == ("a", "b", "c")
 
 

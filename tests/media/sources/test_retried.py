@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from headrace._core.errors import MediaError
-from headrace.media import ReconnectPolicy
+from headrace.media import ReconnectPolicy, open_source
 from headrace.media.sources.base import FailedSource, Source
+from headrace.media.sources.packet_ring import PacketRing
 from headrace.media.sources.reconnect import GaveUpError
 from headrace.media.sources.retried import RetriedSource
 from tests.media.conftest import gray_frame
+from tests.media.sources.videos import X264, write_video
 
 AT_ONCE = ReconnectPolicy(0.0, 0.0)
 
@@ -77,3 +81,35 @@ def test_closing_ends_the_wait() -> None:
     next(frames)
     source.close()
     assert list(frames) == []
+
+
+def test_packets_are_kept_on_when_a_source_is_opened_again(tmp_path: Path) -> None:
+    """Clips of a camera go on behind its return, with the times of its frames."""
+    video = write_video(tmp_path / "a.mp4", 12, options=X264)
+    opened = iter([open_source(str(video)), Failing(0, MediaError("x")), open_source(str(video))])
+    first = FailedSource(MediaError("nobody is there"), "camera")
+    source = RetriedSource(first, lambda: Broken(next(opened)), AT_ONCE)
+    ring = source.keep_packets(10.0)
+    assert ring is not None
+    last = [frame.pts_ns for _, frame in zip(range(24), source, strict=False)][-1]
+    assert ring.connection == 2
+    start = ring.start_of(last)
+    assert start is not None
+    kept = ring.since(start, last)
+    assert kept[-1].time_ns + ring.offset_ns == last
+    source.close()
+
+
+class Broken(Source):
+    """The frames of another source, then an error."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__("camera")
+        self._source = source
+
+    def go_on_keeping(self, ring: PacketRing, shift_ns: int) -> None:
+        self._source.go_on_keeping(ring, shift_ns)
+
+    def _read(self):  # type: ignore[no-untyped-def]
+        yield from self._source
+        raise MediaError("the camera is lost")

@@ -35,7 +35,8 @@ DEFAULT_FRAMES = 200
 _SAVE_EVERY_S = 10.0
 _SHOWN_BY = (
     "net_scale_factor", "offsets", "mean_file", "model_color_format", "network_input_order",
-    "maintain_aspect_ratio", "symmetric_padding", "scaling_filter", "infer_dims", "profile",
+    "maintain_aspect_ratio", "symmetric_padding", "centre_crop", "scaling_filter", "infer_dims",
+    "profile",
 )  # fmt: skip
 
 

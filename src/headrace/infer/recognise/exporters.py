@@ -58,7 +58,8 @@ class Exporter:
         fit: of the image into the input; None: it has no rule.
         threshold: the least score that it shows.
         iou: of its suppression.
-        crops: it cuts the centre out of the image, which nvinfer has no key for.
+        crops: it cuts the centre out of the image, by a share that the file does not tell.
+        cut: the share of the centre that it cuts out; 0: nothing, or not known.
     """
 
     name: str
@@ -68,11 +69,12 @@ class Exporter:
     threshold: float = 0.25
     iou: float = 0.45
     crops: bool = False
+    cut: float = 0.0
 
 
 ULTRALYTICS = Exporter("Ultralytics", "RGB", UNIT, "centre", 0.25, 0.7)
 ULTRALYTICS_DETR = Exporter("Ultralytics RT-DETR", "RGB", UNIT, "stretch", 0.25, 0.7)
-ULTRALYTICS_CLASSIFIER = Exporter("Ultralytics", "RGB", UNIT, "stretch", crops=True)
+ULTRALYTICS_CLASSIFIER = Exporter("Ultralytics", "RGB", UNIT, "stretch", cut=1.0)
 YOLOV5 = Exporter("YOLOv5", "RGB", UNIT, "centre", 0.25, 0.45)
 YOLOX = Exporter("YOLOX", "BGR", BYTES, "corner", 0.3, 0.45)
 YOLOX_LEGACY = Exporter("YOLOX before 0.2", "RGB", IMAGENET, "corner", 0.3, 0.45)

@@ -66,6 +66,8 @@ def values_of_config(
     }
     values["maintain_aspect_ratio"] = images.fit != "stretch"
     values["symmetric_padding"] = images.fit == "centre"
+    if images.cut:
+        values["centre_crop"], reasons["centre_crop"] = images.cut, why["fit"]
     values["scaling_filter"] = ScalingFilter.BILINEAR
     reasons["scaling_filter"] = "bilinear, as training frameworks scale"
     values["profile"] = PROFILE

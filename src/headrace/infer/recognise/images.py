@@ -108,6 +108,7 @@ class Images:
     scaling: Scaling = BYTES
     order: str = "RGB"
     fit: Fit = "stretch"
+    cut: float = 0.0
     reasons: dict[str, str] = field(default_factory=dict)
     assumed: list[str] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
@@ -149,7 +150,9 @@ def read_images(
         images.fit = exporter.fit
         why = f"as {exporter.name} does"
         if exporter.crops:
-            why = f"{exporter.name} cuts the centre out, which no key does: scores may differ"
+            why = f"{exporter.name} cuts the centre out (centre-crop): its share is not known"
+        if exporter.cut:
+            images.cut, why = exporter.cut, f"{exporter.name} cuts the centre out"
         images.reasons["fit"] = why
     else:
         images.assumed.append("fit")

@@ -483,7 +483,8 @@ def _lines(
     named = f": {first}" if names else ", which nothing names"
     named += f" ({source})" if source else ""
     model = f"{words}{'' if reading is None or raw else named}"
-    seen = f"{size} {images.order} {scaling}, {_WORDS[images.fit]}"
+    fit = "the centre cut out" if images.cut else _WORDS[images.fit]
+    seen = f"{size} {images.order} {scaling}, {fit}"
     return [model, seen, _sources(told, images, reading)]
 
 

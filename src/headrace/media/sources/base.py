@@ -90,6 +90,14 @@ class Source(ABC):
         """
         return None
 
+    def go_on_keeping(self, ring: PacketRing, shift_ns: int) -> None:  # noqa: B027 - images have none
+        """Keep packets in the ring of the source that this one follows.
+
+        Args:
+            ring: as `keep_packets` gave it.
+            shift_ns: what is added to the times of this source.
+        """
+
     def rewind(self) -> bool:
         """Begin again at the first frame, behind the last one.
 
@@ -190,6 +198,11 @@ class SteppedSource(Source):
     def keep_packets(self, before_s: float) -> PacketRing | None:
         """Keep packets of the first round, if there is no other: times go on, packets do not."""
         return self._source.keep_packets(before_s) if self._reopen is None else None
+
+    def go_on_keeping(self, ring: PacketRing, shift_ns: int) -> None:
+        """Keep packets of the first round, as `keep_packets`."""
+        if self._reopen is None:
+            self._source.go_on_keeping(ring, shift_ns)
 
     def _read(self) -> Generator[Frame, None, None]:
         count, start_ns, last_ns, gap_ns = 0, 0, 0, 0

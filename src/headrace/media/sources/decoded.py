@@ -275,6 +275,7 @@ class DecodedSource(Source):
         self._reader = FrameReader(gpu)
         self._timeline = Timeline(round(1e9 / DEFAULT_FPS))
         self._packet_ring: PacketRing | None = None
+        self._shift_ns = 0  # of the times in the ring
         self._began_ns: int | None = None  # wall-clock time of the presentation time 0
 
     def _wall_ns(self, pts_ns: int) -> int | None:
@@ -286,6 +287,10 @@ class DecodedSource(Source):
         """Keep the video's last packets, for clips."""
         self._packet_ring = self._packet_ring or PacketRing(before_s)
         return self._packet_ring
+
+    def go_on_keeping(self, ring: PacketRing, shift_ns: int) -> None:
+        """Keep packets in the ring of the source that this one follows."""
+        self._packet_ring, self._shift_ns = ring, shift_ns
 
     def _describe(self, container: av.container.InputContainer, stream: av.VideoStream) -> None:
         """Take size, rate and length from an open container."""
@@ -375,7 +380,7 @@ class DecodedSource(Source):
         for image in self._images():
             pts_ns = timeline.next_ns(image.pts, image.time_base)
             if self._packet_ring is not None:
-                self._packet_ring.offset_ns = timeline.offset_ns
+                self._packet_ring.offset_ns = timeline.offset_ns + self._shift_ns
             if timeline.missing:
                 self._notice(
                     "times-replaced",

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from headrace._core.errors import HeadraceError, MediaError
 from headrace._core.text import counted, error_text
 from headrace.media.frame import Frame
 from headrace.media.sources.base import FailedSource, Source
+from headrace.media.sources.packet_ring import PacketRing
 from headrace.media.sources.reconnect import GaveUpError, Losses, ReconnectPolicy
-
-if TYPE_CHECKING:
-    from headrace.media.sources.packet_ring import PacketRing
 
 
 class RetriedSource(Source):
@@ -38,10 +35,14 @@ class RetriedSource(Source):
         self._source, self._reopen, self._policy = source, reopen, policy
         self._losses = Losses(self.notices, source.name)
         self._reopened = 0
+        self._ring: PacketRing | None = None
 
     def keep_packets(self, before_s: float) -> PacketRing | None:
-        """Keep packets as long as the source is not opened again."""
-        return self._source.keep_packets(before_s)
+        """Keep packets, those of a source that is opened again in the same ring."""
+        self._ring = self._source.keep_packets(before_s)
+        if self._ring is None and isinstance(self._source, FailedSource):
+            self._ring = PacketRing(before_s)
+        return self._ring
 
     def _read(self) -> Generator[Frame, None, None]:
         given, start_ns, last_ns = 0, 0, 0
@@ -93,6 +94,8 @@ class RetriedSource(Source):
                     continue
                 self._source.name = self.name
                 start_ns = last_ns + round(1e9 * self._losses.away_s())
+                if self._ring is not None:
+                    self._source.go_on_keeping(self._ring, start_ns)
                 break
 
     def _interrupt(self) -> None:
