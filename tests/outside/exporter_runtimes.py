@@ -11,7 +11,8 @@ file, which both sides run, the convolutions are calibrated and the logits befor
 are spread. The threshold lies in the largest gap of the program's scores, below its best ones.
 Neither side suppresses overlaps outside of the graph: boxes of random weights reach far beyond the
 image, and nvinfer clips before it suppresses, other programs afterwards. Equal: each box of either
-side has one of the other with its class, a score within 1e-3 and an IoU of 0.99 or more.
+side has one of the other with its class, a score within 1e-3 and an IoU of 0.99 or more. A file is
+unsteady if the program itself finds other boxes without ONNX Runtime's optimisations.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -213,48 +214,71 @@ def compare(job: Mapping[str, Any], keys: Mapping[str, Any], theirs: Mapping[str
         return _probabilities(job, keys, theirs["probabilities"], image)
     if "map" in theirs:
         return _map(job, keys, theirs["map"], image)
-    scores = np.asarray(theirs["scores"], np.float64)
-    least = threshold(scores)
-    boxes, degrees = theirs.get("boxes"), None
-    if boxes is None:
-        boxes, degrees = corners_of(np.asarray(theirs["rotated"], np.float64))
-    else:
-        limit = [image.shape[1], image.shape[0]]
-        boxes = np.clip(boxes, 0, np.tile(limit, 2))
-    sides = boxes[:, 2:] - boxes[:, :2]
-    kept = (scores >= least) & (sides.min(axis=1) >= 2)
+    least = threshold(theirs["scores"])
+    known = _objects_of(theirs, image, least)
     more = {"cluster_mode": 4} if job["suppresses"] else {}
     model = headrace.Inferencer.from_config(job["path"], conf=least, device="cpu", **keys, **more)
     objects = model(image).objects
     own = np.asarray(objects.rects, np.float64).reshape(-1, 4)
     turned = None
-    if degrees is not None:
+    if known.degrees is not None:
         angles = np.radians(objects.angles if objects.angles is not None else np.zeros(len(own)))
         middle = own[:, :2] + own[:, 2:] / 2
         own, turned = corners_of(np.column_stack([middle, own[:, 2:], angles]))
     else:
         own = np.column_stack([own[:, :2], own[:, :2] + own[:, 2:]])
     big = (own[:, 2:] - own[:, :2]).min(axis=1, initial=np.inf) >= 2
-    mine = (own[big], np.asarray(objects.confidences)[big], np.asarray(objects.class_ids)[big])
-    if kept.sum() < FEWEST:
-        return f"not compared: {int(kept.sum())} boxes"
-    free, worst = np.ones(len(mine[0]), bool), 1.0
-    missing = 0
-    for i in np.nonzero(kept)[0]:
-        fits = free & (mine[2] == theirs["classes"][i]) & (np.abs(mine[1] - scores[i]) <= SCORE)
-        if degrees is not None and turned is not None:
-            apart = np.abs(turned[big] - degrees[i]) % 180
+    mine = _Objects(own[big], np.asarray(objects.confidences)[big],
+                    np.asarray(objects.class_ids)[big],
+                    None if turned is None else turned[big])  # fmt: skip
+    return matched(known, mine, least)
+
+
+class _Objects(NamedTuple):
+    """Corners in pixels, scores, classes, and degrees of rotated boxes."""
+
+    boxes: Any
+    scores: Any
+    classes: Any
+    degrees: Any = None
+
+
+def _objects_of(theirs: Mapping[str, Any], image: Any, least: float) -> _Objects:
+    """What a program found, in the image, from a score on; boxes that are thinner than 2 go."""
+    scores = np.asarray(theirs["scores"], np.float64)
+    boxes, degrees = theirs.get("boxes"), None
+    if boxes is None:
+        boxes, degrees = corners_of(np.asarray(theirs["rotated"], np.float64))
+    else:
+        boxes = np.clip(boxes, 0, np.tile([image.shape[1], image.shape[0]], 2))
+    kept = (scores >= least) & ((boxes[:, 2:] - boxes[:, :2]).min(axis=1, initial=np.inf) >= 2)
+    turned = None if degrees is None else degrees[kept]
+    return _Objects(boxes[kept], scores[kept], np.asarray(theirs["classes"])[kept], turned)
+
+
+def matched(known: _Objects, mine: _Objects, least: float) -> str:
+    """`equal`, `differs` or `not compared`: each object of one side is one of the other."""
+    count = len(known.scores)
+    if count < FEWEST:
+        return f"not compared: {count} boxes"
+    free, worst, missing = np.ones(len(mine.scores), bool), 1.0, 0
+    for i in range(count):
+        fits = free & (mine.classes == known.classes[i])
+        fits &= np.abs(mine.scores - known.scores[i]) <= SCORE
+        if known.degrees is not None and mine.degrees is not None:
+            apart = np.abs(mine.degrees - known.degrees[i]) % 180
             fits &= np.minimum(apart, 180 - apart) <= ANGLE
-        iou = np.where(fits, overlaps(boxes[i], mine[0]), -1) if len(fits) else np.array([-1.0])
+        alike = overlaps(known.boxes[i], mine.boxes) if len(fits) else []
+        iou = np.where(fits, alike, -1) if len(fits) else np.array([-1.0])
         best = int(iou.argmax())
         missing += iou[best] < IOU
         if iou[best] >= IOU:
             free[best] = False
             worst = min(worst, float(iou[best]))
-    extra = int(free.sum()) if len(mine[0]) else 0
+    extra = int(free.sum()) if len(mine.scores) else 0
     if missing or extra:
-        return f"differs: of {int(kept.sum())} boxes {missing} missing, {extra} more"
-    return f"equal: {int(kept.sum())} boxes from {least:.2g}, IoU {worst:.4f} or more"
+        return f"differs: of {count} boxes {missing} missing, {extra} more"
+    return f"equal: {count} boxes from {least:.2g}, IoU {worst:.4f} or more"
 
 
 def _probabilities(
@@ -280,6 +304,33 @@ def _map(job: Mapping[str, Any], keys: Mapping[str, Any], theirs: Any, image: An
         return f"differs: {own.shape}, {theirs.shape}"
     share = float((own == theirs).mean())
     return f"{'equal' if share >= MAP else 'differs'}: {share:.5f} of {own.size} pixels"
+
+
+def _ran(jobs: list[dict[str, Any]], folder: Path, python: Path) -> None:
+    """Run the programs; a job that fails leaves no result."""
+    (folder / "jobs.json").write_text(json.dumps(jobs))
+    script = Path(__file__).with_name("framework_results.py")
+    with contextlib.suppress(subprocess.CalledProcessError):
+        subprocess.run([python, script, folder / "jobs.json"], check=True,
+                       stdout=(folder / "log.txt").open("a"), stderr=subprocess.STDOUT)  # fmt: skip
+
+
+def _unsteady(job: dict[str, Any], folder: Path, python: Path) -> str:
+    """What the program finds without ONNX Runtime's optimisations, where that differs; else empty.
+
+    Random weights can answer the rounding of a sum with other boxes: then no two programs agree.
+    """
+    plain = job | {"optimised": False, "out": str(Path(job["out"]).with_suffix(".plain.npz"))}
+    _ran([plain], folder, python)
+    if not Path(plain["out"]).is_file():
+        return ""
+    with np.load(job["out"]) as first, np.load(plain["out"]) as second:
+        if "scores" not in first or "scores" not in second:
+            return ""
+        image, least = np.load(job["image"]), threshold(first["scores"])
+        parts = [_objects_of(dict(part), image, least) for part in (first, second)]
+    said = matched(parts[0], parts[1], least)
+    return said.removeprefix("differs: ") if said.startswith("differs") else ""
 
 
 def main() -> int:
@@ -313,11 +364,7 @@ def main() -> int:
                 answers[path] = f"not compared: {type(error).__name__}: {error}".splitlines()[0][
                     :160
                 ]
-    (folder / "jobs.json").write_text(json.dumps([job for job, _, _ in jobs]))
-    script = Path(__file__).with_name("framework_results.py")
-    with contextlib.suppress(subprocess.CalledProcessError):
-        subprocess.run([options.python, script, folder / "jobs.json"], check=True,
-                       stdout=(folder / "log.txt").open("w"), stderr=subprocess.STDOUT)  # fmt: skip
+    _ran([job for job, _, _ in jobs], folder, options.python)
     for job, keys, path in jobs:
         out = Path(job["out"])
         if not out.is_file():
@@ -331,6 +378,8 @@ def main() -> int:
                 answers[path] = f"differs: {error:brief}"
             except Exception as error:
                 answers[path] = f"not compared: {type(error).__name__}: {error}"[:160]
+        if answers[path].startswith("differs") and (own := _unsteady(job, folder, options.python)):
+            answers[path] = f"unsteady: {answers[path]}; the program without optimisations: {own}"
         print(path, answers[path], flush=True)
         shutil.rmtree(Path(job["path"]).parent)
     for path, words in answers.items():

@@ -72,6 +72,24 @@ LIBRARIES: list[Any] = []
 """They last as long as the program."""
 
 
+def optimise(wanted: bool) -> None:
+    """Have ONNX Runtime change graphs, as it does, or leave them as they are."""
+    import onnxruntime
+
+    made = SESSIONS.setdefault("own", onnxruntime.InferenceSession)
+
+    def plain(model: Any, sess_options: Any = None, **more: Any) -> Any:
+        options = sess_options or onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        return made(model, options, **more)
+
+    onnxruntime.InferenceSession = made if wanted else plain
+
+
+SESSIONS: dict[str, Any] = {}
+"""ONNX Runtime's own class, while another stands in its place."""
+
+
 def outputs_of(job: dict[str, Any], image: Any) -> dict[str, Any]:
     """Outputs of the model for the image, by ONNX Runtime, from numbers scaled as the job says."""
     import onnxruntime
@@ -240,6 +258,7 @@ def main() -> None:
     mend_torchvision()
     for job in json.loads(Path(sys.argv[1]).read_text()):
         out = Path(job["out"])
+        optimise(job.get("optimised", True))
         try:
             runtime = RUNTIMES[job["family"].partition("_")[0]]
             if job["task"] == "semantic" and runtime is torch_classifier:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace._core.types import Array
-from headrace.infer.parsers.boxes import column_thresholds, first_threshold, sigmoid
+from headrace.infer.parsers.boxes import first_threshold, sigmoid
 from headrace.infer.parsers.head import Arrays, Dims, Head, Layout, Out, UnfitError
 from headrace.infer.parsers.keypoints import posed, with_scores
+from headrace.infer.parsers.ssd_detr import top_scores
 from headrace.meta.detections import Detections, FloatArray
 from headrace.meta.layers import DetectionParams, NetworkInfo
 
@@ -105,20 +105,17 @@ def _queries(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> D
 def _boxed_queries(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
     """[Q, 4] centre boxes in 0..1, [Q, C] logits, [Q, K, 8] x, y in 0..1 and the point's logit.
 
-    The best score of each query.
+    As many of the best scores as queries, so that one may stand for two classes.
     """
     boxes, logits, values = arrays
     if not logits.size:
         return Detections.empty()
-    every: Array = sigmoid(logits)
-    class_ids = every.argmax(axis=1).astype(np.int32)
-    scores = every[np.arange(len(every)), class_ids]
-    keep = scores >= column_thresholds(params, class_ids)
+    query, class_ids, scores = top_scores(logits, len(logits), params)
     size = np.array([network.width, network.height], np.float32)
-    centres, half = boxes[keep, :2] * size, boxes[keep, 2:] * size * _HALF
-    points = np.concatenate([values[keep, :, :2] * size, sigmoid(values[keep, :, 2:3])], axis=2)
+    centres, half = boxes[query, :2] * size, boxes[query, 2:] * size * _HALF
+    points = np.concatenate([values[query, :, :2] * size, sigmoid(values[query, :, 2:3])], axis=2)
     (x1, y1), (x2, y2) = (centres - half).T, (centres + half).T
-    return posed((x1, y1, x2, y2), scores[keep], class_ids[keep], points, network)
+    return posed((x1, y1, x2, y2), scores, class_ids, points, network)
 
 
 def _threes(dims: Dims, network: NetworkInfo | None) -> bool:
@@ -191,7 +188,8 @@ HEADS = (
     ),
     Head(
         "HeadraceParseDetrPose",
-        "RF-DETR with points: best class per query, sigmoid >= T[class], K points with scores",
+        "RF-DETR with points: as many of the best scores as queries, sigmoid >= T[class], K points "
+        "with scores",
         (
             Layout(
                 (
