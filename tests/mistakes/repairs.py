@@ -25,6 +25,9 @@ IOU = 0.9
 
 _CONFIGS = (".txt", ".yml", ".onnx")
 
+_NO_LIMIT = float("inf")
+"""Seconds of a search: on a busy machine a limit would end it elsewhere at each run."""
+
 KEPT = frozenset((
     "classifier-labels-in-lines", "classifier-labels-too-few",
     "classifier-without-labels", "own-parser-counts-from-1",
@@ -90,7 +93,7 @@ def verdict(case: Case, folder: Path, store: Path) -> Verdict:
     undoable = _undoable(case, folder, store)
     text = path.read_bytes()
     try:
-        found = repair(path, str(source), frames=len(truth))
+        found = repair(path, str(source), frames=len(truth), seconds=_NO_LIMIT)
     except HeadraceError as error:
         assert path.read_bytes() == text
         fate: Fate = "not by keys" if not undoable else "undecided"
