@@ -86,6 +86,22 @@ BESIDE: dict[tuple[str, str], dict[str, dict[str, str]]] = {
         for group in ("sourceN", "source-attr-all")
     },
     ("sourceN", "camera-id"): _RECORDED,
+    **{
+        ("img-save", key): {"": {"enable": "1", "output-folder-path": "pictures"}}
+        for key in (
+            "enable",
+            "output-folder-path",
+            "save-img-full-frame",
+            "save-img-cropped-obj",
+            "frame-to-skip-rules-path",
+            "second-to-skip-interval",
+            "min-confidence",
+            "max-confidence",
+            "min-box-width",
+            "min-box-height",
+            "gpu-id",
+        )
+    },
     ("streammux", "width"): {"": {"height": "32"}},
     ("streammux", "height"): {"": {"width": "32"}},
     ("sinkN", "msg-conv-frame-interval"): {"": {"msg-conv-msg2p-new-api": "1"}},
@@ -110,11 +126,13 @@ VALUES: dict[str, str] = {
     "sensor-id-list": "x;y", "sensor-name-list": "x;y", "list": "c;d", "codec": "2",
     "disable-msgconv": "1", "msg-conv-payload-type": "1", "topic": "u",
     "msg-broker-conn-str": "g;2", "msg-broker-proto-lib": "libnvds_redis_proto.so",
-    "output-file": "p.mp4", "plugin-type": "3", "profile": "4", "sw-preset": "2",
+    "output-file": "p.mp4", "plugin-type": "3", "min-confidence": "0.5",
+    "max-confidence": "0.9", "profile": "4", "sw-preset": "2",
     "square-seq-grid": "1", "container": "2",
 }  # fmt: skip
 _CHANGED = (  # keys that have to be there: another value is the difference
     "config-file", "uri", "list", "num-source-bins", "type", "output-file", "topic",
+    "output-folder-path",
     "msg-broker-conn-str", "msg-broker-proto-lib",
 )  # fmt: skip
 _BY_KIND = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -164,6 +165,29 @@ def test_a_timer_starts_and_stops_recordings(
         assert 900 <= int(length_ms) <= 4400  # from the key frame before
         assert (folder, name) == (str(tmp_path / "rec"), file.name)
         assert int(number) == int(file.name.split("_")[2])
+
+
+def test_images_of_frames_and_objects_are_saved(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "rules.csv").write_text("begin,end,skip\n00:00:00,00:00:00,9\n")
+    _, metas = run(
+        f"{DETECTOR}[img-save]\nenable=1\noutput-folder-path=pictures\nsave-img-cropped-obj=1\n"
+        "frame-to-skip-rules-path=rules.csv\nsecond-to-skip-interval=0.1\nmin-confidence=0.5\n"
+        "min-box-width=30\n"
+    )
+    folder = tmp_path / "pictures"
+    rows = json.loads((folder / "metadata.json").read_text())
+    begin, saved = None, []
+    for meta in metas:
+        kept = [o for o in meta.objects if o.confidence >= 0.5 and o.width >= 30]
+        if kept and (begin is None or meta.pts_ns - begin >= 1e8):
+            begin = meta.pts_ns
+            saved += [(meta.frame, o.label) for o in kept]
+    assert [(row["frame"], row["label"]) for row in rows] == saved
+    assert len({row["frame"] for row in rows}) == 2  # 0 and 3: 25 frames a second
+    crops = sorted((folder / "images_cropped").iterdir())
+    assert [f"images_cropped/{p.name}" for p in crops] == [row["crop"] for row in rows]
+    assert {p.stem for p in (folder / "images").iterdir()} == {"000_000000", "000_000003"}
+    assert len((folder / "metadata.csv").read_text().splitlines()) == len(rows) + 1
 
 
 PREPARE = """[property]

@@ -226,5 +226,5 @@ def test_an_output_reaches_its_receiver_on_every_road(
 def test_the_table_names_kinds_of_outputs() -> None:
     kinds = {split_spec(output + "host" * ("//" in output))[0] for output in OUTPUTS}
     of_files = {"dota", "kitti-track", "masks", "arrow", "fake"}  # as their neighbours
-    of_files |= {"kitti-primary", "kitti-objects", "smart-record"}
+    of_files |= {"kitti-primary", "kitti-objects", "smart-record", "object-images"}
     assert set(SINK_KINDS) - kinds <= of_files

@@ -13,7 +13,7 @@ from typing import Any
 from headrace._core.text import quoted
 from headrace.config.app_keys import AppGroup, group_of
 from headrace.config.app_reader import AppReader, FoundGroup
-from headrace.config.app_recordings import recordings
+from headrace.config.app_recordings import recordings, saved_images
 from headrace.config.app_sinks import AppSinks, Tiling, tiler_item, tiling_of
 from headrace.config.app_sources import AppSources
 from headrace.config.document import Document, Entry, Group
@@ -467,6 +467,10 @@ class _App:
         for section, group in self.sinks:
             sinks.add(section, group)
         self.parts.items["sinks"] += sinks.items
+        images = self.found.get("img-save")
+        if images is not None:
+            item = saved_images(images, self.document.groups["img-save"].line)
+            self.parts.items["sinks"] += [item] if item is not None else []
         sources = self.parts.items["sources"]
         self.parts.items["sinks"] += recordings(self.sources.recorded, sources)
 

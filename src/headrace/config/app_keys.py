@@ -209,6 +209,16 @@ _CONVERTER = _group(
     unused=unused((why.CONVERTER, "msg-conv-msg2p-lib msg-conv-comp-id msg-conv-dummy-payload msg-conv-embedding-filter "
                                   "multiple-payloads debug-payload-dir")),
 )  # fmt: skip
+_IMAGES = _group(
+    "img-save", "img-save",
+    keys=table(ENABLE, _key("output-folder-path", _TEXT), _key("save-img-full-frame", _ON), _key("save-img-cropped-obj", _ON),
+               _key("frame-to-skip-rules-path", _TEXT), _key("second-to-skip-interval", Kind.FLOAT, low=0, high=1e9),
+               _key("min-confidence", Kind.FLOAT, low=0, high=1), _key("max-confidence", Kind.FLOAT, low=0, high=1),
+               _key("min-box-width", _INT, low=0, high=1_000_000), _key("min-box-height", _INT, low=0, high=1_000_000)),
+    unused=unused((why.HARDWARE, "gpu-id")),
+    near={"output-folder-path": "images, crops, labels and tables lie there as in the original, the names of files are Headrace's own; "
+                                "deepstream-app and test5 read the group and save nothing, the transfer-learning application does"},
+)  # fmt: skip
 _TESTS = _group(
     "tests", "tests", switched=False, keys=table(_key("file-loop", _ON, field="loop")),
     unused=unused((why.RECREATE, "pipeline-recreate-sec")),
@@ -226,10 +236,7 @@ def _not_run(
 
 _MODELS_ELSE = "only models of nvinfer are run"
 APP_GROUPS: tuple[AppGroup, ...] = (
-    _APPLICATION, _TILER, _SOURCE_LIST, _SOURCE_ALL, _SOURCE_CSV, _SOURCE, _STREAMMUX, _PRIMARY, _SECONDARY, _TRACKER, _ANALYTICS, _OSD, _SINK, _TESTS, _PREPARE, _PREPARE_OBJECTS, _CONVERTER,
-    _not_run("img-save", r"img-save", "objects are not saved as images; a sink images:FOLDER saves whole frames",
-             "output-folder-path save-img-full-frame save-img-cropped-obj frame-to-skip-rules-path second-to-skip-interval "
-             "min-confidence max-confidence min-box-width min-box-height gpu-id"),
+    _APPLICATION, _TILER, _SOURCE_LIST, _SOURCE_ALL, _SOURCE_CSV, _SOURCE, _STREAMMUX, _PRIMARY, _SECONDARY, _TRACKER, _ANALYTICS, _OSD, _SINK, _TESTS, _PREPARE, _PREPARE_OBJECTS, _CONVERTER, _IMAGES,
     _not_run("message-consumerN", r"message-consumer[0-9]*", "messages are sent, none are received",
              "proto-lib conn-str config-file subscribe-topic-list sensor-list-file"),
     _not_run("dewarperN", r"dewarper[0-9]*", "frames are not dewarped; straighten the video before, as with ffmpeg -vf v360",

@@ -1,4 +1,4 @@
-"""Smart record of deepstream-app configs: the keys of a source, as an output of its own."""
+"""Smart record and `[img-save]` of deepstream-app configs, as outputs of their own."""
 
 from __future__ import annotations
 
@@ -60,3 +60,34 @@ def _path(section: FoundGroup, camera: int, timer: bool) -> Path:
         options["interval"] = seconds("interval", _INTERVAL_S)
     folder: Path = section.get("smart-rec-dir-path") or Path.cwd()
     return folder.with_name(f"{folder.name}?{urlencode(options, quote_via=quote)}")
+
+
+_IMAGE_OPTIONS = {
+    "save-img-full-frame": "full", "save-img-cropped-obj": "crops",
+    "second-to-skip-interval": "every", "frame-to-skip-rules-path": "rules",
+    "min-confidence": "sure", "max-confidence": "surest", "min-box-width": "width",
+    "min-box-height": "height",
+}  # fmt: skip
+
+
+def saved_images(section: FoundGroup, line: int) -> Item | None:
+    """Make the output of `[img-save]`; None leaves it out, with a remark.
+
+    Paths are relative to the working directory, as in the original.
+    """
+    folder, document = section.get("output-folder-path"), section.document
+    if not folder:
+        text = "[img-save] is left out: it has no output-folder-path"
+        document.remark(line, text, code="element-left-out", data={"element": "img-save"})
+        return None
+    options: Values = {}
+    for key, option in _IMAGE_OPTIONS.items():
+        value = section.get(key)
+        if value is not None:
+            options[option] = int(value) if isinstance(value, bool) else value
+    path = Path(folder)
+    if options:
+        query = urlencode(options, quote_via=quote, safe="")
+        path = path.with_name(f"{path.name}?{query}")
+    values: Values = {"kind": "object-images", "path": path}
+    return values, dict.fromkeys(values, section.origin("output-folder-path"))

@@ -35,6 +35,8 @@ SINK_KINDS: dict[str, str] = {
     "publish": "a live stream (rtsp://HOST/PATH to an RTSP server, udp://HOST:PORT as MPEG-TS)",
     "hls": "HTTP Live Streaming, H.264 in segments (.m3u8)",
     "clip": "video around events, as it came, without encoding (clip:DIR?before=5&after=10)",
+    "object-images": "frames with objects, and the objects, as JPEG for training "
+    "(object-images:DIR?every=10&crops=1)",
     "smart-record": "recordings in the form of the original, by a timer or on call "
     "(smart-record:DIR?interval=10)",
     "fake": "nothing is written",

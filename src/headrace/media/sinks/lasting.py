@@ -42,7 +42,9 @@ if TYPE_CHECKING:
 OPTIONS = ("rotate", "size", "disk")
 SAME_NAME = frozenset(("jsonl", "hls", "clip", "smart-record"))
 """Kinds that go on in what an earlier run wrote; others begin a file or folder of their own."""
-_OWN_NAMES = frozenset(("hls", "clip", "smart-record"))  # kinds that name their files themselves
+_OWN_NAMES = frozenset(
+    ("hls", "clip", "smart-record", "object-images")
+)  # kinds that name their files themselves
 _WITH_PIXELS = frozenset(("video", "images", "hls"))
 _FOLDERS = frozenset(
     (
@@ -54,6 +56,7 @@ _FOLDERS = frozenset(
         "masks",
         "clip",
         "smart-record",
+        "object-images",
     )
 )
 _PARTS_OF_DISK = 8  # a file has at most this share of the limit on disk

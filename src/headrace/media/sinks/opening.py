@@ -63,11 +63,12 @@ _CLASSES = {
     "publish": (".publish", "PublishSink"),
     "hls": (".hls", "HlsSink"),
     "clip": (".clip", "ClipSink"),
+    "object-images": (".object_images", "ObjectImageSink"),
     "smart-record": (".smart_record", "SmartRecordSink"),
 }
 _URLS = {"messages": MESSAGE_SCHEMES, "publish": tuple(PUBLISH_SCHEMES)}  # in the place of a path
 _CLIPS = ("clip", "smart-record")
-_WITH_OPTIONS = (*_CLIPS, "hls")  # of their own, behind the path
+_WITH_OPTIONS = (*_CLIPS, "hls", "object-images")  # of their own, behind the path
 _TABLES = frozenset(("parquet", "arrow"))
 _FRAME_FILES = frozenset(("images", "coco", "kitti", "kitti-track", "dota", "masks"))
 
