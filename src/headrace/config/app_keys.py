@@ -74,7 +74,7 @@ NUMBERED_KEYS = ("bbox-border-color", "bbox-bg-color")
 _INT, _ON, _TEXT, _PATH = Kind.INT, Kind.INT_FLAG, Kind.STRING, Kind.PATH
 _key = partial(key_row, "app", default=None, meaning="")
 ENABLE = _key("enable", _ON)
-_KIND = "nvbuf-memory-type compute-hw"
+_KIND = "nvbuf-memory-type cuda-memory-type compute-hw"
 _GPU = f"gpu-id {_KIND}"
 
 
