@@ -3,7 +3,7 @@
 `headrace serve` runs the conveyor's detector on two cameras, its parser in a worker process, events
 go to a web service. Every `EVERY_S` seconds something fails in turn: the broker answers 503, a
 camera hangs up, a camera falls silent, the worker is killed, the disk takes no more, the model is
-changed for another. Each has to show in a metric or in the log, and memory has to stay flat.
+changed for another. Each has to show in a metric and in the log, and memory has to stay flat.
 
 The exit status is 1 where a fault did not show, or the last third takes more memory than the first.
 """
@@ -180,13 +180,17 @@ class Service:
             return str(answer.read().decode())
 
     def total(self, name: str) -> float:
-        """Sum of a metric over its labels."""
-        rows = re.findall(rf"^{name}(?:{{.*}})? (\S+)$", self.metrics(), re.M)
+        """Sum of a metric over its labels; `name` may go on with the first of them."""
+        rows = re.findall(rf"^{re.escape(name)}(?:.*}})? (\S+)$", self.metrics(), re.M)
         return sum(map(float, rows))
 
     def log_lines(self) -> int:
         """Lines of the log."""
         return self._log.read_bytes().count(b"\n")
+
+    def codes_from(self, line: int) -> set[str]:
+        """Codes of the notices in the log behind so many lines."""
+        return set(re.findall(r'"code": "([a-z-]+)"', self.log_from(line)))
 
     def log_from(self, line: int) -> str:
         """The log behind so many lines."""
@@ -262,15 +266,19 @@ def _model(service: Service) -> None:
     service.post("/api/models/0", {"config": "other.txt"})
 
 
-# What fails; the metric that has to rise, or the word that the log has to have.
-FAULTS: tuple[tuple[str, Callable[[Service], None], str, str], ...] = (
-    ("broker", _broker, "headrace_messages_failures_total", ""),
-    ("camera hangs up", _hang_up, "headrace_reconnects_total", ""),
-    ("camera is silent", _silence, "headrace_reconnects_total", ""),
-    ("worker", _worker, "headrace_worker_deaths_total", ""),
-    ("disk", _disk, "", "written|full|large|room"),
-    ("model", _model, "", "other.txt|model"),
-)
+# What fails, the metric that has to rise, and the notices of which the log has to have one.
+_LOST = {"connection-away", "connection-lost"}
+FAULTS: tuple[tuple[str, Callable[[Service], None], str, set[str]], ...] = (
+    ("broker", _broker, "headrace_messages_failures_total", _LOST),
+    ("camera hangs up", _hang_up, "headrace_reconnects_total", _LOST),
+    ("camera is silent", _silence, "headrace_reconnects_total", _LOST),
+    ("worker", _worker, "headrace_worker_deaths_total", {"parser-failed", "worker-died"}),
+    (
+        "disk", _disk, 'headrace_output_failures_total{output="jsonl',
+        {"output-away", "output-lost"},
+    ),
+    ("model", _model, "headrace_model_updates_total", {"model-updated"}),
+)  # fmt: skip
 
 
 def main(minutes: float = 30.0) -> int:
@@ -281,19 +289,22 @@ def main(minutes: float = 30.0) -> int:
     memory: list[tuple[float, int]] = []
     number = 0
     while (at := time.monotonic() - begin) < minutes * 60:
-        name, fail, metric, word = FAULTS[number % len(FAULTS)]
+        name, fail, metric, codes = FAULTS[number % len(FAULTS)]
         number += 1
-        lines, before = service.log_lines(), service.total(metric) if metric else 0.0
+        lines, before = service.log_lines(), service.total(metric)
         fail(service)
         while time.monotonic() - begin < at + EVERY_S:
             time.sleep(2)
             memory.append((time.monotonic() - begin, service.memory_bytes()))
-        log = service.log_from(lines)
-        seen = service.total(metric) > before if metric else re.search(word, log) is not None
-        shown[name] += seen
-        if not seen:
-            unseen.append(f"{name} at {at:.0f} s; log:\n{log[-600:]}")
-        print(f"{at:6.0f} s  {name:18} {'shown' if seen else 'NOT SHOWN'}  "
+        missing = [] if service.total(metric) > before else ["metric"]
+        missing += [] if codes & service.codes_from(lines) else ["log"]
+        shown[name] += not missing
+        if missing:
+            unseen.append(
+                f"{name} at {at:.0f} s: no {' and '.join(missing)}; log:\n"
+                f"{service.log_from(lines)[-600:]}"
+            )
+        print(f"{at:6.0f} s  {name:18} {'NOT' if missing else ''} shown  "
               f"{memory[-1][1] / 1e6:.0f} MB  {service.total('headrace_frames_total'):.0f} frames  "
               f"{service.broker.taken} messages", flush=True)  # fmt: skip
     frames = service.total("headrace_frames_total")

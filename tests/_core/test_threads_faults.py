@@ -6,6 +6,7 @@ no traceback is printed.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import Callable
@@ -21,20 +22,28 @@ import pytest
 
 from headrace._core.findings import Finding
 from headrace.batches.transfer import within
-from headrace.cli import batch, ending, run
+from headrace.cli import batch, ending, live_page, run
+from headrace.cli.live_page import LivePage
 from headrace.custom import in_process
 from headrace.custom.guard.prints import Prints
 from headrace.engine.tuning import worker
 from headrace.gstreamer.elements.reconnect import Patience, Reconnector
+from headrace.infer.batch import Batch
 from headrace.infer.update import ModelUpdater
 from headrace.infer.watch import half, half_trial
 from headrace.live import Address, LiveServer, LiveView
+from headrace.live.adding import SourceAdding
+from headrace.live.allowed import AllowedSources
+from headrace.media import open_sink
 from headrace.media.messages.sender import Sender
 from headrace.media.messages.spool import Spool
+from headrace.media.sinks import lasting
 from headrace.media.sinks.publish import PublishSink
 from headrace.media.sources.feed import Feed
 from headrace.media.sources.reconnect import Losses
 from headrace.pipeline import Pipeline, shares
+from headrace.pipeline.care import Care
+from headrace.pipeline.health import Health
 from tests._core.killing import WORD, Kill, killing, other_threads, thread_names
 from tests.gstreamer.conftest import SCENE, detector, gst, play
 from tests.gstreamer.elements.test_elements_faults import MUX, source
@@ -282,6 +291,105 @@ def _prints(ask: Ask) -> str:
     return ""
 
 
+def _add_source(ask: Ask) -> str:
+    added: list[str] = []
+    report = SimpleNamespace(interrupted=False)
+    pipeline: Any = SimpleNamespace(
+        report=report, add_source=lambda uri, name: added.append(uri) or 7
+    )
+    number = asyncio.run(
+        SourceAdding(pipeline, AllowedSources(["rtsp:"])).add("rtsp://gate/1", None)
+    )
+    assert (number, added) == (7, ["rtsp://gate/1"])
+    return ""
+
+
+def _finish(ask: Ask) -> str:
+    ask("monkeypatch").setattr(lasting, "_LOOK_S", 0.0)
+    sink = open_sink(f"{mkdtemp(dir=ask('tmp_path'))}/x.jsonl?size=1k")
+    for number in range(20):
+        frame = gray_frame(number)
+        sink.write(frame, ask("make_meta")(frame))
+    sink.close()
+    return "".join(map(str, sink.notices))
+
+
+def _media(ask: Ask) -> str:
+    ask("gst")
+    from headrace.gstreamer.servicemaker.utils import MediaChunk, MediaExtractor
+
+    clip = str(SCENE / "conveyor.mp4")
+    chunks = [MediaChunk(clip, n, 40_000_000) for n in range(2)]
+    with MediaExtractor(chunks, scaling=(64, 64), q_size=4) as extractor:
+        for queue in extractor():
+            while queue.get(timeout=10) is not None:
+                pass
+    return ""
+
+
+def _care(ask: Ask) -> str:
+    care, model = Care(), FakeModel()
+    for number in range(4):
+        batch = Batch([gray_frame(number)], [ask("make_meta")(gray_frame(number))], [number])
+        care.complete(model, care.begin(model, batch), batch)
+    care.end()
+    assert not care.stuck
+    return "".join(map(str, care.notices))
+
+
+def _recording(ask: Ask) -> str:
+    gst, folder = ask("gst"), ask("tmp_path")
+    pipeline = gst.parse_launch(
+        f"nvurisrcbin name=u uri=file://{SCENE}/conveyor.mp4 smart-record=2 "
+        f"smart-rec-dir-path={folder} smart-rec-container=0 ! {MUX} ! fakesink name=s"
+    )
+    source = pipeline.get_by_name("u")
+    frames = iter(range(10**6))
+
+    def look(pad: Any, info: Any) -> int:
+        if next(frames) == 50:
+            source.emit("start-sr", None, 0, 1, None)
+        return 1
+
+    pipeline.get_by_name("s").get_static_pad("sink").add_probe(gst.PadProbeType.BUFFER, look)
+    pipeline.set_state(gst.State.PLAYING)
+    text, bus = "", pipeline.get_bus()
+    kinds = gst.MessageType.EOS | gst.MessageType.ERROR | gst.MessageType.WARNING
+    wait_ns = 10 * gst.SECOND
+    while not text and (message := bus.timed_pop_filtered(wait_ns, kinds)) is not None:
+        if message.type == gst.MessageType.WARNING:
+            text += str(message.parse_warning())
+        else:
+            wait_ns = gst.SECOND // 10
+    pipeline.set_state(gst.State.NULL)
+    return text
+
+
+def _restart(ask: Ask) -> str:
+    notes: list[Finding] = []
+    care = Care()
+    care.unanswered_since = time.monotonic() - 99
+    segment = SimpleNamespace(stage=FakeModel(), care=care)
+    pipeline: Any = SimpleNamespace(
+        state="running", model_segments=[segment], note=notes.append, restart_model=lambda index: 0
+    )
+    Health(pipeline, action="restart").look()
+    _until(lambda: len(notes) > 1)
+    return "".join(map(str, notes))
+
+
+def _watch(ask: Ask) -> str:
+    pipeline = Pipeline([FakeSource(3)], [FakeModel()])
+    spec: Any = None
+    page = LivePage(spec, LiveView(), FakeSink(), Address(), service=None)
+    ask("monkeypatch").setattr(live_page, "_LOOK_S", 0.01)
+    with page.watch(pipeline, ()):
+        time.sleep(0.3)
+        pipeline.note(Finding("page-ended", "warning", "told at the end"))
+        time.sleep(0.3)
+    return "".join(map(str, pipeline.notices))
+
+
 SCENES: dict[str, list[Scene]] = {
     "headrace-stage": [_pipeline],
     "headrace-write": [_pipeline],
@@ -311,18 +419,18 @@ SCENES: dict[str, list[Scene]] = {
     "headrace-bus": [_bus],
     "headrace-engine-file": [_engine_file],
     "headrace-prints": [_prints],
+    "headrace-add-source": [_add_source],
+    "headrace-finish": [_finish],
+    "headrace-media": [_media],
+    "headrace-model": [_care],
+    "headrace-recording": [_recording],
+    "headrace-restart": [_restart],
+    "headrace-watch": [_watch],
 }
 
 
-NO_SCENE = {
-    "headrace-add-source", "headrace-finish", "headrace-media", "headrace-model",
-    "headrace-recording", "headrace-restart", "headrace-watch",
-}  # fmt: skip
-"""Threads that no scene here starts yet: their faults are tested, if at all, where they work."""
-
-
 def test_each_thread_has_a_scene_and_none_is_started_in_another_way() -> None:
-    assert thread_names() == set(SCENES) | NO_SCENE
+    assert thread_names() == set(SCENES)
     assert [place for place in other_threads() if not place.startswith("_core/threads.py")] == []
 
 

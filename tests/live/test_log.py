@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from headrace._core.findings import Finding
-from headrace.live.log import log_as_json, log_end, log_sources
+from headrace.live.log import MOST_WAITING, log_as_json, log_end, log_sources
 from headrace.pipeline import Pipeline
 from tests.pipeline.fakes import FakeModel, FakeSource
 
@@ -63,3 +63,33 @@ def test_the_end_has_the_counts(stream: io.StringIO) -> None:
     assert (row["event"], row["frames"], row["outputs"]) == ("stopped", 3, [])
     assert row["message"].startswith("stopped after 3 frames in ")
     assert sum(row["objects"].values()) == sum(report.objects.values()) > 0
+
+
+class FullDisk(io.StringIO):
+    """Takes nothing while it is full."""
+
+    full = False
+
+    def write(self, text: str) -> int:
+        if self.full:
+            raise OSError(28, "No space left on device")
+        return super().write(text)
+
+
+@pytest.mark.parametrize("more", [0, 7])
+def test_lines_wait_while_the_log_takes_none(
+    stream: io.StringIO, more: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    disk = FullDisk()
+    logger = log_as_json(disk)
+    logger.info("before")
+    disk.full = True
+    for number in range(MOST_WAITING + more - 1):
+        logger.info("line %d", number)
+    disk.full = False
+    logger.info("after")
+    texts = [json.loads(line)["message"] for line in disk.getvalue().splitlines()]
+    told = [f"{more} lines of the log could not be written"] if more else []
+    kept = [f"line {number}" for number in range(more, MOST_WAITING + more - 1)]
+    assert texts == ["before", *told, *kept, "after"]
+    assert capsys.readouterr().err == ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import subprocess
 import sys
 from pathlib import Path
@@ -13,10 +12,9 @@ import headrace
 from headrace.errors import HeadraceError
 from headrace.media import open_source
 from headrace.pipeline import decoder_memory
-from headrace.pipeline.decoder_memory import DecoderMemory, free_memory, trim_heap
+from headrace.pipeline.decoder_memory import DecoderMemory, free_memory
 from tests.media.conftest import write_clip
 from tests.media.sources.videos import write_video
-from tests.memory import resident
 from tests.pipeline.fakes import FakeSource
 
 PIPELINE = "sources: [{{uri: {clip}, repeat: {repeat}}}]\nsinks: [fake]\n"
@@ -125,14 +123,3 @@ def test_the_bytes_counted_are_those_that_decoders_hold(
     video = write_video(tmp_path / "a.mp4", 48, codec=name, options=options, gop=250, size=size)
     done = subprocess.run([sys.executable, "-c", MEASURE, video], capture_output=True, check=True)
     assert 0.75 < float(done.stdout) < 2.5
-
-
-@pytest.mark.skipif(
-    not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="another C library than glibc"
-)
-def test_freed_memory_goes_back_to_the_system() -> None:
-    blocks = [bytearray(size) for _ in range(600) for size in (100_000, 2000)]
-    full = resident()
-    del blocks[::2]  # between others that stay: the heap cannot shrink at its end
-    trim_heap()
-    assert full - resident() > 30 << 20

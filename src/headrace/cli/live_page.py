@@ -8,15 +8,16 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from headrace._core.findings import Finding
 from headrace._core.lazy import import_extra
-from headrace._core.threads import say_failure, start_thread
+from headrace._core.text import error_text
+from headrace._core.threads import as_exception, start_thread
 from headrace.cli.ending import SERVICE_STOP_S
 from headrace.cli.output import echo, print_notices
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from headrace._core.findings import Finding
     from headrace.config import PipelineSpec
     from headrace.infer.run_options import RunOptions
     from headrace.live import Address, LiveServer, LiveView
@@ -121,14 +122,23 @@ class LivePage:
 
         follower, over = NoticeFollower(pipeline, self.tell, known), threading.Event()
 
+        looks = [follower.look] if self.health is None else [self.health.look, follower.look]
+
+        def failed(error: Exception) -> None:
+            text = f"watching the run failed: {error_text(error)}"
+            finding = Finding("watch-failed", "warning", text)
+            if finding not in pipeline.notices:
+                pipeline.note(finding)
+
         def watch() -> None:
             while not over.wait(_LOOK_S):
-                if self.health is not None:
-                    self.health.look()
-                follower.look()
+                for look in looks:
+                    try:
+                        look()
+                    except BaseException as error:  # the run goes on, and so must its watch
+                        failed(as_exception(error))
 
-        name = "headrace-watch"
-        watcher = start_thread(watch, name=name, failed=partial(say_failure, name))
+        watcher = start_thread(watch, name="headrace-watch", failed=failed)
         try:
             yield follower
         finally:

@@ -71,7 +71,8 @@ class ModelHistory:
 
     Attributes:
         runs: each time that a version began.
-        refused: updates that were refused: when, which file, why.
+        refused: updates that were refused, the latest of them: when, which file, why.
+        refusals: how many there were.
         folder: that of the first config; updates come from it.
         proposed: number of the version that was loaded last.
     """
@@ -80,6 +81,7 @@ class ModelHistory:
         self._lock = threading.Lock()
         self.runs: list[ModelVersion] = []
         self.refused: deque[dict[str, Any]] = deque(maxlen=_REFUSED)
+        self.refusals = 0
         self.folder = config.path.resolve().parent
         self.proposed = 1
         self._waiting: ModelVersion | None = None
@@ -91,6 +93,11 @@ class ModelHistory:
         with self._lock:
             self._require_start()
             return self.runs[-1]
+
+    @property
+    def changes(self) -> int:
+        """How often another version began; restarts are none."""
+        return sum(run.how in ("update", "rollback") for run in self.runs)
 
     @property
     def versions(self) -> dict[int, ModelVersion]:
@@ -147,6 +154,7 @@ class ModelHistory:
 
     def refuse(self, path: Path | str, why: str) -> None:
         """Note an update that was refused."""
+        self.refusals += 1
         self.refused.append({"time": time(), "path": str(path), "reason": why})
 
     def counts(self, record: Record) -> dict[int, tuple[int, int]]:

@@ -12,6 +12,7 @@ import numpy as np
 from headrace._core.errors import EngineError
 from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import gpu_decodes
+from headrace._core.heap import trim_heap
 from headrace._core.notices import notices_on_errors
 from headrace._core.types import Array
 from headrace.config.enums import ProcessMode
@@ -227,6 +228,7 @@ class Model:
             self.session.close()
             if self.parser is not None:
                 self.parser.close()
+        trim_heap()  # each was loaded by a thread of its own, with a heap of its own
 
     def all_notices(self) -> list[Finding]:
         """Decisions so far, those of the custom library and its parser included."""

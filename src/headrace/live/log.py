@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from contextlib import contextmanager
+from collections import deque
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TextIO
 
 from headrace._core.errors import HeadraceError
+from headrace._core.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from headrace._core.findings import Finding
     from headrace.pipeline import Pipeline, RunReport
     from headrace.pipeline.events import PipelineEvent
+
+MOST_WAITING = 1000
+"""Lines that wait for a log that takes none."""
 
 _COUNTS = ("frames", "dropped", "failed", "objects", "seconds", "outputs")
 _FIELDS = ("event", "code", "source", "source_id", "state", "url", "where", "exit_code", *_COUNTS)
@@ -39,13 +44,46 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(row)
 
 
+class LastingHandler(logging.StreamHandler[TextIO]):
+    """Keeps the lines that a stream does not take, as on a full disk, and writes them later.
+
+    Attributes:
+        waiting: the latest lines that could not be written, `MOST_WAITING` at most.
+        lost: lines that were pushed out of these.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self.waiting: deque[str] = deque()
+        self.lost = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record behind those that wait; nothing is raised, nor printed elsewhere."""
+        self.waiting.append(self.format(record))
+        if len(self.waiting) > MOST_WAITING:
+            self.waiting.popleft()
+            self.lost += 1
+        with suppress(OSError, ValueError):  # ValueError: it is closed
+            if self.lost:
+                text = f"{counted(self.lost, 'line')} of the log could not be written"
+                self._put(json.dumps({"level": "warning", "message": text, "event": "log-lost"}))
+                self.lost = 0
+            while self.waiting:
+                self._put(self.waiting[0])
+                self.waiting.popleft()
+
+    def _put(self, line: str) -> None:
+        self.stream.write(line + self.terminator)
+        self.flush()
+
+
 def log_as_json(stream: TextIO | None = None) -> logging.Logger:
     """Send everything that Headrace logs to a stream as JSON; None is standard error.
 
     Returns:
         The logger of the service.
     """
-    handler = logging.StreamHandler(stream or sys.stderr)
+    handler = LastingHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter())
     root = logging.getLogger("headrace")
     root.handlers[:] = [handler]

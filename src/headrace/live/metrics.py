@@ -112,6 +112,7 @@ def _models(pipeline: Pipeline, health: Health | None) -> list[str]:
     """Readiness of the models, and their counts by version."""
     versions: list[tuple[dict[str, str], tuple[int, int]]] = []
     running: list[Sample] = []
+    updates: list[Sample] = []
     for model in pipeline.models:
         history = getattr(model, "history", None)
         if history is None:
@@ -122,6 +123,8 @@ def _models(pipeline: Pipeline, health: Health | None) -> list[str]:
         current = history.current
         more = {"version": str(current.number), "file": current.path.name, "sha256": current.sha256}
         running.append((label | more, 1))
+        updates.append((label | {"result": "done"}, history.changes))
+        updates.append((label | {"result": "refused"}, history.refusals))
     lines = [
         *_metric(
             "headrace_model_inferred_total", "counter", "items that a version of a model ran on",
@@ -133,6 +136,10 @@ def _models(pipeline: Pipeline, health: Health | None) -> list[str]:
             ((label, counts[1]) for label, counts in versions),
         ),
         *_metric("headrace_model_info", "gauge", "the version of a model that runs", running),
+        *_metric(
+            "headrace_model_updates_total", "counter",
+            "changes of a model to another version, and those that were refused", updates,
+        ),
     ]  # fmt: skip
     if health is None:
         return lines

@@ -101,7 +101,7 @@ class Care:
             self.passed += len(batch)
             return batch
         start = monotonic()
-        task = self._do(partial(stage.complete, work))
+        task = self._do(partial(stage.complete, work), stage)
         if not task.done.wait(self.patience_s):
             self._stuck = task
             self.passed += len(batch)
@@ -136,16 +136,30 @@ class Care:
         if thread is not None and not self.stuck:
             thread.join(_LEAST_S)
 
-    def _do(self, work: Callable[[], None]) -> _Task:
+    def _do(self, work: Callable[[], None], stage: Stage) -> _Task:
         task = _Task(work)
         with self._lock:
             if self._tasks is None:
-                self._tasks = SimpleQueue()
+                self._tasks = tasks = SimpleQueue[_Task | None]()
                 self._thread = start_thread(
-                    partial(_work, self._tasks), name="headrace-model", failed=_nothing
+                    partial(_work, tasks),
+                    name="headrace-model",
+                    failed=partial(self._ended, tasks, stage),
                 )
             self._tasks.put(task)
         return task
+
+    def _ended(self, tasks: SimpleQueue[_Task | None], stage: Stage, error: Exception) -> None:
+        """The thread failed outside of a call: the next call gets another, none waits for it."""
+        with self._lock:
+            if self._tasks is tasks:
+                self._tasks = None
+        self._note("model-failed", f"its thread ended: {error_text(error)}", stage)
+        while not tasks.empty():
+            task = tasks.get()
+            if task is not None:
+                task.error = error
+                task.done.set()
 
     def _came_back(self, stage: Stage) -> None:
         task, self._stuck = self._stuck, None

@@ -1,9 +1,7 @@
-"""Memory of videos: decoded side by side, refused where it lacks, given back when they are over."""
+"""Memory of videos: decoded side by side, refused where it lacks."""
 
 from __future__ import annotations
 
-import ctypes
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,18 +40,6 @@ def free_memory() -> int | None:
     except (OSError, ValueError):  # no control group of the second version
         pass
     return min(free_bytes, default=None)
-
-
-def trim_heap() -> None:
-    """Give freed memory back to the system, in 1 to 2 ms.
-
-    glibc keeps it in the heaps of threads, also of those that are over: a service whose videos come
-    and go held half as much again. Other C libraries give it back themselves.
-    """
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:
-            trim(ctypes.c_size_t(0))
 
 
 class DecoderMemory:

@@ -8,6 +8,7 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from headrace._core.errors import HeadraceError
 from headrace._core.findings import Finding
 from headrace._core.text import error_text, shortened
 from headrace._core.threads import start_thread
@@ -146,18 +147,22 @@ class Health:
                 watched.wait_s = min(_LONGEST_S, max(self.answers_s, 2 * watched.wait_s))
                 watched.restart_at = now + watched.wait_s
                 work = partial(self._restart, model, watched)
-                start_thread(work, name="headrace-restart", failed=lambda _: None)
+                failed = partial(self._not_restarted, model, watched)
+                try:
+                    start_thread(work, name="headrace-restart", failed=failed)
+                except HeadraceError as error:
+                    failed(error)
 
     def _restart(self, model: ModelState, watched: _Watched) -> None:
-        try:
-            self.pipeline.restart_model(model.index)
-        except Exception as error:  # whatever a library does, the others run on
-            text = f"it could not be restarted: {error_text(error, kind=False)}"
-            self._note("model-not-restarted", "warning", model, watched, text)
-        else:
-            self._note("model-restarted", "info", model, watched, "it was loaded anew")
-        finally:
-            watched.restarting = False
+        self.pipeline.restart_model(model.index)
+        self._note("model-restarted", "info", model, watched, "it was loaded anew")
+        watched.restarting = False
+
+    def _not_restarted(self, model: ModelState, watched: _Watched, error: Exception) -> None:
+        """Tell what a library did while it was loaded; the other models run on."""
+        watched.restarting = False
+        text = f"it could not be restarted: {error_text(error, kind=False)}"
+        self._note("model-not-restarted", "warning", model, watched, text)
 
     def _note(self, code: str, level: Any, model: ModelState, watched: _Watched, text: str) -> None:
         restarts = self.models[model.index].restarts

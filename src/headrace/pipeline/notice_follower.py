@@ -11,7 +11,9 @@ from headrace._core.findings import Finding
 if TYPE_CHECKING:
     from headrace.pipeline.pipeline import Pipeline
 
-_COUNTS = frozenset(("frames-dropped", "boxes-at-edge", "frames-not-sent", "objects-not-finite"))
+_COUNTS = frozenset(
+    ("boxes-at-edge", "frames-dropped", "frames-not-sent", "objects-not-finite", "worker-died")
+)
 """Codes of notices that count up: a run repeats them with a higher number."""
 _AGAIN_S = 60.0  # between two of them
 _MOST = 20_000  # that are remembered
@@ -40,8 +42,15 @@ class NoticeFollower:
         """Report new notices."""
         notices = [*self._pipeline.notices, *self._pipeline.drops()]
         new = [notice for notice in notices if self._is_new(notice)]
-        if new:
+        if not new:
+            return
+        try:
             self._tell(new)
+        except BaseException:  # a full disk: they are told by the next look
+            for notice in new:
+                self._told.pop(_key(notice), None)
+                self._last.pop((notice.code, notice.where), None)
+            raise
 
     def was_told(self, notice: Finding) -> bool:
         """Whether a notice was reported as it stands."""

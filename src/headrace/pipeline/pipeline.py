@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from weakref import ref
 
 from headrace._core.errors import HeadraceError
+from headrace._core.heap import trim_heap
 from headrace.infer.batch import Batch
 from headrace.media import ReconnectPolicy, open_source
 from headrace.media.messages.sender import CLOSE_S
@@ -28,7 +29,6 @@ from headrace.media.sources.retried import RetriedSource
 from headrace.pipeline.care import Care
 from headrace.pipeline.changes import RunningChanges
 from headrace.pipeline.channel import Channel, ChannelClosedError
-from headrace.pipeline.decoder_memory import trim_heap
 from headrace.pipeline.events import EventKind, Events, PipelineEvent
 from headrace.pipeline.mux import Muxer, check_limit
 from headrace.pipeline.outlet import Composes, Outlet, Route, routes_of

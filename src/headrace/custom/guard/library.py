@@ -128,6 +128,8 @@ class GuardedLibrary(CustomLibrary):
         payload = {"path": str(self.path), "abi": self._abi, "rotation": self._rotation}
         for notice in self.process.notices:
             note_once(self.decisions, notice)
+        if (restarts := self.process.restarts_notice()) is not None:
+            self.decisions[:] = [d for d in self.decisions if d.code != restarts.code] + [restarts]
         answer, _ = self.process.invoke(
             f"{SERVE}:load_library", payload, what=str(self.path), answer=LoadedAnswer
         )

@@ -345,6 +345,17 @@ class GuardedProcess:
             raise error
         return side
 
+    def restarts_notice(self) -> Finding | None:
+        """How often its workers died, from the second time on: errors name a cause once.
+
+        Those of the same library in models before this one count too.
+        """
+        times = _deaths[self.name]
+        if times < 2 or self._last is None:
+            return None
+        text = f"its worker process died {times} times; the last time it {self._last.found}"
+        return Finding("worker-died", "warning", text, self.name, {"deaths": times})
+
     def nonsense(self, what: str) -> LibraryDiedError:
         """End the worker after an answer that no sound worker gives, and make the error."""
         if self._worker is None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from queue import Empty, Full, Queue
-from threading import Event, Lock, Thread
+from threading import Event, Lock, Thread, current_thread
 from types import TracebackType
 from typing import Any
 
@@ -141,6 +141,7 @@ class MediaExtractor:
         self._queues = [self._add(chunk) for chunk in chunks or ()]
         self._number = max(n_thread, batch_size)
         self._threads: list[Thread] = []
+        self._parts: dict[Thread, tuple[MediaChunk, Queue[VideoFrame | None]]] = {}  # at work
         self._starting = Lock()
         self._closed = Event()
 
@@ -153,10 +154,9 @@ class MediaExtractor:
         """Start, and return the queue of each part."""
         with self._starting:
             while len(self._threads) < self._number and not self._closed.is_set():
-                thread = start_thread(
-                    self._run, name="headrace-media", failed=partial(say_failure, "MediaExtractor")
+                self._threads.append(
+                    start_thread(self._run, name="headrace-media", failed=self._failed)
                 )
-                self._threads.append(thread)
         return self._queues
 
     def append(self, chunk: MediaChunk) -> Queue[VideoFrame | None]:
@@ -192,17 +192,31 @@ class MediaExtractor:
         self._threads.clear()
 
     def _run(self) -> None:
+        me = current_thread()
         while not self._closed.is_set():
             try:
-                chunk, queue = self._work.get(timeout=_POLL_S)
+                chunk, queue = self._parts[me] = self._work.get(timeout=_POLL_S)
             except Empty:
                 if self._fixed:
                     return
                 continue
             try:
                 self._extract(chunk, queue)
-            except Exception as error:  # the queue ends, whatever it is
+            except BaseException as error:  # the queue ends, whatever it is
                 say_failure(f"MediaExtractor: {chunk.source}", error)
+            self._put(queue, None, wait=True)
+            del self._parts[me]
+
+    def _failed(self, error: Exception) -> None:
+        """End the queue of a thread that failed, and those that no thread is left for."""
+        say_failure("MediaExtractor", error)
+        me = current_thread()
+        parts = [self._parts[me]] if me in self._parts else []
+        if not any(thread.is_alive() for thread in self._threads if thread is not me):
+            with suppress(Empty):
+                while True:
+                    parts.append(self._work.get_nowait())
+        for _, queue in parts:
             self._put(queue, None, wait=True)
 
     def _put(
