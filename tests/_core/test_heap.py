@@ -3,19 +3,51 @@
 from __future__ import annotations
 
 import ctypes
+import subprocess
+import sys
 
 import pytest
 
 from headrace._core.heap import trim_heap
 from tests.memory import resident
 
-
-@pytest.mark.skipif(
+glibc_alone = pytest.mark.skipif(
     not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="another C library than glibc"
 )
+
+
+@glibc_alone
 def test_freed_memory_goes_back_to_the_system() -> None:
     blocks = [bytearray(size) for _ in range(600) for size in (100_000, 2000)]
     full = resident()
     del blocks[::2]  # between others that stay: the heap cannot shrink at its end
     trim_heap()
     assert full - resident() > 30 << 20
+
+
+HEAPS = """
+import ctypes, re, sys, threading
+from headrace._core.heap import share_heaps
+if sys.argv[1:]:
+    share_heaps()
+blocks, barrier = [], threading.Barrier(17)
+malloc = ctypes.CDLL(None).malloc
+malloc.restype = ctypes.c_void_p
+def work():
+    blocks.append(malloc(ctypes.c_size_t(5000)))
+    barrier.wait()
+for _ in range(16):
+    threading.Thread(target=work).start()
+barrier.wait()
+print(len({block >> 26 for block in blocks}))
+"""
+
+
+@glibc_alone
+def test_threads_share_few_heaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
+    counts = [
+        int(subprocess.run([sys.executable, "-c", HEAPS, *more], capture_output=True).stdout)
+        for more in ([], ["shared"])
+    ]
+    assert counts[1] < counts[0]

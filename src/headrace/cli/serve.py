@@ -122,6 +122,7 @@ def serve(
     settings: list[GivenKey],
 ) -> int:
     """Run models on sources that come and go, until it is stopped."""
+    from headrace._core.heap import share_heaps
     from headrace.cli.live_page import ModelLimits, live_page
     from headrace.cli.run import execute, print_report
     from headrace.config import load_pipeline
@@ -129,6 +130,7 @@ def serve(
     from headrace.live.log import errors_logged, log_as_json, log_end
     from headrace.pipeline.opening import pipeline_spec
 
+    share_heaps()
     log = log_as_json() if log_format == "json" else None
     pipeline, names, others = parted(configs)
     if pipeline is not None and others:

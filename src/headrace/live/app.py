@@ -20,6 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from headrace._core.errors import HeadraceError
+from headrace._core.json_record import finite_data
 from headrace._core.text import printable
 from headrace.live.address import Address
 from headrace.live.allowed import ServiceRules
@@ -125,7 +126,7 @@ class _Served:
                 live_images.append(image)
             if loop.time() > end:
                 break
-        head = json.dumps([_head(image) for image in live_images]).encode()
+        head = json.dumps(finite_data([_head(image) for image in live_images])).encode()
         parts = [struct.pack(">I", len(head)), head, *(image.jpeg for image in live_images)]
         return Response(b"".join(parts), media_type="application/octet-stream")
 

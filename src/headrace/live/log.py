@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TextIO
 
 from headrace._core.errors import HeadraceError
+from headrace._core.json_record import finite_data
 from headrace._core.text import counted
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class JsonFormatter(logging.Formatter):
         row |= {name: getattr(record, name) for name in _FIELDS if hasattr(record, name)}
         if record.exc_info:
             row["error"] = self.formatException(record.exc_info)
-        return json.dumps(row)
+        return json.dumps(finite_data(row))
 
 
 class LastingHandler(logging.StreamHandler[TextIO]):

@@ -108,3 +108,17 @@ def test_a_plugin_that_is_never_made_ends_the_run(
     assert done.returncode == 5, done.stderr
     assert "SIGSEGV" in done.stderr
     assert "started again" not in done.stderr
+
+
+@pytest.mark.parametrize("guard", GUARDS)
+def test_values_beyond_its_type_are_told_once_wherever_it_runs(
+    compile_host: Compile, tmp_path: Path, guard: str
+) -> None:
+    config = write_model(tmp_path, compile_host("hostile.cpp"), guard)
+    config.write_text(config.read_text() + "net-scale-factor=1000\n")
+    for name in ("p0.png", "p1.png"):
+        Image.new("RGB", (16, 16), (200, 9, 9)).save(tmp_path / name)
+    done = headrace("run", "c.txt", "p*.png", "-o", "o.jsonl", cwd=tmp_path, HOSTILE="half")
+    assert done.returncode == 0, done.stderr
+    text = "layer 'hostile': input 0 has values beyond HALF, which ends at 65504"
+    assert done.stderr.count(text) == 1

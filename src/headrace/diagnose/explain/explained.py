@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import ConfigError, MediaError
 from headrace._core.findings import Finding
+from headrace._core.json_record import finite_data
 from headrace._core.pages import write_page
 from headrace.config import ModelConfig, PipelineSpec
 from headrace.diagnose.explain.gather import explain_model
@@ -61,7 +62,7 @@ class Explanation:
 
     def to_json(self) -> str:
         """The explanation as a JSON document."""
-        return json.dumps(self.to_dict(), indent=2)
+        return json.dumps(finite_data(self.to_dict()), indent=2, allow_nan=False)
 
     def to_html(self) -> str:
         """The explanation as a page with images, which needs nothing from outside."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from headrace._core.json_record import finite_data
 from headrace._core.text import counted, quoted
 from headrace.diagnose.lint.catalogue import LintRule, Severity, all_rules
 from headrace.diagnose.lint.findings import LintFinding
@@ -133,7 +134,7 @@ def sarif_text(report: LintReport, version: str) -> str:
         "version": "2.1.0",
         "runs": [run],
     }
-    return json.dumps(data, indent=2, ensure_ascii=True) + "\n"
+    return json.dumps(finite_data(data), indent=2, allow_nan=False) + "\n"
 
 
 def _result(finding: LintFinding, used: list[str]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from headrace._core.errors import ConfigError
 from headrace._core.files import os_errors, write_atomically
 from headrace._core.formats.archives import is_bare_model
+from headrace._core.json_record import finite_data
 from headrace.config.keys import PROPERTY_KEYS
 from headrace.config.reading import read_bytes
 from headrace.config.values import Kind
@@ -116,7 +117,7 @@ class Repair:
 
     def to_json(self) -> str:
         """The search as a JSON document."""
-        return json.dumps(self.to_dict(), indent=2)
+        return json.dumps(finite_data(self.to_dict()), indent=2, allow_nan=False)
 
     def _row(self, candidate: Candidate) -> dict[str, Any]:
         refusal = candidate.refusal or (candidate.run.error if candidate.run else None)

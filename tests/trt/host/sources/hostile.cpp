@@ -50,7 +50,8 @@ struct Plugin : IPluginV2DynamicExt {
     }
     bool supportsFormatCombination(int32_t at, const PluginTensorDesc *all, int32_t,
                                    int32_t) noexcept override {
-        return all[at].type == DataType::kFLOAT && all[at].format == TensorFormat::kLINEAR;
+        const DataType type = is("half") ? DataType::kHALF : DataType::kFLOAT;
+        return all[at].type == type && all[at].format == TensorFormat::kLINEAR;
     }
     void configurePlugin(const DynamicPluginTensorDesc *, int32_t, const DynamicPluginTensorDesc *,
                          int32_t) noexcept override {
