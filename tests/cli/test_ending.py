@@ -94,3 +94,43 @@ def test_a_command_that_is_over_leaves_no_watch_behind() -> None:
         assert time.monotonic() < end
         time.sleep(0.01)
     assert signal.set_wakeup_fd(-1) == -1
+
+
+INTERRUPTED = """
+import os, signal, sys
+from importlib.machinery import ExtensionFileLoader
+from headrace.cli.ending import signals_watched
+
+def within(frame):
+    while frame is not None:
+        if isinstance(frame.f_locals.get("self"), ExtensionFileLoader):
+            return "onnx" in frame.f_locals["self"].name
+        frame = frame.f_back
+    return False
+
+calls = 0
+def look(frame, event, argument):
+    global calls
+    if event == "call" and within(frame.f_back):
+        calls += 1
+        if calls == int(sys.argv[1]):
+            sys.setprofile(None)
+            os.kill(os.getpid(), signal.SIGINT)
+
+try:
+    with signals_watched():
+        sys.setprofile(look)
+        import onnx
+        sys.setprofile(None)
+        signal.pause()
+except KeyboardInterrupt:
+    print("interrupted", calls)
+"""
+
+
+@pytest.mark.parametrize("call", [3, 60])
+def test_an_interrupt_waits_for_an_extension_that_is_being_imported(call: int) -> None:
+    command = [sys.executable, "-c", INTERRUPTED, str(call)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"interrupted {call}\n"

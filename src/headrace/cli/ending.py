@@ -7,10 +7,13 @@ import os
 import signal
 import sys
 import threading
+from _thread import interrupt_main
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from importlib.machinery import ExtensionFileLoader
 from time import monotonic, sleep
+from types import FrameType
 from typing import ClassVar
 
 from headrace._core.threads import Countdown, say_failure, start_thread
@@ -21,6 +24,9 @@ _LEAVE_S = 1.0  # the same for the second one
 SERVICE_STOP_S = 15.0  # the same of a service, whose models are not waited for
 _MORE_S = 2.0  # from there to the end, unless files are being finished
 _LOOK_S = 0.05
+_LOADING = frozenset(
+    (ExtensionFileLoader.create_module.__code__, ExtensionFileLoader.exec_module.__code__)
+)
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -45,6 +51,9 @@ def signals_watched() -> Iterator[None]:
     reader, writer = os.pipe2(os.O_CLOEXEC)
     os.set_blocking(writer, False)
     before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    interrupts = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if interrupts:
+        signal.signal(signal.SIGINT, _interrupt)
     name = "headrace-signals"
     start_thread(partial(_watch, reader), name=name, failed=partial(say_failure, name))
     try:
@@ -53,8 +62,31 @@ def signals_watched() -> Iterator[None]:
         _leave_if_asked(end.code)
         raise
     finally:
+        if interrupts and signal.getsignal(signal.SIGINT) is _interrupt:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.set_wakeup_fd(before)
         os.close(writer)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, but not within an extension module that is being imported.
+
+    That of `onnx` makes types then, and an exception out of there ends the process with SIGABRT or
+    SIGSEGV; it is raised as soon as the module is there.
+    """
+    if _in_extension(frame):
+        Countdown(_LOOK_S, partial(interrupt_main, number), "headrace-leave")
+    else:
+        signal.default_int_handler(number, frame)
+
+
+def _in_extension(frame: FrameType | None) -> bool:
+    while frame is not None:
+        code = frame.f_code
+        if code in _LOADING and isinstance(frame.f_locals.get("self"), ExtensionFileLoader):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def unwatch_signals() -> None:
@@ -126,19 +158,19 @@ def leave_at_once(code: object) -> None:
 
 
 def _watch(reader: int) -> None:
-    with os.fdopen(reader, "rb", buffering=0) as pipe:
+    with os.fdopen(reader, "rb", buffering=0) as pipe:  # open to the end, for further signals
         numbers = pipe.read(64)
         while numbers and not any(number in _SIGNALS for number in numbers):
             numbers = pipe.read(64)
-    if not numbers:
-        return  # the command is over
-    _State.asked = True
-    end = monotonic() + _State.stop_s + _MORE_S
-    while monotonic() < end:
-        sleep(_LOOK_S)
-        if _State.finishing():
-            end = max(end, monotonic() + _MORE_S)
-    _leave()
+        if not numbers:
+            return  # the command is over
+        _State.asked = True
+        end = monotonic() + _State.stop_s + _MORE_S
+        while monotonic() < end:
+            sleep(_LOOK_S)
+            if _State.finishing():
+                end = max(end, monotonic() + _MORE_S)
+        _leave()
 
 
 def _leave() -> None:

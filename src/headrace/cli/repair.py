@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headrace._core.errors import ConfigError, MediaError
+from headrace._core.files import os_errors, refuse_link
 from headrace._core.text import counted
 from headrace.cli.options import run_options
 from headrace.cli.output import FiniteRange, echo, print_error, print_json
@@ -105,9 +106,11 @@ def repair(
         raise click.UsageError("--choose says what to write: --write or -o says where.")
     if out is not None and out.exists():
         raise click.UsageError(f"{out} exists: name a new file, or use --write for CONFIG itself.")
-    for path in (out, picture, config.resolve() if write else None):
+    for path in (out, picture, config if write else None):
         if path is not None:
             _require_folder(path)
+            with os_errors(ConfigError, "it cannot be written", path):
+                refuse_link(path)
     from headrace.diagnose.repair import repair as search
 
     with RunProgress(enabled=not as_json, unit="set-ups") as progress:

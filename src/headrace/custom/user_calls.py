@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Typ
 
 import numpy as np
 
+from headrace._core.array_fault import array_fault
 from headrace._core.errors import CustomLibraryError, HeadraceError, ParserError
 from headrace._core.findings import Finding
 from headrace._core.text import error_text
@@ -205,9 +206,10 @@ def _copy_replaced(passed: dict[str, Any], layers: dict[str, Array], where: str)
             continue
         try:
             np.copyto(array, np.asarray(value), casting="same_kind")
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
+            fault = _fit_fault(value)
             raise CustomLibraryError(
-                f"input {name} was set to something that does not fit: {error}",
+                f"input {name} was set to something that does not fit: {fault}",
                 where=where,
                 expected=f"{array.dtype} of shape {array.shape}",
                 fix=f"fill the array that is there: layers[{name!r}][:] = …",
@@ -227,3 +229,13 @@ def _failed(
     if isinstance(error, SystemExit):
         message = f"the function tried to end the program (exit code {error.code})"
     return CustomLibraryError(message, where=f"{line} ({where})" if line else where, fix=trail)
+
+
+def _fit_fault(value: Any) -> str:
+    try:
+        values = np.asarray(value)
+    except (TypeError, ValueError, OverflowError):
+        return array_fault(value)
+    if values.dtype.kind not in "fiub":
+        return array_fault(value)
+    return f"{values.dtype} of shape {values.shape}"

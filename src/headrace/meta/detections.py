@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core.array_fault import array_fault
 from headrace._core.errors import DetectionsError
 from headrace._core.lazy import import_extra
 from headrace._core.types import Array
@@ -33,9 +34,10 @@ def _array(value: object, dtype: type[np.generic], shape: tuple[int | None, ...]
         _require_numbers(array, dtype)
         with np.errstate(over="ignore"):  # beyond float32 is infinite, which is judged later
             array = np.ascontiguousarray(array, dtype=dtype)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
+        fault = str(error) if isinstance(error, _NoNumbersError) else array_fault(value)
         raise DetectionsError(
-            f"{name} is not an array of numbers: {error}",
+            f"{name} is not an array of numbers: {fault}",
             where=f"Detections.{name}",
             expected=f"{np.dtype(dtype).name} of shape {_shape_text(shape)}",
         ) from error
@@ -50,16 +52,20 @@ def _array(value: object, dtype: type[np.generic], shape: tuple[int | None, ...]
     return array
 
 
+class _NoNumbersError(ValueError):
+    """What the values of an array are."""
+
+
 def _require_numbers(array: Array, dtype: type[np.generic]) -> None:
     """Refuse an array without numbers, or with one that would silently become another."""
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"dtype {array.dtype} is not numeric")
+        raise _NoNumbersError(f"dtype {array.dtype} is not numeric")
     if dtype is not np.int32 or array.dtype == dtype or not array.size:
         return
     limits = np.iinfo(np.int32)
     low, high = array.min(), array.max()
     if not (low >= limits.min and high <= limits.max):  # also NaN
-        raise ValueError(f"{high if low >= limits.min else low} is not a 32-bit integer")
+        raise _NoNumbersError(f"{high if low >= limits.min else low} is not a 32-bit integer")
 
 
 def _shape_text(shape: tuple[int | None, ...]) -> str:

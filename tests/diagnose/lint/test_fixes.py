@@ -85,16 +85,25 @@ def test_comments_carriage_returns_and_the_mode_are_kept(store: Path, tmp_path: 
     text = f"# mine\n\n{config.read_text()}# the end\n".replace("\n", "\r\n")
     config.write_bytes(text.encode())
     config.chmod(0o640)
-    link = tmp_path / "case" / "link.txt"
-    link.symlink_to(config)
-    (fix,) = fixes_for(_lint(tmp_path / "case", "link.txt").findings)
+    (fix,) = fixes_for(_lint(tmp_path / "case", "config.txt").findings)
     assert "-num-detected-classes=1" in fix.diff
     assert "+num-detected-classes=3" in fix.diff
     fix.write()
     changed = text.replace("classes=1", "classes=3").encode()
     assert config.read_bytes() == changed
     assert stat.S_IMODE(config.stat().st_mode) == 0o640
-    assert link.is_symlink()
+
+
+def test_nothing_is_written_through_a_link(store: Path, tmp_path: Path) -> None:
+    write_example(Example("yolov8", wrong=("num-detected-classes=1",)), tmp_path / "case", store,
+                  wrong=True)  # fmt: skip
+    config, link = tmp_path / "case" / "config.txt", tmp_path / "case" / "link.txt"
+    text = config.read_text()
+    link.symlink_to(config)
+    (fix,) = fixes_for(_lint(tmp_path / "case", "link.txt").findings)
+    with pytest.raises(ConfigError, match="it is a link to"):
+        fix.write()
+    assert (config.read_text(), link.is_symlink()) == (text, True)
 
 
 def test_a_missing_key_gets_a_line_of_its_own_in_yaml_too(store: Path, tmp_path: Path) -> None:

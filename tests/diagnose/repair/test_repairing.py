@@ -158,6 +158,13 @@ def test_keys_without_a_group_get_one(write: Write) -> None:
     found = repair(path, str(path.parent / "images"), frames=4)
     assert found.reason.startswith("model-color-format=0: ")
     assert found.to_dict()["change"] == {"model-color-format": "0"}
+    for target in ("nowhere.txt", path.name):
+        link = path.parent / f"link to {target}"
+        link.symlink_to(target)
+        with pytest.raises(ConfigError, match=r"it is a link to|the file exists"):
+            found.write(link)
+        assert link.is_symlink()
+    assert path.read_text() == text.replace("[property]\n", "")
     found.write()
     assert path.read_text() == text.replace("format=1", "format=0")
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from headrace._core.errors import ConfigError
-from headrace._core.files import os_reason, write_atomically
+from headrace._core.files import os_reason, refuse_link, write_atomically
 from headrace._core.formats.archives import is_bare_model
 from headrace.config.key import Key
 from headrace.config.keys import CLASS_KEYS, PROPERTY_KEYS
@@ -65,18 +64,19 @@ class FileFix:
         """Replace the file, whole or not at all.
 
         Raises:
-            ConfigError: it changed meanwhile, or cannot be written.
+            ConfigError: it changed meanwhile, is a link, or cannot be written.
         """
-        real = Path(os.path.realpath(self.path))  # a link stays one
+        path = self.path
         try:
-            if real.read_bytes() != self.before:
-                raise ConfigError("the file changed meanwhile.", where=str(self.path))
-            mode = real.stat().st_mode
-            write_atomically(real, [self.after])
-            real.chmod(mode)
+            refuse_link(path)
+            if path.read_bytes() != self.before:
+                raise ConfigError("the file changed meanwhile.", where=str(path))
+            mode = path.stat().st_mode
+            write_atomically(path, [self.after])
+            path.chmod(mode)
         except OSError as error:
             reason = os_reason(error)
-            raise ConfigError(f"it cannot be written: {reason}.", where=str(self.path)) from error
+            raise ConfigError(f"it cannot be written: {reason}.", where=str(path)) from error
 
 
 def fixes_for(findings: Iterable[LintFinding]) -> list[FileFix]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import ConfigError
-from headrace._core.files import os_errors, write_atomically
+from headrace._core.files import os_errors, refuse_link, write_atomically
 from headrace._core.formats.archives import is_bare_model
 from headrace._core.json_record import finite_data
 from headrace.config.keys import PROPERTY_KEYS
@@ -94,6 +94,7 @@ class Repair:
             raise ConfigError("the file exists.", where=str(path), expected="a new file")
         data = moved(candidate.text, self.path.parent, path.absolute().parent)
         with os_errors(ConfigError, "it cannot be written", path):
+            refuse_link(path)  # also one that leads nowhere, which does not exist
             write_atomically(path, [data])
         return path
 
