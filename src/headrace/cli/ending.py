@@ -75,7 +75,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     SIGSEGV; it is raised as soon as the module is there.
     """
     if _in_extension(frame):
-        Countdown(_LOOK_S, partial(interrupt_main, number), "headrace-leave")
+        Countdown(_LOOK_S, partial(interrupt_main, signal.Signals(number)), "headrace-leave")
     else:
         signal.default_int_handler(number, frame)
 
