@@ -30,10 +30,9 @@ extern "C" bool Parse(std::vector<NvDsInferLayerInfo> const &layers, NvDsInferNe
 """
 
 
-@pytest.mark.skipif(keeper.can_guard() is not None, reason="no workers here")
-def test_workers_that_die_are_counted(
-    compile_parser: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def config(compile_parser: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A config whose library dies of a white image."""
     monkeypatch.setenv("HEADRACE_CRASH_DIR", str(tmp_path / "crashes"))
     write_mean_model(tmp_path / "mean.onnx")
     (tmp_path / "labels.txt").write_text("thing\n")
@@ -41,10 +40,14 @@ def test_workers_that_die_are_counted(
     library = compile_parser(tmp_path / "dies.cpp", "-O0")
     text = CONFIG.replace("mean_parser.py", str(library)).replace("name=parse", "name=Parse")
     (tmp_path / "pgie.txt").write_text(f"{text}custom-lib-guard=always\n")
+    return tmp_path / "pgie.txt"
+
+
+@pytest.mark.skipif(keeper.can_guard() is not None, reason="no workers here")
+def test_workers_that_die_are_counted(config: Path) -> None:
     images = [np.full((32, 32, 3), value, np.uint8) for value in (60, 255, 61, 255, 62)]
-    pipeline = headrace.open_pipeline(
-        tmp_path / "pgie.txt", sources=[headrace.ArraySource(images, name="cam")]
-    )
+    pipeline = headrace.open_pipeline(config, sources=[headrace.ArraySource(images, name="cam")])
+    library = headrace.ModelConfig.load(config).custom_lib_path
     name = f'headrace_worker_deaths_total{{library="{library}"}}'
 
     def deaths() -> list[str]:
@@ -55,6 +58,21 @@ def test_workers_that_die_are_counted(
         pipeline.run()
     assert (before, deaths()) == ([], [f"{name} 2"])
     assert 'headrace_frames_total{source="cam",id="0"} 5' in metrics_text(pipeline).splitlines()
+
+
+@pytest.mark.skipif(keeper.can_guard() is not None, reason="no workers here")
+def test_each_further_death_is_told_also_of_a_model_that_was_replaced(config: Path) -> None:
+    white, dark = (np.full((32, 32, 3), value, np.uint8) for value in (255, 60))
+    with headrace.Inferencer.from_config(config) as inferencer:
+
+        def told() -> list[object]:
+            inferencer(white)
+            inferencer(dark)
+            return [n.data["deaths"] for n in inferencer.notices if n.code == "worker-died"]
+
+        assert [told(), told()] == [[], [2]]
+        assert inferencer.update_model(config=config).wait(60)
+        assert [told(), told()] == [[3], [4]]
 
 
 def test_messages_are_counted_with_their_last_error(tmp_path: Path) -> None:

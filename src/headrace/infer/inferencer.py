@@ -271,7 +271,7 @@ class Inferencer:
         """Decisions so far, those of library, parser and plausibility watch included."""
         if self.model.watch is not None:
             self.model.watch.judge()
-        return [*self.model.all_notices(), *self._record.notices]
+        return self._record.notices_with(self.model.all_notices())
 
     def process(self, frames: Batch | Sequence[Frame]) -> list[FrameMeta]:
         """One batch from start to end; plain frames are one buffer. Source: spec D.1, D.2.

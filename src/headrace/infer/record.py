@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -102,6 +103,15 @@ class Record:
                     self.notices[index] = finding
                 return
         self.notices.append(finding)
+
+    def keep(self, notices: Iterable[Finding]) -> None:
+        """Take over the notices of a model that is replaced."""
+        self.notices[:] = self.notices_with(list(notices))
+
+    def notices_with(self, of_model: list[Finding]) -> list[Finding]:
+        """Those of the present model and these; a count of the same thing is the present one."""
+        present = {(n.code, n.where) for n in of_model if n.code == "worker-died"}
+        return [*of_model, *(n for n in self.notices if (n.code, n.where) not in present)]
 
     def warn(self, code: str, text: str, where: str | None = None) -> None:
         """Say something once."""

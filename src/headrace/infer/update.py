@@ -333,7 +333,7 @@ class ModelExchange:
         model, self.waiting = self.waiting, None
         assert model is not None
         old, self.current = self.current, model
-        self._record.notices += [n for n in old.all_notices() if n.level == "warning"]
+        self._record.keep([n for n in old.all_notices() if n.level == "warning"])
         self._replaced.append(old)
         self._close_replaced()
 

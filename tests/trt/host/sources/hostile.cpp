@@ -64,7 +64,7 @@ struct Plugin : IPluginV2DynamicExt {
     int32_t enqueue(const PluginTensorDesc *in, const PluginTensorDesc *, const void *const *from,
                     void *const *to, void *, cudaStream_t) noexcept override {
         crash_if("crash");
-        size_t size = sizeof(float);
+        size_t size = in->type == DataType::kHALF ? 2 : sizeof(float);
         for (int32_t i = 0; i < in->dims.nbDims; ++i) size *= static_cast<size_t>(in->dims.d[i]);
         std::memcpy(to[0], from[0], size);
         return 0;
