@@ -23,6 +23,7 @@ SOURCE = Path(headrace.__file__).parent
 SMALL = {
     "__main__.py": "`python -m headrace`",
     "_core/_native_api.py": "generated",
+    "_core/heap.py": "calls of the C library that no wing owns",
     "errors.py": "a face",
     "plugins/spoken.py": "a table that calls and checks share",
     "pytest_plugin.py": "pytest starts with it, whatever it runs",
