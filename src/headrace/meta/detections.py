@@ -53,7 +53,7 @@ def _array(value: object, dtype: type[np.generic], shape: tuple[int | None, ...]
 
 
 class _NoNumbersError(ValueError):
-    """What the values of an array are."""
+    """The values of an array are not the numbers that it is for."""
 
 
 def _require_numbers(array: Array, dtype: type[np.generic]) -> None:

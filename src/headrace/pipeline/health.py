@@ -159,7 +159,7 @@ class Health:
         watched.restarting = False
 
     def _not_restarted(self, model: ModelState, watched: _Watched, error: Exception) -> None:
-        """Tell what a library did while it was loaded; the other models run on."""
+        """Note the error of a restart; the other models run on."""
         watched.restarting = False
         text = f"it could not be restarted: {error_text(error, kind=False)}"
         self._note("model-not-restarted", "warning", model, watched, text)
