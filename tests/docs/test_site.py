@@ -102,7 +102,10 @@ def test_the_page_about_it_comes_first(query: str, ask) -> None:
 def test_every_page_is_found_by_its_title(ask) -> None:
     index = (SITE / "llms.txt").read_text("utf-8")
     titled = re.findall(r"^- \[(.+?)\]\((.+?)\.md\)", index, re.M)
-    lost = [(title, name) for title, name in titled if ask(title)[:1] != [name]]
+    named: dict[str, set[str]] = {}  # a package has a page of how-to and one of names
+    for title, name in titled:
+        named.setdefault(title, set()).add(name)
+    lost = [title for title, names in named.items() if not names & set(ask(title)[:1])]
     assert len(titled) > 90
     assert lost == []
 

@@ -128,7 +128,7 @@ PROPERTY_ROWS: tuple[Key, ...] = (
     _p("filter-out-class-ids", _INTS, (), "classes whose boxes are dropped", since="5.0", types=_BOXES, loose=True, acts=True),
     _p("crop-objects-to-roi-boundary", _FLAG, False, "cut boxes at the ROI instead of dropping them", since="6.2", types=_BOXES, loose=True, acts=True),
     _p("max-candidates", _INT, MAX_CANDIDATES, "boxes above their thresholds that clustering takes of one image, the best of all classes: it bounds the time; cluster-mode 4 takes all", low=1, high=1_000_000, types=_BOXES, acts=True, extension=True),
-    _p("rotated-boxes", _FLAG, False, "the parser sets rotation_angle, and suppression compares the turned rectangles", types=_DETECTOR, acts=True, extension=True),
+    _p("rotated-boxes", _FLAG, False, "the parser sets rotation_angle, and suppression compares the rotated rectangles", types=_DETECTOR, acts=True, extension=True),
     _p("mask-content", _STRING, "auto", "content of the mask field of a C++ library's objects: masks, or keypoints as parsers of poses and faces leave there; auto finds keypoints by their size and values", types=_INSTANCE, choices=("auto", "mask", "keypoints"), acts=True, extension=True),
     _p("keypoint-skeleton", _INTS, (), "pairs of keypoints that a line joins when drawn, counted from 0: 0;1;1;2; empty takes that of COCO for 17 points", low=0, counts=tuple(range(0, 2 * MAX_BONES + 1, 2)), acts=True, extension=True),
     _p("output-instance-mask", _FLAG, False, "attach masks", since="5.0", types=_INSTANCE, loose=True, acts=True),

@@ -54,6 +54,17 @@ struct Way {
 int number(const char *name) { return std::atoi(getenv(name)); }
 int app() { return number("ESCAPE_APP"); }
 std::string text(const char *name) { return getenv(name); }
+
+// The process that forked the worker; an emulated library is in a child of the worker.
+int keeper() {
+    if (getenv("ESCAPE_EMULATED") == nullptr) return getppid();
+    char about[512] = {};
+    const int file = open(("/proc/" + std::to_string(getppid()) + "/stat").c_str(), O_RDONLY);
+    const long count = read(file, about, sizeof about - 1);
+    close(file);
+    const char *end = count > 0 ? strrchr(about, ')') : nullptr;  // then: state, parent
+    return end == nullptr ? 1 : std::atoi(end + 3);
+}
 std::string victim() { return text("ESCAPE_FOLDER") + "/victim.txt"; }
 std::string beside(const char *name) { return text("ESCAPE_FOLDER") + "/" + name; }
 std::string of_app(const char *name) { return "/proc/" + std::to_string(app()) + "/" + name; }
@@ -165,12 +176,12 @@ void *in_thread(void *way) {
 WAY(write_memory, "landlock") { return opened(of_app("mem"), O_RDWR); }
 WAY(read_memory, "landlock") { return opened(of_app("mem"), O_RDONLY); }
 WAY(memory_of_keeper, "landlock") {
-    return opened("/proc/" + std::to_string(getppid()) + "/mem", O_RDWR);
+    return opened("/proc/" + std::to_string(keeper()) + "/mem", O_RDWR);
 }
 WAY(memory_map, "landlock") { return opened(of_app("maps"), O_RDONLY); }
 WAY(environment_of_application, "landlock") { return opened(of_app("environ"), O_RDONLY); }
 WAY(environment_of_keeper, "landlock") {
-    return opened("/proc/" + std::to_string(getppid()) + "/environ", O_RDONLY);
+    return opened("/proc/" + std::to_string(keeper()) + "/environ", O_RDONLY);
 }
 WAY(read_by_call, "filter") {
     char here[8];
@@ -515,7 +526,10 @@ WAY(raise_limit, "rights") {
     rlimit addresses;
     getrlimit(RLIMIT_AS, &addresses);  // with a GPU private memory is limited in their place
     const bool limited = addresses.rlim_max != RLIM_INFINITY;
-    return setrlimit(limited ? RLIMIT_AS : RLIMIT_DATA, &none);
+    const auto which = limited ? RLIMIT_AS : RLIMIT_DATA;
+    if (setrlimit(which, &none) != 0) return -1;
+    getrlimit(which, &addresses);  // an emulator takes it, and changes nothing
+    return addresses.rlim_max == RLIM_INFINITY ? 0 : stop(EPERM);
 }
 WAY(raise_file_limit, "rights") {
     const rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
