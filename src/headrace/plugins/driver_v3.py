@@ -35,6 +35,7 @@ from headrace.plugins.layer import (
     refuse,
 )
 from headrace.plugins.memory import address_of
+from headrace.plugins.spoken import spoken
 from headrace.plugins.trace import Phase
 from headrace.plugins.types import (
     DataType,
@@ -232,7 +233,10 @@ class _Building:
         forms = self._search(probe, free)
         limit = probe.read("build", BUILD, "format_combination_limit")
         if checks.as_size(probe, "format_combination_limit", limit) < 1:
-            raise wrong(probe, "format_combination_limit", str(limit), "1 or more")
+            name = "format_combination_limit"
+            raise refuse(
+                probe, f"{spoken(probe.plugin, name)} is {limit}", expected="1 or more", method=name
+            )
         self._cache_id(probe)
         self._search(probe, free)
         return self.forms or forms

@@ -220,8 +220,41 @@ def test_types_of_outputs(run, model_path, tmp_path):
     assert types == {"doubled": np.float16, "mean": np.float32}
     bad = run(f"--onnx={model_path}", "--outputIOFormats=fp16:hwc8", *QUICK)
     assert bad.status == 1
-    bad = run(f"--onnx={model_path}", "--layerPrecisions=*:fp16", *QUICK)
-    assert any("--layerPrecisions has the item '*:fp16'" in line for line in bad.errors)
+
+
+def test_precisions_of_layers_by_patterns(run, tmp_path):
+    from onnx import TensorProto, helper
+
+    info = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 4]) for n in "xy"]
+    names = ["block.0", "block.1", "head"]
+    values = ["x", "a", "b", "y"]
+    nodes = [helper.make_node("Sigmoid", [i], [o], name=n)
+             for n, i, o in zip(names, values, values[1:], strict=False)]  # fmt: skip
+    graph = helper.make_graph(nodes, "g", info[:1], info[1:])
+    path = tmp_path / "m.onnx"
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path
+    )
+
+    def said(spec):
+        done = run(f"--onnx={path}", "--skipInference", f"--layerPrecisions={spec}")
+        return done.status, "\n".join([*done.info, *done.errors])
+
+    def halves(spec):
+        status, text = said(spec)
+        assert status == 0, text
+        return [int(n) for n in re.findall(r"(\d+) nodes? (?:is|are) FP16", text)]
+
+    assert halves("head:fp16") == [1]
+    assert halves("block*:fp16") == [2]
+    assert halves("'block.*':fp16,block.1:fp32") == [1]
+    assert halves("*.1:fp16,head:int32") == [1]
+    assert run(f"--onnx={path}", "--skipInference", "--fp16").status == said("*:fp16")[0] == 0
+    assert "FP16 is not computed faster here" in said("*:fp16")[1] or halves("*:fp16") == [3]
+    for spec, words in (("*:fp64", "has the item '*:fp64'"), ("nothing*:fp16", "is called like")):
+        status, text = said(spec)
+        assert status == 1
+        assert words in text
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 import zipfile
@@ -127,7 +128,13 @@ def _network(options: Options) -> Network:
     raise EngineError("no model is given", expected="--onnx, --uff, --deploy or --loadEngine")
 
 
+_RESTS: dict[str, Precision] = {"fp32": "fp32", "fp16": "fp16", "bf16": "bf16", "int8": "int8"}
+
+
 def _precision(options: Options) -> Precision:
+    rest = _layer_precisions(options).get("*", "")
+    if rest in _RESTS:
+        return _RESTS[rest]
     int8, fp16 = options.has("int8"), options.has("fp16")
     if options.has("best") or (int8 and fp16):
         return "best"
@@ -139,27 +146,58 @@ def _precision(options: Options) -> Precision:
 def _rules(options: Options, network: Network) -> PrecisionRules:
     path = options.path("calib")
     rules = PrecisionRules(
-        pins=_pins(options), outputs=_output_types(options, [s.name for s in network.outputs])
+        pins=_pins(options, _layer_names(network)),
+        outputs=_output_types(options, [s.name for s in network.outputs]),
     )
     if path is None:
         return rules
     return replace(rules, table=CalibrationTable.load(path), table_name=path.name)
 
 
-def _pins(options: Options) -> dict[str, str]:
+def _layer_names(network: Network) -> list[str]:
+    """The names of layers; those without one are called as in the engine."""
+    nodes = network.model.graph
+    return [node.name or f"{node.op_type}_{i}" for i, node in enumerate(nodes)]
+
+
+_LAYER_TYPES = ("fp32", "fp16", "bf16", "int8", "int32")
+
+
+def _layer_precisions(options: Options) -> dict[str, str]:
+    """--layerPrecisions: layer, or a pattern with *, -> its type; "*" alone is for the rest."""
     if options.text("precisionConstraints") == "none":
         return {}
-    pins = {}
+    precisions = {}
     for item in filter(None, options.text("layerPrecisions").split(",")):
         name, _, precision = item.rpartition(":")
-        if not name or name == "*" or precision not in ("fp32", "fp16", "int8"):
+        name = name.strip("'\"")
+        if not name or precision not in _LAYER_TYPES or (precision == "bf16" and name != "*"):
             raise EngineError(
                 f"--layerPrecisions has the item {item!r}",
-                expected="NAME:PRECISION, one of fp32, fp16, int8; * is the precision of the rest, "
-                "which --fp16 and the like say",
+                expected="NAME:PRECISION, one of fp32, fp16, int8, int32; NAME may have *, and is "
+                "* alone for all other layers, which may be bf16, too",
             )
-        pins[name.strip("'")] = precision
-    return pins
+        precisions[name] = precision
+    return precisions
+
+
+def _pins(options: Options, layers: Sequence[str]) -> dict[str, str]:
+    """The types of single layers; exact names go before patterns, the first pattern wins."""
+    pins: dict[str, str] = {}
+    asked = {n: p for n, p in _layer_precisions(options).items() if n != "*"}
+    for name, precision in sorted(asked.items(), key=lambda one: "*" in one[0]):
+        matching = [name]
+        if "*" in name:
+            parts = ".*".join(map(re.escape, name.split("*")))
+            matching = [layer for layer in layers if re.fullmatch(parts, layer)]
+            if not matching:
+                raise EngineError(
+                    f"--layerPrecisions: no layer is called like {name!r}",
+                    expected="one of " + ", ".join(layers[:5]) + (", …" if layers[5:] else ""),
+                )
+        for layer in matching:
+            pins.setdefault(layer, precision)
+    return {n: p for n, p in pins.items() if p != "int32"}  # whole numbers stay what they are
 
 
 def _output_types(options: Options, names: Sequence[str]) -> dict[str, str]:

@@ -259,7 +259,9 @@ OPTIONS: dict[str, Option] = {
     "noTF32": Option("", "", "FP32 is always FP32 here"),
     "stronglyTyped": Option("", "types are those of the graph (they always are here)"),
     "calib": Option("FILE", "INT8 calibration table"),
-    "layerPrecisions": Option("NAME:fp32|fp16|int8[,…]", "what single layers compute in"),
+    "layerPrecisions": Option(
+        "NAME:fp32|fp16|int8[,…]", "what layers compute in; NAME may have *, * alone is the rest"
+    ),
     "precisionConstraints": Option("none|prefer|obey", "none: --layerPrecisions is left out"),
     "outputIOFormats": Option("fp32|fp16|int32|int8:chw[,…]", "types of the outputs, in order"),
     "plugins": Option("FILE", "library with plugins; may be repeated"),

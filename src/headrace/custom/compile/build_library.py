@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +34,16 @@ from headrace.custom.compile.toolchain import (
     link_dir,
     package_flags,
     run_folders,
+)
+from headrace.custom.compile.trt_generation import (
+    MACRO,
+    NEWEST,
+    attempt,
+    evidence_of,
+    is_chosen,
+    notice_of,
+    texts_of,
+    tried,
 )
 
 CudaMode = Literal["auto", "host", "nvcc"]
@@ -259,14 +269,29 @@ def compile_library(
     ):
         common.append("-DHEADRACE_CUDA_HOST")
     with tempfile.TemporaryDirectory(prefix="headrace-compile-") as scratch:
-        headers, compiles, objects = header_flags(generation), [], []
+        headers = header_flags(generation)
         if over_gstreamer:
             headers = [*headers, *package_flags(GSTREAMER, "--cflags")]
-        for i, unit in enumerate(units):
-            object_file = Path(scratch, f"{i}_{unit.source.stem}.o")
-            objects.append(str(object_file))
-            command = unit.command(tool, common, folders, headers, object_file)
-            compiles.append((unit.source, command))
+        objects = [str(Path(scratch, f"{i}_{u.source.stem}.o")) for i, u in enumerate(units)]
+
+        def commands(more: Sequence[str] = ()) -> list[tuple[Path, list[str]]]:
+            return [
+                (u.source, u.command(tool, [*common, *more], folders, headers, Path(name)))
+                for u, name in zip(units, objects, strict=True)
+            ]
+
+        compiles = commands()
+        if not dry_run:
+            try:
+                _compile_all(compiles, files)
+            except CustomLibraryError as error:
+                if is_chosen(define, flags) or any(u.device for u in units):
+                    raise
+                major, notice = _generation(error, compiles, commands, files)
+                common.append(f"-D{MACRO}={major}")
+                notices.append(notice)
+                compiles = commands()
+                _compile_all(compiles, files)
         if over_gstreamer:
             link = [tool, *(f for f in common if f.startswith("-fsanitize=")), *objects, "-o",
                     str(target), *links, *application_flags("--libs"), "-lm", "-ldl",
@@ -274,11 +299,13 @@ def compile_library(
         elif program:
             objects.append(str(Path(scratch, "entry.o")))
             compiles.append((ENTRY, entry_command(tool, headers, objects[-1])))
+            if not dry_run:
+                _compile_all(compiles[-1:], files)
         entry = PROGRAM_FLAGS if program else ()
         if not over_gstreamer:
             link = _link_command(units, objects, target, tool, common, [*entry, *links])
         if not dry_run:
-            _run_all(compiles, link, files)
+            _link_all(link, files)
     return CompileResult(
         target,
         tuple(tuple(command) for command in [*(c for _, c in compiles), link]),
@@ -291,6 +318,34 @@ def uses_gstreamer(sources: Sequence[Path]) -> bool:
     """True where a source includes GStreamer's or GLib's headers: an application around a model."""
     pattern = re.compile(rb'^\s*#\s*include\s*[<"](gst/|glib|gstnvds)', re.MULTILINE)
     return any(pattern.search(s.read_bytes()) for s in sources if s.suffix in SOURCE_SUFFIXES)
+
+
+def _generation(
+    error: CustomLibraryError,
+    compiles: Sequence[tuple[Path, list[str]]],
+    commands: Callable[[Sequence[str]], list[tuple[Path, list[str]]]],
+    files: Sequence[Path],
+) -> tuple[int, Finding]:
+    """Find the release of TensorRT that sources compile with which the newest one refuses.
+
+    Raises:
+        CustomLibraryError: no release takes them: `error`, or that of the nearest release.
+    """
+    text = "\n".join(texts_of(files))
+    if not evidence_of(text)[0]:
+        raise error
+    attempts = tried(text, lambda major: commands([f"-D{MACRO}={major}"]))
+    if attempts and not attempts[-1].errors:
+        return attempts[-1].major, notice_of(attempts[-1].major, text, files[0])
+    first = attempt(NEWEST, compiles)
+    nearest = min([first, *attempts], key=lambda one: one.errors)
+    if nearest.source is not None and nearest is not first:
+        error = compile_failed(nearest.output, nearest.source, nearest.command, files)
+    counts = ", ".join(f"{a.major}: {a.errors}" for a in [first, *attempts])
+    hint = f"every release of TensorRT was tried (errors: {counts})"
+    if nearest is not first:
+        hint += f"; {nearest.major} is the nearest: -D {MACRO}={nearest.major}"
+    raise CustomLibraryError(error.finding.changed(fix=[hint])) from None
 
 
 def entry_command(compiler: str, headers: Sequence[str], target: str) -> list[str]:
@@ -350,19 +405,21 @@ def _has_filesystem_archive(program: str) -> bool:
     return os.path.isabs(done.stdout.strip())
 
 
-def _run_all(
-    compiles: Sequence[tuple[Path, list[str]]], link: list[str], sources: Sequence[Path]
-) -> None:
-    def run(command: list[str]) -> subprocess.CompletedProcess[str]:
-        english = {**os.environ, "LC_ALL": "C"}
-        return subprocess.run(command, capture_output=True, text=True, env=english, check=False)
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    english = {**os.environ, "LC_ALL": "C"}
+    return subprocess.run(command, capture_output=True, text=True, env=english, check=False)
 
+
+def _compile_all(compiles: Sequence[tuple[Path, list[str]]], sources: Sequence[Path]) -> None:
     with ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)))) as pool:
-        done = list(pool.map(run, [command for _, command in compiles]))
+        done = list(pool.map(_run, [command for _, command in compiles]))
     for (source, command), result in zip(compiles, done, strict=True):
         if result.returncode:
             raise compile_failed(result.stderr, source, shlex.join(command), sources)
-    result = run(link)
+
+
+def _link_all(link: list[str], sources: Sequence[Path]) -> None:
+    result = _run(link)
     if result.returncode:
         raise compile_failed(result.stderr, None, shlex.join(link), sources)
 

@@ -38,8 +38,9 @@ _FORGOTTEN = (
     "the source forgets #include <cuda_runtime_api.h>: try --flag '-include cuda_runtime_api.h'"
 )
 _ENGINE = (
-    "headrace's headers do not have this part of TensorRT; if no parser and no plugin needs the "
-    "file, leave it out, and let headrace build the engine from onnx-file"
+    "headrace's headers do not have this part of TensorRT's interface for that release "
+    "(NV_TENSORRT_MAJOR: 5, 6, 7, 8 or 10); a file that only builds an engine is not needed: "
+    "headrace builds it from onnx-file"
 )
 
 # What a message says -> what to do. The first that fits a message gives its hint.

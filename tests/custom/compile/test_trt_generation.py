@@ -1,0 +1,108 @@
+"""Sources of older releases of TensorRT compile without being told which it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headrace.binary.elf import ElfFile
+from headrace.custom.compile.build_library import compile_library
+from headrace.custom.compile.trt_generation import evidence_of
+from headrace.errors import CustomLibraryError
+
+SEVEN = """
+#include "NvInfer.h"
+#include <cstring>
+using namespace nvinfer1;
+struct P : IPluginV2IOExt {
+    int getNbOutputs() const override { return 1; }
+    Dims getOutputDimensions(int, const Dims *in, int) override { return in[0]; }
+    int initialize() override { return 0; }
+    void terminate() override {}
+    size_t getWorkspaceSize(int) const override { return 0; }
+    int enqueue(int batch, const void *const *in, void **out, void *, cudaStream_t) override {
+        std::memcpy(out[0], in[0], 4 * batch);
+        return 0;
+    }
+    size_t getSerializationSize() const override { return 0; }
+    void serialize(void *) const override {}
+    bool supportsFormatCombination(int, const PluginTensorDesc *, int, int) const override {
+        return true;
+    }
+    const char *getPluginType() const override { return "P"; }
+    const char *getPluginVersion() const override { return "1"; }
+    void destroy() override { delete this; }
+    IPluginV2IOExt *clone() const override { return new P(*this); }
+    void setPluginNamespace(const char *) override {}
+    const char *getPluginNamespace() const override { return ""; }
+    DataType getOutputDataType(int, const DataType *t, int) const override { return t[0]; }
+    bool isOutputBroadcastAcrossBatch(int, const bool *, int) const override { return false; }
+    bool canBroadcastInputAcrossBatch(int) const override { return false; }
+    void configurePlugin(const PluginTensorDesc *, int, const PluginTensorDesc *, int) override {}
+};
+extern "C" void *make() { return new P; }
+"""
+EIGHT = """
+#include "NvInfer.h"
+extern "C" int bindings(nvinfer1::ICudaEngine *e) { return e->getNbBindings(); }
+"""
+TEN = """
+#include "NvInfer.h"
+extern "C" int tensors(nvinfer1::ICudaEngine *e) { return e->getNbIOTensors(); }
+"""
+
+
+def compiled(folder: Path, text: str, **options: object) -> list[tuple[str, int]]:
+    """Compile; code and release of the notices about a release."""
+    source = folder / "source.cpp"
+    source.write_text(text)
+    result = compile_library([source], folder / "libsource.so", **options)  # type: ignore[arg-type]
+    assert "headrace_headers_tensorrt" in ElfFile.read(result.library).exported()
+    return [(n.code, n.data["major"]) for n in result.notices]
+
+
+@pytest.mark.parametrize(
+    ("text", "majors"),
+    [
+        (SEVEN, [7]),
+        (EIGHT, []),  # old members stay
+        (TEN, []),
+    ],
+)
+def test_the_release_is_found_and_reported(tmp_path: Path, text: str, majors: list[int]) -> None:
+    assert compiled(tmp_path, text) == [("compiled-generation", major) for major in majors]
+
+
+def test_a_release_that_is_named_is_taken(tmp_path: Path) -> None:
+    assert compiled(tmp_path, SEVEN, define=["NV_TENSORRT_MAJOR=7"]) == []
+    with pytest.raises(CustomLibraryError, match="does not compile"):
+        compiled(tmp_path, SEVEN, define=["NV_TENSORRT_MAJOR=10"])
+
+
+def test_headers_beside_a_source_speak_for_it_too(tmp_path: Path) -> None:
+    (tmp_path / "p.h").write_text(SEVEN)
+    assert compiled(tmp_path, '#include "p.h"\n') == [("compiled-generation", 7)]
+
+
+def test_without_a_release_that_fits_the_nearest_is_named(tmp_path: Path) -> None:
+    text = SEVEN + "void f(IBuilder *b) { b->noSuchThing(); }"
+    with pytest.raises(CustomLibraryError) as caught:
+        compiled(tmp_path, text)
+    message = str(caught.value)
+    assert "7 is the nearest: -D NV_TENSORRT_MAJOR=7" in message
+    assert "noSuchThing" in message
+    assert "leave it out" not in message
+
+
+def test_a_source_without_tensorrt_is_tried_once(tmp_path: Path) -> None:
+    with pytest.raises(CustomLibraryError) as caught:
+        compiled(tmp_path, "int f() { return nothing; }\n")
+    assert "release of TensorRT" not in str(caught.value)
+
+
+def test_evidence_orders_the_releases() -> None:
+    assert evidence_of("int x;") == ([], [])
+    assert evidence_of("#include <NvInfer.h>")[0] == [10, 8, 7, 6, 5]
+    assert evidence_of(SEVEN)[0][0] == 7
+    assert evidence_of(EIGHT)[0][0] == 8
