@@ -335,17 +335,17 @@ def test_a_bucket_that_is_busy_and_a_driver_that_is_killed_lose_nothing(
     threading.Thread(target=proxy.serve_forever, daemon=True).start()
     environment = os.environ | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{proxy.server_port}"}
     config = mean_config()
-    words = [sys.executable, "-m", "headrace", "batch", str(config), str(folder), "-o",
+    words = [sys.executable, "-m", "headrace", "batch", str(config), str(folder), "--jsonl", "-o",
              "s3://results/batch", "--workers", "1", "--threads", "1"]  # fmt: skip
     try:
         process = subprocess.Popen(words, env=environment, stderr=subprocess.DEVNULL)
         until = time.monotonic() + 60
-        while len(system.find("results/batch/objects", refresh=True)) < 5:
+        while len(system.find("results/batch/jsonl", refresh=True)) < 5:
             assert time.monotonic() < until
             time.sleep(0.1)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        assert len(system.find("results/batch/objects", refresh=True)) < 40
+        assert len(system.find("results/batch/jsonl", refresh=True)) < 40
         done = subprocess.run([*words, "--resume"], env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert _Flaky.count > 60  # of which every third was answered by 503
@@ -354,7 +354,7 @@ def test_a_bucket_that_is_busy_and_a_driver_that_is_killed_lose_nothing(
             [sys.executable, "-m", "headrace", "batch", "-o", "s3://results/batch", "--verify"],
             env=environment, capture_output=True, text=True,
         )  # fmt: skip
-        assert checked.stdout == "40 result files read, 0 faults\n", checked.stderr
+        assert checked.stdout == "42 result files read, 0 faults\n", checked.stderr
         gone = subprocess.run(
             [*words[:-5], "s3://nowhere/x", *words[-4:]], env=environment, capture_output=True,
             text=True,

@@ -187,3 +187,16 @@ def test_a_bucket_that_answers_503_and_slowly_loses_nothing(
     finally:
         proxy.shutdown()
         moto.stop()
+
+
+def test_a_broken_file_elsewhere_is_tried_once_and_called_by_its_url(
+    here: None, bucket: Path, mean_config: Callable[..., Path], tmp_path: Path
+) -> None:
+    fsspec.filesystem("memory").pipe_file("/bucket/videos/broken.mp4", b"no video")
+    out = tmp_path / "out"
+    done = run(mean_config(), "memory://bucket/videos/", "-o", out, "--threads", 1, "--retries", 3)
+    assert done.exit_code == 1
+    rows = pq.read_table(out / "manifest.parquet").to_pylist()
+    (failed,) = (row for row in rows if row["outcome"] == "failed")
+    assert failed["attempts"] == 1
+    assert failed["error"].startswith(f"{failed['input']}: is not a video that can be read")

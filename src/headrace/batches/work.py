@@ -219,7 +219,7 @@ class Worker:
         self._open()
 
     def _fill(self, unit: BatchUnit, result: UnitResult) -> None:
-        with self._at_hand(unit) as (path, size, digest):
+        with self._at_hand(unit) as (path, size, digest), _named(path, unit):
             result.size_bytes, result.sha256 = size, digest
             warnings: list[str] = []
             if unit.span is None and not unit.whole:
@@ -350,6 +350,21 @@ class Worker:
         text = f"{error:brief}" if error is not None else "; ".join(lost)
         kind = HeadraceError if error is None else type(error)
         raise kind(text, fix=list(dict.fromkeys(why))[-_MOST_TEXTS:])
+
+
+@contextmanager
+def _named(path: Path, unit: BatchUnit) -> Iterator[None]:
+    """Give errors the name of the input in place of that of its copy.
+
+    Raises:
+        MediaError: what was raised, about the input.
+    """
+    try:
+        yield
+    except MediaError as error:
+        if type(error) is not MediaError or error.where != str(path):
+            raise
+        raise MediaError(error.finding, where=shown(unit.input)) from error.__cause__
 
 
 def _renaming(name: str) -> Callable[[Batch], None]:

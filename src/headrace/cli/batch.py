@@ -267,7 +267,7 @@ def _print_hints(path: Path | str) -> None:
     """Say how to read the results."""
     objects = f"{str(path).rstrip('/')}/objects"
     page = "" if isinstance(path, Path) else " -o report.html"
-    echo(f"  its objects: pandas.read_parquet({objects!r}), or DuckDB, Polars")
+    echo(f"  its objects: pandas.read_parquet({objects!r}), or DuckDB, Polars; frames beside it")
     echo(f"  a page of it: headrace batch report {shlex.quote(str(path))}{page}")
 
 
