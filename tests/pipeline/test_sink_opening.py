@@ -8,10 +8,14 @@ GStreamer's elements have outputs of their own: tests/gstreamer.
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import socket
+import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -28,6 +32,7 @@ from tests.media.conftest import write_clip
 from tests.media.sources.test_stream_rtsp import Server, available
 
 FRAMES = 60
+_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin"  # mosquitto's
 Config = Callable[..., Path]
 Received = Callable[[], None]
 
@@ -95,6 +100,66 @@ def to_service(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]
 
 
 @contextmanager
+def served(*words: str) -> Iterator[int]:
+    """The port of a broker's server; PORT in its words becomes that."""
+    if not shutil.which(words[0], path=_PATH):
+        pytest.skip(f"needs the server {words[0]}")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    program = str(shutil.which(words[0], path=_PATH))
+    process = subprocess.Popen(
+        [program, *(word.replace("PORT", str(port)) for word in words[1:])],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        while True:
+            assert process.poll() is None, f"{words[0]} does not start"
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
+                break
+            time.sleep(0.05)
+        yield port
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def to_redis(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]:
+    redis = pytest.importorskip("redis")
+    with served("redis-server", "--port", "PORT", "--dir", str(folder), "--save", "") as port:
+
+        def received() -> None:
+            with redis.Redis("127.0.0.1", port) as reader:
+                assert reader.xlen("cars")
+
+        yield f"{prefix}redis://127.0.0.1:{port}/cars", received
+
+
+@contextmanager
+def to_mqtt(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]:
+    mqtt = pytest.importorskip("paho.mqtt.client")
+    with served("mosquitto", "-p", "PORT") as port:
+        ready, came = threading.Event(), threading.Event()
+        reader = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
+        reader.on_connect = lambda client, *_: client.subscribe("cars", 1)
+        reader.on_subscribe = lambda *_: ready.set()
+        reader.on_message = lambda *_: came.set()
+        reader.connect("127.0.0.1", port)
+        reader.loop_start()
+        assert ready.wait(10.0)
+
+        def received() -> None:
+            assert came.wait(10.0)
+
+        try:
+            yield f"{prefix}mqtt://127.0.0.1:{port}/cars", received
+        finally:
+            reader.disconnect()
+            reader.loop_stop()
+
+
+@contextmanager
 def to_file(folder: Path, name: str, check: Callable[[Path], None]) -> Iterator[Any]:
     path = folder / "out" / name.rpartition(":")[2]
     kind = name.rpartition(":")[0]
@@ -143,6 +208,10 @@ OUTPUTS: dict[str, Any] = {
     "publish:rtsp://": lambda folder: to_server(folder, "publish:"),
     "webhook+http://": to_service,
     "messages:webhook+http://": lambda folder: to_service(folder, "messages:"),
+    "redis://": to_redis,
+    "messages:redis://": lambda folder: to_redis(folder, "messages:"),
+    "mqtt://": to_mqtt,
+    "messages:mqtt://": lambda folder: to_mqtt(folder, "messages:"),
     "out.mp4": lambda folder: to_file(folder, "o.mp4", is_video),
     "out.m3u8": lambda folder: to_file(folder, "o.m3u8", is_playlist),
     "out.jsonl": lambda folder: to_file(folder, "o.jsonl", has_lines),
