@@ -93,3 +93,20 @@ def test_errors_have_their_exit_codes(mean_config, tmp_path):
     done = run(mean_config(), "--folders", tmp_path / "kinds")
     assert done.exit_code == 3
     assert "do not fit" in done.stderr
+
+
+def test_tracks_are_scored_side_by_side(tmp_path):
+    pytest.importorskip("trackers")
+    rows = [(t, i, 10 * t, 100 * i, 40, 80) for t in range(1, 11) for i in (1, 2)]
+    swapped = [(t, 3 - i if t > 5 else i, *box) for t, i, *box in rows]
+    for name, some in (("gt", rows), ("same", rows), ("swapped", swapped)):
+        lines = [",".join(map(str, row)) for row in some]
+        (tmp_path / f"{name}.txt").write_text("\n".join(lines))
+    files = [str(tmp_path / f"{name}.txt") for name in ("same", "swapped", "gt")]
+    result = CliRunner().invoke(main, ["eval", *files[:2], "--tracks", files[2], "--json"])
+    scores = list(json.loads(result.stdout).values())
+    assert [s["switches"] for s in scores] == [0, 2]
+    assert scores[0]["hota"] == 1 > scores[1]["hota"]
+    table = CliRunner().invoke(main, ["eval", *files[:2], "--tracks", files[2]]).stdout
+    assert "HOTA" in table
+    assert "1.0000" in table

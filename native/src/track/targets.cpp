@@ -67,7 +67,8 @@ void TargetSet::candidates(const TrackedObjects &objects, const Looks &looks, st
         if (size < set_.min_size_similarity) continue;
         double look = 0, seen = 0;
         if (visual) {
-            const float usual = std::max(target.response.peak, target.filter.usual);
+            // what hides a part of the target lowers the peak as well as the rest
+            const float usual = std::max(target.response.peak, 0.3f * target.filter.usual);
             if (usual > kPlain) {
                 const float here = target.response.near(place.x, place.y, correlator_->side());
                 seen = std::min(1.0f, here / usual);

@@ -37,6 +37,7 @@ Examples:
   headrace eval config_infer_primary.txt --voc VOC2012 --split val --map "car=vehicle"
   headrace eval classifier.txt --folders val/ --min-accuracy 0.9
   headrace eval segmentation.txt --masks masks/ --images images/ --json
+  headrace eval out.jsonl other.txt --tracks gt.txt
 """
 
 
@@ -61,6 +62,9 @@ def _gate(name: str, text: str) -> Callable[..., Any]:
               help="For classifiers: a folder of images for each class.")  # fmt: skip
 @click.option("--masks", type=click.Path(path_type=Path), metavar="DIR",
               help="For segmentations: PNG files whose values are the classes.")  # fmt: skip
+@click.option("--tracks", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="True tracks; then CONFIGs are results: MOTChallenge's text or "
+              "JSON Lines.")  # fmt: skip
 @click.option("--images", multiple=True, type=click.Path(path_type=Path), metavar="DIR",
               help="Where the images are; repeatable. With --coco also one video, whose frames "
               "the JSON describes.")  # fmt: skip
@@ -87,6 +91,7 @@ def _gate(name: str, text: str) -> Callable[..., Any]:
 @run_options("eval", device="Where engines run")
 def eval(
     configs: tuple[Path, ...],
+    tracks: Path | None,
     images: tuple[Path, ...],
     split: str | None,
     names: Path | None,
@@ -112,6 +117,8 @@ def eval(
     from headrace.config.overrides import distributed
     from headrace.diagnose.evaluate import evaluate
 
+    if tracks is not None:
+        return _eval_tracks(tracks, configs, as_json=as_json)
     chosen = _chosen_map(pairs)
     if output is not None and not output.parent.is_dir():  # said before hours of work
         raise MediaError("there is no such folder", where=str(output.parent))
@@ -145,6 +152,28 @@ def eval(
     for text in below:
         print_error(text)
     return EXIT_BELOW if below else 0
+
+
+def _eval_tracks(truth: Path, results: tuple[Path, ...], *, as_json: bool) -> int:
+    """Score files of tracks, side by side."""
+    from headrace.diagnose.evaluate.tracks import read_tracks, score_tracks
+
+    true = read_tracks(truth)
+    scores = {path: score_tracks(true, read_tracks(path)) for path in results}
+    if as_json:
+        print_json({str(path): s.to_dict() for path, s in scores.items()})
+        return 0
+    heads = ["HOTA", "DetA", "AssA", "IDF1", "MOTA", "switches"]
+    rows = [
+        [
+            str(path),
+            *(f"{v:.4f}" for v in (s.hota, s.deta, s.assa, s.idf1, s.mota)),
+            str(s.switches),
+        ]
+        for path, s in scores.items()
+    ]
+    print_table(["tracks", *heads], rows, right=heads)
+    return 0
 
 
 def _dataset(

@@ -20,6 +20,9 @@ Way = npt.NDArray[np.float64]
 """(T, 5) frame, left, top, right, bottom."""
 
 
+_YOUNG = 8  # frames
+
+
 def similarity(look: Looks, gallery: deque[Looks]) -> float:
     """The greatest dot product with a look of a gallery; 0 without any."""
     return float(max((look @ kept for kept in gallery), default=0.0))
@@ -30,6 +33,7 @@ class _Known:
     """A track by its id."""
 
     group: int
+    born: int
     last: int
     gallery: deque[Looks]
     looked: int = -(10**9)  # frame of the newest look
@@ -86,33 +90,46 @@ class LookFollower:
 
     def _due(self, i: int) -> bool:
         known = self._known.get(i)
-        return known is None or self._frame - known.looked >= self._interval
+        return known is None or self._young(known) or self._frame - known.looked >= self._interval
+
+    def _young(self, known: _Known) -> bool:
+        """A track that may still turn out to be a lost one: at first it is seen in part."""
+        return self._frame - known.born < _YOUNG
 
     def _rejoin(self, objects: Found, ids: Ids, rows: npt.NDArray[np.intp], looks: Looks) -> None:
         """Give new tracks the ids of lost ones, the most alike first."""
         present = set(ids.tolist())
-        lost = {i: k for i, k in self._known.items() if i not in present and k.last < self._frame}
+        lost = {i: k for i, k in self._known.items() if i not in present}
         pairs = []
         for at, row in enumerate(rows.tolist()):
-            if int(ids[row]) in self._known:
+            own = self._known.get(int(ids[row]))
+            if own is not None and not self._young(own):
                 continue
+            born = self._frame if own is None else own.born
             for i, known in lost.items():
-                if known.group == int(objects.groups[row]):
+                if known.group == int(objects.groups[row]) and known.last < born:
                     score = similarity(looks[at], known.gallery)
                     if score >= self._least:
                         pairs.append((-score, row, i))
         taken: set[int] = set()
+        rows_done: set[int] = set()
         for _, row, i in sorted(pairs):
-            if i in taken or int(ids[row]) in self._known:
+            if i in taken or row in rows_done:
                 continue
             taken.add(i)
-            self._alias[int(ids[row])] = i
+            rows_done.add(row)
+            was = int(ids[row])
+            self._known.pop(was, None)
+            self._alias |= {new: i for new, old in self._alias.items() if old == was}
+            self._alias[was] = i
             ids[row] = i
 
     def _learn(self, i: int, group: int, look: Looks) -> None:
         known = self._known.get(i)
         if known is None:
-            known = self._known[i] = _Known(group, self._frame, deque(maxlen=self._history))
+            known = self._known[i] = _Known(
+                group, self._frame, self._frame, deque(maxlen=self._history)
+            )
         known.gallery.append(look)
         known.looked = self._frame
 
