@@ -18,12 +18,14 @@ from tests.infer.recognise.models import filters, node, rows_of, save
 DOC = "RGB / 255"
 
 
-def ending(path: Path, op: str, shape: tuple[int, ...], name: str = "output") -> Recognition:
+def ending(
+    path: Path, op: str, shape: tuple[int, ...], name: str = "output", **fields: Any
+) -> Recognition:
     """A model whose output of this shape comes from this operator."""
     nodes = [node("Conv", ["images", "w"], ["seen"], pads=[1, 1, 1, 1]),
              node("ReduceMean", ["seen"], ["mean"], axes=[1, 2, 3], keepdims=0),
              node("Mul", ["mean", "zero"], ["nothing"]), node("Add", ["nothing", "values"], ["x"]),
-             node(op, ["x"], [name])]  # fmt: skip
+             node(op, ["x"], [name], **fields)]  # fmt: skip
     values = np.random.default_rng(0).normal(0, 1, shape).astype("f4")
     constants = {"w": filters(3, 500.0), "zero": np.float32(0), "values": values}
     size = [1, 3, 64, 64]
@@ -78,8 +80,8 @@ def test_maps_of_a_crop_of_a_person_are_points(tmp_path: Path) -> None:
     maps = np.random.default_rng(1).normal(0, 1, (1, 17, 64, 48))
     cfg = read(tmp_path, maps, (256, 192)).config
     assert (cfg.parse_bbox_func_name, cfg.num_detected_classes) == ("HeadraceParseHeatmapPose", 1)
-    cfg = read(tmp_path, maps[:, :, :, :48][:, :, :48], (192, 192)).config
-    assert cfg.network_type is NetworkType.SEGMENTATION
+    with pytest.raises(ModelError, match="HeatmapPose"):  # a square crop, or a scene of classes
+        read(tmp_path, maps[:, :, :, :48][:, :, :48], (192, 192))
 
 
 def test_a_vector_of_a_crop_of_a_face_is_features(tmp_path: Path) -> None:
@@ -178,3 +180,52 @@ def test_queries_with_masks_are_one_map(tmp_path: Path) -> None:
     chances = np.exp(tables[0][0]) / np.exp(tables[0][0]).sum(axis=1, keepdims=True)
     sums = np.einsum("qc,qhw->chw", chances[:, :-1], 1 / (1 + np.exp(-tables[1][0])))
     np.testing.assert_array_equal(seen.class_map, sums.argmax(axis=0))
+
+
+@pytest.mark.parametrize("op", ["Relu", "LeakyRelu", "BatchNormalization", "MaxPool", "Tanh"])
+@pytest.mark.parametrize("shape", [(1, 64, 32, 32), (1, 21, 16, 16), (1, 4, 64, 64)])
+def test_maps_behind_an_activation_are_no_classes(
+    tmp_path: Path, op: str, shape: tuple[int, ...]
+) -> None:
+    if op == "BatchNormalization":
+        path = normalised(tmp_path / "m.onnx", shape)
+        reading = recognise_for_init(path, {}, save=False).reading
+    elif op == "MaxPool":
+        reading = ending(tmp_path, op, shape, kernel_shape=[1, 1]).reading
+    else:
+        reading = ending(tmp_path, op, shape).reading
+    assert reading is not None
+    assert (reading.kind, reading.words) == (NetworkType.OTHER, "feature map")
+
+
+def normalised(path: Path, shape: tuple[int, ...]) -> Path:
+    """Maps behind a batch normalisation."""
+    nodes = [node("Conv", ["images", "w"], ["seen"], pads=[1, 1, 1, 1]),
+             node("ReduceMean", ["seen"], ["mean"], axes=[1, 2, 3], keepdims=0),
+             node("Mul", ["mean", "zero"], ["nothing"]), node("Add", ["nothing", "values"], ["x"]),
+             node("BatchNormalization", ["x", "one", "none", "none", "one"], ["y"])]  # fmt: skip
+    values = np.random.default_rng(0).normal(0, 1, shape).astype("f4")
+    constants = {"w": filters(3, 500.0), "zero": np.float32(0), "values": values,
+                 "one": np.ones(shape[1], "f4"), "none": np.zeros(shape[1], "f4")}  # fmt: skip
+    save(path, nodes, {"images": [1, 3, 64, 64]}, {"y": shape}, constants=constants, doc=DOC)
+    return path
+
+
+@pytest.mark.parametrize(("shape", "other"), [
+    ((1, 64, 32, 32), "network-type=100"), ((1, 256, 16, 16), "network-type=100"),
+    ((1, 17, 16, 16), "HeadraceParseHeatmapPose"), ((1, 16, 16, 16), "HeadraceParseHeatmapPose"),
+])  # fmt: skip
+def test_maps_of_weights_that_may_be_features_or_points_are_asked_about(
+    tmp_path: Path, shape: tuple[int, ...], other: str
+) -> None:
+    with pytest.raises(ModelError, match="network-type=2") as failure:
+        ending(tmp_path, "Identity", shape)
+    assert other in str(failure.value)
+
+
+@pytest.mark.parametrize(("op", "shape"), [
+    ("Identity", (1, 19, 16, 16)), ("Softmax", (1, 17, 16, 16)), ("Sigmoid", (1, 64, 32, 32)),
+    ("Identity", (1, 64, 64, 64)), ("Identity", (1, 17, 32, 32)),
+])  # fmt: skip
+def test_classes_stay_classes(tmp_path: Path, op: str, shape: tuple[int, ...]) -> None:
+    assert ending(tmp_path, op, shape).config.network_type is NetworkType.SEGMENTATION

@@ -115,7 +115,37 @@ def maps(view: View, *, anywhere: bool = False) -> list[HeadReading] | None:
     )
     if told is None:
         return [classes, image_output("three maps of the image's size")]
+    if anywhere or view.names:
+        return [classes]
+    end = view.evidence.ends.get(item.name, "")
+    if end in _ACTIVATIONS:
+        return [_feature_map(f"{channels} maps of {width}x{height} cells behind {end}")]
+    if end in _CHANCES or named or height == view.network.height:
+        return [classes]
+    if channels % _WIDTHS == 0:
+        return [classes, _feature_map(f"{channels} maps of {width}x{height} cells")]
+    if channels in _POINTS and max(view.network.height, view.network.width) <= _LARGEST_CROP:
+        points = HeadReading(DETECTOR, "HeadraceParseHeatmapPose", 1, "points of a crop", why,
+                             suppressed=True)  # fmt: skip
+        quarter = (4 * height, 4 * width) == (view.network.height, view.network.width)
+        return [classes, points] if quarter else [classes]
     return [classes]
+
+
+_ACTIVATIONS = frozenset(
+    ("Relu", "LeakyRelu", "PRelu", "Elu", "Selu", "Celu", "Gelu", "HardSwish", "Mish", "Tanh",
+     "BatchNormalization", "InstanceNormalization", "LayerNormalization", "GroupNormalization",
+     "MaxPool", "AveragePool")
+)  # fmt: skip
+"""Operators that end features, or values around 0; scores of classes end in weights or chances."""
+_CHANCES = ("Softmax", "LogSoftmax", "Sigmoid")
+_WIDTHS = 64
+"""Layers are as wide as a multiple of it; data sets have other numbers of classes."""
+_LARGEST_CROP = 512
+
+
+def _feature_map(why: str) -> HeadReading:
+    return HeadReading(NetworkType.OTHER, None, None, "feature map", why)
 
 
 def _mask_queries(view: View) -> list[HeadReading]:
