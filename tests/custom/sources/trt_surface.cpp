@@ -7,6 +7,7 @@
 
 #include "NvCaffeParser.h"
 #include "NvInferPlugin.h"
+#include "NvInferPluginBase.h"
 #include "NvOnnxParser.h"
 #include "NvUffParser.h"
 #include "nvdsinfer_custom_impl.h"
