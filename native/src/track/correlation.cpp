@@ -52,7 +52,8 @@ Correlator::Correlator(const VisualSettings &settings)
             const auto i = std::size_t(y * side + x);
             window_[i] = float(hann(x) * hann(y - set_.focus * side));
             window_sum_ += window_[i];
-            wanted[i] = float(std::exp(-(u * u + v * v) / (2 * set_.sigma * set_.sigma)));
+            // of float: exp of double is a newer symbol of glibc than wheels may need
+            wanted[i] = std::exp(float(-(u * u + v * v) / (2 * set_.sigma * set_.sigma)));
         }
     // one real channel, as the first of eight
     std::vector<float> wide(area * 8, 0), re(std::size_t(spectra_.size()) * 8), im(re.size());
