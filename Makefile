@@ -5,7 +5,7 @@ FUZZ_S ?= 600
 BIN    := $(VENV)/bin
 NATIVE := $(shell find native/src native/host native/deepstream native/emulated native/include native/tools) $(wildcard packaging/gst/*) CMakeLists.txt src/headrace/_core/_native_api.py scripts/native_numbers.py $(addprefix src/headrace/,config/enums.py infer/cluster.py infer/attach.py)
 
-.PHONY: help build demo demo-gst test test-all test-lowest test-outside sanitize format lint types stubs ptx docs man site schema operators bench fuzz wheels clean
+.PHONY: help build demo demo-gst test test-all test-lowest test-outside test-arm sanitize format lint types stubs ptx docs man site schema operators bench fuzz wheels clean
 help:            ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -68,6 +68,10 @@ build/lowest/.lowest: scripts/lowest.py pyproject.toml
 
 test-outside: build $(VENV)/.dev  ## published sources, checked out by you into $HEADRACE_OUTSIDE, run unchanged
 	$(BIN)/python -m pytest -q -rs tests/outside
+
+test-arm: build  ## kernels' tests of an ARM wheel in dist/ in an emulator, and libraries of ARM here
+	scripts/test_arm.sh $(BIN)/python
+	$(BIN)/python -m pytest -q tests/custom/emulated
 
 # Parsers, networks and plugins of tests are C++ that the core calls: memory of both sides is watched. Tests that count resident
 # memory see the sanitizers' own instead; leaks are what these find better.
