@@ -27,7 +27,7 @@ SERVER = """infer_config {{ unique_id: 1 max_batch_size: 1
   custom_lib {{ path: "{folder}/conveyor_parser.py" }} }}
 input_control {{ process_mode: PROCESS_MODE_FULL_FRAME }}
 """
-CASES = ("own size", "other size", "bars", "interval", "regions", "triton")
+CASES = ("own size", "other size", "interval", "regions", "triton")
 
 
 def by_run(path: Path) -> list[list[tuple[Any, ...]]]:
@@ -46,9 +46,7 @@ def by_run(path: Path) -> list[list[tuple[Any, ...]]]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_three_roads_find_the_same(play: Run, detector: Path, tmp_path: Path, case: str) -> None:
-    width, height, padding = {"other size": (960, 544, 0), "bars": (800, 800, 1)}.get(
-        case, (640, 384, 0)
-    )
+    width, height = (960, 544) if case == "other size" else (640, 384)
     config, element, keys, before, props = detector, "nvinfer", "", "", ""
     if case == "interval":
         keys, props = "interval=2\n", "interval=2"
@@ -66,7 +64,7 @@ def test_three_roads_find_the_same(play: Run, detector: Path, tmp_path: Path, ca
     path = tmp_path / "app.txt"
     path.write_text(
         f"[source0]\nenable=1\ntype=2\nuri=file://{SCENE}/conveyor.mp4\n"
-        f"[streammux]\nbatch-size=1\nwidth={width}\nheight={height}\nenable-padding={padding}\n"
+        f"[streammux]\nbatch-size=1\nwidth={width}\nheight={height}\n"
         f"[primary-gie]\nenable=1\ngie-unique-id=1\nconfig-file={config}\n{keys}"
     )
     application = by_run(path)
@@ -74,7 +72,7 @@ def test_three_roads_find_the_same(play: Run, detector: Path, tmp_path: Path, ca
     assert by_run(tmp_path / "pipeline.yml") == application
     ran = play(
         video(40) + f"! m.sink_0 nvstreammux name=m batch-size=1 width={width} height={height} "
-        f"enable-padding={padding} ! {before}{element} config-file-path={config} {props} "
+        f"! {before}{element} config-file-path={config} {props} "
         "! nvvideoconvert ! nvdsosd name=end ! fakesink",
         end=objects_of,
     )
@@ -82,10 +80,9 @@ def test_three_roads_find_the_same(play: Run, detector: Path, tmp_path: Path, ca
     elements = ran.seen["end"][:FRAMES]
     assert len(elements) == FRAMES
     assert any(elements)
-    near = 1.0 if padding else 0.005  # pixels; the element's black bars are painted in RGB
     for number, (one, two) in enumerate(zip(application, elements, strict=True)):
         assert {o[0] for o in two} <= {number}
         assert [o[0] for o in one] == [o[1] for o in two]
         boxes = np.array([o[2] for o in one]).reshape(-1, 4)
-        assert np.allclose(boxes, np.array([o[3] for o in two]).reshape(-1, 4), atol=near)
-        assert np.allclose([o[1] for o in one], [o[2] for o in two], atol=near / 50)
+        assert np.allclose(boxes, np.array([o[3] for o in two]).reshape(-1, 4), atol=0.005)
+        assert np.allclose([o[1] for o in one], [o[2] for o in two], atol=1e-4)
