@@ -175,6 +175,34 @@ def test_a_crash_while_loading_is_told_too(tmp_path: Path, monkeypatch: pytest.M
     assert "two models do not fit" in str(updater.errors[0])
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("c.txt", "a secret line\n[property]\nnet-scale-factor=secret\n"),
+        ("c.txt", "[property]\nonnx-file=secret.onnx\n"),
+        ("c.yml", "secret: [\n"),
+        ("none.txt", None),
+    ],
+)
+def test_clients_read_no_line_of_a_config_that_is_refused(
+    tmp_path: Path, name: str, text: str | None
+) -> None:
+    config = gain_model(tmp_path / "a", 1)
+    (tmp_path / "secret_file.txt").touch()
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with Inferencer.from_config(config, threads=1) as model:
+        updater = ModelUpdater(model)
+        updater.update(config=tmp_path / name)
+        assert updater.wait(20)
+        (told,) = updater.told
+        assert told == model.history.refused[-1]["reason"]
+    assert told.startswith(name)
+    assert told.endswith("cannot be used as it is; the service's log says why")
+    assert "secret" not in told
+    assert len(str(updater.errors[0])) > 30, "the log has all of it"
+
+
 def test_tracked_objects_are_forgotten(mean_config: Config) -> None:
     config = classifier(mean_config)
     red = [("red", (10, 10, 40, 40))]

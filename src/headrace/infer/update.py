@@ -150,6 +150,7 @@ class ModelUpdater:
 
     Attributes:
         errors: why attempts failed, in order.
+        told: the same for those who may not read the files: a config's lines are not quoted.
     """
 
     def __init__(
@@ -159,6 +160,7 @@ class ModelUpdater:
         self._on_updated = on_updated
         self._thread: threading.Thread | None = None
         self.errors: list[HeadraceError] = []
+        self.told: list[str] = []
 
     def update(
         self,
@@ -251,7 +253,8 @@ class ModelUpdater:
             if not isinstance(error, HeadraceError):
                 error = EngineError(f"loading failed: {type(cause).__name__}: {cause}")
             self.errors.append(error)
-            history.refuse(path, str(error))
+            self.told.append(_without_lines(error) if "config" in paths else str(error))
+            history.refuse(path, self.told[-1])
             self._inferencer.warn(
                 "model-not-updated", f"the model was not updated: {error}", str(path)
             )
@@ -288,6 +291,14 @@ class ModelUpdater:
             model.close()
             raise
         return model
+
+
+def _without_lines(error: BaseException) -> str:
+    """An error without what it quotes of a config, and without names of files beside it."""
+    if not isinstance(error, ConfigError):
+        return str(error)
+    place = Path(error.finding.where or "").name or "the config"
+    return f"{place} cannot be used as it is; the service's log says why"
 
 
 def _try_once(model: Model) -> None:

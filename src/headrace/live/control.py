@@ -130,7 +130,7 @@ class Controls:
             raise
         updater.wait()
         if outcome != [0]:
-            raise updater.errors[-1] if updater.errors else HeadraceError("it was not loaded")
+            raise HeadraceError(updater.told[-1] if updater.told else "it was not loaded")
         return int(model.history.proposed)
 
     def roll_back(self, index: int) -> int:
