@@ -294,7 +294,7 @@ class ModelUpdater:
 
 
 def _without_lines(error: BaseException) -> str:
-    """An error without what it quotes of a config, and without names of files beside it."""
+    """Name the place of an error in a config, and nothing that stands in it or beside it."""
     if not isinstance(error, ConfigError):
         return str(error)
     place = Path(error.finding.where or "").name or "the config"
