@@ -20,9 +20,10 @@ wheel=$(ls dist/headrace-*-cp311-*aarch64.whl 2> /dev/null || true)
 rm -rf $arm/packages
 platforms=$(printf -- '--platform manylinux_2_%s_aarch64 ' 28 27 17)
 $python -m pip --disable-pip-version-check install --quiet --no-deps --target $arm/packages $platforms \
-	--python-version 3.11 --only-binary=:all: "$wheel" numpy click rich markdown-it-py mdurl msgspec \
+	--python-version 3.11 --only-binary=:all: "$wheel" numpy av click rich markdown-it-py mdurl msgspec \
 	PyYAML Pillow jinja2 markupsafe onnx onnx-ir ml-dtypes protobuf typing-extensions sympy mpmath \
 	pytest pluggy iniconfig packaging pygments hypothesis sortedcontainers attrs
+# a child Python would need binfmt_misc
 PYTHONPATH=$arm/packages qemu-aarch64 -L $arm/root $arm/root/usr/bin/python3.11 -m pytest -q \
-	-p no:cacheprovider tests/infer/test_preprocess.py tests/infer/test_preprocess_crops.py \
+	-p no:cacheprovider -k "not forked_child" tests/infer/test_preprocess.py tests/infer/test_preprocess_crops.py \
 	tests/infer/test_cluster.py tests/infer/test_cluster_rotated.py tests/infer/test_cluster_config.py
