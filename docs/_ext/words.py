@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1]
-LIMIT = 68_000
+LIMIT = 70_000
 # Written whole by scripts, or included from elsewhere.
 WRITTEN = {
     "app-keys.md", "conformance.md", "exporter-forms.md", "lint-rules.md", "operators.md",
