@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from headrace.custom.compile.toolchain import include_dir
 from headrace.gstreamer.cmeta.native import library_path
 from headrace.gstreamer.pyds.meta import items
-from tests.gstreamer.cmeta.conftest import Application
+from tests.gstreamer.cmeta.conftest import PROGRAMS, Application
 from tests.gstreamer.conftest import Run, video
+
+ROOT = Path(__file__).parents[3]
 
 
 def counts(play: Run, detector: Path) -> list[int]:
@@ -51,3 +57,15 @@ def test_the_library_is_where_programs_look_for_it() -> None:
     assert library_path().is_file()
     names = {path.name for path in (folder / "run").iterdir()}
     assert {"libnvdsgst_meta.so", "libnvds_meta.so", "libnvbufsurface.so"} <= names
+
+
+@pytest.mark.slow
+def test_pools_lists_and_copies_are_right_under_address_sanitizer(gst: Any, tmp_path: Path) -> None:
+    sources = sorted((ROOT / "native" / "deepstream").glob("*.cpp"))
+    program = tmp_path / "pools"
+    command = ["g++", "-std=c++17", "-O1", "-g1", "-fsanitize=address,undefined",
+               "-fno-sanitize=vptr", f"-I{include_dir()}", *sources, PROGRAMS / "pools.cpp",
+               "-ldl", "-o", program]  # fmt: skip
+    subprocess.run(command, check=True)
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("right\n", "", 0)
