@@ -122,8 +122,6 @@ class LivePage:
 
         follower, over = NoticeFollower(pipeline, self.tell, known), threading.Event()
 
-        looks = [follower.look] if self.health is None else [self.health.look, follower.look]
-
         def failed(error: Exception) -> None:
             text = f"watching the run failed: {error_text(error)}"
             finding = Finding("watch-failed", "warning", text)
@@ -132,7 +130,8 @@ class LivePage:
 
         def watch() -> None:
             while not over.wait(_LOOK_S):
-                for look in looks:
+                health = [] if self.health is None else [self.health.look]  # it comes with the page
+                for look in (*health, follower.look):
                     try:
                         look()
                     except BaseException as error:  # the run goes on, and so must its watch
