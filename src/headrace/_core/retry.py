@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import KW_ONLY, dataclass
 
+CLOSE_S = 4.0  # an end of a run waits so long for brokers and servers that are away
+
 
 @dataclass(frozen=True, slots=True)
 class Backoff:

@@ -8,7 +8,7 @@ from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from headrace._core.errors import HeadraceError
-from headrace.media.messages.sender import CLOSE_S
+from headrace._core.retry import CLOSE_S
 from headrace.media.sinks.base import Delivery, Sink
 from headrace.pipeline.durations import Durations
 

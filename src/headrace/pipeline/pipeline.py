@@ -22,9 +22,9 @@ from weakref import ref
 
 from headrace._core.errors import HeadraceError
 from headrace._core.heap import trim_heap
+from headrace._core.retry import CLOSE_S
 from headrace.infer.batch import Batch
 from headrace.media import ReconnectPolicy, open_source
-from headrace.media.messages.sender import CLOSE_S
 from headrace.media.sources.retried import RetriedSource
 from headrace.pipeline.care import Care
 from headrace.pipeline.changes import RunningChanges

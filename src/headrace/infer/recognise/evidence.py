@@ -12,14 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from headrace._core.formats.sniff import is_openvino
-from headrace.infer.recognise.openvino_info import openvino_texts
 from headrace.infer.recognise.sidecars import texts_beside
 from headrace.infer.recognise.stem import PASSIVE, Stem, read_stem, stem_of
 from headrace.network import network_from_onnx
 from headrace.network.ir import ir
 from headrace.network.network import Network
-from headrace.network.openvino.outline import outline_of
-from headrace.network.openvino.reader import read_openvino
 from headrace.network.shapes.graph_shapes import ShapeView
 from headrace.network.tensor_spec import TensorSpec
 
@@ -73,6 +70,10 @@ class FileEvidence:
     @classmethod
     def _of_openvino(cls, path: Path) -> FileEvidence:
         """Read an OpenVINO model by its outline, which no runtime takes."""
+        from headrace.infer.recognise.openvino_info import openvino_texts
+        from headrace.network.openvino.outline import outline_of
+        from headrace.network.openvino.reader import read_openvino
+
         network_from_onnx(path)  # it says what is wrong with the files
         model = read_openvino(path)
         outline = outline_of(model)

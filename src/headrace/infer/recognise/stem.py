@@ -19,7 +19,6 @@ from headrace._core.formats.sniff import is_openvino
 from headrace._core.types import Array
 from headrace.network import wire
 from headrace.network.external_data import locate
-from headrace.network.openvino.reader import read_openvino
 
 # They change neither values nor what a tensor means.
 PASSIVE = ("Identity", "Cast", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten")
@@ -105,6 +104,7 @@ def read_stem(path: Path, most: int = _MAX_FILE) -> Stem | None:
             return None
         if is_openvino(path):
             from headrace.network.openvino.outline import outline_of
+            from headrace.network.openvino.reader import read_openvino
 
             outline = outline_of(read_openvino(path))
             return stem_of(memoryview(outline.SerializeToString()), path)

@@ -9,13 +9,12 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Protocol
 
-from headrace._core.retry import Backoff
+from headrace._core.retry import CLOSE_S, Backoff
 from headrace._core.text import error_text, shortened
 from headrace._core.threads import start_thread
 from headrace.media.messages.brokers import Broker
 from headrace.media.messages.spool import Spool
 
-CLOSE_S = 4.0
 _BACKOFF = Backoff(0.1, 5.0)
 _LOOK_S = 0.1  # between two tries at the end
 _LEAVE_S = 0.5  # for a call of a client's library to come back once its connection is gone

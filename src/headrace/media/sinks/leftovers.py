@@ -12,7 +12,6 @@ from headrace._core.files import PartFile, try_lock
 from headrace._core.findings import Finding
 from headrace.media.sinks.naming import VIDEO_FORMATS
 from headrace.media.sinks.series import PART, files_of, next_number, numbered, unfinished
-from headrace.media.sinks.table import table_of_journal
 from headrace.media.sinks.whole_video import cut_to_whole
 
 
@@ -93,6 +92,8 @@ def _video(part: Path, target: Path) -> int:
 
 def _table(part: Path, target: Path) -> int:
     """Make the table of a journal; without rows there is none."""
+    from headrace.media.sinks.table import table_of_journal
+
     for name in part.parent.glob(f".{glob.escape(target.name)}.*.tmp"):  # it was killed here
         name.unlink(missing_ok=True)
     try:

@@ -17,7 +17,6 @@ import av
 from headrace._core.urls import url_scheme
 from headrace.binary.regular_files import open_regular
 from headrace.media.sources.feed import Feed
-from headrace.media.sources.playlist_http import WebFiles
 from headrace.media.sources.playlists import HLS_HEAD, FilesBeside, PlaylistReach, refused
 
 # Formats whose demuxers open what stands in the content.
@@ -91,6 +90,8 @@ def open_url(
         refers = isinstance(error, av.error.ArgumentError) or error.errno == errno.EIO
         if not refers or scheme not in ("http", "https") or reach == "any":
             raise
+        from headrace.media.sources.playlist_http import WebFiles
+
         files = WebFiles(url, reach, options, timeout_s, feed)
         final, head = files.resolved()
         if head.startswith(HLS_HEAD):

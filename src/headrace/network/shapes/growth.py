@@ -25,6 +25,8 @@ MAX_AXES = 64
 _BOUND = 4096  # of axes and numbers, below which nothing is tried
 _CPU_S, _WALL_S, _BYTES = 10, 60.0, 1 << 30
 _AXES = frozenset(("Gather", "GatherND", "Unsqueeze", "OneHot", "Einsum", "Scan", "Loop"))
+_INTEGERS = (6, 7)  # INT32 and INT64 of TensorProto.DataType: ONNX follows these as shapes
+_IMAGES = ("Conv", "ConvTranspose", "MaxPool", "AveragePool")  # no result of theirs is a shape
 _SHAPED = frozenset(("Reshape", "Expand", "ConstantOfShape", "Resize", "RandomNormal"))
 
 
@@ -61,7 +63,7 @@ class _Bounds:
             self._axes[value.name] = len(value.type.tensor_type.shape.dim)
         for tensor in graph.initializer:
             self._axes[tensor.name] = len(tensor.dims)
-            if len(tensor.dims) <= 1:
+            if len(tensor.dims) <= 1 and tensor.data_type in _INTEGERS:
                 self._numbers[tensor.name] = prod(tensor.dims)
         self.nodes(graph.node)
 
@@ -76,7 +78,8 @@ class _Bounds:
             for attribute in node.attribute:
                 written = max(written, len(attribute.ints), len(attribute.s))
                 if op == "Constant":
-                    count = max(written, prod(attribute.t.dims))
+                    whole = attribute.t.data_type in _INTEGERS
+                    count = max(written, prod(attribute.t.dims) if whole else 0)
                 for body in (*attribute.graphs, *_body(attribute)):
                     self.graph(body)
             if op == "Shape":
@@ -85,6 +88,8 @@ class _Bounds:
                 count = sum(numbers)
             elif op == "Gather":
                 rank, count = sum(axes), numbers[1] if len(numbers) > 1 else 0
+            elif op in _IMAGES:
+                count = 0
             elif op in _SHAPED:
                 rank = max(rank, *numbers, 0)
             elif op in _AXES:
@@ -107,6 +112,10 @@ def _tried(model: ModelProto) -> str:
     script = Path(__file__).with_name("inference_process.py")
     command = [sys.executable, "-I", "-S", str(script), str(onnx_cpp2py_export.__file__)]
     limits = [str(_CPU_S), str(_BYTES)]
+    for value in model.graph.input:
+        axes = value.type.tensor_type.shape.dim
+        if len(axes) == 1 and axes[0].dim_value > _BOUND:
+            axes[0].Clear()  # ONNX would make a name for each number of a list
     given = model.SerializeToString()
     try:
         done = subprocess.run(
