@@ -378,7 +378,7 @@ def test_settings_while_it_runs(service: Service) -> None:
     # another model, from the folder of the running one alone
     for wrong_model in ("/etc/passwd", "../config.txt", "nowhere.txt", "", 3):
         assert ask("/api/models/0", {"config": wrong_model})[0] == 422
-    assert ask("/api/models/7", {"config": "config_infer_primary.txt"})[0] == 422
+    assert ask("/api/models/7", {"config": "config_infer_primary.txt"})[0] == 404
     assert ask("/api/models/0", {"config": "config_infer_primary.txt"})[0] == 200
     assert ask("/api/sources/0/clip", {})[0] == 422  # no output takes clips
 
