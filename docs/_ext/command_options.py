@@ -19,10 +19,11 @@ def command_page(name: str, text: str) -> str:
     context = click.Context(group, info_name="headrace")
     command = group.get_command(context, name)
     assert command is not None
-    inner = click.Context(command, info_name=name, parent=context)
+    settings = command.context_settings
+    inner = click.Context(command, info_name=name, parent=context, **settings)
     own = text.partition(BEGIN)[0].rstrip()
     described = _described(own)
-    options = [p for p in command.get_params(inner) if isinstance(p, click.Option) and not p.hidden]
+    options = [p for p in command.params if isinstance(p, click.Option) and not p.hidden]
     rest = [o for o in options if not (set(o.opts) & described)]
     heading = "Other options" if described else "Options"
     usage = " ".join(["headrace", name, *command.collect_usage_pieces(inner)])
@@ -33,6 +34,9 @@ def command_page(name: str, text: str) -> str:
             continue
         term, meaning = record
         lines += [f"`{term}`", *_definition(meaning), ""]
+    names = inner.help_option_names  # click keeps the option of the first context that asked
+    if names and not set(names) & described:
+        lines += [f"`{', '.join(names)}`", ": Show this message and exit.", ""]
     return "\n".join(lines)
 
 

@@ -26,6 +26,7 @@ from headrace.cli import batch, ending, live_page, run
 from headrace.cli.live_page import LivePage
 from headrace.custom import in_process
 from headrace.custom.guard.prints import Prints
+from headrace.diagnose.plugin_check import runs
 from headrace.engine.tuning import worker
 from headrace.gstreamer.elements.reconnect import Patience, Reconnector
 from headrace.infer.batch import Batch
@@ -44,6 +45,7 @@ from headrace.media.sources.reconnect import Losses
 from headrace.pipeline import Pipeline, shares
 from headrace.pipeline.care import Care
 from headrace.pipeline.health import Health
+from headrace.pipeline.rate_lines import RateLines
 from tests._core.killing import WORD, Kill, killing, other_threads, thread_names
 from tests.gstreamer.conftest import SCENE, detector, gst, play
 from tests.gstreamer.elements.test_elements_faults import MUX, source
@@ -166,9 +168,27 @@ def _losses(ask: Ask) -> str:
     pipeline: Any = SimpleNamespace(
         sources=[SimpleNamespace(notices=[Finding("connection-away", "warning", "away")])], sinks=[]
     )
+    ask("monkeypatch").setattr(run, "_LOOK_S", 0.02)
     with run._tell_losses(pipeline, lambda findings: None):
-        time.sleep(0.7)
+        time.sleep(0.2)
     return ""
+
+
+def _rates(ask: Ask) -> str:
+    lines: list[str] = []
+    rates = RateLines(1, 0.02, lines.append)
+    rates._began = rates._last = time.perf_counter()
+    time.sleep(0.3)
+    rates.close()
+    return "".join(lines)
+
+
+def _contexts(ask: Ask) -> str:
+    patch = ask("monkeypatch").setattr
+    patch(runs, "lived", lambda subject: SimpleNamespace(context=lambda: None))
+    patch(runs, "run", lambda context, subject, inputs: [])
+    subject: Any = SimpleNamespace(sizes=[1, 2], inputs=lambda size, seed: [])
+    return "".join(map(str, runs.check_contexts(subject)))
 
 
 def _count(ask: Ask) -> str:
@@ -403,6 +423,8 @@ SCENES: dict[str, list[Scene]] = {
     "headrace-model-load": [_model],
     "headrace-fp16-check": [_half],
     "headrace-losses": [_losses],
+    "headrace-rates": [_rates],
+    "headrace-contexts": [_contexts],
     "headrace-count": [_count],
     "headrace-limit": [_limit],
     "headrace-leave": [_leave],

@@ -452,6 +452,7 @@ def test_a_secondary_model_that_inferred_nothing_says_why(scene: Path) -> None:
 USUAL_APP = """\
 [application]
 enable-perf-measurement=1
+perf-measurement-interval-sec=5
 [tiled-display]
 enable=1
 rows=0

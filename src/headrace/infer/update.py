@@ -130,7 +130,10 @@ def reopened(inferencer: Inferencer) -> Inferencer:
         HeadraceError: it cannot be loaded.
     """
     record, options = inferencer.record.successor(), inferencer.load_options
-    model = Model.load(inferencer.config, options, record, inferencer.model.device)
+    from headrace.custom.guard.process import deaths_go_on
+
+    with deaths_go_on():
+        model = Model.load(inferencer.config, options, record, inferencer.model.device)
     other = type(inferencer)(
         model, record, options=options, streams=inferencer.streams, name=inferencer.name
     )
@@ -268,7 +271,12 @@ class ModelUpdater:
             EngineError: they do not.
         """
         inferencer = self._inferencer
-        model = Model.load(cfg, inferencer.load_options, inferencer.record, inferencer.model.device)
+        from headrace.custom.guard.process import deaths_go_on
+
+        with deaths_go_on():
+            model = Model.load(
+                cfg, inferencer.load_options, inferencer.record, inferencer.model.device
+            )
         size = (inferencer.network.width, inferencer.network.height)
         new_size = (model.network.width, model.network.height)
         batch_size, new_max_batch = inferencer.config.batch_size, model.session.max_batch

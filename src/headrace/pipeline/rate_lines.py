@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from time import perf_counter
 
 from headrace._core.findings import Finding
-from headrace._core.threads import start_thread
+from headrace._core.threads import say_failure, start_thread
 from headrace.infer.batch import Batch
 
 _HEADER_EVERY = 20  # lines
+_NAME = "headrace-rates"
 
 
 class RateLines:
@@ -38,7 +40,7 @@ class RateLines:
         self._began: float | None = None
         self._last = 0.0
         self._over = threading.Event()
-        self._thread = start_thread(self._work, name="headrace-rates", failed=lambda _: None)
+        self._thread = start_thread(self._work, name=_NAME, failed=partial(say_failure, _NAME))
 
     def __call__(self, batch: Batch) -> None:
         """Count the frames of a batch."""

@@ -189,6 +189,9 @@ def test_the_same_fault_is_told_once(
         report = pipeline.run()
     assert report.models[0].failed == 3
     assert len(list(tmp_path.iterdir())) == 3
+    (count,) = (n for n in report.notices if n.code == "worker-died")
+    assert count.data["deaths"] == 3
+    report.notices.remove(count)
     told(report, DEADLY["ParseAbort"])
 
 

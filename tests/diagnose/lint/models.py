@@ -48,11 +48,13 @@ def _free(model: Any) -> None:
 
 def _two_inputs(model: Any) -> None:
     model.graph.input.append(helper.make_tensor_value_info("extra", TensorProto.FLOAT, [1, 4]))
+    model.graph.node.append(helper.make_node("Identity", ["extra"], ["read"]))
 
 
 def _sized(model: Any) -> None:
     value = helper.make_tensor_value_info("orig_target_sizes", TensorProto.INT64, [1, 2])
     model.graph.input.append(value)
+    model.graph.node.append(helper.make_node("Identity", ["orig_target_sizes"], ["read"]))
 
 
 def _quantised(model: Any) -> None:

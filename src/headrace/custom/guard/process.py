@@ -6,7 +6,9 @@ import json
 import os
 import weakref
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +57,20 @@ FORGIVEN_AFTER = 100
 """Calls without a fault after which earlier faults are no longer counted."""
 
 _deaths: Counter[str] = Counter()  # of all workers of this process
+_earlier: dict[str, int] = {}  # deaths before the model whose successors count on
+_goes_on: ContextVar[bool] = ContextVar("goes_on", default=False)
+
+
+@contextmanager
+def deaths_go_on() -> Iterator[None]:
+    """Libraries that are loaded inside count the deaths of the models that they replace, too."""
+    token = _goes_on.set(True)
+    try:
+        yield
+    finally:
+        _goes_on.reset(token)
+
+
 _RESTART_HINT = "mend the library, or raise custom-lib-guard-restarts"
 _SIDE_LIMIT = 1 << 23  # more than a second of reading JSON
 
@@ -125,6 +141,9 @@ class GuardedProcess:
         self._last: Death | None = None
         self._holder = _Holder()
         weakref.finalize(self, _end, self._holder)
+        if not _goes_on.get():
+            _earlier[name] = _deaths[name]
+        self._earlier = _earlier.get(name, 0)
 
     @property
     def calls(self) -> int:
@@ -348,9 +367,9 @@ class GuardedProcess:
     def restarts_notice(self) -> Finding | None:
         """How often its workers died, from the second time on: errors name a cause once.
 
-        Those of the same library in models before this one count too.
+        Those of the models that this one replaces count too.
         """
-        times = _deaths[self.name]
+        times = _deaths[self.name] - self._earlier
         if times < 2 or self._last is None:
             return None
         text = f"its worker process died {times} times; the last time it {self._last.found}"

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from headrace._core import _native
 from headrace._core.errors import HeadraceError
+from headrace._core.text import error_text
+from headrace._core.threads import start_thread
 from headrace._core.types import Array
 from headrace.diagnose.plugin_check.allocator import perturb
 from headrace.diagnose.plugin_check.breach import Breach, broken
@@ -227,18 +230,22 @@ def check_contexts(subject: Subject) -> list[Breach]:
     start = threading.Barrier(len(contexts))
 
     def work(which: int) -> None:
-        try:
-            start.wait()
-            for _ in range(THREAD_RUNS):
-                if text := differs(expected[which], run(contexts[which], subject, inputs[which])):
-                    failures.append(text)
-                    return
-        except HeadraceError as error:
-            failures.append(f"{error:brief}")
+        start.wait()
+        for _ in range(THREAD_RUNS):
+            if text := differs(expected[which], run(contexts[which], subject, inputs[which])):
+                failures.append(text)
+                return
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(contexts))]
-    for thread in threads:
-        thread.start()
+    def failed(error: Exception) -> None:
+        if not isinstance(error, threading.BrokenBarrierError):  # the other one failed
+            brief = isinstance(error, HeadraceError)
+            failures.append(f"{error:brief}" if brief else error_text(error))
+        start.abort()
+
+    threads = [
+        start_thread(partial(work, which), name="headrace-contexts", failed=failed)
+        for which in range(len(contexts))
+    ]
     for thread in threads:
         thread.join()
     if failures:
