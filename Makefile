@@ -84,7 +84,8 @@ sanitize: build $(VENV)/.dev  ## custom libraries under AddressSanitizer, UBSan 
 	"$$(scripts/python_headers.sh $(PYTHON) $(abspath $(VENV))/headers)" \
 	-k "not leave_no_memory_behind" $(SANITIZED)
 
-CPP := $(shell find native -name '*.cpp' -o -name '*.h' -o -name '*.cu')
+# Headers that a script writes are laid out by it.
+CPP := $(shell find native -name '*.cpp' -o -name '*.h' -o -name '*.cu' | xargs grep -L 'Made by scripts/c_headers.py')
 format: $(VENV)/.dev          ## lay out the Python and the C++ sources
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CPP)

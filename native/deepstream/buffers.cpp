@@ -39,8 +39,8 @@ gboolean transform_meta(GstBuffer *target, GstMeta *raw, GstBuffer *, guint type
     auto *meta = reinterpret_cast<NvDsMeta *>(raw);
     if (type != copying || meta->copyfunc == nullptr) return TRUE;
     void *data = meta->copyfunc(meta->meta_data, meta->user_data);
-    NvDsMeta *copy = gst_buffer_add_nvds_meta(target, data, meta->user_data, meta->copyfunc,
-                                              meta->freefunc);
+    NvDsMeta *copy =
+        gst_buffer_add_nvds_meta(target, data, meta->user_data, meta->copyfunc, meta->freefunc);
     copy->meta_type = meta->meta_type;
     copy->gst_to_nvds_meta_transform_func = meta->gst_to_nvds_meta_transform_func;
     copy->gst_to_nvds_meta_release_func = meta->gst_to_nvds_meta_release_func;
@@ -49,7 +49,7 @@ gboolean transform_meta(GstBuffer *target, GstMeta *raw, GstBuffer *, guint type
 
 NvDsMeta *next_meta(GstBuffer *buffer, void **state) {
     return reinterpret_cast<NvDsMeta *>(
-        HEADRACE_CALL(gstreamer, GstMeta *(GstBuffer *, void **, GType),
+        HEADRACE_CALL(gstreamer, GstMeta * (GstBuffer *, void **, GType),
                       gst_buffer_iterate_meta_filtered)(buffer, state, nvds_meta_api_get_type()));
 }
 
@@ -63,28 +63,26 @@ HEADRACE_PUBLIC void headrace_serve_batches(Ask *answer, gulong api) {
 
 HEADRACE_PUBLIC GType nvds_meta_api_get_type(void) {
     static const char *tags[] = {"nvdsmeta", nullptr};
-    static const GType type =
-        HEADRACE_CALL(gstreamer, GType(const char *, const char **),
-                      gst_meta_api_type_register)("NvDsMetaAPI", tags);
+    static const GType type = HEADRACE_CALL(gstreamer, GType(const char *, const char **),
+                                            gst_meta_api_type_register)("NvDsMetaAPI", tags);
     return type;
 }
 
 HEADRACE_PUBLIC const GstMetaInfo *nvds_meta_get_info(void) {
-    static const GstMetaInfo *const info = HEADRACE_CALL(
-        gstreamer,
-        const GstMetaInfo *(GType, const char *, gsize, decltype(&init_meta), decltype(&free_meta),
-                            decltype(&transform_meta)),
-        gst_meta_register)(nvds_meta_api_get_type(), "NvDsMeta", sizeof(NvDsMeta), init_meta,
-                           free_meta, transform_meta);
+    static const GstMetaInfo *const info =
+        HEADRACE_CALL(gstreamer,
+                      const GstMetaInfo *(GType, const char *, gsize, decltype(&init_meta),
+                                          decltype(&free_meta), decltype(&transform_meta)),
+                      gst_meta_register)(nvds_meta_api_get_type(), "NvDsMeta", sizeof(NvDsMeta),
+                                         init_meta, free_meta, transform_meta);
     return info;
 }
 
 HEADRACE_PUBLIC NvDsMeta *gst_buffer_add_nvds_meta(GstBuffer *buffer, gpointer meta_data,
-                                                   gpointer user_data,
-                                                   NvDsMetaCopyFunc copy_func,
+                                                   gpointer user_data, NvDsMetaCopyFunc copy_func,
                                                    NvDsMetaReleaseFunc release_func) {
     auto *meta = reinterpret_cast<NvDsMeta *>(
-        HEADRACE_CALL(gstreamer, GstMeta *(GstBuffer *, const GstMetaInfo *, void *),
+        HEADRACE_CALL(gstreamer, GstMeta * (GstBuffer *, const GstMetaInfo *, void *),
                       gst_buffer_add_meta)(buffer, nvds_meta_get_info(), nullptr));
     if (meta == nullptr) return nullptr;
     meta->meta_data = meta_data;
@@ -108,8 +106,8 @@ HEADRACE_PUBLIC NvDsBatchMeta *gst_buffer_get_nvds_batch_meta(GstBuffer *buffer)
     if (last != nullptr) return static_cast<NvDsBatchMeta *>(last->meta_data);
     Ask *const answer = ask;
     if (answer == nullptr) return nullptr;  // no element of ours has run
-    auto *meta = HEADRACE_CALL(gstreamer, GstMeta *(GstBuffer *, GType),
-                               gst_buffer_get_meta)(buffer, elements_api);
+    auto *meta = HEADRACE_CALL(gstreamer, GstMeta * (GstBuffer *, GType), gst_buffer_get_meta)(
+        buffer, elements_api);
     if (meta == nullptr) return nullptr;
     auto *held = reinterpret_cast<Held *>(reinterpret_cast<char *>(meta) + kHeader);
     if (held->batch == nullptr) held->batch = answer(buffer);

@@ -92,8 +92,7 @@ HEADRACE_PUBLIC void nvds_copy_obj_meta_list(NvDsObjectMetaList *list, NvDsFrame
         nvds_copy_obj_meta(object, copy);
         copies[object] = copy;
         const auto parent = copies.find(object->parent);
-        nvds_add_obj_meta_to_frame(frame, copy,
-                                   parent == copies.end() ? nullptr : parent->second);
+        nvds_add_obj_meta_to_frame(frame, copy, parent == copies.end() ? nullptr : parent->second);
     });
 }
 

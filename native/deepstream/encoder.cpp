@@ -17,8 +17,9 @@ HEADRACE_PUBLIC bool nvds_obj_enc_process(NvDsObjEncCtxHandle, NvDsObjEncUsrArgs
                                           NvDsObjectMeta *, NvDsFrameMeta *) {
     static bool is_told = false;
     if (!is_told)
-        std::fprintf(stderr, "headrace: nvds_obj_enc_process: images of objects are not encoded "
-                             "for C applications; no metadata is added\n");
+        std::fprintf(stderr,
+                     "headrace: nvds_obj_enc_process: images of objects are not encoded "
+                     "for C applications; no metadata is added\n");
     is_told = true;
     return false;
 }

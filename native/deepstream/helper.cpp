@@ -10,8 +10,8 @@ using namespace headrace::deepstream;
 namespace {
 
 constexpr int kElementMessage = 1 << 15;
-constexpr int kUint = 7 << 2;     // G_TYPE_UINT
-constexpr int kString = 16 << 2;  // G_TYPE_STRING
+constexpr int kUint = 7 << 2;           // G_TYPE_UINT
+constexpr int kString = 16 << 2;        // G_TYPE_STRING
 constexpr int kFlags = 2 | 4 | 8 | 16;  // downstream, serialized, sticky, sticky more than once
 
 const GstStructure *structure_of(GstMessage *message) {
@@ -20,20 +20,20 @@ const GstStructure *structure_of(GstMessage *message) {
 }
 
 gboolean uint_of(const GstStructure *structure, const char *field, guint *value) {
-    return structure == nullptr ? FALSE
-                                : HEADRACE_CALL(gstreamer,
-                                                gboolean(const GstStructure *, const char *, guint *),
-                                                gst_structure_get_uint)(structure, field, value);
+    return structure == nullptr
+               ? FALSE
+               : HEADRACE_CALL(gstreamer, gboolean(const GstStructure *, const char *, guint *),
+                               gst_structure_get_uint)(structure, field, value);
 }
 
 GstStructure *new_structure(const char *name, const char *field, guint value) {
-    return HEADRACE_CALL(gstreamer, GstStructure *(const char *, const char *, ...),
+    return HEADRACE_CALL(gstreamer, GstStructure * (const char *, const char *, ...),
                          gst_structure_new)(name, field, static_cast<gulong>(kUint), value,
                                             static_cast<char *>(nullptr));
 }
 
 GstEvent *new_event(int number, const char *name, guint source) {
-    return HEADRACE_CALL(gstreamer, GstEvent *(int, GstStructure *), gst_event_new_custom)(
+    return HEADRACE_CALL(gstreamer, GstEvent * (int, GstStructure *), gst_event_new_custom)(
         (number << 8) | kFlags, new_structure(name, "source-id", source));
 }
 
@@ -52,21 +52,22 @@ HEADRACE_PUBLIC gboolean gst_nvmessage_is_stream_eos(GstMessage *message) {
                                gst_structure_has_name)(structure, "stream-eos");
 }
 HEADRACE_PUBLIC gboolean gst_nvmessage_parse_stream_eos(GstMessage *message, guint *stream) {
-    return gst_nvmessage_is_stream_eos(message) ? uint_of(structure_of(message), "stream-id", stream)
-                                                : FALSE;
+    return gst_nvmessage_is_stream_eos(message)
+               ? uint_of(structure_of(message), "stream-id", stream)
+               : FALSE;
 }
 HEADRACE_PUBLIC GstMessage *gst_nvmessage_new_stream_eos(GstObject *object, guint stream) {
-    return HEADRACE_CALL(gstreamer, GstMessage *(int, GstObject *, GstStructure *),
+    return HEADRACE_CALL(gstreamer, GstMessage * (int, GstObject *, GstStructure *),
                          gst_message_new_custom)(kElementMessage, object,
                                                  new_structure("stream-eos", "stream-id", stream));
 }
 
-#define HEADRACE_EVENT(number, label, name)                                            \
-    HEADRACE_PUBLIC GstEvent *gst_nvevent_new_##label(guint source) {                  \
-        return new_event(number, name, source);                                        \
-    }                                                                                  \
-    HEADRACE_PUBLIC void gst_nvevent_parse_##label(GstEvent *event, guint *source) {   \
-        uint_of(structure_of(event), "source-id", source);                             \
+#define HEADRACE_EVENT(number, label, name)                                          \
+    HEADRACE_PUBLIC GstEvent *gst_nvevent_new_##label(guint source) {                \
+        return new_event(number, name, source);                                      \
+    }                                                                                \
+    HEADRACE_PUBLIC void gst_nvevent_parse_##label(GstEvent *event, guint *source) { \
+        uint_of(structure_of(event), "source-id", source);                           \
     }
 HEADRACE_EVENT(400, pad_added, "nv-pad-added")
 HEADRACE_EVENT(401, pad_deleted, "nv-pad-deleted")

@@ -24,8 +24,7 @@ inline void *symbol(Library library, const char *name) {
     void *handle = dlopen(files[static_cast<int>(library)], RTLD_NOW);
     void *found = handle == nullptr ? nullptr : dlsym(handle, name);
     if (found == nullptr) {
-        std::fprintf(stderr, "headrace: %s is not in %s\n", name,
-                     files[static_cast<int>(library)]);
+        std::fprintf(stderr, "headrace: %s is not in %s\n", name, files[static_cast<int>(library)]);
         std::abort();
     }
     return found;
@@ -37,28 +36,26 @@ F *function(Library library, const char *name) {
 }
 
 // One static for each place of use: the look-up is done once there.
-#define HEADRACE_CALL(library, type, name) \
-    ([]() {                                \
-        static const std::add_pointer_t<type> call = \
+#define HEADRACE_CALL(library, type, name)                                                       \
+    ([]() {                                                                                      \
+        static const std::add_pointer_t<type> call =                                             \
             headrace::deepstream::function<type>(headrace::deepstream::Library::library, #name); \
-        return call;                       \
+        return call;                                                                             \
     }())
 
-inline void *allocate(size_t size) {
-    return HEADRACE_CALL(glib, void *(gsize), g_malloc0)(size);
-}
+inline void *allocate(size_t size) { return HEADRACE_CALL(glib, void *(gsize), g_malloc0)(size); }
 inline void release(void *memory) { HEADRACE_CALL(glib, void(void *), g_free)(memory); }
 inline char *duplicate(const char *text) {
     return HEADRACE_CALL(glib, char *(const char *), g_strdup)(text);
 }
 inline GList *prepend(GList *list, void *data) {
-    return HEADRACE_CALL(glib, GList *(GList *, void *), g_list_prepend)(list, data);
+    return HEADRACE_CALL(glib, GList * (GList *, void *), g_list_prepend)(list, data);
 }
 inline GList *append(GList *list, void *data) {
-    return HEADRACE_CALL(glib, GList *(GList *, void *), g_list_append)(list, data);
+    return HEADRACE_CALL(glib, GList * (GList *, void *), g_list_append)(list, data);
 }
 inline GList *without(GList *list, void *data) {
-    return HEADRACE_CALL(glib, GList *(GList *, const void *), g_list_remove)(list, data);
+    return HEADRACE_CALL(glib, GList * (GList *, const void *), g_list_remove)(list, data);
 }
 inline void free_nodes(GList *list) { HEADRACE_CALL(glib, void(GList *), g_list_free)(list); }
 

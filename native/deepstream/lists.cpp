@@ -10,9 +10,13 @@ using namespace headrace::deepstream;
 namespace {
 
 template <typename Owner>
-NvDsBatchMeta *batch_of(Owner *owner) { return owner->base_meta.batch_meta; }
+NvDsBatchMeta *batch_of(Owner *owner) {
+    return owner->base_meta.batch_meta;
+}
 template <>
-NvDsBatchMeta *batch_of(NvDsBatchMeta *batch) { return batch; }
+NvDsBatchMeta *batch_of(NvDsBatchMeta *batch) {
+    return batch;
+}
 template <>
 NvDsBatchMeta *batch_of(NvDsRoiMeta *roi) {
     return roi->frame_meta == nullptr ? nullptr : roi->frame_meta->base_meta.batch_meta;
@@ -95,8 +99,7 @@ HEADRACE_PUBLIC void nvds_add_user_meta_to_roi(NvDsRoiMeta *roi, NvDsUserMeta *m
     add_first(roi, &roi->roi_user_meta_list, meta);
 }
 
-HEADRACE_PUBLIC void nvds_remove_frame_meta_from_batch(NvDsBatchMeta *batch,
-                                                       NvDsFrameMeta *frame) {
+HEADRACE_PUBLIC void nvds_remove_frame_meta_from_batch(NvDsBatchMeta *batch, NvDsFrameMeta *frame) {
     if (remove_from(batch, &batch->frame_meta_list, frame)) batch->num_frames_in_batch--;
 }
 HEADRACE_PUBLIC void nvds_remove_obj_meta_from_frame(NvDsFrameMeta *frame, NvDsObjectMeta *object) {
@@ -183,9 +186,9 @@ HEADRACE_PUBLIC NvDsMetaType nvds_get_user_meta_type(gchar *descriptor) {
 }
 
 HEADRACE_PUBLIC gboolean nvds_get_current_metadata_info(NvDsBatchMeta *batch) {
-    for (NvDsMetaPool *pool : {batch->frame_meta_pool, batch->obj_meta_pool,
-                               batch->classifier_meta_pool, batch->display_meta_pool,
-                               batch->user_meta_pool, batch->label_info_meta_pool})
+    for (NvDsMetaPool *pool :
+         {batch->frame_meta_pool, batch->obj_meta_pool, batch->classifier_meta_pool,
+          batch->display_meta_pool, batch->user_meta_pool, batch->label_info_meta_pool})
         std::printf("pool of type %d: %u in use, %u free\n", pool->meta_type,
                     pool->num_full_elements, pool->num_empty_elements);
     return TRUE;

@@ -76,19 +76,29 @@ void destroy(NvDsMetaPool *pool) {
 }  // namespace
 
 template <>
-NvDsMetaPool *pool_of<NvDsFrameMeta>(NvDsBatchMeta *batch) { return batch->frame_meta_pool; }
+NvDsMetaPool *pool_of<NvDsFrameMeta>(NvDsBatchMeta *batch) {
+    return batch->frame_meta_pool;
+}
 template <>
-NvDsMetaPool *pool_of<NvDsObjectMeta>(NvDsBatchMeta *batch) { return batch->obj_meta_pool; }
+NvDsMetaPool *pool_of<NvDsObjectMeta>(NvDsBatchMeta *batch) {
+    return batch->obj_meta_pool;
+}
 template <>
 NvDsMetaPool *pool_of<NvDsClassifierMeta>(NvDsBatchMeta *batch) {
     return batch->classifier_meta_pool;
 }
 template <>
-NvDsMetaPool *pool_of<NvDsLabelInfo>(NvDsBatchMeta *batch) { return batch->label_info_meta_pool; }
+NvDsMetaPool *pool_of<NvDsLabelInfo>(NvDsBatchMeta *batch) {
+    return batch->label_info_meta_pool;
+}
 template <>
-NvDsMetaPool *pool_of<NvDsDisplayMeta>(NvDsBatchMeta *batch) { return batch->display_meta_pool; }
+NvDsMetaPool *pool_of<NvDsDisplayMeta>(NvDsBatchMeta *batch) {
+    return batch->display_meta_pool;
+}
 template <>
-NvDsMetaPool *pool_of<NvDsUserMeta>(NvDsBatchMeta *batch) { return batch->user_meta_pool; }
+NvDsMetaPool *pool_of<NvDsUserMeta>(NvDsBatchMeta *batch) {
+    return batch->user_meta_pool;
+}
 
 void *take(NvDsBatchMeta *batch, NvDsMetaPool *pool) {
     Locked locked(batch);
@@ -133,8 +143,7 @@ HEADRACE_PUBLIC NvDsBatchMeta *nvds_create_batch_meta(guint max_batch_size) {
         make(NVDS_CLASSIFIER_META, sizeof(NvDsClassifierMeta), release_classifier);
     batch->display_meta_pool = make(NVDS_DISPLAY_META, sizeof(NvDsDisplayMeta), release_display);
     batch->user_meta_pool = make(NVDS_USER_META, sizeof(NvDsUserMeta), release_user);
-    batch->label_info_meta_pool =
-        make(NVDS_LABEL_INFO_META, sizeof(NvDsLabelInfo), release_label);
+    batch->label_info_meta_pool = make(NVDS_LABEL_INFO_META, sizeof(NvDsLabelInfo), release_label);
     return batch;
 }
 
@@ -142,9 +151,9 @@ HEADRACE_PUBLIC gboolean nvds_destroy_batch_meta(NvDsBatchMeta *batch) {
     if (batch == nullptr) return FALSE;
     clear<NvDsFrameMeta>(batch, &batch->frame_meta_list);
     clear<NvDsUserMeta>(batch, &batch->batch_user_meta_list);
-    for (NvDsMetaPool *pool : {batch->frame_meta_pool, batch->obj_meta_pool,
-                               batch->classifier_meta_pool, batch->display_meta_pool,
-                               batch->user_meta_pool, batch->label_info_meta_pool})
+    for (NvDsMetaPool *pool :
+         {batch->frame_meta_pool, batch->obj_meta_pool, batch->classifier_meta_pool,
+          batch->display_meta_pool, batch->user_meta_pool, batch->label_info_meta_pool})
         destroy(pool);
     HEADRACE_CALL(glib, void(GRecMutex *), g_rec_mutex_clear)(&batch->meta_mutex);
     release(batch);

@@ -19,24 +19,24 @@ struct Plane {
 // Planes of a format; none where it is not known.
 std::vector<Plane> planes_of(NvBufSurfaceColorFormat format) {
     switch (format) {
-        case NVBUF_COLOR_FORMAT_RGBA:
-        case NVBUF_COLOR_FORMAT_BGRA:
-        case NVBUF_COLOR_FORMAT_ARGB:
-        case NVBUF_COLOR_FORMAT_ABGR:
-        case NVBUF_COLOR_FORMAT_RGBx:
-        case NVBUF_COLOR_FORMAT_BGRx: return {{1, 4}};
-        case NVBUF_COLOR_FORMAT_RGB:
-        case NVBUF_COLOR_FORMAT_BGR: return {{1, 3}};
-        case NVBUF_COLOR_FORMAT_GRAY8: return {{1, 1}};
-        case NVBUF_COLOR_FORMAT_NV12:
-        case NVBUF_COLOR_FORMAT_NV12_ER:
-        case NVBUF_COLOR_FORMAT_NV12_709:
-        case NVBUF_COLOR_FORMAT_NV12_709_ER: return {{1, 1}, {2, 2}};
-        case NVBUF_COLOR_FORMAT_YUV420:
-        case NVBUF_COLOR_FORMAT_YUV420_ER:
-        case NVBUF_COLOR_FORMAT_YUV420_709:
-        case NVBUF_COLOR_FORMAT_YUV420_709_ER: return {{1, 1}, {2, 1}, {2, 1}};
-        default: return {};
+    case NVBUF_COLOR_FORMAT_RGBA:
+    case NVBUF_COLOR_FORMAT_BGRA:
+    case NVBUF_COLOR_FORMAT_ARGB:
+    case NVBUF_COLOR_FORMAT_ABGR:
+    case NVBUF_COLOR_FORMAT_RGBx:
+    case NVBUF_COLOR_FORMAT_BGRx: return {{1, 4}};
+    case NVBUF_COLOR_FORMAT_RGB:
+    case NVBUF_COLOR_FORMAT_BGR: return {{1, 3}};
+    case NVBUF_COLOR_FORMAT_GRAY8: return {{1, 1}};
+    case NVBUF_COLOR_FORMAT_NV12:
+    case NVBUF_COLOR_FORMAT_NV12_ER:
+    case NVBUF_COLOR_FORMAT_NV12_709:
+    case NVBUF_COLOR_FORMAT_NV12_709_ER: return {{1, 1}, {2, 2}};
+    case NVBUF_COLOR_FORMAT_YUV420:
+    case NVBUF_COLOR_FORMAT_YUV420_ER:
+    case NVBUF_COLOR_FORMAT_YUV420_709:
+    case NVBUF_COLOR_FORMAT_YUV420_709_ER: return {{1, 1}, {2, 1}, {2, 1}};
+    default: return {};
     }
 }
 
@@ -138,8 +138,7 @@ HEADRACE_PUBLIC int NvBufSurfaceSyncForDevice(NvBufSurface *surface, int index, 
     return has(surface, index) ? 0 : -1;
 }
 
-HEADRACE_PUBLIC int NvBufSurfaceMemSet(NvBufSurface *surface, int index, int plane,
-                                       uint8_t value) {
+HEADRACE_PUBLIC int NvBufSurfaceMemSet(NvBufSurface *surface, int index, int plane, uint8_t value) {
     return each_image(surface, index, [plane, value](NvBufSurfaceParams &image) {
         const auto &all = image.planeParams;
         for (uint32_t i = 0; i < all.num_planes; i++)

@@ -83,15 +83,14 @@ NvDsYamlParserStatus set_properties(GstElement *element, const char *path, const
     void *type = *reinterpret_cast<void **>(element);  // of a GObject: its class comes first
     for (const auto &[key, text] : pairs) {
         if (key == "enable" || key == "plugin-type") continue;
-        if (HEADRACE_CALL(gobject, void *(void *, const char *),
-                          g_object_class_find_property)(type, key.c_str()) == nullptr) {
-            std::fprintf(stderr, "headrace: %s, section %s: the element has no property %s\n",
-                         path, section, key.c_str());
+        if (HEADRACE_CALL(gobject, void *(void *, const char *), g_object_class_find_property)(
+                type, key.c_str()) == nullptr) {
+            std::fprintf(stderr, "headrace: %s, section %s: the element has no property %s\n", path,
+                         section, key.c_str());
             continue;
         }
-        HEADRACE_CALL(gstreamer, void(void *, const char *, const char *),
-                      gst_util_set_object_arg)(element, key.c_str(),
-                                               placed(path, key, text).c_str());
+        HEADRACE_CALL(gstreamer, void(void *, const char *, const char *), gst_util_set_object_arg)(
+            element, key.c_str(), placed(path, key, text).c_str());
     }
     return NVDS_YAML_PARSER_SUCCESS;
 }

@@ -75,9 +75,8 @@ nb::object deserialize(const ForeignCreator &creator, const std::string &name,
     Lent lent;
     const void *from = blob.data();
     if (lend_pages()) from = lent.copy(from, blob.size(), "lent: data of deserializePlugin");
-    run_foreign([&] {
-        creator.calls.deserialize(creator.self, name.c_str(), from, blob.size(), &made);
-    });
+    run_foreign(
+        [&] { creator.calls.deserialize(creator.self, name.c_str(), from, blob.size(), &made); });
     return plugin_to_python(made, true);
 }
 
@@ -322,7 +321,8 @@ void bind(nb::module_ &m) {
 
     m.def(
         "host_lend_pages", [](bool on) { lend_pages() = on; }, "on"_a,
-        "Lend the data of createPlugin and deserializePlugin in pages of their own, which cannot be "
+        "Lend the data of createPlugin and deserializePlugin in pages of their own, which cannot "
+        "be "
         "accessed after the call. For a process that checks plugins.");
     m.def(
         "exported_creators", &exported_creators, "library"_a,

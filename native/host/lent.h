@@ -28,8 +28,8 @@ public:
     const void *copy(const void *data, size_t bytes, const std::string &what) {
         const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
         const size_t kept = (bytes + page - 1) / page * page + (bytes ? 0 : page);
-        void *at = mmap(nullptr, kept + kGap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                        -1, 0);
+        void *at =
+            mmap(nullptr, kept + kGap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (at == MAP_FAILED) throw std::bad_alloc();
         char *place = static_cast<char *>(at) + (kept - bytes);
         std::memcpy(place, data, bytes);

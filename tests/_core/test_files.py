@@ -60,10 +60,10 @@ SLOW_BUILD = (
 import sys
 import headrace.network.onnx_file as onnx_file
 real = onnx_file.network_from_onnx
-def slow(path):
+def slow(path, **how):
     print("building", flush=True)
     sys.stdin.readline()  # until the other one is as far as it gets
-    return real(path)
+    return real(path, **how)
 onnx_file.network_from_onnx = slow
 """
     + BUILD

@@ -29,7 +29,8 @@ std::size_t count_as(std::uintptr_t at, std::size_t count, std::uint64_t pattern
     for (std::size_t i = 0; i < count; i += kBlock) {
         const std::size_t end = std::min(count, i + kBlock);
         std::uint8_t few = 0;
-        for (std::size_t k = i; k < end; ++k) few = static_cast<std::uint8_t>(few + (first[k] == sought));
+        for (std::size_t k = i; k < end; ++k)
+            few = static_cast<std::uint8_t>(few + (first[k] == sought));
         alike += few;
     }
     return alike;

@@ -1,7 +1,7 @@
-// One filter of many channels with a common denominator (Danelljan 2014), and weights of the channels
-// by how much of the response each brings about, as in CSR-DCF (Lukezic 2017) without its spatial
-// mask and its search of scales: so the VPI manual describes the original's tracker. Filters of each
-// channel by themselves, which its formula may be, lost more targets in trials.
+// One filter of many channels with a common denominator (Danelljan 2014), and weights of the
+// channels by how much of the response each brings about, as in CSR-DCF (Lukezic 2017) without its
+// spatial mask and its search of scales: so the VPI manual describes the original's tracker.
+// Filters of each channel by themselves, which its formula may be, lost more targets in trials.
 #include "track/correlation.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ float Response::near(double x, double y, int side) const {
     for (int v = row - 1; v <= row + 1; ++v)
         for (int u = column - 1; u <= column + 1; ++u)
             if (u >= 0 && v >= 0 && u < side && v < side)
-                best = std::max(best, map[std::size_t(v * side + u)]);
+                best = std::max(best, map[std::size_t(v) * std::size_t(side) + std::size_t(u)]);
     return best;
 }
 
@@ -48,8 +48,9 @@ Correlator::Correlator(const VisualSettings &settings)
                 const double part = std::clamp(i / side, 0.0, 1.0);
                 return 0.5 - 0.5 * std::cos(2 * M_PI * part);
             };
-            const double u = x - side / 2, v = y - side / 2;
-            const auto i = std::size_t(y * side + x);
+            const int middle = side / 2;
+            const double u = x - middle, v = y - middle;
+            const auto i = std::size_t(y) * std::size_t(side) + std::size_t(x);
             window_[i] = float(hann(x) * hann(y - set_.focus * side));
             window_sum_ += window_[i];
             // of float: exp of double is a newer symbol of glibc than wheels may need
@@ -81,7 +82,7 @@ void Correlator::transform(const Image &image, const Placement &region, std::vec
     features(rgb, set_.side, set_.colors, set_.edges, channels_, patch);
     float mean[32];
     weigh(window_.data(), window_sum_, set_.side * set_.side, channels_, patch.data(), mean);
-    const auto size = std::size_t(spectra_.size() * channels_);
+    const auto size = std::size_t(spectra_.size()) * std::size_t(channels_);
     re.resize(size);
     im.resize(size);
     spectra_.forward(patch.data(), channels_, re.data(), im.data());
@@ -97,12 +98,13 @@ void Correlator::find(const Filter &filter, const Image &image, const Placement 
     sum_im.resize(std::size_t(size));
     respond({re.data(), im.data(), filter.re.data(), filter.im.data(), filter.weights.data()}, size,
             channels_, sum_re.data(), sum_im.data());
-    response.map.resize(std::size_t(side * side));
+    response.map.resize(std::size_t(side) * std::size_t(side));
     spectra_.inverse(sum_re.data(), sum_im.data(), response.map.data());
     const auto best = std::max_element(response.map.begin(), response.map.end());
     const int place = int(best - response.map.begin()), x = place % side, y = place / side;
     const auto at = [&](int u, int v) {
-        return double(response.map[std::size_t((v + side) % side * side + (u + side) % side)]);
+        const auto row = std::size_t((v + side) % side), column = std::size_t((u + side) % side);
+        return double(response.map[row * std::size_t(side) + column]);
     };
     response.peak = std::clamp(*best, 0.0f, 1.0f);
     const double column = x + top(at(x - 1, y), *best, at(x + 1, y));

@@ -10,8 +10,8 @@ namespace headrace::track {
 
 struct VisualSettings {
     bool colors, edges;
-    int side;             // of the square of features
-    double focus;         // shift of the window's centre down, in sides
+    int side;      // of the square of features
+    double focus;  // shift of the window's centre down, in sides
     double filter_rate, weight_rate, sigma, padding;
 };
 
@@ -54,8 +54,8 @@ private:
     VisualSettings set_;
     Spectra spectra_;
     int channels_, used_;
-    std::vector<float> window_;                   // (side, side)
-    std::vector<float> wanted_re_, wanted_im_;    // spectrum of the desired response
+    std::vector<float> window_;                 // (side, side)
+    std::vector<float> wanted_re_, wanted_im_;  // spectrum of the desired response
     float window_sum_ = 0;
 };
 

@@ -89,7 +89,8 @@ HEADRACE_WIDE void gradient_row(const float *row, const float *above, const floa
 
 HEADRACE_WIDE void brightness(const std::uint8_t *rgb, std::ptrdiff_t area, float *luma) {
     for (std::ptrdiff_t i = 0; i < area; ++i)
-        luma[i] = 0.299f * rgb[i] + 0.587f * rgb[area + i] + 0.114f * rgb[2 * area + i];
+        luma[i] = 0.299f * float(rgb[i]) + 0.587f * float(rgb[area + i]) +
+                  0.114f * float(rgb[2 * area + i]);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Colour names: how much of each of ten basic colours a pixel is, by its distance to their usual
-// places in CIELAB. The idea is van de Weijer's (2009), whose learned table is not used. Directions:
-// the signed gradients of HOG (Felzenszwalb 2010, the 18 contrast-sensitive ones), normalised by the
-// energy around a cell.
+// places in CIELAB. The idea is van de Weijer's (2009), whose learned table is not used.
+// Directions: the signed gradients of HOG (Felzenszwalb 2010, the 18 contrast-sensitive ones),
+// normalised by the energy around a cell.
 #include "track/features.h"
 
 #include <algorithm>
@@ -34,10 +34,9 @@ Lab lab_of(float r, float g, float b) {  // sRGB of 0 to 255, white D65
 // 32 steps of red, green and blue -> bytes of black, white, grey, red, orange, yellow, green, blue,
 // purple and brown, which sum to about 255.
 std::vector<std::uint8_t> named_colors() {
-    constexpr float kNamed[kColors][3] = {{0, 0, 0},     {255, 255, 255}, {128, 128, 128},
-                                          {220, 20, 20}, {255, 140, 0},   {255, 235, 0},
-                                          {0, 160, 0},   {20, 60, 230},   {150, 40, 170},
-                                          {120, 70, 20}};
+    constexpr float kNamed[kColors][3] = {
+        {0, 0, 0},     {255, 255, 255}, {128, 128, 128}, {220, 20, 20},  {255, 140, 0},
+        {255, 235, 0}, {0, 160, 0},     {20, 60, 230},   {150, 40, 170}, {120, 70, 20}};
     constexpr float kSpread = 24;  // distance in CIELAB at which a name fades
     std::array<Lab, kColors> places;
     for (std::size_t k = 0; k < kColors; ++k)

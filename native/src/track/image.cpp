@@ -57,7 +57,8 @@ void sample(const Image &image, double left, double top, double width, double he
             const std::ptrdiff_t step = nv12 ? 2 : 1;
             for (const std::int32_t x : xs) {
                 const float luma = (float(first[x]) - m.luma_zero) * m.luma_gain;
-                const float cu = float(u[x / 2 * step]) - 128, cv = float(v[x / 2 * step]) - 128;
+                const std::ptrdiff_t pair = x / 2 * step;
+                const float cu = float(u[pair]) - 128, cv = float(v[pair]) - 128;
                 red[i] = byte_of(luma + m.red_v * cv);
                 green[i] = byte_of(luma + m.green_u * cu + m.green_v * cv);
                 blue[i] = byte_of(luma + m.blue_u * cu);

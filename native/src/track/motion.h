@@ -13,9 +13,7 @@ struct Placement {
     static Placement of(const Box &b) {
         return {(b[0] + b[2]) / 2, (b[1] + b[3]) / 2, b[2] - b[0], b[3] - b[1]};
     }
-    Box box() const {
-        return {x - width / 2, y - height / 2, x + width / 2, y + height / 2};
-    }
+    Box box() const { return {x - width / 2, y - height / 2, x + width / 2, y + height / 2}; }
 };
 
 // Numbered as `stateEstimatorType`; kSmoothed is that of generation 5.

@@ -21,17 +21,17 @@ struct Tables {
 
 // Of n numbers with a distance of `step` between them, for 8 channels at once: sums and differences
 // of those at i and n - i. even[0] and even[half] are the unpaired ones.
-#define HEADRACE_FOLD(in, step, even, odd)                       \
-    do {                                                         \
-        load(even[0], in);                                       \
-        load(even[half], in + half * (step));                    \
-        for (int i = 1; i < half; ++i) {                         \
-            Vector a, b;                                         \
-            load(a, in + std::ptrdiff_t(i) * (step));            \
-            load(b, in + std::ptrdiff_t(t.side - i) * (step));   \
-            even[i] = a + b;                                     \
-            odd[i] = a - b;                                      \
-        }                                                        \
+#define HEADRACE_FOLD(in, step, even, odd)                     \
+    do {                                                       \
+        load(even[0], in);                                     \
+        load(even[half], in + half * (step));                  \
+        for (int i = 1; i < half; ++i) {                       \
+            Vector a, b;                                       \
+            load(a, in + std::ptrdiff_t(i) * (step));          \
+            load(b, in + std::ptrdiff_t(t.side - i) * (step)); \
+            even[i] = a + b;                                   \
+            odd[i] = a - b;                                    \
+        }                                                      \
     } while (false)
 
 constexpr int kMost = 19;  // half of the longest side, and one

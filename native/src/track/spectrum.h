@@ -20,7 +20,8 @@ public:
     // (side, columns) real and imaginary parts -> (side, side).
     void inverse(const float *re, const float *im, float *out) const;
 
-    // How often a coefficient counts in a sum over the whole spectrum: its mirror image is left out.
+    // How often a coefficient counts in a sum over the whole spectrum: its mirror image is left
+    // out.
     float times(int column) const { return column == 0 || column == side_ / 2 ? 1.0f : 2.0f; }
 
 private:

@@ -95,9 +95,9 @@ TargetSettings settings_of(const nb::dict &values) {
     s.reid_history = v.whole("reid_history");
     s.motion = motion_of(v);
     if (v.truth("visual"))
-        s.visual = VisualSettings{v.truth("colors"), v.truth("edges"),   int(v.whole("side")),
-                                  v["focus"],        v["filter_rate"],   v["weight_rate"],
-                                  v["sigma"],        v["padding"]};
+        s.visual =
+            VisualSettings{v.truth("colors"), v.truth("edges"), int(v.whole("side")), v["focus"],
+                           v["filter_rate"],  v["weight_rate"], v["sigma"],           v["padding"]};
     return s;
 }
 
@@ -170,7 +170,8 @@ public:
     }
 
     // keys, ids, states, ages, shadow ages, boxes, confidences, groups
-    std::tuple<Numbers, Numbers, Numbers, Numbers, Numbers, Boxes4, Floats, Numbers> states() const {
+    std::tuple<Numbers, Numbers, Numbers, Numbers, Numbers, Boxes4, Floats, Numbers> states()
+        const {
         std::array<std::vector<std::int64_t>, 6> columns;
         std::vector<double> boxes;
         std::vector<float> confidences;
@@ -184,8 +185,14 @@ public:
         }
         const std::size_t n = confidences.size();
         const auto column = [&](std::size_t k) { return Numbers(array_of(std::move(columns[k]))); };
-        return {column(0), column(1), column(2), column(3), column(4),
-                Boxes4(array_of(std::move(boxes), {n, 4})), Floats(array_of(std::move(confidences))), column(5)};
+        return {column(0),
+                column(1),
+                column(2),
+                column(3),
+                column(4),
+                Boxes4(array_of(std::move(boxes), {n, 4})),
+                Floats(array_of(std::move(confidences))),
+                column(5)};
     }
 
     Numbers ended() const {
@@ -202,8 +209,7 @@ public:
                 if (t.key == key)
                     for (const auto &row : t.way) flat.insert(flat.end(), row.begin(), row.end());
         const std::size_t n = flat.size() / 5;
-        return nb::ndarray<nb::numpy, double, nb::shape<-1, 5>>(
-            array_of(std::move(flat), {n, 5}));
+        return nb::ndarray<nb::numpy, double, nb::shape<-1, 5>>(array_of(std::move(flat), {n, 5}));
     }
 
     void name(std::int64_t key, std::int64_t id) { set_.name(key, id); }

@@ -15,7 +15,7 @@ double size_similarity(const Placement &a, const Placement &b) {
     return x > 0 && y > 0 ? std::min(x, y) / std::max(x, y) : 0;
 }
 
-constexpr float kPlain = 0.1f;  // a target of one colour on the same has no look to find
+constexpr float kPlain = 0.1f;    // a target of one colour on the same has no look to find
 constexpr double kFullAge = 100;  // frames; a target that old has all of the score for age
 
 }  // namespace
@@ -56,7 +56,8 @@ void TargetSet::candidates(const TrackedObjects &objects, const Looks &looks, st
     const bool visual = correlator_ && !target.response.map.empty();
     const double age = set_.weight_age * std::min(1.0, double(target.age) / kFullAge);
     for (std::size_t i = 0; i < objects.size(); ++i) {
-        if (of_object_[i] >= 0 || objects.groups[i] != target.group || !usable(objects, i)) continue;
+        if (of_object_[i] >= 0 || objects.groups[i] != target.group || !usable(objects, i))
+            continue;
         if (set_.matcher == Matcher::kCascaded &&
             objects.scores[i] < float(set_.tentative_confidence))
             continue;
@@ -229,7 +230,8 @@ void TargetSet::end() {
         for (std::size_t t = 0; t < targets_.size(); ++t)
             for (std::size_t u = t + 1; u < targets_.size(); ++u) {
                 if (over[t] || over[u] || targets_[t].group != targets_[u].group) continue;
-                const Box a = targets_[t].motion.state().box(), b = targets_[u].motion.state().box();
+                const Box a = targets_[t].motion.state().box(),
+                          b = targets_[u].motion.state().box();
                 if (overlap(a.data(), b.data()) > set_.duplicate_iou) over[u] = 1;
             }
     std::vector<std::int32_t> place(targets_.size(), -1);

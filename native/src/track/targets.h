@@ -39,7 +39,7 @@ struct Target {
     std::int64_t key;    // of this target, from 1
     std::int64_t group;  // of its objects
     Estimator motion;
-    Placement last;  // where it was found last
+    Placement last;       // where it was found last
     std::int64_t id = 0;  // 0 until it is reported
     std::int64_t age = 1, shadow = 0;
     State state = State::kTentative;

@@ -231,12 +231,12 @@ def test_what_does_not_compile_is_explained(
 def test_a_forgotten_include_of_the_cuda_runtime_is_no_code_for_the_gpu(tmp_path: Path) -> None:
     source = tmp_path / "parser.cpp"
     called = 'extern "C" void f(void *p) { if (cudaFree(p) != cudaSuccess) cudaGetLastError(); }\n'
-    source.write_text(HEADER + called)
+    source.write_text(called)
     message = refusal(source)
     assert "--flag '-include cuda_runtime_api.h'" in message
     assert "leave the file out" not in message
     compile_library([source], tmp_path / "lib.so", flags=["-include", "cuda_runtime_api.h"])
-    source.write_text(HEADER + called + "__global__ void k() {}\n")
+    source.write_text(called + "__global__ void k() {}\n")
     message = refusal(source)
     assert "if parsers do not need the file, leave it out" in message
     assert "-include" not in message

@@ -86,8 +86,8 @@ V3 = {
     "kWritesBehind": "outputs-bounds",
     "kCounts": "deterministic",
 }
-DANGLING = ("kKeepsField", "kKeepsData", "kSharesWithClone")
-"""Their memory is somebody else's: an earlier clause may see it change."""
+DANGLING = ("kKeepsField", "kKeepsData", "kSharesWithClone", "kNotSet")
+"""What stands in their memory is not theirs to say: an earlier clause may see it change."""
 CASES = [("Faulty2", *one) for one in V2.items()] + [("Faulty3", *one) for one in V3.items()]
 NUMBERS = {
     name: number

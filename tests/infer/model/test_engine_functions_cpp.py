@@ -81,7 +81,8 @@ def test_every_entry_point_makes_the_network(
     told = [n.sentence for n in again.decisions if n.where == str(plan.path)]
     if parser:  # its runtime factory says false: the engine cannot be loaded
         refused = "engine not used: NvDsInferPluginFactoryRuntimeGet: it returned false"
-        assert told == [refused, f"built from {library.name}"]
+        built = f"built from {library.name}"
+        assert [text.partition(";")[0] for text in told] == [refused.partition(";")[0], built]
     else:
         assert told == ["loaded"]
     _check(again, model)

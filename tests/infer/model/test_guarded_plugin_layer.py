@@ -54,7 +54,7 @@ def _run(folder: Path, library: Path, guard: str, how: str) -> subprocess.Comple
 CASES = [
     ("long", ["libhostile", "name is 'xxxxxxxxxxxxxxxxxxxx'..., longer than 1023 bytes"]),
     ("bytes", ["libhostile", r"name is b'\xff\xfe', which is no UTF-8"]),
-    ("type_bytes", ["plugin_type", "UTF-8"]),
+    ("type_bytes", ["getPluginType", "UTF-8"]),
     (
         "huge",
         ["layer 'hostile': output 's' of shape (1, 3, 1073741824, 1048576) (float32)"],

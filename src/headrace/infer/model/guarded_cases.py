@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
+from msgspec import field as msgspec_field
 
 from headrace._core.files import hash_file
 from headrace._core.findings import Finding
@@ -53,6 +54,7 @@ class BuildRequest(JsonRecord, frozen=True, kw_only=True):
     max_batch: Annotated[int, Meta(ge=1, lt=2**20)]
     batched: bool
     profiles: Annotated[tuple[dict[_Text, tuple[_Axes, _Axes, _Axes]], ...], Meta(max_length=64)]
+    scales: Annotated[dict[_Text, float], Meta(max_length=1 << 16)] = msgspec_field(default_factory=dict)
     where: _Text
 
 
