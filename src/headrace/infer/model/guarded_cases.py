@@ -43,6 +43,8 @@ _Axes = Annotated[tuple[_Axis, ...], Meta(max_length=64)]
 _Free = Annotated[tuple[_Axis | _Text | None, ...], Meta(max_length=64)]
 _Type = Annotated[str, Meta(pattern=r"^[<>|=][biufV][0-9]{1,2}\Z")]
 
+_Scales = Annotated[dict[_Text, float], Meta(max_length=1 << 16)]
+
 
 class BuildRequest(JsonRecord, frozen=True, kw_only=True):
     """Schema of a saved "build plugins" request, without the number of the network.
@@ -54,7 +56,7 @@ class BuildRequest(JsonRecord, frozen=True, kw_only=True):
     max_batch: Annotated[int, Meta(ge=1, lt=2**20)]
     batched: bool
     profiles: Annotated[tuple[dict[_Text, tuple[_Axes, _Axes, _Axes]], ...], Meta(max_length=64)]
-    scales: Annotated[dict[_Text, float], Meta(max_length=1 << 16)] = msgspec_field(default_factory=dict)
+    scales: _Scales = msgspec_field(default_factory=dict)
     where: _Text
 
 
