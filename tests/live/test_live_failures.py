@@ -102,7 +102,7 @@ class Planted:
         """The value of a metric."""
         text = self.client.ask("/metrics")[1].decode()
         values = {k: v for k, _, v in (line.rpartition(" ") for line in text.splitlines())}
-        return float(values[name])
+        return float(values.get(name, 0))  # models come when they are loaded
 
     def inferred(self, model: str) -> float:
         """Items that a model ran on."""
