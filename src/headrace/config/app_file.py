@@ -154,6 +154,22 @@ def add_preparations(
 ORIGINAL_TRACKERS = re.compile(
     r"libnvds_(nvmultiobjecttracker|nvdcf|mot_klt|mot_iou|tracker)\w*\.so"
 )
+_SAMPLE = re.compile(
+    r"config_tracker_(IOU|NvSORT|NvDCF_(?:max_perf|perf|accuracy)|NvDeepSORT)", re.IGNORECASE
+)
+
+
+def sample_tracker(path: Path) -> str:
+    """Name of the tracker with the values of the original's sample file; `iou` of other files.
+
+    A config names the sample by its place in an installation, which other machines lack.
+
+    Args:
+        path: as the config names it; it need not be there.
+    """
+    sample = _SAMPLE.fullmatch(path.stem)
+    name = sample[1].lower().replace("_", "-") if sample else "iou"
+    return "nviou" if sample and name == "iou" else name
 
 
 def parse_app(data: bytes, path: Path) -> tuple[Parts, Document]:
@@ -402,10 +418,11 @@ class _App:
             if path is not None and path.is_file():
                 values, origins = {"config": path}, {"config": origins["name"]}
             elif path is not None:
+                values["name"] = sample_tracker(path)
                 document.remark(
                     section.line("ll-config-file"),
                     f"there is no file {quoted(str(path), limit=None)}: "
-                    "the tracker iou is used as it is",
+                    f"the tracker {values['name']} is used as it is",
                     code="missing-file",
                 )
         if "operate-on-class-ids" in section.values:

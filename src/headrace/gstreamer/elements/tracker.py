@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headrace.config.app_file import ORIGINAL_TRACKERS
+from headrace.config.app_file import ORIGINAL_TRACKERS, sample_tracker
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import NVMM, InPlace, through
 from headrace.gstreamer.elements.past_frames import PastFrames, Rect, Tracked
@@ -84,7 +84,8 @@ class NvTracker(InPlace):
         try:
             known = file and Path(file).is_file()
             self._tracker = open_tracker(
-                Path(file) if known else "iou", operate_on_class_ids=classes or None
+                Path(file) if known else sample_tracker(Path(file)),
+                operate_on_class_ids=classes or None,
             )
         except Exception as error:  # PyGObject would print it and go on
             self.post_error(error)
@@ -95,7 +96,8 @@ class NvTracker(InPlace):
             name = self._tracker.name
             self.post_warning(f"ll-lib-file={library} is not loaded: the tracker {name} runs")
         if file and not known:
-            self.post_warning(f"ll-config-file={file} is not there: the IOU tracker runs")
+            name = self._tracker.name
+            self.post_warning(f"ll-config-file={file} is not there: the tracker {name} runs")
         return True
 
     def do_stop(self) -> bool:
