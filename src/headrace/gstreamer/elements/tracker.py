@@ -82,10 +82,10 @@ class NvTracker(InPlace):
         file = self.values["ll-config-file"]
         classes = [int(c) for c in self.values["operate-on-class-ids"].split(":") if c]
         try:
-            known = file and Path(file).is_file()
+            path = Path(file or "")
+            known = path.is_file()
             self._tracker = open_tracker(
-                Path(file) if known else sample_tracker(Path(file)),
-                operate_on_class_ids=classes or None,
+                path if known else sample_tracker(path), operate_on_class_ids=classes or None
             )
         except Exception as error:  # PyGObject would print it and go on
             self.post_error(error)
