@@ -164,7 +164,7 @@ RECORD = {
 }  # fmt: skip
 REQUEST = {
     "inputs": [["x", "<f4", [None, "h", 4]]], "max_batch": 2, "batched": True,
-    "profiles": [{"x": [[1, 4], [1, 4], [2, 4]]}], "where": "m.onnx",
+    "profiles": [{"x": [[1, 4], [1, 4], [2, 4]]}], "scales": {"x": 0.5}, "where": "m.onnx",
 }  # fmt: skip
 
 
@@ -222,6 +222,7 @@ def test_damaged_plugins(
         ({"max_batch": 0}, "max_batch: "),
         ({"max_batch": True}, "max_batch: "),
         ({"profiles": [{"x": [[1]]}]}, "profiles.0: "),
+        ({"scales": {"x": "0.5"}}, "scales"),
         ({"network": 3}, "network: "),
         ({"where": None}, "where: "),
     ],
