@@ -202,3 +202,11 @@ def test_any_values_are_refused_or_track(found: dict[str, Any]) -> None:
         m = meta(i, [[10, 10, 50, 50], [300, 40, 30, 60]])
         follower.step(Selection()(m.objects), 1, IMAGE, (640, 384))
         follower.pass_over(1, IMAGE, (640, 384))
+
+
+def test_keys_of_a_reid_model_that_is_not_there_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "config_tracker.yml"
+    path.write_text("ReID:\n  reidType: 1\n  modelEngineFile: mars.engine\n  batchSize: 100\n")
+    (notice,) = (n for n in open_tracker(path).notices if n.code == "tracker-reid")
+    assert "names no onnxFile; without effect: " in notice.sentence
+    assert "modelEngineFile, batchSize" in notice.sentence

@@ -123,7 +123,7 @@ def open_tracker(
         original = read_original(asked.entries, where, values)
         name, notices = asked.name or original.name, original.notices
         common.setdefault("match_classes", original.values["match_classes"])
-        maker, looks = _target_maker(original, ids, asked.folder, common)
+        maker, looks = _target_maker(original, ids, asked, common)
         notices += looks
     else:
         values = check_settings(values | common, tracker_settings(name), tracker=name, where=where)
@@ -168,19 +168,22 @@ def _preset_settings(name: str) -> tuple[Setting, ...]:
 
 
 def _target_maker(
-    original: OriginalTracker, ids: TrackIds, folder: Path, common: Mapping[str, Any]
+    original: OriginalTracker, ids: TrackIds, asked: _Asked, common: Mapping[str, Any]
 ) -> tuple[Callable[[], Follower], tuple[Finding, ...]]:
     """Factory of the state of a source, and notices about its ReID model."""
     values, model = original.values, None
     notices: tuple[Finding, ...] = ()
     if values["reid"]:
         named = str(common.get("reid") or values["reid_model"])
-        path = folder / named
+        path = asked.folder / named
         if named and path.is_file():
             model = look_model_of(values, path)
         else:
             reason = f"there is no file {path}" if named else "it names no onnxFile"
             text = f"looks do not count: reidType={values['reid']}, but {reason}"
+            keys = [key.removeprefix("ReID.") for key in asked.entries or () if "ReID." in key]
+            if keys:
+                text += f"; without effect: {', '.join(keys)}"
             notices = (Finding("tracker-reid", "warning", text, original.where),)
     return lambda: TargetFollower(values, ids, model), notices
 
