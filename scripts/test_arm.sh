@@ -8,13 +8,13 @@ arm=build/arm
 for needed in qemu-aarch64 debootstrap; do
 	command -v $needed > /dev/null || { echo "no $needed: apt install qemu-user debootstrap"; exit 1; }
 done
-if [ ! -x $arm/root/usr/bin/python3.11 ]; then
+if [ ! -x $arm/debian/usr/bin/python3.11 ]; then
 	mkdir -p $arm
 	debootstrap --download-only --arch arm64 --variant=minbase --include=python3,libstdc++6 \
-		bookworm "$PWD/$arm/root" > $arm/debootstrap.log
-	for package in $arm/root/var/cache/apt/archives/*.deb; do dpkg -x "$package" $arm/root; done
+		bookworm "$PWD/$arm/debian" > $arm/debootstrap.log
+	for package in $arm/debian/var/cache/apt/archives/*.deb; do dpkg -x "$package" $arm/debian; done
 fi
-[ -e $arm/root/lib/ld-linux-aarch64.so.1 ] || { echo "$arm/root is not whole: remove it"; exit 1; }
+[ -e $arm/debian/lib/ld-linux-aarch64.so.1 ] || { echo "$arm/debian is not whole: remove it"; exit 1; }
 wheel=$(ls dist/headrace-*-cp311-*aarch64.whl 2> /dev/null || true)
 [ -n "$wheel" ] || { echo "no ARM wheel in dist: make wheels WHEELS='--machine aarch64 --api cp311'"; exit 1; }
 rm -rf $arm/packages
@@ -24,6 +24,6 @@ $python -m pip --disable-pip-version-check install --quiet --no-deps --target $a
 	PyYAML Pillow jinja2 markupsafe onnx onnx-ir ml-dtypes protobuf typing-extensions sympy mpmath \
 	pytest pluggy iniconfig packaging pygments hypothesis sortedcontainers attrs
 # a child Python would need binfmt_misc
-PYTHONPATH=$arm/packages qemu-aarch64 -L $arm/root $arm/root/usr/bin/python3.11 -m pytest -q \
+PYTHONPATH=$arm/packages qemu-aarch64 -L $arm/debian $arm/debian/usr/bin/python3.11 -m pytest -q \
 	-p no:cacheprovider -k "not forked_child" tests/infer/test_preprocess.py tests/infer/test_preprocess_crops.py \
 	tests/infer/test_cluster.py tests/infer/test_cluster_rotated.py tests/infer/test_cluster_config.py

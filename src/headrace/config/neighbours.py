@@ -127,7 +127,7 @@ SIBLINGS = (
         _YAML,
     ),
 )  # fmt: skip
-"""Configs of other applications, whose groups look like those of deepstream-app."""
+"""Name the applications that read these configs; their groups look like deepstream-app's."""
 
 
 def neighbour_of(

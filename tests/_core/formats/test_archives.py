@@ -30,11 +30,11 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def packed(path: Path, config: Any = CONFIG, **files: bytes) -> Path:
     """An archive with these files (`a__b` is `a.b`); a config of None is left out."""
-    kind = {".xz": "w:xz", ".gz": "w:gz"}.get(path.suffix, "w")
+    kind: Any = {".xz": "w:xz", ".gz": "w:gz"}.get(path.suffix, "w")
     content = {name.replace("__", "."): data for name, data in files.items()}
     if config is not None:
         content = {"./config.json": json.dumps(config).encode()} | content
-    with tarfile.open(path, kind) as archive:  # type: ignore[call-overload]
+    with tarfile.open(path, kind) as archive:
         for name, data in content.items():
             member = tarfile.TarInfo(name)
             member.size = len(data)

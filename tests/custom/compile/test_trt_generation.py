@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,11 +54,11 @@ extern "C" int tensors(nvinfer1::ICudaEngine *e) { return e->getNbIOTensors(); }
 """
 
 
-def compiled(folder: Path, text: str, **options: object) -> list[tuple[str, int]]:
+def compiled(folder: Path, text: str, **options: Any) -> list[tuple[str, int]]:
     """Compile; code and release of the notices about a release."""
     source = folder / "source.cpp"
     source.write_text(text)
-    result = compile_library([source], folder / "libsource.so", **options)  # type: ignore[arg-type]
+    result = compile_library([source], folder / "libsource.so", **options)
     assert "headrace_headers_tensorrt" in ElfFile.read(result.library).exported()
     return [(n.code, n.data["major"]) for n in result.notices]
 

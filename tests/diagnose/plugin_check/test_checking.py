@@ -13,7 +13,7 @@ from headrace.diagnose.plugin_check.clauses import OF_METHODS
 from headrace.diagnose.plugin_check.subjects import parsed_field, parsed_input, sized
 from headrace.errors import ConfigError, CustomLibraryError
 from tests.trt.host.conftest import SOURCES as HOST_SOURCES
-from tests.trt.host.conftest import Compile, compile_host  # noqa: F401 - a fixture
+from tests.trt.host.conftest import Compile
 
 SOURCE = Path(__file__).parent / "sources" / "faults.cpp"
 PAGE = Path(__file__).parents[3] / "docs" / "cli" / "check-plugin.md"
@@ -98,7 +98,7 @@ NUMBERS = {
 
 
 @pytest.fixture(scope="session")
-def faults(compile_host: Compile) -> Path:  # noqa: F811
+def faults(compile_host: Compile) -> Path:
     return compile_host(str(SOURCE))
 
 
@@ -148,7 +148,7 @@ def test_faults_of_creators(faults: Path, plugin: str, clause: str, level: str) 
 @pytest.mark.sampled
 @pytest.mark.parametrize("source", ["twins.cpp", "forms.cpp", "swish.cpp"])
 def test_sound_plugins_of_every_class_pass_without_being_told_their_inputs(
-    compile_host: Compile,  # noqa: F811
+    compile_host: Compile,
     source: str,
 ) -> None:
     reports = check_library(compile_host(str(HOST_SOURCES / source)))

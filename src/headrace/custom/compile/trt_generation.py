@@ -19,7 +19,7 @@ from headrace._core.findings import Finding
 MACRO = "NV_TENSORRT_MAJOR"
 NEWEST = 10
 MAJORS = (10, 8, 7, 6, 5)
-"""Releases whose interfaces differ; 9 has those of 8."""
+"""Interfaces change with these releases; 9 has those of 8."""
 _USES = re.compile(r"nvinfer1|NvInfer|NvOnnxParser|NvCaffeParser|NvUffParser|nvonnxparser")
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 _EVIDENCE: tuple[tuple[str, str, tuple[int, ...]], ...] = (

@@ -95,7 +95,8 @@ def check_object(subject: Subject) -> list[Breach]:
         text = f"getPluginVersion returned {version!r}; the creator's is {creator.plugin_version!r}"
         raise _broken("names", text)
     if not third:
-        user.plugin.plugin_namespace = "acme"  # type: ignore[attr-defined]
+        plugin: Any = user.plugin
+        plugin.plugin_namespace = "acme"
         kept = user.get("parse", "plugin_namespace")
         if kept != "acme":
             text = f'after setPluginNamespace("acme") getPluginNamespace returned {kept!r}'

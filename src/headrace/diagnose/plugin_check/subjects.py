@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 BATCHES = (1, 2, 5)
 ODD_SHAPES: tuple[Shape, ...] = ((2, 3, 17, 13), (2, 5, 35), (2, 35), (2, 3, 5, 7, 3))
-"""Shapes that are tried where nobody says what a plugin takes; sizes are odd on purpose."""
+"""The check tries these shapes where the caller names none; odd sizes find missing tails."""
 MOST_INPUTS = 4
 TYPES = ("float32", "float16", "float64", "int8", "int32", "int64", "uint8", "bool")
 _INPUT = re.compile(r"(?:(?P<type>[a-z]+\d*):)?(?P<shape>\d+(?:x\d+)*)")
@@ -160,7 +161,7 @@ def tried(
             trial.guessed = [f"fields {', '.join(f.name for f in fields)} of value 1"]
         for given in shapes:
             subject = Subject(creator, fields, *sized(given))
-            accepted, breach = in_copy(lambda: _takes(subject))  # noqa: B023 - called at once
+            accepted, breach = in_copy(partial(_takes, subject))
             if breach is not None and breach.clause == "create":
                 trial.refuse(breach)
                 break
@@ -168,7 +169,7 @@ def tried(
                 trial.subject = subject
                 return trial
             if accepted:
-                _, breach = in_copy(lambda: _runs(subject))  # noqa: B023
+                _, breach = in_copy(partial(_runs, subject))
             if accepted and (breach is None or breach.clause in _OF_MEMORY):
                 trial.subject = subject
                 trial.guessed.append("inputs")

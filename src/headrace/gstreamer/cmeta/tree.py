@@ -84,7 +84,7 @@ class CList(MetaList):
         return [] if tree is None else [tree.view(kind, address) for address in addresses]
 
     @property
-    def first(self) -> GList | None:  # type: ignore[override]
+    def first(self) -> GList | None:  # type: ignore[override]  # a slot there: here nodes are C's
         """The first node of a list of Python's with the same items."""
         copy = MetaList()
         for item in self._items():

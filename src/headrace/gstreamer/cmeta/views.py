@@ -25,7 +25,7 @@ from headrace.gstreamer.pyds.struct import Held, Nested, Struct, Text, text_at
 Value = Any
 """What a field holds: its class decides."""
 CStruct = Any
-"""A structure of `ctypes`, whose fields the table tells at run time."""
+"""A structure of `ctypes`; the table of layouts gives its fields at run time."""
 Bound = Any
 """A structure of pyds, or a view on memory of C: the same fields, known at run time."""
 

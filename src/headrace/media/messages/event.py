@@ -66,11 +66,11 @@ class MessageEvent:
         """The event with its boxes in another space: their numbers times two factors."""
         if (across, down) == (1.0, 1.0):
             return self
-        factors = (across, down, across, down)
-        objects = (
-            replace(o, box=tuple(v * f for v, f in zip(o.box, factors, strict=True)))  # type: ignore[arg-type]
-            for o in self.objects
-        )
+        objects = []
+        for one in self.objects:
+            left, top, width, height = one.box
+            box = (left * across, top * down, width * across, height * down)
+            objects.append(replace(one, box=box))
         return replace(self, objects=tuple(objects))
 
 
