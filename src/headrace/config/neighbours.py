@@ -150,15 +150,9 @@ def refuse_sibling(data: bytes, path: Path) -> None:
     Raises:
         ConfigError: it is one.
     """
-    kind = neighbour_of(data, path, SIBLINGS)
-    if kind is not None:
-        raise ConfigError(
-            f"this is {kind.name}",
-            where=str(path),
-            expected="a deepstream-app config, or a pipeline file",
-            fix=kind.way,
-            code="foreign-file",
-        )
+    _refuse(
+        neighbour_of(data, path, SIBLINGS), path, "", "a deepstream-app config, or a pipeline file"
+    )
 
 
 def refuse_neighbour(data: bytes, path: Path) -> None:
@@ -168,11 +162,13 @@ def refuse_neighbour(data: bytes, path: Path) -> None:
         ConfigError: it is one.
     """
     kind = neighbour_of(data, path, (*NEIGHBOURS, *SIBLINGS))
+    expected = "a config of nvinfer: [property] with onnx-file and its other keys"
+    _refuse(kind, path, ", no config of nvinfer", expected)
+
+
+def _refuse(kind: Neighbour | None, path: Path, but: str, expected: str) -> None:
     if kind is not None:
+        text = f"this is {kind.name}{but}"
         raise ConfigError(
-            f"this is {kind.name}, no config of nvinfer",
-            where=str(path),
-            expected="a config of nvinfer: [property] with onnx-file and its other keys",
-            fix=kind.way,
-            code="foreign-file",
+            text, where=str(path), expected=expected, fix=kind.way, code="foreign-file"
         )

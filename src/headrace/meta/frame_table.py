@@ -22,17 +22,10 @@ from typing import Any
 
 from headrace._core.lazy import import_extra
 from headrace.meta.frame_meta import FrameMeta
-from headrace.meta.table import schema_of
+from headrace.meta.table import OF_FRAMES, schema_of
 
 FRAME_COLUMNS: dict[str, str] = {
-    "source": "string",
-    "source_id": "int32",
-    "frame": "int64",
-    "pts_ns": "int64",
-    "wall_ns": "int64",
-    "frame_width": "int32",
-    "frame_height": "int32",
-    "frame_rate": "float32",
+    **{name: kind for name, (kind, _) in OF_FRAMES.items()},
     "inferred": "bool",
     "objects": "int32",
 }
@@ -41,13 +34,7 @@ FRAME_COLUMNS: dict[str, str] = {
 FRAME_SCHEMA_VERSION = 1
 """Version of the columns; a test holds it to them."""
 
-FRAME_UNITS: dict[str, str] = {
-    "pts_ns": "ns",
-    "wall_ns": "ns",
-    "frame_width": "px",
-    "frame_height": "px",
-    "frame_rate": "1/s",
-}
+FRAME_UNITS: dict[str, str] = {name: unit for name, (_, unit) in OF_FRAMES.items() if unit}
 """Name -> unit of the columns that have one."""
 
 

@@ -54,17 +54,26 @@ from headrace.meta.fields import FIELDS, Column
 from headrace.meta.frame_meta import FrameMeta
 
 _OF_OBJECTS = sorted((c for row in FIELDS for c in row.columns), key=lambda column: column.at)
+OF_FRAMES: dict[str, tuple[str, str]] = {
+    "source": ("string", ""),
+    "source_id": ("int32", ""),
+    "frame": ("int64", ""),
+    "pts_ns": ("int64", "ns"),
+    "wall_ns": ("int64", "ns"),
+    "frame_width": ("int32", "px"),
+    "frame_height": ("int32", "px"),
+    "frame_rate": ("float32", "1/s"),
+}
+"""Name -> type and unit, empty without, of the columns that tables of frames have, too."""
+
 COLUMNS: dict[str, str] = {
-    "source": "string",
-    "source_id": "int32",
-    "frame": "int64",
-    "pts_ns": "int64",
+    **{name: OF_FRAMES[name][0] for name in ("source", "source_id", "frame", "pts_ns")},
     "object": "int32",
     **{column.name: column.type for column in _OF_OBJECTS},
-    "frame_width": "int32",
-    "frame_height": "int32",
-    "frame_rate": "float32",
-    "wall_ns": "int64",
+    **{
+        name: OF_FRAMES[name][0]
+        for name in ("frame_width", "frame_height", "frame_rate", "wall_ns")
+    },
 }
 """Name -> type of every column."""
 
@@ -72,12 +81,8 @@ SCHEMA_VERSION = 4
 """Version of the columns; a test holds it to them."""
 
 UNITS: dict[str, str] = {
-    "pts_ns": "ns",
+    **{name: unit for name, (_, unit) in OF_FRAMES.items() if unit},
     **{c.name: c.unit for c in _OF_OBJECTS if c.unit},
-    "frame_width": "px",
-    "frame_height": "px",
-    "frame_rate": "1/s",
-    "wall_ns": "ns",
 }
 """Name -> unit of the columns that have one; `1` is a share from 0 to 1."""
 
