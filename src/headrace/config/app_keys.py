@@ -166,7 +166,7 @@ _TRACKER = _group(
     keys=table(ENABLE, _key("ll-lib-file", _TEXT), _key("ll-config-file", _TEXT), _key("operate-on-class-ids", Kind.INTS, low=0),
                _key("display-tracking-id", _ON)),
     unused=unused((why.HARDWARE, f"{_GPU} tracker-surface-type tracking-surface-type user-meta-pool-size sub-batches sub-batch-err-recovery-trial-cnt enable-batch-process"),
-                   (why.BOXES, "tracker-width tracker-height enable-past-frame"), (why.RESET, "tracking-id-reset-mode"),
+                   (why.OWN_SIZE, "tracker-width tracker-height"), (why.PAST, "enable-past-frame"), (why.RESET, "tracking-id-reset-mode"),
                    (why.REID, "input-tensor-meta tensor-meta-gie-id"),
                    (why.OLD_TRACKER, "tracker-algorithm iou-threshold")),
 )  # fmt: skip
