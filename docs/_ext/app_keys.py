@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from headrace.config.app_keys import APP_GROUPS, AppGroup
+from headrace.config.app.keys import APP_GROUPS, AppGroup
 
 _HEAD = """# Keys of deepstream-app configs
 

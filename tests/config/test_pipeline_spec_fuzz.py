@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.config.app_keys import APP_GROUPS
+from headrace.config.app.keys import APP_GROUPS
 from headrace.config.pipeline_keys import SECTIONS, TOP_KEYS
 from tests.fuzz.fuzz_pipeline import SEEDS, check
 from tests.profiles import examples

@@ -66,7 +66,7 @@ def _printable(text: str) -> None:
 
 def _words() -> list[str]:
     """The words of the formats, so that the fuzzer need not find them letter by letter."""
-    from headrace.config.app_keys import APP_GROUPS
+    from headrace.config.app.keys import APP_GROUPS
     from headrace.config.pipeline_keys import SECTIONS, TOP_KEYS
 
     words = [*TOP_KEYS, "[sink0]\n", "[source0]\n", "[secondary-gie1]\n", "enable=1\n", "enable: 1"]
@@ -83,7 +83,7 @@ def main() -> None:
     from instrument import fuzz_texts, instrumented
 
     with instrumented("headrace", "yaml"):
-        import headrace.config.app_file
+        import headrace.config.app.file
         import headrace.config.pipeline_files  # noqa: F401
     fuzz_texts(check, _words(), _FOLDER)
 

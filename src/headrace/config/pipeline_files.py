@@ -47,7 +47,7 @@ def load_pipeline(path: str | Path) -> PipelineSpec:
         refuse_sibling(data, path)
     document = Document(path, "yaml" if is_yaml(path) else "ini")
     if kind == "app":
-        from headrace.config.app_file import parse_app
+        from headrace.config.app.file import parse_app
 
         parts, document = parse_app(data, path)
     elif is_yaml(path):

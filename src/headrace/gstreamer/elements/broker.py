@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headrace._core.errors import MediaError
 from headrace._core.text import counted
-from headrace.config.app_messages import adaptor_protocol
+from headrace.config.app.messages import adaptor_protocol
 from headrace.gstreamer.elements.bindings import BaseSink, Gst
 from headrace.gstreamer.elements.element import NvElement, guarded, pad
 from headrace.gstreamer.elements.properties import NO_EFFECT, Property

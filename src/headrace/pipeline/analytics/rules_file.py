@@ -13,9 +13,9 @@ from typing import Any
 from headrace._core.errors import ConfigError
 from headrace._core.findings import Finding
 from headrace._core.text import quoted
-from headrace.config.app_keys import AppGroup
-from headrace.config.app_reader import AppReader, FoundGroup
-from headrace.config.app_reasons import Reason
+from headrace.config.app.keys import AppGroup
+from headrace.config.app.reader import AppReader, FoundGroup
+from headrace.config.app.reasons import Reason
 from headrace.config.document import Document, Group, report
 from headrace.config.key import Key
 from headrace.config.reading import read_bytes, read_document

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from headrace._core.text import quoted
-from headrace.config.app_keys import AppGroup
-from headrace.config.app_reader import AppReader, FoundGroup
-from headrace.config.app_reasons import HARDWARE, Reason
+from headrace.config.app.keys import AppGroup
+from headrace.config.app.reader import AppReader, FoundGroup
+from headrace.config.app.reasons import HARDWARE, Reason
 from headrace.config.document import Document, Group, report
 from headrace.config.enums import ColorFormat, ScalingFilter, TensorOrder
 from headrace.config.key import Key

@@ -8,8 +8,8 @@ from typing import Any
 
 from headrace._core.near import nearest
 from headrace._core.text import quoted
-from headrace.config.app_keys import APP_GROUPS, ENABLE, SECRET_KEYS, AppGroup
-from headrace.config.app_reasons import Reason
+from headrace.config.app.keys import APP_GROUPS, ENABLE, SECRET_KEYS, AppGroup
+from headrace.config.app.reasons import Reason
 from headrace.config.document import Document, Entry, Group
 from headrace.config.key import Key
 from headrace.config.origin import Origin

@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any, Literal
 
 from headrace._core.findings import Level
-from headrace.config import app_reasons as why
-from headrace.config.app_reasons import Reason, unused
+from headrace.config.app import reasons as why
+from headrace.config.app.reasons import Reason, unused
 from headrace.config.key import Key, key_row, table
 from headrace.config.pipeline_keys import COLOR, OVERRIDES
 from headrace.config.values import Kind

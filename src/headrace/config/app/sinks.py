@@ -8,8 +8,8 @@ from pathlib import Path
 
 from headrace._core.findings import Level
 from headrace._core.text import quoted
-from headrace.config.app_messages import LeftOut, message_url
-from headrace.config.app_reader import FoundGroup
+from headrace.config.app.messages import LeftOut, message_url
+from headrace.config.app.reader import FoundGroup
 from headrace.config.document import Document, Group
 from headrace.config.origin import Origin
 from headrace.config.pipeline_keys import PRESETS

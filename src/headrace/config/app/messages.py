@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, urlencode
 
 from headrace._core.errors import ConfigError
-from headrace.config.app_reader import FoundGroup
+from headrace.config.app.reader import FoundGroup
 
 if TYPE_CHECKING:
     from headrace.config.values import Values

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from headrace.config.app_reader import FoundGroup
+from headrace.config.app.reader import FoundGroup
 from headrace.config.pipeline_yaml import Item
 from headrace.config.values import Values
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from headrace.config import PipelineSpec, ProcessMode, load_pipeline
-from headrace.config.app_file import sample_tracker
+from headrace.config.app.file import sample_tracker
 from headrace.errors import ConfigError
 from headrace.pipeline.track.open import TRACKERS
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from headrace._core.text import quoted
-from headrace.config.app_keys import AppGroup, group_of
-from headrace.config.app_reader import AppReader, FoundGroup
-from headrace.config.app_recordings import recordings, saved_images
-from headrace.config.app_sinks import AppSinks, Tiling, tiler_item, tiling_of
-from headrace.config.app_sources import AppSources
+from headrace.config.app.keys import AppGroup, group_of
+from headrace.config.app.reader import AppReader, FoundGroup
+from headrace.config.app.recordings import recordings, saved_images
+from headrace.config.app.sinks import AppSinks, Tiling, tiler_item, tiling_of
+from headrace.config.app.sources import AppSources
 from headrace.config.document import Document, Entry, Group
 from headrace.config.enums import ProcessMode
 from headrace.config.origin import Origin

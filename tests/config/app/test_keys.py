@@ -10,7 +10,7 @@ import pytest
 
 from docs._ext import app_keys
 from headrace.config import PipelineSpec, load_pipeline
-from headrace.config.app_keys import APP_GROUPS, KeyState
+from headrace.config.app.keys import APP_GROUPS, KeyState
 from headrace.config.key import Key
 from headrace.config.values import Kind
 
@@ -202,7 +202,7 @@ def test_every_key_is_known() -> None:
 
 
 def test_the_page_is_up_to_date() -> None:
-    page = Path(__file__).parents[2] / "docs" / "app-keys.md"
+    page = Path(__file__).parents[3] / "docs" / "app-keys.md"
     assert page.read_text("utf-8") == app_keys.page(), "make schema writes it"
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from headrace._core.errors import ConfigError
 from headrace._core.text import quoted
-from headrace.config.app_keys import SOURCE_KEYS, AppGroup, group_of
-from headrace.config.app_reader import AppReader, FoundGroup
+from headrace.config.app.keys import SOURCE_KEYS, AppGroup, group_of
+from headrace.config.app.reader import AppReader, FoundGroup
 from headrace.config.document import Document, Entry, Group
 from headrace.config.paths import absolute_uri, uri_trouble
 from headrace.config.pipeline_keys import MAX_ITEMS, SOURCE

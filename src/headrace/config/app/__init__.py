@@ -1,0 +1,1 @@
+"""Configs of deepstream-app and test5, read as pipelines."""
