@@ -20,6 +20,7 @@ from headrace._core import threads
 
 SOURCE = Path(headrace.__file__).parent
 _STARTERS = {"start_thread", "Countdown", "RunThreads"}
+_BARE = ("Thread", "Timer", "start_new_thread")
 WORD = "the fault that was put in"
 
 
@@ -27,7 +28,10 @@ def thread_names() -> set[str]:
     """Beginnings of the names of all threads that the sources start."""
     names = set[str]()
     for path in SOURCE.rglob("*.py"):
-        tree = ast.parse(path.read_text())
+        text = path.read_text()
+        if not any(word in text for word in _STARTERS):
+            continue
+        tree = ast.parse(text)
         words = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         if words & _STARTERS and path.name != "threads.py":
             texts = (n.value for n in ast.walk(tree) if isinstance(n, ast.Constant))
@@ -40,10 +44,13 @@ def other_threads() -> list[str]:
     """Places that start a thread in another way, whose errors nobody hears."""
     places = []
     for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        if not any(f"{name}(" in text for name in _BARE):
+            continue
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Call):
                 called = ast.unparse(node.func).rpartition(".")[2]
-                if called in ("Thread", "Timer", "start_new_thread"):
+                if called in _BARE:
                     places.append(f"{path.relative_to(SOURCE)}:{node.lineno}")
     return places
 

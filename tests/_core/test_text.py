@@ -24,6 +24,8 @@ from headrace._core.text import (
 
 SOURCES = Path(headrace.__file__).parent
 _PRINTING = ("print", "click.echo", "click.secho", "sys.stderr.write", "sys.stdout.write")
+_LEVELS = {"info", "warning", "error"}
+_LAST = {name.rpartition(".")[2] for name in _PRINTING} | _LEVELS
 _OF_FINDINGS = {"custom/in_process.py", "trt/host/program.py"}  # errors and notices: printable
 _OF_HEADRACE = {  # texts and numbers of its own
     "cli/trtexec/__init__.py", "gstreamer/servicemaker/standard_probes.py", "cli/live_page.py",
@@ -88,10 +90,13 @@ def _unsafe_prints(path: Path) -> list[str]:
     """Calls that print or log a text which does not go through `printable`."""
     unsafe = []
     for node in ast.walk(ast.parse(path.read_text())):
-        if not isinstance(node, ast.Call):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
+            continue
+        last = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+        if last not in _LAST:
             continue
         called = ast.unparse(node.func)
-        logs = called.rpartition(".")[2] in ("info", "warning", "error") and "log" in called.lower()
+        logs = last in _LEVELS and "log" in called.lower()
         if called not in _PRINTING and not logs:
             continue
         parts = [part for value in node.args for part in ast.walk(value)]

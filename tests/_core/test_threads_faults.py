@@ -56,7 +56,13 @@ from tests.ports import free_port
 
 __all__ = ["detector", "gst", "make_meta", "play"]  # fixtures
 
-ERRORS = [RuntimeError, SystemExit, KeyboardInterrupt, MemoryError]
+ERRORS = [
+    RuntimeError,
+    *(
+        pytest.param(e, marks=pytest.mark.slow)
+        for e in (SystemExit, KeyboardInterrupt, MemoryError)
+    ),
+]
 LINES = (0, 1, 2, 5, 11)
 Ask = Callable[[str], Any]  # for a fixture
 Scene = Callable[[Ask], str]  # returns what was heard of the error
@@ -456,7 +462,7 @@ def test_each_thread_has_a_scene_and_none_is_started_in_another_way() -> None:
     assert [place for place in other_threads() if not place.startswith("_core/threads.py")] == []
 
 
-@pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.__name__)
+@pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize(
     ("name", "scene"), [(name, scene) for name, scenes in SCENES.items() for scene in scenes]
 )

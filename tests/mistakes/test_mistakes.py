@@ -32,9 +32,9 @@ def _params(cases: list[Case]) -> list[object]:
 
 
 def _seldom(cases: list[Case]) -> list[object]:
-    """Make a test of each case; every tenth runs at every push."""
+    """Make a test of each case; every twentieth runs at every push."""
     return [
-        pytest.param(case, id=case.name, marks=[pytest.mark.slow] * bool(place % 10))
+        pytest.param(case, id=case.name, marks=[pytest.mark.slow] * bool(place % 20))
         for place, case in enumerate(cases)
     ]
 

@@ -65,7 +65,12 @@ def played(gst: Any) -> Iterator[Callable[[str], Played]]:
 
 
 @pytest.mark.parametrize(
-    "behind", ["", "! nvtracker ! nvmultistreamtiler ! nvdsosd ", "! queue ! nvvideoconvert "]
+    "behind",
+    [
+        "! nvtracker ! nvmultistreamtiler ! nvdsosd ",
+        pytest.param("", marks=pytest.mark.slow),
+        pytest.param("! queue ! nvvideoconvert ", marks=pytest.mark.slow),
+    ],
 )
 def test_a_jump_to_the_start_behind_the_end_plays_all_again(
     played: Callable[[str], Played], behind: str

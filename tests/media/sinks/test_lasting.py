@@ -25,6 +25,7 @@ from headrace.media.sinks.series import files_of, next_number, numbered, unfinis
 from tests.media.conftest import MakeMeta, gray_frame
 from tests.media.sinks.test_sinks_text import file_size_limit
 
+LIVES = ("end", "kill", "kill", "end")
 BOX = (1.0, 2.0, 10.0, 10.0, 0.9, 0.0)
 WRITER = """
 import os, signal, sys, time
@@ -66,14 +67,14 @@ def frames_in(path: Path) -> list[int]:
 
 def test_lives_that_are_killed_lose_nothing(tmp_path: Path) -> None:
     outs = [tmp_path / name for name in ("x.jsonl", "x.mp4", "x.mkv", "x.parquet", "x.arrow")]
-    for number, how in enumerate(["kill", "end", "kill", "kill", "end"]):
+    for number, how in enumerate(LIVES):
         life(outs, 100 * number, 30, how)
-    first = [100 * number for number in range(5)]
+    first = [100 * number for number in range(len(LIVES))]
     assert set(frames_in(outs[0])) == {i for n in first for i in range(n, n + 30)}
     for kind in (".mp4", ".mkv"):
         files = [path for _, path in files_of(tmp_path / f"x{kind}")]
         assert [path.name for path in files] == [
-            numbered(tmp_path / f"x{kind}", n).name for n in range(5)
+            numbered(tmp_path / f"x{kind}", n).name for n in range(len(LIVES))
         ]
         for path in files:
             with open_source(str(path)) as source:
@@ -83,7 +84,7 @@ def test_lives_that_are_killed_lose_nothing(tmp_path: Path) -> None:
             pq.read_table(path) if kind == ".parquet" else pa.ipc.open_file(path).read_all()
             for _, path in files_of(tmp_path / f"x{kind}")
         ]
-        assert len(tables) == 5
+        assert len(tables) == len(LIVES)
         frames = [set(table["frame"].to_pylist()) for table in tables]
         assert frames == [set(range(n, n + 30)) for n in first]
     assert not list(tmp_path.glob("*.part"))
