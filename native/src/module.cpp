@@ -18,6 +18,7 @@ NB_MODULE(_native, m) {
     headrace::custom::bind(m);
     headrace::stand_ins::bind(m);
     headrace::results::bind_blend(m);
+    headrace::results::bind_masks(m);
     headrace::guard::bind(m);
     headrace::guard::bind_crash(m);
     headrace::guard::bind_memory(m);

@@ -250,6 +250,22 @@ def class_type_info() -> int: ...
 def draw_blend(plane: Annotated[NDArray[numpy.uint8], dict(device='cpu')], slots: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], xs: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ys: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], keep: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], add: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
     """Blend the colour of each pixel's slot over a plane. Releases the GIL."""
 
+def draw_blend_pixels(plane: Annotated[NDArray[numpy.uint8], dict(device='cpu')], slots: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], first_x: int, first_y: int, step: int, keep: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], add: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+    """
+    As draw_blend, for slots that are pixels of the frame: sample (x, y) of the plane has the slot at (first_x + step * x, first_y + step * y), from 0 on.
+    """
+
+def mask_foreground(mask: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], xs: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], ys: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], limit: float, out: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """
+    Whether bilinear values at ys x xs, in 0..1 of the mask, are above the limit.
+    """
+
+def mask_contoured(pixels: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], line: int, out: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """0 for background, 1 inside, 2 within line steps of the edge."""
+
+def mask_run_lengths(mask: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], left: int, top: int, width: int, height: int) -> str:
+    """COCO's compressed run lengths of a mask at a place of an image."""
+
 class GuardChannel:
     """One side of the page that requests go through."""
 

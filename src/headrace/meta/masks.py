@@ -10,17 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core import _native
 from headrace.meta.detections import FloatArray
 from headrace.meta.objects import Objects
 
 BoolArray = npt.NDArray[np.bool_]
-_FAR = np.float32(1e30)
-_BAND = 1 << 15  # values
 _MAX_COUNTS = 13  # characters of the longest 64-bit number, 5 bits each
 
 
@@ -118,19 +116,8 @@ def rle_encode(
     height, width = size or (h, w)
     if left < 0 or top < 0 or left + w > width or top + h > height:
         raise ValueError(f"a {w}x{h} mask at {left},{top} is not within {width}x{height}")
-    padded = np.zeros((w, h + 2), np.int8)
-    padded[:, 1:-1] = mask.T
-    columns, rows = np.nonzero(np.diff(padded, axis=1))  # start and end of each run in turn
-    edges = (columns + left) * height + rows + top
-    if h == height and len(edges):
-        # A run may go on in the next column.
-        broken = edges[1:-1:2] != edges[2::2]
-        edges = edges[np.concatenate(([True], np.repeat(broken, 2), [True]))]
-    total = width * height
-    counts = np.diff(np.concatenate(([0], edges, [total])))
-    if len(edges) and edges[-1] == total:
-        counts = counts[:-1]
-    return _pack(counts)
+    pixels = np.ascontiguousarray(mask).view(np.uint8)
+    return _native.mask_run_lengths(pixels, left, top, width, height)
 
 
 def rle_decode(counts: str, width: int, height: int) -> BoolArray:
@@ -164,53 +151,14 @@ def _centers(size: float, start: float, end: float) -> FloatArray:
 
 
 def _sample(mask: FloatArray, xs: FloatArray, ys: FloatArray, threshold: float) -> BoolArray:
-    """Bilinear values at `ys` x `xs` (0..1 of the box), compared with `threshold`."""
-    if not mask.size:
-        return np.zeros((len(ys), len(xs)), np.bool_)
-    # NaN is background, also for its neighbours; infinity times a weight of 0 must not be NaN.
-    values: FloatArray = np.nan_to_num(mask, nan=-_FAR, posinf=_FAR, neginf=-_FAR)  # type: ignore[call-overload]
-    low, high, part = _neighbours(xs, mask.shape[1])
-    wide = values[:, low]
-    wide += (values[:, high] - wide) * part
-    low, high, part = _neighbours(ys, mask.shape[0])
+    """Bilinear values at `ys` x `xs` (0..1 of the box), compared with `threshold`.
+
+    NaN is background, also for its neighbours.
+    """
     out = np.empty((len(ys), len(xs)), np.bool_)
-    limit = np.float32(threshold)
-    rows = max(1, _BAND // max(1, len(xs)))
-    for start in range(0, len(ys), rows):  # so few at once that they stay in the cache
-        band = slice(start, start + rows)
-        tall = wide[low[band]]
-        step = wide[high[band]]
-        step -= tall
-        step *= part[band, None]
-        tall += step
-        np.greater(tall, limit, out=out[band])
+    values = np.ascontiguousarray(mask, np.float32)
+    _native.mask_foreground(values, xs, ys, threshold, out.view(np.uint8))
     return out
-
-
-def _neighbours(positions: FloatArray, size: int) -> tuple[Any, Any, FloatArray]:
-    """The two values around each place and the share of the second; edges are repeated."""
-    at = np.clip(positions * size - np.float32(0.5), 0, size - 1)
-    low = at.astype(np.intp)
-    high = np.minimum(low + 1, size - 1)
-    return low, high, at - low.astype(np.float32)
-
-
-def _pack(counts: npt.NDArray[np.int64]) -> str:
-    values = counts.astype(np.int64)
-    values[3:] -= counts[1:-2]
-    groups = np.empty((len(values), _MAX_COUNTS), np.uint8)
-    written = np.empty(groups.shape, np.bool_)
-    goes_on = np.ones(len(values), np.bool_)
-    used = 0
-    while goes_on.any():
-        written[:, used] = goes_on
-        bits = values & 31
-        values >>= 5
-        # The sign is the highest written bit.
-        goes_on = goes_on & np.where(bits & 16, values != -1, values != 0)
-        groups[:, used] = bits + 32 * goes_on + 48
-        used += 1
-    return groups[:, :used][written[:, :used]].tobytes().decode()
 
 
 def _unpack(counts: str) -> npt.NDArray[np.int64]:

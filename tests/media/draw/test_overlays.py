@@ -289,7 +289,7 @@ def test_blending_law(data: Any, channels: PixelFormat) -> None:
     opacity = data.draw(st.floats(0, 1))
     colors = ((0, 0, 0), (200, 200, 200), (9, 9, 9))
     canvas = canvas_for(frame)
-    canvas.blend(Overlay(x0, y0, slots, xs, ys, colors, (0.0, opacity, 1.0)))
+    canvas.blend(Overlay(x0, y0, slots, colors, (0.0, opacity, 1.0), (xs, ys)))
     got = canvas.frame().planes[0].astype(float).reshape(height, width, -1)
     expected = frame.planes[0].astype(float).reshape(height, width, -1).copy()
     grey = (
@@ -303,3 +303,28 @@ def test_blending_law(data: Any, channels: PixelFormat) -> None:
             under = expected[y0 + j, x0 + i]
             expected[y0 + j, x0 + i] = under + (grey[slots[y, x]] - under) * share
     assert np.abs(got - expected).max() <= 1.01
+
+
+@settings(max_examples=examples(80))
+@given(data=st.data(), format=st.sampled_from([PixelFormat.BGR, PixelFormat.I420]))
+def test_slots_at_pixels_blend_as_a_map_of_the_frames_size_does(
+    data: Any, format: PixelFormat
+) -> None:
+    width, height = data.draw(st.integers(1, 40)), data.draw(st.integers(1, 9))
+    left, top = data.draw(st.integers(0, width - 1)), data.draw(st.integers(0, height - 1))
+    classes = data.draw(st.sampled_from([3, 5]))
+    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    slots = rng.integers(0, classes, (height - top, width - left))
+    colors = tuple(map(tuple, rng.integers(0, 256, (classes, 3)).tolist()))
+    opacities = (0.0, *rng.random(classes - 1).tolist())
+    xs, ys = (np.arange(n, dtype=np.int32) for n in slots.shape[::-1])
+    drawn = []
+    for overlay in (
+        Overlay(left, top, slots.astype(np.uint8), colors, opacities),
+        Overlay(left, top, slots.astype(np.uint16), colors, opacities, (xs, ys)),
+    ):
+        canvas = canvas_for(frame_of(format, width, height, 77))
+        canvas.blend(overlay)
+        drawn.append(canvas.frame().planes)
+    for a, b in zip(*drawn, strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -16,7 +16,7 @@ from headrace.media.draw.overlays import Overlay
 from headrace.media.draw.text import TextBox
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import ColorSpace, PixelFormat, Plane
-from headrace.meta.detections import FloatArray, IntArray
+from headrace.meta.detections import FloatArray
 
 Box = tuple[int, int, int, int]
 """left, top, right, bottom in whole pixels of the frame; right and bottom are outside."""
@@ -110,11 +110,11 @@ class PackedCanvas(Canvas):
     def blend(self, overlay: Overlay) -> None:
         """Blend an overlay at its place."""
         x, y = overlay.left, overlay.top
-        area = self._pixels[y : y + len(overlay.ys), x : x + len(overlay.xs)]
+        width, height = overlay.size
+        area = self._pixels[y : y + height, x : x + width]
         colors = np.array(overlay.colors, np.uint16)
         values = np.ascontiguousarray(colors[:, ::-1]) if self._bgr else colors
-        keep, add = _factors(overlay.opacities, values)
-        _native.draw_blend(area, overlay.slots, overlay.xs, overlay.ys, keep, add)
+        _blend(area, overlay, 0, values)
 
     def frame(self) -> Frame:
         """The drawn image."""
@@ -185,13 +185,11 @@ class PlanarCanvas(Canvas):
     def blend(self, overlay: Overlay) -> None:
         """Blend an overlay at its place."""
         values = np.array([to_yuv(color, self._color) for color in overlay.colors], np.uint16)
+        right, bottom = overlay.left + overlay.size[0], overlay.top + overlay.size[1]
         for i, plane in enumerate(self._planes):
             k = int(i > 0)
-            x, xs = _every(overlay.left, overlay.xs, k)
-            y, ys = _every(overlay.top, overlay.ys, k)
-            area = plane[y : y + len(ys), x : x + len(xs)]
-            keep, add = _factors(overlay.opacities, values[:, i : i + 1])
-            _native.draw_blend(area, overlay.slots, xs, ys, keep, add)
+            area = plane[overlay.top >> k : (bottom + k) >> k, overlay.left >> k : (right + k) >> k]
+            _blend(area, overlay, k, values[:, i : i + 1])
 
     def put(self, planes: tuple[Plane, ...], left: int, top: int) -> None:
         """Copy an I420 image, all of it inside the frame, to a place with even coordinates."""
@@ -242,12 +240,21 @@ def _blend_table(value: int, opacity: int) -> Plane:
     return table
 
 
-def _every(start: int, positions: IntArray, halvings: int) -> tuple[int, IntArray]:
-    """First sample of a plane and the place of each; a chroma sample takes its first pixel's."""
-    if not halvings:
-        return start, positions
-    samples = np.arange(start // 2, (start + len(positions) + 1) // 2)
-    return start // 2, positions[np.maximum(2 * samples - start, 0)]
+def _blend(area: Plane, overlay: Overlay, halvings: int, values: npt.NDArray[np.uint16]) -> None:
+    """Blend an overlay over its part of a plane; a chroma sample takes its first pixel's colour."""
+    keep, add = _factors(overlay.opacities, values)
+    first = (-(overlay.left % (1 + halvings)), -(overlay.top % (1 + halvings)))
+    if overlay.places is None:
+        _native.draw_blend_pixels(area, overlay.slots, *first, 1 + halvings, keep, add)
+        return
+    xs, ys = overlay.places
+    if halvings:
+        columns, rows = (
+            np.maximum(2 * np.arange(count) + start, 0)
+            for count, start in zip(area.shape[1::-1], first, strict=True)
+        )
+        xs, ys = xs[columns], ys[rows]
+    _native.draw_blend(area, overlay.slots, xs, ys, keep, add)
 
 
 def _factors(

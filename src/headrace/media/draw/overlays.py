@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core import _native
 from headrace._core.types import Array
 from headrace.media.draw.colors import Rgb, component_color
 from headrace.meta.detections import IntArray
-from headrace.meta.masks import BoolArray, PlacedMask
+from headrace.meta.masks import PlacedMask
 from headrace.meta.results import SegmentationMeta
 
 if TYPE_CHECKING:
@@ -35,42 +36,44 @@ class Overlay:
 
     Attributes:
         left, top: frame pixel of the first column and row.
-        slots: (h, w) uint16 at any resolution; slot 0 is see-through.
-        xs, ys: column and row of `slots` for each column and row of pixels.
+        slots: (h, w) pixels of the frame, uint8; with `places` at any resolution, uint16. Slot 0 is
+            see-through.
         colors: colour of each slot.
         opacities: of each slot, 0..1.
+        places: column and row of `slots` for each column and row of pixels.
     """
 
     left: int
     top: int
-    slots: npt.NDArray[np.uint16]
-    xs: IntArray
-    ys: IntArray
+    slots: npt.NDArray[Any]
     colors: tuple[Rgb, ...]
     opacities: tuple[float, ...]
+    places: tuple[IntArray, IntArray] | None = None
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height in pixels of the frame."""
+        if self.places is not None:
+            return len(self.places[0]), len(self.places[1])
+        return self.slots.shape[1], self.slots.shape[0]
 
     def class_areas(self) -> Array:
         """Frame pixels of each slot, about: counted in `slots`, in the part that is seen."""
-        seen = self.slots[self.ys[0] : self.ys[-1] + 1, self.xs[0] : self.xs[-1] + 1]
+        seen: Array = self.slots
+        if self.places is not None:
+            xs, ys = self.places
+            seen = seen[ys[0] : ys[-1] + 1, xs[0] : xs[-1] + 1]
+        width, height = self.size
         counts = np.bincount(seen.ravel(), minlength=len(self.colors))
-        return counts * (len(self.xs) * len(self.ys) / max(1, seen.size))
+        return counts * (width * height / max(1, seen.size))
 
 
 def mask_overlay(mask: PlacedMask, color: Rgb, opacity: float, line: int) -> Overlay:
     """An instance mask, with a contour of `line` pixels inside its edge."""
-    slots = mask.pixels.astype(np.uint16)
-    if line:
-        slots += mask.pixels & ~_shrunk(mask.pixels, line)
-    h, w = slots.shape
-    return Overlay(
-        mask.left,
-        mask.top,
-        slots,
-        np.arange(w, dtype=np.int32),
-        np.arange(h, dtype=np.int32),
-        (color, color, color),
-        (0.0, opacity, min(1.0, opacity + 0.45)),
-    )
+    slots = np.empty(mask.pixels.shape, np.uint8)
+    _native.mask_contoured(np.ascontiguousarray(mask.pixels).view(np.uint8), line, slots)
+    opacities = (0.0, opacity, min(1.0, opacity + 0.45))
+    return Overlay(mask.left, mask.top, slots, (color, color, color), opacities)
 
 
 def class_map_overlay(
@@ -104,7 +107,7 @@ def class_map_overlay(
     slots = (np.clip(segmentation.class_map, -1, classes - 1) + 1).astype(np.uint16)
     opacities = [0.0 if is_background(segmentation, c) else opacity for c in range(classes)]
     colors = ((0, 0, 0), *(component_color(segmentation.component_id, c) for c in range(classes)))
-    return Overlay(xs[0], ys[0], slots, xs[1], ys[1], colors, (0.0, *opacities))
+    return Overlay(xs[0], ys[0], slots, colors, (0.0, *opacities), (xs[1], ys[1]))
 
 
 def polygon_overlay(
@@ -158,13 +161,11 @@ def smooth_overlay(
     image = Image.new("L", (2 * (right - left), 2 * (bottom - top)))
     draw(ImageDraw.Draw(image), [(2 * (x - left), 2 * (y - top)) for x, y in points])
     cover = np.asarray(image.reduce(2), np.uint16)
-    slots = (cover * _LEVELS + 127) // 255
+    slots = ((cover * _LEVELS + 127) // 255).astype(np.uint8)
     return Overlay(
         left,
         top,
         slots,
-        np.arange(right - left, dtype=np.int32),
-        np.arange(bottom - top, dtype=np.int32),
         (color,) * (_LEVELS + 1),
         tuple(opacity * i / _LEVELS for i in range(_LEVELS + 1)),
     )
@@ -185,16 +186,3 @@ def _places(
         return None
     centers = (np.arange(low, high) + 0.5 - start) * (count / size) + first
     return low, np.clip(centers, max(0, first), min(end, first + count) - 1).astype(np.int32)
-
-
-def _shrunk(mask: BoolArray, steps: int) -> BoolArray:
-    """`mask` without the pixels within `steps` of its edge; the array's border is an edge."""
-    padded = np.pad(mask, steps)
-    for _ in range(steps):
-        inner = padded.copy()
-        inner[1:] &= padded[:-1]
-        inner[:-1] &= padded[1:]
-        inner[:, 1:] &= padded[:, :-1]
-        inner[:, :-1] &= padded[:, 1:]
-        padded = inner
-    return padded[steps:-steps, steps:-steps]
