@@ -19,7 +19,7 @@ import headrace
 from headrace._core import threads
 
 SOURCE = Path(headrace.__file__).parent
-_STARTERS = {"start_thread", "Countdown", "RunThreads"}
+_STARTERS = {"start_thread", "run_together", "Countdown", "RunThreads"}
 _BARE = ("Thread", "Timer", "start_new_thread")
 WORD = "the fault that was put in"
 

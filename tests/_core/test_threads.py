@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from headrace._core.threads import Countdown, start_thread
+from headrace._core.threads import Countdown, run_together, start_thread
 from headrace.errors import HeadraceError
 
 
@@ -54,3 +54,20 @@ def test_a_countdown_acts_unless_it_is_stopped() -> None:
     stopped.stop()
     assert over.wait(10)
     assert not never.is_set()
+
+
+@pytest.mark.parametrize("culprit", range(3))
+def test_the_first_error_of_threads_that_wait_for_each_other_is_raised(culprit: int) -> None:
+    barrier, ended = threading.Barrier(3), list[int]()
+
+    def work(number: int) -> None:
+        try:
+            if number == culprit:
+                raise ValueError("the cause")
+            barrier.wait(10)
+        finally:
+            ended.append(number)
+
+    with pytest.raises(ValueError, match="the cause"):
+        run_together(work, barrier, name="headrace-test")
+    assert sorted(ended) == [0, 1, 2]

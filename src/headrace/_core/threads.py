@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from headrace._core.errors import HeadraceError
 from headrace._core.text import error_text, printable, shortened
@@ -65,6 +66,38 @@ def say_failure(name: str, *errors: BaseException) -> None:
     texts = "; then ".join(shortened(error_text(error), _SHOWN) for error in errors)
     with suppress(Exception):  # there may be no standard error
         print(printable(f"error: {name} ended: {texts}"), file=sys.stderr)
+
+
+def run_together(work: Callable[[int], object], barrier: threading.Barrier, *, name: str) -> None:
+    """Call `work(0)` here and `work(1)` and further ones in threads, one per party of `barrier`.
+
+    Args:
+        work: waits at the barrier with the others.
+        barrier: aborted when one of them fails, so that nobody waits for it.
+        name: of the threads; begins with `headrace-`.
+
+    Raises:
+        Exception: the first that one of them raised; all have ended.
+    """
+    errors: list[BaseException] = []
+
+    def give_up(error: BaseException) -> None:
+        errors.append(error)
+        barrier.abort()
+
+    threads: list[threading.Thread] = []
+    try:
+        threads += (
+            start_thread(partial(work, number), name=name, failed=give_up)
+            for number in range(1, barrier.parties)
+        )
+        work(0)
+    except BaseException as error:
+        give_up(error)
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
 
 
 class Countdown:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
-from functools import partial
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from headrace._core.errors import EngineError
-from headrace._core.threads import start_thread
+from headrace._core.threads import run_together
 from headrace._core.types import Array, Arrays
 from headrace.cli.trtexec.options import Options
 from headrace.engine.backends import Runner
@@ -153,7 +152,6 @@ def run_timed(runner: Runner, feeds: Arrays, options: Options) -> Measured:
     """
     streams = [_Stream(runner, feeds, options) for _ in range(options.streams)]
     warmed = [0] * len(streams)
-    failed: list[BaseException] = []
     times = [0.0]
     together = threading.Barrier(len(streams), action=lambda: times.append(perf_counter()))
 
@@ -166,23 +164,7 @@ def run_timed(runner: Runner, feeds: Arrays, options: Options) -> Measured:
         together.wait()
         stream.loop(times[-1], least=options.iterations, seconds=options.duration_s, keep=True)
 
-    def give_up(error: BaseException) -> None:
-        failed.append(error)
-        together.abort()  # the others wait for it
-
-    threads: list[threading.Thread] = []
-    try:
-        threads += (
-            start_thread(partial(work, n), name="headrace-stream", failed=give_up)
-            for n in range(1, len(streams))
-        )
-        work(0)
-    except BaseException as error:
-        give_up(error)
-    for thread in threads:
-        thread.join()
-    if failed:
-        raise failed[0]
+    run_together(work, together, name="headrace-stream")
     queries = sorted((q for s in streams for q in s.queries), key=lambda q: q.start_h2d)
     if not queries:
         raise EngineError("nothing was measured", expected="--iterations or --duration above 0")

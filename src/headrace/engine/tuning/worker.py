@@ -16,7 +16,6 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from itertools import accumulate
 from time import monotonic, perf_counter
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
@@ -27,7 +26,7 @@ from headrace._core.gpu.cuda import current_gpu
 from headrace._core.gpu.visible_gpus import environment_for
 from headrace._core.processes import ModuleProcess, ProcessEnd, die_with_parent, start_module
 from headrace._core.text import error_text
-from headrace._core.threads import start_thread
+from headrace._core.threads import run_together, start_thread
 from headrace._core.types import Array
 
 if TYPE_CHECKING:
@@ -172,10 +171,10 @@ def measure(
         does not matter which one ends last.
     """
     times: list[list[float]] = [[] for _ in range(streams)]
-    failed: list[BaseException] = []
     together = threading.Barrier(streams)
 
-    def work(mine: list[float]) -> None:
+    def work(number: int) -> None:
+        mine = times[number]
         together.wait()
         begun = now = perf_counter()
         while len(mine) < at_least or now - begun < window_s:
@@ -184,23 +183,7 @@ def measure(
             mine.append(after - now)
             now = after
 
-    def give_up(error: BaseException) -> None:
-        failed.append(error)
-        together.abort()  # the others wait for it
-
-    threads: list[threading.Thread] = []
-    try:
-        threads += (
-            start_thread(partial(work, mine), name="headrace-tune", failed=give_up)
-            for mine in times[1:]
-        )
-        work(times[0])
-    except BaseException as error:
-        give_up(error)
-    for thread in threads:
-        thread.join()
-    if failed:
-        raise failed[0]
+    run_together(work, together, name="headrace-tune")
     return times
 
 
