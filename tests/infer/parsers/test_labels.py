@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.errors import ConfigError
-from headrace.infer.parsers.labels import Labels, load_labels
+from headrace.infer.parsers.labels import Labels, class_name, load_labels
+
+
+@pytest.mark.parametrize(
+    ("class_id", "name"), [(0, "person"), (1, "car"), (2, "class 2"), (-1, "class -1")]
+)
+def test_a_class_without_a_label_keeps_its_number(class_id: int, name: str) -> None:
+    assert class_name(["person", "car"], class_id) == name
+    assert class_name([], class_id) == f"class {class_id}"
 
 
 @pytest.mark.parametrize(
