@@ -1,4 +1,4 @@
-"""An application whose guarded library tries every way of `sources/escapes.cpp`.
+"""An application whose guarded library tries every way of `sources/escapes/`.
 
 usage: escapes.py LIBRARY FOLDER. Prints what became of each, and what it noticed itself, as JSON.
 As root it becomes another user with ESCAPE_USER. ESCAPE_HIDE=landlock, or landlock,namespaces,
@@ -23,6 +23,10 @@ from contextlib import suppress
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "sources" / "escapes.cpp"
+WAYS = "".join(
+    (SOURCE.parent / name).read_text()
+    for name in re.findall(r'#include "(escapes/.*)"', SOURCE.read_text())
+)
 PAGE = Path(__file__).parents[3] / "SECURITY.md"
 WAY = re.compile(r'^(?:WAY\((\w+), "(\w+)"\)|// row: (.+))', re.MULTILINE)
 HARM = ("hang", "die", "forge")  # calls that its worker does not outlive
@@ -35,7 +39,7 @@ LANDLOCK, UNSHARE = (444, 445, 446), (272,)
 
 def ways(library: Path | None = None) -> dict[str, str]:
     """Name of each way of a library -> the layer that stops it; without one, of x86-64."""
-    text = SOURCE.read_text()
+    text = WAYS
     if library is not None and library.read_bytes()[18] != X86_64:
         text = re.sub(r"#if defined\(__x86_64__\).*?#endif", "", text, flags=re.DOTALL)
     return {name: layer for name, layer, _ in WAY.findall(text) if name}
@@ -46,7 +50,7 @@ def rows() -> dict[str, list[str]]:
     table = PAGE.read_text().partition("| A library in a worker |")[2].partition("\n\n")[0]
     found: dict[str, list[str]] = {line.split(" | ")[0][2:]: [] for line in table.splitlines()[2:]}
     row: list[str] = []
-    for name, _, start in WAY.findall(SOURCE.read_text()):
+    for name, _, start in WAY.findall(WAYS):
         if start:
             of = [text for text in found if text.startswith(start)]
             row = found[of[0]] if len(of) == 1 else []

@@ -1,6 +1,6 @@
 """Whatever a hostile library tries, as root and as another user: what stops it, and what does not.
 
-Each way is a few lines of `sources/escapes.cpp`. Run with `-s` it prints the layer of each.
+Each way is a few lines of `sources/escapes/`. Run with `-s` it prints the layer of each.
 """
 
 from __future__ import annotations
