@@ -115,6 +115,14 @@ class SourceSpec(_Spec):
     playlist_reach: str | None = None
     camera_id: int | None = None
     gpu_id: int | None = None
+    key_frames_only: bool = False
+    low_delay: bool = False
+    pace_ms: float = 0.0
+    udp_buffer_size: int | None = None
+    start_interval_s: float | None = None
+    camera_size: tuple[int, ...] | None = None
+    camera_fps: float | None = None
+    camera_format: str | None = None
 
     @classmethod
     def given(cls, uri: str) -> SourceSpec:
@@ -158,6 +166,7 @@ class ModelSpec(_Spec):
     input_tensor_from_meta: bool | None = None
     preprocess: Path | None = None
     preprocess_gie_id: int | None = None
+    raw_output_dir: Path | None = None
     border_colors: Mapping[int, Rgba] = MappingProxyType({})
     bg_colors: Mapping[int, Rgba] = MappingProxyType({})
 
@@ -263,6 +272,12 @@ class OsdSpec(_Spec):
     text_color: Rgba | None = None
     text_bg_color: Rgba | None = None
     font: str | None = None
+    show_names: bool = False
+    show_clock: bool = False
+    clock_x: int = 0
+    clock_y: int = 0
+    clock_size: int | None = None
+    clock_color: Rgba | None = None
 
 
 class SinkSpec(_Spec):

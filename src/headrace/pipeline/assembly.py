@@ -215,6 +215,16 @@ class Assembling:
             model = self._undo.enter_context(opened)
             self._items[index] = model
             self._owned.append(model)
+        self._dump_outputs()
+
+    def _dump_outputs(self) -> None:
+        """Write the outputs of the models that the spec names a folder for."""
+        from headrace.infer.raw.files import LayerFiles
+
+        opened = [self._items[index] for index in self._devices]
+        for model, spec in zip(opened, self.spec.models, strict=False):
+            if spec.raw_output_dir is not None:
+                model.on_raw_output = LayerFiles(spec.raw_output_dir)
 
     def _tried(self, error: HeadraceError, cfg: ModelConfig, device: Device) -> HeadraceError:
         """Add the results of its advice on the first frames to the refusal of a model."""

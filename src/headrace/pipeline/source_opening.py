@@ -12,6 +12,7 @@ from headrace._core.errors import MediaError
 from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import gpu_count
 from headrace._core.gpu.visible_gpus import how_many
+from headrace._core.urls import url_scheme
 from headrace.engine.device import CPU, Device
 from headrace.media import ReconnectPolicy, open_source
 from headrace.media.sources.base import FailedSource, SteppedSource
@@ -95,13 +96,13 @@ def open_listed(
 
 
 def _policy(spec: SourceSpec, several: bool) -> ReconnectPolicy:
-    every = spec.reconnect_interval_s or ReconnectPolicy().first_s
+    every = spec.reconnect_interval_s or spec.start_interval_s or ReconnectPolicy().first_s
     most = max(every, ReconnectPolicy().max_s)
     attempts = spec.reconnect_attempts
     attempts = None if attempts is None or attempts < 0 else attempts
     if spec.reconnect_interval_s == 0:  # never
         attempts = 0
-    return ReconnectPolicy(every, most, attempts, from_start=several)
+    return ReconnectPolicy(every, most, attempts, from_start=several or bool(spec.start_interval_s))
 
 
 def _opened(
@@ -116,14 +117,34 @@ def _opened(
     if spec.latency_ms is not None:
         options["latency_s"] = spec.latency_ms / 1000
     options["reconnect"] = _policy(spec, several)
+    options["key_frames_only"], options["low_delay"] = spec.key_frames_only, spec.low_delay
+    options["options"] = _ffmpeg_options(spec)
     again = partial(open_source, spec.uri, source_id=number, **options)
     source = again()
     memory.add(source)
     if spec.name:
         source.name = spec.name
-    if spec.loop or spec.drop_frame_interval:
+    if spec.loop or spec.drop_frame_interval or spec.pace_ms:
         loops = spec.loop and not source.live
         return SteppedSource(
-            source, reopen=again if loops else None, step=max(1, spec.drop_frame_interval)
+            source,
+            reopen=again if loops else None,
+            step=max(1, spec.drop_frame_interval),
+            pace_s=spec.pace_ms / 1000,
         )
     return source
+
+
+def _ffmpeg_options(spec: SourceSpec) -> dict[str, str]:
+    """FFmpeg's options for a camera, and for a stream that comes by UDP."""
+    options: dict[str, str] = {}
+    if spec.uri.startswith("camera:"):
+        if spec.camera_size is not None:
+            options["video_size"] = "{}x{}".format(*spec.camera_size)
+        if spec.camera_fps is not None:
+            options["framerate"] = f"{spec.camera_fps:.6g}"
+        if spec.camera_format is not None:
+            options["input_format"] = spec.camera_format
+    elif spec.udp_buffer_size and url_scheme(spec.uri) in ("rtsp", "rtsps", "udp", "rtp"):
+        options["buffer_size"] = str(spec.udp_buffer_size)
+    return options

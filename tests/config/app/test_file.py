@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from headrace.config import PipelineSpec, ProcessMode, load_pipeline
-from headrace.config.app.file import sample_tracker
+from headrace.config.app.models import sample_tracker
 from headrace.errors import ConfigError
 from headrace.pipeline.track.open import TRACKERS
 
@@ -109,7 +109,6 @@ def test_notices_name_what_is_not_applied_once(
     for expected in (
         "info [sink0] is left out: there is no window",
         "info [osd] draws no text where a tiler joins several sources",
-        "warning [source3] camera-width, camera-height, camera-fps-n, camera-fps-d: not applied",
         "info gpu-id, nvbuf-memory-type, cudadec-memtype",
         "info tracker-width, tracker-height",
     ):

@@ -44,6 +44,7 @@ _BROKER = {
     "msg-broker-conn-str": "h;1",
     "topic": "t",
 }
+_OF_BROKER = ("topic", "sleep-time", "debug-payload-dir")
 _SOURCES = {"num-source-bins": "2", "list": "a;b"}
 # what a key needs beside it, as {group: keys}; the group of the key itself as ""
 _RECORD_KEYS = (
@@ -55,6 +56,54 @@ _RECORDED = {
     "source-list": {"list": "rtsp://h/3;rtsp://h/4", "num-source-bins": "2"},
 }
 BESIDE: dict[tuple[str, str], dict[str, dict[str, str]]] = {
+    **{
+        (group, key): {
+            "": {"set-rtp-protocol": "7"},
+            "source-list": {
+                "use-nvmultiurisrcbin": "1",
+                "list": "rtsp://h/3;rtsp://h/4",
+                "num-source-bins": "2",
+                "sensor-id-list": "c1;c0",
+            },
+        }
+        for key in (
+            "set-rtp-protocol",
+            "init-rtsp-reconnect-interval-sec",
+            "simulate-fps-interval-ms",
+            "sensorID-padID-mapping",
+        )
+        for group in ("sourceN", "source-attr-all")
+    },
+    **{
+        ("sourceN", key): {
+            "": {
+                "type": "1",
+                "camera-width": "8",
+                "camera-height": "8",
+                "camera-fps-n": "30",
+                "camera-fps-d": "1",
+            }
+        }
+        for key in ("camera-width", "camera-height", "camera-fps-n", "camera-fps-d")
+    },
+    **{
+        ("source-attr-all", key): {
+            "": {
+                "camera-width": "8",
+                "camera-height": "8",
+                "camera-fps-n": "30",
+                "camera-fps-d": "1",
+            },
+            "source-list": {"list": "usb:0;usb:1"},
+        }
+        for key in ("camera-width", "camera-height", "camera-fps-n", "camera-fps-d", "video-format")
+    },
+    ("sinkN", "msg-broker-comp-id"): {"": {"msg-conv-comp-id": "3"}},
+    **{("source-list", key): {"sink0": _BROKER} for key in ("dummy-payload", "custom-ts-to-rfc")},
+    ("sourceN", "video-format"): {"": {"type": "1"}},
+    ("sourceN", "udp-buffer-size"): {"": {"type": "4", "uri": "rtsp://h/2"}},
+    ("source-list", "use-nvmultiurisrcbin"): {"source-attr-all": {"set-rtp-protocol": "4"}},
+    ("source-list", "low-latency-mode"): {"": {"use-nvmultiurisrcbin": "1"}},
     ("sourceN", "num-sources"): {"": {"type": "3", "uri": "file:///a%d.mp4"}},
     ("sourceN", "camera-v4l2-dev-node"): {"": {"type": "1"}},
     ("sourceN", "select-rtp-protocol"): {"": {"type": "4", "uri": "rtsp://h/2"}},
@@ -74,7 +123,15 @@ BESIDE: dict[tuple[str, str], dict[str, dict[str, str]]] = {
             "": {"enable": "1", "msg-conv-payload-type": "0"},
             "sink0": _BROKER | {"disable-msgconv": "1"},
         }
-        for key in ("enable", "msg-conv-config", "msg-conv-payload-type", "msg-conv-msg2p-new-api")
+        for key in (
+            "enable",
+            "msg-conv-config",
+            "msg-conv-payload-type",
+            "msg-conv-msg2p-new-api",
+            "msg-conv-comp-id",
+            "msg-conv-dummy-payload",
+            "debug-payload-dir",
+        )
     },
     ("message-converter", "msg-conv-frame-interval"): {
         "": {"enable": "1", "msg-conv-msg2p-new-api": "1"},
@@ -128,7 +185,8 @@ VALUES: dict[str, str] = {
     "msg-broker-conn-str": "g;2", "msg-broker-proto-lib": "libnvds_redis_proto.so",
     "output-file": "p.mp4", "plugin-type": "3", "min-confidence": "0.5",
     "max-confidence": "0.9", "profile": "4", "sw-preset": "2",
-    "square-seq-grid": "1", "container": "2",
+    "square-seq-grid": "1", "container": "2", "set-rtp-protocol": "4",
+    "sensorID-padID-mapping": "1", "video-format": "YUY2",
 }  # fmt: skip
 _CHANGED = (  # keys that have to be there: another value is the difference
     "config-file", "uri", "list", "num-source-bins", "type", "output-file", "topic",
@@ -169,7 +227,7 @@ def files(group: str, key: str) -> tuple[str, str]:
     if group in ("source-list", "source-attr-all"):
         del groups["source0"], groups["source1"]
         groups |= {"source-list": dict(_SOURCES), "source-attr-all": {"enable": "1"}}
-    broker = key.startswith(("msg-", "disable-msg")) or key == "topic"
+    broker = key.startswith(("msg-", "disable-msg")) or key in _OF_BROKER
     if group == "sinkN" and broker:
         groups["sink0"] |= _BROKER
     for other, keys in BESIDE.get((group, key), {}).items():

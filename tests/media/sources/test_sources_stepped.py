@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 
@@ -72,3 +73,37 @@ def test_what_was_not_read_or_is_closed_does_not_begin_again(tmp_path: Path) -> 
         assert not source.rewind()
         list(source)
     assert not source.rewind()
+
+
+def test_a_pace_holds_frames_back_and_a_close_ends_the_wait() -> None:
+    waits: list[float] = []
+    source = SteppedSource(five(), pace_s=0.5)
+
+    def wait(seconds: float) -> bool:
+        waits.append(seconds)
+        return len(waits) > 3
+
+    source._closing.wait = wait  # type: ignore[method-assign,assignment]
+    assert [f.frame for f in source] == [0, 1, 2]
+    assert waits[0] == 0
+    assert all(0.4 < seconds <= 0.5 * n for n, seconds in enumerate(waits) if n)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_key_frames_alone(tmp_path: Path, name: str) -> None:
+    path = write_video(tmp_path / name, frames=40, **KINDS[name])
+    with av.open(str(path)) as container:
+        base = container.streams.video[0].time_base
+        keys = [p.pts * base for p in container.demux(video=0) if p.size and p.is_keyframe]
+    with open_source(str(path), key_frames_only=True) as source:
+        times = [frame.pts_ns for frame in source]
+        assert source.notices == []
+    whole = keys[:1] if name == "intra_refresh.mp4" else keys  # the others need images before
+    assert times == [round(float(key) * 1e9) for key in whole]
+
+
+def test_low_delay_gives_an_image_for_each_packet(tmp_path: Path) -> None:
+    path = write_video(tmp_path / "a.mp4", frames=10)
+    with open_source(str(path), low_delay=True) as quick, open_source(str(path)) as plain:
+        assert quick._stream.codec_context.thread_type.name == "SLICE"
+        assert frames_of(quick, 100) == frames_of(plain, 100)

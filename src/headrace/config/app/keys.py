@@ -94,6 +94,13 @@ _TILER = _group(
                _key("width", _INT, low=16, high=16384), _key("height", _INT, low=16, high=16384), _key("square-seq-grid", _ON)),
     unused=unused((why.HARDWARE, f"{_GPU} buffer-pool-size")),
 )  # fmt: skip
+REST_SOURCE_KEYS = (
+    "set-rtp-protocol",
+    "init-rtsp-reconnect-interval-sec",
+    "simulate-fps-interval-ms",
+    "sensorID-padID-mapping",
+)
+"""Keys of a source that count with `use-nvmultiurisrcbin=1` alone."""
 SOURCE_KEYS = table(
     ENABLE, _key("type", _INT), _key("uri", _TEXT), _key("num-sources", _INT),
     _key("latency", _INT, low=0, field="latency_ms"), _key("drop-frame-interval", _INT, low=0),
@@ -103,15 +110,21 @@ SOURCE_KEYS = table(
     _key("select-rtp-protocol", _INT, low=0), _key("file-loop", _ON, field="loop"), _key("live-source", _ON, field="live"),
     _key("gpu-id", _INT, low=0), _key("camera-id", _INT, low=0), _key("smart-record", _INT, low=0, high=2), _key("smart-rec-dir-path", _PATH),
     _key("smart-rec-file-prefix", _TEXT), _key("smart-rec-container", _INT, low=0, high=1),
+    _key("intra-decode-enable", _ON, field="key_frames_only"), _key("low-latency-decode", _ON, field="low_delay"),
+    _key("udp-buffer-size", _INT, low=0), _key("camera-width", _INT, low=0, high=16384), _key("camera-height", _INT, low=0, high=16384),
+    _key("camera-fps-n", _INT, low=0), _key("camera-fps-d", _INT, low=0), _key("video-format", _TEXT),
+    *(_key(name, _INT, low=0) for name in REST_SOURCE_KEYS),
     *(_key(f"smart-rec-{name}", _INT, low=0, high=86400) for name in ("cache", "video-cache", "start-time", "default-duration", "duration", "interval")),
 )  # fmt: skip
-_NEAR = {"camera-id": "it names files of recordings alone; sinks name sources by their order"}
+_NEAR = {
+    "camera-id": "it names files of recordings alone; sinks name sources by their order",
+    "video-format": "cameras are asked for it; frames of files and streams keep their own",
+}
 _SOURCE_UNUSED = unused(
-    (why.HARDWARE, f"{_KIND} num-decode-surfaces num-extra-surfaces cudadec-memtype low-latency-decode copy-hw"),
-    (why.TRANSPORT, "udp-buffer-size buffer-mode leaky max-size-buffers drop-on-latency init-rtsp-reconnect-interval-sec set-rtp-protocol"),
-    (why.CAMERA, "camera-width camera-height camera-fps-n camera-fps-d video-format"),
-    (why.DECODE, "intra-decode-enable dec-skip-frames"), (why.SEI, "extract-sei-type5-data sei-uuid"), (why.AUDIO, "alsa-device"),
-    (why.PACE, "simulate-fps-interval-ms"), (why.IDENTITY, "source-id sensorID-padID-mapping camera-csi-sensor-id"),
+    (why.HARDWARE, f"{_KIND} num-decode-surfaces num-extra-surfaces cudadec-memtype copy-hw"),
+    (why.TRANSPORT, "buffer-mode leaky max-size-buffers drop-on-latency"),
+    (why.DECODE, "dec-skip-frames"), (why.SEI, "extract-sei-type5-data sei-uuid"), (why.AUDIO, "alsa-device"),
+    (why.IDENTITY, "source-id camera-csi-sensor-id"),
 )  # fmt: skip
 _SOURCE = _group("sourceN", r"source[0-9]+", keys=SOURCE_KEYS, unused=_SOURCE_UNUSED, near=_NEAR)
 _LISTED = (
@@ -123,34 +136,36 @@ _LISTED = (
 )  # what a list says of each source
 _SOURCE_ALL = _group(
     "source-attr-all", "source-attr-all", keys={name: key for name, key in SOURCE_KEYS.items() if name not in _LISTED},
-    unused=_SOURCE_UNUSED | dict.fromkeys(_LISTED, why.LISTED),
+    unused=_SOURCE_UNUSED | dict.fromkeys(_LISTED, why.LISTED), near=_NEAR,
 )  # fmt: skip
 _SOURCE_CSV = _group("source", "source", switched=False, keys=table(_key("csv-file-path", _PATH)))
 _SOURCE_LIST = _group(
     "source-list", "source-list", switched=False,
     keys=table(_key("list", Kind.STRINGS), _key("num-source-bins", _INT, low=0), _key("sensor-id-list", Kind.STRINGS),
-               _key("sensor-name-list", Kind.STRINGS), _key("sgie-batch-size", _INT, low=0, high=1024)),
-    unused=unused((why.REST, "use-nvmultiurisrcbin http-ip http-port max-batch-size"), (why.SEI, "extract-sei-type5-data sei-uuid"),
-                   (why.HARDWARE, "low-latency-mode"), (why.IDENTITY, "stream-name-display"),
-                   (why.BROKER, "dummy-payload custom-ts-to-rfc batched-sensor-name enable-error-propagation proto-lib conn-str topic")),
+               _key("sensor-name-list", Kind.STRINGS), _key("sgie-batch-size", _INT, low=0, high=1024),
+               _key("use-nvmultiurisrcbin", _ON), _key("low-latency-mode", _ON), _key("stream-name-display", _ON),
+               _key("dummy-payload", _ON), _key("custom-ts-to-rfc", _ON)),
+    unused=unused((why.REST, "http-ip http-port max-batch-size"), (why.SEI, "extract-sei-type5-data sei-uuid"),
+                   (why.BROKER, "batched-sensor-name enable-error-propagation proto-lib conn-str topic")),
 )  # fmt: skip
 _STREAMMUX = _group(
     "streammux", "streammux", switched=False,
     keys=table(_key("batch-size", _INT, low=0, high=1024), _key("batched-push-timeout", _INT, low=-1), _key("live-source", _ON),
-               _key("width", _INT, low=0, high=16384), _key("height", _INT, low=0, high=16384), _key("enable-padding", _ON)),
+               _key("width", _INT, low=0, high=16384), _key("height", _INT, low=0, high=16384), _key("enable-padding", _ON),
+               _key("drop-pipeline-eos", _ON)),
     unused=unused((why.HARDWARE, f"{_GPU} buffer-pool-size num-surfaces-per-frame cache-buffer cache-buffer-timeout"),
                    (why.SYNC, "sync-inputs sync-inputs-ntp max-latency sort-batch align-first-buffer failsafe-flush-count"),
-                   (why.CLOCK, "attach-sys-ts-as-ntp attach-sys-ts frame-duration frame-num-reset-on-stream-reset frame-num-reset-on-eos async-process drop-pipeline-eos"),
+                   (why.CLOCK, "attach-sys-ts-as-ntp attach-sys-ts frame-duration frame-num-reset-on-stream-reset frame-num-reset-on-eos async-process"),
                    (why.SEI, "extract-sei-type5-data extract-sei-sim-time drop-backward-sei"),
                    (why.NEW_MUX, "config-file config-file-path"), (why.NOTHING_THERE, "interpolation-method")),
 )  # fmt: skip
 _GIE_KEYS = table(
-    ENABLE, _key("config-file", _PATH, field="config"), _key("plugin-type", _INT), _key("input-tensor-meta", _ON),
+    ENABLE, _key("infer-raw-output-dir", _PATH), _key("config-file", _PATH, field="config"), _key("plugin-type", _INT), _key("input-tensor-meta", _ON),
     *(OVERRIDES[name] for name in ("gie-unique-id", "batch-size", "interval", "gpu-id", "operate-on-gie-id",
                                    "operate-on-class-ids", "model-engine-file")),
 )  # fmt: skip
 _GIE_UNUSED = unused(
-    (why.HARDWARE, "nvbuf-memory-type"), (why.RAW, "infer-raw-output-dir"), (why.LABELS, "labelfile-path"),
+    (why.HARDWARE, "nvbuf-memory-type"), (why.LABELS, "labelfile-path"),
     (why.AUDIO, "audio-transform audio-framesize audio-hopsize audio-input-rate"),
     (why.ENCODERS, "model-variant device min-crop-size verbose backend triton-url triton-model"),
 )  # fmt: skip
@@ -177,21 +192,31 @@ _OSD = _group(
     "osd", "osd",
     keys=table(ENABLE, _key("border-width", _INT, low=0, high=255), _key("text-size", _INT, low=1, high=255), _key("text-color", **COLOR),
                _key("text-bg-color", **COLOR), _key("font", _TEXT), _key("display-text", _ON, field="show_text"),
-               _key("display-bbox", _ON, field="show_boxes"), _key("display-mask", _ON, field="show_masks"), _key("show-clock", _ON)),
-    unused=unused((why.HARDWARE, f"{_GPU} process-mode hw-blend-color-attr border-color num-out-buffers"),
-                   (why.CLOCKS, "clock-x-offset clock-y-offset clock-text-size clock-color")),
+               _key("display-bbox", _ON, field="show_boxes"), _key("display-mask", _ON, field="show_masks"), _key("show-clock", _ON),
+               _key("clock-x-offset", _INT, low=0, high=16384, field="clock_x"), _key("clock-y-offset", _INT, low=0, high=16384, field="clock_y"),
+               _key("clock-text-size", _INT, low=1, high=255, field="clock_size"), _key("clock-color", **COLOR)),
+    unused=unused((why.HARDWARE, f"{_GPU} process-mode hw-blend-color-attr border-color num-out-buffers")),
 )  # fmt: skip
+_CONVERTED = table(
+    _key("msg-conv-comp-id", _INT, low=0),
+    _key("msg-conv-dummy-payload", _ON),
+    _key("debug-payload-dir", _PATH),
+)
+_NEAR_CONVERTED = {
+    "debug-payload-dir": "every message lies there in a file, with a name of Headrace's own"
+}
 _SINK = _group(
     "sinkN", r"sink[0-9]+",
     keys=table(ENABLE, _key("type", _INT), _key("output-file", _TEXT), _key("source-id", _INT, low=0), _key("link-to-demux", _ON),
                _key("codec", _INT), _key("container", _INT), _key("bitrate", _INT, low=0), _key("profile", _INT), _key("iframeinterval", _INT, low=0), _key("sw-preset", _INT, low=0), _key("msg-conv-config", _PATH), _key("msg-conv-payload-type", _INT, low=0),
                _key("msg-conv-frame-interval", _INT, low=0), _key("msg-conv-msg2p-new-api", _ON), _key("msg-broker-proto-lib", _TEXT), _key("msg-broker-conn-str", _TEXT),
-               _key("topic", _TEXT), _key("msg-broker-config", _PATH), _key("disable-msgconv", _ON)),
+               _key("topic", _TEXT), _key("msg-broker-config", _PATH), _key("disable-msgconv", _ON),
+               _key("msg-broker-comp-id", _INT, low=0), _key("sleep-time", _INT, low=0, high=60_000), *_CONVERTED.values()),
     unused=unused((why.HARDWARE, f"{_GPU} enc-type output-io-mode copy-meta conn-id plane-id set-mode color-range overlay-id offset-x offset-y"),
                    (why.WINDOW, "width height"), (why.PACE, "sync qos"),
                    (why.SPEED, "nvdslogger show-fps show-latency"), (why.TRANSPORT, "rtsp-port udp-port udp-buffer-size display-id"),
-                   (why.CONVERTER, "msg-conv-msg2p-lib msg-conv-comp-id debug-payload-dir multiple-payloads "
-                               "msg-conv-dummy-payload msg-conv-embedding-filter msg-broker-comp-id new-api sleep-time")),
+                   (why.CONVERTER, "msg-conv-msg2p-lib multiple-payloads msg-conv-embedding-filter new-api")),
+    near=_NEAR_CONVERTED,
 )  # fmt: skip
 _PREPARED = table(ENABLE, _key("config-file", _PATH))
 _PREPARE = _group(
@@ -205,9 +230,9 @@ _PREPARE_OBJECTS = _group(
 _CONVERTER = _group(
     "message-converter", "message-converter",
     keys=table(ENABLE, _key("msg-conv-config", _PATH), _key("msg-conv-payload-type", _INT, low=0),
-               _key("msg-conv-frame-interval", _INT, low=0), _key("msg-conv-msg2p-new-api", _ON)),
-    unused=unused((why.CONVERTER, "msg-conv-msg2p-lib msg-conv-comp-id msg-conv-dummy-payload msg-conv-embedding-filter "
-                                  "multiple-payloads debug-payload-dir")),
+               _key("msg-conv-frame-interval", _INT, low=0), _key("msg-conv-msg2p-new-api", _ON), *_CONVERTED.values()),
+    unused=unused((why.CONVERTER, "msg-conv-msg2p-lib msg-conv-embedding-filter multiple-payloads")),
+    near=_NEAR_CONVERTED,
 )  # fmt: skip
 _IMAGES = _group(
     "img-save", "img-save",

@@ -77,6 +77,22 @@ def message_url(section: FoundGroup) -> str | LeftOut:
     for option, key in (("config", "msg-conv-config"), ("adaptor", "msg-broker-config")):
         if section.get(key) is not None:
             options[option] = section.get(key)
+    component = section.get("msg-conv-comp-id") or 0
+    sender = section.get("msg-broker-comp-id") or 0
+    if sender and sender != component:
+        cause = f"msg-broker-comp-id={sender} takes messages of the converter with that "
+        cause += f"msg-conv-comp-id alone, and it has {component}"
+        return LeftOut(cause, "give both the same number, or leave msg-broker-comp-id out")
+    if component:
+        options["component"] = component
+    if section.get("msg-conv-dummy-payload"):
+        options["empty"] = 1
+    if section.get("custom-ts-to-rfc"):
+        options["time"] = "stream"
+    if section.get("sleep-time"):
+        options["pause"] = section.get("sleep-time") / 1000
+    if section.get("debug-payload-dir") is not None:
+        options["copies"] = section.get("debug-payload-dir")
     if scheme == "amqp" and rest:
         options["user"] = rest
     authority = f"{quote(host, safe='.-[]:')}{f':{quote(port)}' if port else ''}"

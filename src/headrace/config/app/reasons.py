@@ -24,7 +24,6 @@ HARDWARE = Reason("info", "memory kinds, GPUs and hardware units are not chosen 
 SPEED = Reason("info", "speeds are always measured and reported")
 TRANSPORT = Reason("info", "buffers of the transport are chosen by themselves")
 CLOCK = Reason("info", "frames keep the times of their stream")
-CAMERA = Reason("warning", "the camera's own settings are used")
 DECODE = Reason("warning", "every frame is decoded")
 SEI = Reason("warning", "data inside the video stream is not read")
 AUDIO = Reason("warning", "there is no audio")
@@ -34,7 +33,6 @@ REST = Reason(
 )
 SYNC = Reason("warning", "sources are not synchronised with each other")
 NEW_MUX = Reason("info", "it counts for the original's new muxer alone (USE_NEW_NVSTREAMMUX=yes)")
-CLOCKS = Reason("info", "no clock is drawn")
 OWN_SIZE = Reason("info", "trackers look at frames in the size that these have")
 PAST = Reason("info", "past frames are metadata of the GStreamer element nvtracker alone")
 RESET = Reason("warning", "tracking ids are never reset and never reused")
@@ -45,9 +43,6 @@ BROKER = Reason("warning", "errors of streams are in the report, and are not sen
 CONVERTER = Reason(
     "info",
     "messages are made of the objects that the frames carry, and sent by the broker's own client",
-)
-RAW = Reason(
-    "warning", "raw outputs are dumped by the key raw-output-file-write of the model's own file"
 )
 ENCODERS = Reason("warning", "only models of nvinfer are run")
 IDENTITY = Reason("info", "it names nothing here")

@@ -64,6 +64,7 @@ class AppSinks:
         tiling: how frames are passed on.
         sources: how many there are.
         converter: `[message-converter]`, which sinks with `disable-msgconv=1` share.
+        listed: `[source-list]`, which has two keys of test5's messages.
     """
 
     def __init__(
@@ -72,8 +73,9 @@ class AppSinks:
         tiling: Tiling,
         sources: int,
         converter: FoundGroup | None = None,
+        listed: FoundGroup | None = None,
     ) -> None:
-        self._converter = converter
+        self._converter, self._listed = converter, listed
         self.items: list[Item] = []
         self._document, self._tiling, self._sources = document, tiling, sources
         self._linked = False  # a sink takes the single source of `Tiling.BOTH`
@@ -183,6 +185,12 @@ class AppSinks:
     def _messages(self, section: FoundGroup, name: str) -> None:
         if section.get("disable-msgconv"):
             section = self._converted(section, name)
+        for key, shared in (
+            ("dummy-payload", "msg-conv-dummy-payload"),
+            ("custom-ts-to-rfc", "custom-ts-to-rfc"),
+        ):
+            if self._listed is not None and self._listed.get(key):
+                section.values[shared] = True
         url = message_url(section)
         if isinstance(url, LeftOut):
             self._leave_out(section.line("type"), name, url.cause, url.way)

@@ -7,14 +7,15 @@ from pathlib import Path
 
 from headrace._core.errors import ConfigError
 from headrace._core.text import quoted
-from headrace.config.app.keys import SOURCE_KEYS, AppGroup, group_of
+from headrace.config.app.keys import REST_SOURCE_KEYS, SOURCE_KEYS, AppGroup, group_of
 from headrace.config.app.reader import AppReader, FoundGroup
 from headrace.config.document import Document, Entry, Group
+from headrace.config.origin import Origin
 from headrace.config.paths import absolute_uri, uri_trouble
 from headrace.config.pipeline_keys import MAX_ITEMS, SOURCE
 from headrace.config.pipeline_yaml import Item
 from headrace.config.reading import read_bytes
-from headrace.config.values import BadValueError
+from headrace.config.values import BadValueError, Values
 
 _TYPES = {1: "a V4L2 camera", 2: "a URI", 3: "several URIs", 4: "RTSP"}
 _OTHER_TYPES = {
@@ -24,6 +25,14 @@ _OTHER_TYPES = {
     8: "there is no audio",
 }
 _URIS = "file://..., rtsp://... or a path"
+_LAST_NUMBER = re.compile(r"([0-9]{1,6})$")
+_TCP = 4  # of RTSP's transports; 7 is every one, others have no effect
+# GStreamer's names of pixel formats, FFmpeg's
+_FORMATS = {
+    "NV12": "nv12", "NV21": "nv21", "I420": "yuv420p", "YUY2": "yuyv422", "UYVY": "uyvy422",
+    "YVYU": "yvyu422", "RGB": "rgb24", "BGR": "bgr24", "RGBA": "rgba", "BGRA": "bgra",
+    "RGBx": "rgb0", "BGRx": "bgr0", "GRAY8": "gray", "GRAY16_LE": "gray16le",
+}  # fmt: skip
 _NUMBER = re.compile(r"%(0[0-9]{1,2})?[diu]")
 _CAMERA_URI = re.compile(r"(usb|csi):([0-9]{1,4})")
 
@@ -38,6 +47,8 @@ class AppSources:
         self.listed: list[FoundGroup] | None = None
         self.left_out: list[str] = []  # why, in words
         self.recorded: list[tuple[FoundGroup, Item, int]] = []  # with the number of the camera
+        self.rest = False  # the original's element that is controlled by REST gives the sources
+        self._told: set[str] = set()
 
     def group(self, kind: AppGroup, group: Group) -> None:
         """A `[sourceN]` group."""
@@ -125,7 +136,7 @@ class AppSources:
                 )
         names = listed.get("sensor-name-list") or listed.get("sensor-id-list") or ()
         named = "sensor-name-list" if listed.get("sensor-name-list") else "sensor-id-list"
-        self.listed = []
+        self.listed, self.rest = [], bool(listed.get("use-nvmultiurisrcbin"))
         for number, uri in enumerate(uris):
             section = FoundGroup(document, listed.kind)
             if common is not None:
@@ -141,6 +152,12 @@ class AppSources:
                 section.entries["uri"] = entry
             section.entries["type"] = entry
             section.values.pop("num-sources", None)
+            if self.rest and listed.get("low-latency-mode"):
+                section.values["low-latency-decode"] = True
+                section.entries["low-latency-decode"] = listed.entries["low-latency-mode"]
+            ids = listed.get("sensor-id-list") or ()
+            if number < len(ids):
+                section.values["sensor-id"] = ids[number]
             if number < len(names) and names[number]:
                 section.values["name"] = names[number]
                 section.entries["name"] = listed.entries[named]
@@ -169,12 +186,56 @@ class AppSources:
 
     def finish(self) -> list[Item]:
         """All sources, those of a list included."""
-        for section in self.listed or ():
+        for section in self._placed():
             if section.get("enable", True):
                 self._add(section, section.line("uri"))
         return self.items + self.copies
 
+    def _placed(self) -> list[FoundGroup]:
+        """The sources of a list in the order of their pads."""
+        sections = self.listed or []
+        mapped = [s for s in sections if self.rest and s.get("sensorID-padID-mapping")]
+        if not mapped:
+            return sections
+        numbers = [_LAST_NUMBER.search(section.get("sensor-id", "")) for section in sections]
+        places = [int(match[1]) for match in numbers if match is not None]
+        if sorted(places) == list(range(len(sections))):
+            order = sorted(range(len(sections)), key=places.__getitem__)
+            return [sections[index] for index in order]
+        line = mapped[0].line("sensorID-padID-mapping")
+        text = "sensorID-padID-mapping: sources stay in the order of the list: the ids of "
+        text += f"sensor-id-list do not end in the numbers 0 to {len(sections) - 1}"
+        mapped[0].document.remark(line, text, code="key-approximated")
+        return sections
+
     # --- one source -------------------------------------------------------------------------------
+
+    def _transport(self, section: FoundGroup, values: Values, origins: dict[str, Origin]) -> None:
+        """Add how an RTSP stream comes, and the keys of the element that REST controls."""
+        document = section.document
+
+        def put(field: str, value: object, key: str) -> None:
+            values[field], origins[field] = value, section.origin(key)
+
+        if section.get("udp-buffer-size"):
+            put("udp_buffer_size", section.get("udp-buffer-size"), "udp-buffer-size")
+        if section.get("select-rtp-protocol") == _TCP:
+            put("rtp_protocol", "tcp", "select-rtp-protocol")
+        names = [name for name in REST_SOURCE_KEYS if section.get(name) and name not in self._told]
+        if names and not self.rest:
+            self._told.update(names)
+            text = f"{', '.join(names)}: counts with [source-list] use-nvmultiurisrcbin=1 alone"
+            document.remark(section.line(names[0]), text, "info", code="key-approximated")
+        if not self.rest:
+            return
+        if section.get("set-rtp-protocol") == _TCP:
+            put("rtp_protocol", "tcp", "set-rtp-protocol")
+        for key, field in (
+            ("init-rtsp-reconnect-interval-sec", "start_interval_s"),
+            ("simulate-fps-interval-ms", "pace_ms"),
+        ):
+            if section.get(key):
+                put(field, float(section.get(key)), key)
 
     def _add(self, section: FoundGroup, line: int) -> None:
         document = section.document
@@ -199,10 +260,9 @@ class AppSources:
         if not values.get("live"):
             values.pop("live", None)  # files do not drop, streams do, whatever this says
             origins.pop("live", None)
-        if section.get("select-rtp-protocol") == 4:  # 7 is every transport; others have no effect
-            values["rtp_protocol"] = "tcp"
-            origins["rtp_protocol"] = section.origin("select-rtp-protocol")
+        self._transport(section, values, origins)
         if kind == 1:
+            _camera(section, values, origins)
             uri = f"camera:{section.get('camera-v4l2-dev-node', 0)}"
             origin_key = (
                 "camera-v4l2-dev-node" if "camera-v4l2-dev-node" in section.entries else "type"
@@ -242,6 +302,26 @@ class AppSources:
             (self.copies if copy else self.items).append(item)
 
 
+def _camera(section: FoundGroup, values: Values, origins: dict[str, Origin]) -> None:
+    """Add size, rate and format of a camera; a size or rate counts with both of its keys."""
+    size = section.get("camera-width"), section.get("camera-height")
+    if all(size):
+        values["camera_size"], origins["camera_size"] = size, section.origin("camera-width")
+    rate = section.get("camera-fps-n"), section.get("camera-fps-d")
+    if all(rate):
+        values["camera_fps"], origins["camera_fps"] = (
+            rate[0] / rate[1],
+            section.origin("camera-fps-n"),
+        )
+    name = section.get("video-format")
+    if name is not None and name in _FORMATS:
+        values["camera_format"] = _FORMATS[name]
+        origins["camera_format"] = section.origin("video-format")
+    elif name is not None:
+        text = f"video-format={quoted(name)} is none of {', '.join(_FORMATS)}: the camera chooses"
+        section.document.remark(section.line("video-format"), text, code="key-approximated")
+
+
 def _numbered(match: re.Match[str], number: int) -> str:
     return f"{number:{match[1] or ''}d}"
 
@@ -249,6 +329,6 @@ def _numbered(match: re.Match[str], number: int) -> str:
 _KEYS = [
     key
     for key in SOURCE_KEYS.values()
-    if key.name not in ("uri", "camera-id")
+    if key.name not in ("uri", "camera-id", "udp-buffer-size")
     and key.field in {key.field for key in SOURCE.keys.values()}
 ]

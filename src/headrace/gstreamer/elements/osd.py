@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +20,9 @@ from headrace.gstreamer.pyds.meta import NvDsFrameMeta, items
 from headrace.gstreamer.pyds.osd import NvOSD_Arrow_Head_Direction as Head
 from headrace.gstreamer.pyds.struct import text_at
 from headrace.media.draw.canvas import Canvas, canvas_for
-from headrace.media.draw.figures import PX_PER_PT, Strokes, arrow_strokes, byte_color, draw_strokes
+from headrace.media.draw.clock import Clock, write_text
+from headrace.media.draw.figures import Strokes, arrow_strokes, byte_color, draw_strokes
 from headrace.media.draw.overlays import mask_overlay
-from headrace.media.draw.text import render_text
 from headrace.media.frame import Frame
 from headrace.meta import Detections, FrameMeta, Space
 from headrace.meta.masks import PlacedMask, object_mask
@@ -37,15 +36,12 @@ if TYPE_CHECKING:
         NvOSD_RectParams,
         NvOSD_TextParams,
     )
-    from headrace.media.draw.text import Rgba
-
 
 Area = tuple[Box, npt.NDArray[np.bool_] | None]
 
 _FAR = 1e4
 _MASK_OPACITY = 0.45
 _BLUR_MASKS = 2  # blur-bbox
-_CLOCK = "%a %b %d %H:%M:%S %Y"
 
 PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "qos")} | {
     "process-mode": choice(
@@ -196,29 +192,18 @@ def _text(canvas: Canvas, params: NvOSD_TextParams) -> None:
     paper = _color(params.text_bg_clr) if params.set_bg_clr else None
     family = text_at(font.font_name) or "Serif"
     position = max(0, int(params.x_offset)), max(0, int(params.y_offset))
-    _write(canvas, text, family, font.font_size or 11, _color(font.font_color), paper, position)
+    write_text(canvas, text, family, font.font_size or 11, _color(font.font_color), paper, position)
 
 
 def _clock(canvas: Canvas, options: dict[str, Any]) -> None:
     red, green, blue, alpha = options["clock-color"].to_bytes(4, "big")
-    text, family = time.strftime(_CLOCK), options["clock-font"] or "Serif"
-    position = options["x-clock-offset"], options["y-clock-offset"]
-    color = (red, green, blue, alpha / 255)
-    _write(canvas, text, family, options["clock-font-size"], color, None, position)
-
-
-def _write(
-    canvas: Canvas,
-    text: str,
-    family: str,
-    size_pt: int,
-    color: Rgba,
-    paper: Rgba | None,
-    position: tuple[int, int],
-) -> None:
-    size = max(6, round(size_pt * PX_PER_PT))
-    box = render_text(text, family, size, color, paper, 2)
-    canvas.paste(box, position[0] // 2 * 2, position[1] // 2 * 2)
+    Clock(
+        options["x-clock-offset"],
+        options["y-clock-offset"],
+        options["clock-font-size"],
+        (red, green, blue, alpha / 255),
+        options["clock-font"] or "Serif",
+    ).draw(canvas)
 
 
 def _placed(obj: NvDsObjectMeta, width: int, height: int) -> PlacedMask | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headrace.config.app.file import ORIGINAL_TRACKERS, sample_tracker
+from headrace.config.app.models import ORIGINAL_TRACKERS, sample_tracker
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import NVMM, InPlace, through
 from headrace.gstreamer.elements.past_frames import PastFrames, Rect, Tracked

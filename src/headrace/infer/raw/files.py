@@ -21,6 +21,7 @@ from headrace.meta import NetworkInfo
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
+    from headrace.infer.engine_runs import RawOutput
 
 INPUT_DUMP = "ip_tensor_dump.bin"
 _MAX_NAME = 255
@@ -31,6 +32,40 @@ def raw_file_name(component_id: int, layer: str, batch: int, size: int) -> str:
     layer = layer.replace("/", "_")
     name = f"gstnvdsinfer_uid-{component_id:02d}_layer-{layer}_batch-{batch:010d}"
     return f"{name}_batchsize-{size:02d}.bin"[:_MAX_NAME]
+
+
+class LayerFiles:
+    """Writes every output of a model, a file for each layer and run of the engine.
+
+    The names are those of the original's application: `LAYER_batchNNNNNNNNNN_batchsizeNN.bin`.
+
+    Args:
+        folder: where they go; made if it is not there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._batch = 0
+
+    def __call__(self, raw: RawOutput) -> None:
+        """Write the outputs of a run.
+
+        Raises:
+            EngineError: a file cannot be written.
+        """
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            for layer, data in raw.outputs.items():
+                name = f"{layer.replace('/', '_')}_batch{self._batch:010d}"
+                path = self._folder / f"{name}_batchsize{len(data):02d}.bin"[-_MAX_NAME:]
+                write_atomically(path, [np.ascontiguousarray(data).tobytes()], durable=False)
+        except (OSError, ValueError) as error:  # ValueError: a name with a NUL byte
+            raise EngineError(
+                f"an output cannot be written: {os_reason(error)}",
+                where=str(getattr(error, "filename", None) or self._folder),
+                fix="name a folder that can be written, or leave infer-raw-output-dir out",
+            ) from error
+        self._batch += 1
 
 
 class TensorFiles:

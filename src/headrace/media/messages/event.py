@@ -6,7 +6,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from headrace.meta import UNTRACKED_OBJECT_ID, FrameMeta
 from headrace.meta.analytics import ObjectAnalytics
 from headrace.meta.fields import EVENT_FORMS
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _REMEMBERED = 100_000  # tracks; the oldest are forgotten, so memory stays bounded
 
 
@@ -87,34 +88,51 @@ class EventFilter:
             (objects that cross a line of the analytics), or a number N for every N-th frame of a
             source.
         classes: labels that count; empty is all.
+        component: objects of this model alone; None takes those of all.
+        empty: a frame without such an object is an event, too.
+        stream_time: the time of an event is that of its frame in the stream, since 1970.
 
     Attributes:
         counted: True once a frame had results of analytics.
     """
 
-    def __init__(self, every: str | int = "first", classes: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        every: str | int = "first",
+        classes: Sequence[str] = (),
+        *,
+        component: int | None = None,
+        empty: bool = False,
+        stream_time: bool = False,
+    ) -> None:
         self.every = every
         self.classes = frozenset(classes)
+        self.component, self.empty, self.stream_time = component, empty, stream_time
         self.counted = False
         self._seen: OrderedDict[tuple[int, int], None] = OrderedDict()
 
     def event(self, meta: FrameMeta) -> MessageEvent | None:
-        """The event of a frame; None if no object passes."""
+        """The event of a frame; None if no object passes, unless empty ones count."""
         if isinstance(self.every, int) and meta.frame % self.every:
             return None
         self.counted = self.counted or meta.analytics is not None
         chosen = tuple(self._objects(meta))
-        if not chosen:
+        if not (chosen or self.empty):
             return None
         kind = self.every if isinstance(self.every, str) else "interval"
         counts = {} if meta.analytics is None else meta.analytics.to_dict()
         source = meta.source, meta.source_id
-        return MessageEvent(kind, *source, meta.frame, meta.pts_ns, chosen, counts)
+        event = MessageEvent(kind, *source, meta.frame, meta.pts_ns, chosen, counts)
+        if not self.stream_time:
+            return event
+        return replace(event, time=_EPOCH + timedelta(microseconds=meta.pts_ns // 1000))
 
     def _objects(self, meta: FrameMeta) -> list[EventObject]:
         objects, chosen = meta.objects, []
         for i in range(len(objects)):
             if self.classes and objects.label(i) not in self.classes:
+                continue
+            if self.component not in (None, int(objects.component_ids[i])):
                 continue
             analytics = objects.analytics.get(i)
             if self.every == "crossing" and not (analytics and analytics.crossed):

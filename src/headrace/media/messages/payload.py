@@ -28,7 +28,8 @@ def payloads(
 ) -> list[bytes]:
     """The messages of an event as UTF-8 JSON.
 
-    `deepstream` makes one for each object, the others one for the event.
+    `deepstream` makes one for each object, and one without it for an event that has none; the
+    others make one for the event.
 
     Args:
         event: the event.
@@ -37,7 +38,8 @@ def payloads(
     """
     config = config or {}
     if schema == "deepstream":
-        return [as_json(_full(event, i, o, config)) for i, o in enumerate(event.objects)]
+        objects = event.objects or (None,)
+        return [as_json(_full(event, i, o, config)) for i, o in enumerate(objects)]
     return [as_json(_minimal(event, config) if schema == "minimal" else _headrace(event))]
 
 
@@ -118,11 +120,10 @@ def _row(obj: EventObject) -> str:
 
 
 def _full(
-    event: MessageEvent, number: int, obj: EventObject, config: ConverterConfig
+    event: MessageEvent, number: int, obj: EventObject | None, config: ConverterConfig
 ) -> dict[str, object]:
     # one event makes several messages; each has the same id whenever it is made again
     name = uuid.uuid5(uuid.UUID(event.id), str(number))
-    named = {kind: label for kind, label in obj.attributes if kind}
     return {
         "messageid": str(name),
         "mdsversion": "1.0",
@@ -130,19 +131,24 @@ def _full(
         "place": place_object(config, event.source_id),
         "sensor": sensor_object(config, event.source_id, event.source),
         "analyticsModule": analytics_object(config, event.source_id),
-        "object": {
-            "id": _track(obj),
-            "speed": 0.0,
-            "direction": 0.0,
-            "orientation": 0.0,
-            obj.label: {"confidence": round(obj.confidence, 6)} | named,
-            "bbox": box_object(obj.box),
-            "location": {},
-            "coordinate": {},
-        },
+        **({} if obj is None else {"object": _object_of_full(obj)}),
         "event": {"id": event.id, "type": ""},
         "videoPath": "",
         **counts_entry(event.analytics),
+    }
+
+
+def _object_of_full(obj: EventObject) -> dict[str, object]:
+    named = {kind: label for kind, label in obj.attributes if kind}
+    return {
+        "id": _track(obj),
+        "speed": 0.0,
+        "direction": 0.0,
+        "orientation": 0.0,
+        obj.label: {"confidence": round(obj.confidence, 6)} | named,
+        "bbox": box_object(obj.box),
+        "location": {},
+        "coordinate": {},
     }
 
 

@@ -52,6 +52,7 @@ class Sender:
         broker: takes them; closed with the sender.
         mark: write `"redelivered":true` into messages that may have arrived before.
         watch: hears when sending stops and goes on, called from several threads, one at a time.
+        pause_s: rest after each batch of messages.
 
     Attributes:
         sent: messages that the broker acknowledged.
@@ -63,12 +64,19 @@ class Sender:
     """
 
     def __init__(
-        self, spool: Spool, broker: Broker, *, mark: bool = True, watch: Watches | None = None
+        self,
+        spool: Spool,
+        broker: Broker,
+        *,
+        mark: bool = True,
+        watch: Watches | None = None,
+        pause_s: float = 0.0,
     ) -> None:
         self.sent = self.refused = self.failures = 0
         self.last_error = ""
         self.away = False
         self._spool, self._broker, self._mark, self._watch = spool, broker, mark, watch
+        self._pause_s = pause_s
         self._lock = threading.Lock()  # of what is held, and of the state
         self._held: deque[bytes] = deque()  # that the spool does not take at present
         self._aside: list[bytes] = []  # refused, and not yet written down
@@ -175,6 +183,8 @@ class Sender:
                 attempt += 1
                 continue
             attempt = 0
+            if worked and self._pause_s:
+                self._closing.wait(self._pause_s)
             if not worked:
                 if self._closing.is_set():
                     break

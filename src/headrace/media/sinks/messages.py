@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from headrace._core.text import counted, quoted
@@ -11,6 +12,7 @@ from headrace.media.frame import Frame
 from headrace.media.messages.address import BrokerAddress
 from headrace.media.messages.brokers import broker_for
 from headrace.media.messages.converter import read_adaptor_config, read_converter_config
+from headrace.media.messages.copies import MessageCopies
 from headrace.media.messages.event import EventFilter
 from headrace.media.messages.payload import SCHEMAS, payloads
 from headrace.media.messages.sender import Sender
@@ -22,7 +24,11 @@ from headrace.media.sources.reconnect import Losses
 from headrace.meta import FrameMeta
 
 _MOST_NAMED = 5
-_OPTIONS = ("every", "boxes", "classes", "schema", "config", "spool", "adaptor", "user")
+_OPTIONS = (
+    "every", "boxes", "classes", "schema", "config", "spool", "adaptor", "user", "component",
+    "empty", "time", "pause", "copies",
+)  # fmt: skip
+_MAX_COMPONENT = 1 << 31
 
 
 class MessageSink(Sink):
@@ -32,7 +38,10 @@ class MessageSink(Sink):
     where the pipeline scales frames.
 
     Args:
-        name: the URL, as `mqtt://HOST/TOPIC?every=first&classes=car,person&schema=headrace`.
+        name: the URL, as `mqtt://HOST/TOPIC?every=first&classes=car,person&schema=headrace`, with
+            `component=1` for the objects of one model, `empty=1` for frames without objects, too,
+            `time=stream` for the times of the frames, `pause=0.01` for a rest of the sender, and
+            `copies=DIR` for a file of each message.
     """
 
     kind = "messages"
@@ -43,6 +52,8 @@ class MessageSink(Sink):
         url = urlsplit(name)
         sink_options = SinkOptions(url.query, shown, _OPTIONS)
         self._filter = _filter(sink_options)
+        copies = sink_options.text("copies")
+        self._copies = MessageCopies(Path(copies)) if copies else None
         self._of_source = sink_options.choice("boxes", ("frame", "source"), "frame") == "source"
         self._sizes: dict[int, tuple[int, int]] = {}  # of sources, in pixels
         self._schema = sink_options.choice("schema", SCHEMAS, "headrace")
@@ -58,7 +69,13 @@ class MessageSink(Sink):
         super().__init__(shown, folder)
         self._spool = Spool(folder, ours=not chosen)
         watch = Losses(self.notices, shown, "sending stopped at message", "nothing was sent")
-        self._sender = Sender(self._spool, broker, mark=self._schema == "headrace", watch=watch)
+        self._sender = Sender(
+            self._spool,
+            broker,
+            mark=self._schema == "headrace",
+            watch=watch,
+            pause_s=sink_options.number("pause", 0.0, 60, "seconds"),
+        )
         if self._spool.foreign:
             self._notice(
                 "spool-foreign",
@@ -92,6 +109,8 @@ class MessageSink(Sink):
                 event = event.scaled(size[0] / meta.width, size[1] / meta.height)
             for message in payloads(event, self._schema, self._config):
                 self._sender.put(message)
+                if self._copies is not None:
+                    self._copies.put(message)
 
     def _finish(self) -> None:
         if self._filter.every == "crossing" and not self._filter.counted:
@@ -136,8 +155,15 @@ class MessageSink(Sink):
 
 def _filter(options: SinkOptions) -> EventFilter:
     every, classes = options.text("every", "first"), options.names("classes")
+    more: dict[str, Any] = {
+        "component": None,
+        "empty": options.choice("empty", ("0", "1"), "0") == "1",
+        "stream_time": options.choice("time", ("now", "stream"), "now") == "stream",
+    }
+    if options.text("component"):
+        more["component"] = options.whole("component", 0, _MAX_COMPONENT, "a gie-unique-id")
     if every in ("first", "frame", "crossing"):
-        return EventFilter(every, classes)
+        return EventFilter(every, classes, **more)
     if not (every.isascii() and every.isdigit() and int(every[:10]) > 0):
         raise options.unknown("every", "first, frame, crossing or a number from 1")
-    return EventFilter(int(every[:10]), classes)
+    return EventFilter(int(every[:10]), classes, **more)

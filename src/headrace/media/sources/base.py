@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Self
 
 from headrace._core.errors import HeadraceError
@@ -180,10 +181,16 @@ class SteppedSource(Source):
         source: the first round; closed with this one.
         reopen: opens it again for the next round; None ends with the first.
         step: 1 gives every frame, 3 the first of three.
+        pace_s: seconds from one frame to the next at least; 0 gives each as soon as it is there.
     """
 
     def __init__(
-        self, source: Source, *, reopen: Callable[[], Source] | None = None, step: int = 1
+        self,
+        source: Source,
+        *,
+        reopen: Callable[[], Source] | None = None,
+        step: int = 1,
+        pace_s: float = 0.0,
     ) -> None:
         super().__init__(source.name, source.source_id)
         self.width, self.height, self.live = source.width, source.height, source.live
@@ -193,7 +200,7 @@ class SteppedSource(Source):
         self.notices, self.files = source.notices, source.files
         self._source = source
         self._reopen = reopen
-        self._step = step
+        self._step, self._pace_s = step, pace_s
 
     def keep_packets(self, before_s: float) -> PacketRing | None:
         """Keep packets of the first round, if there is no other: times go on, packets do not."""
@@ -206,6 +213,7 @@ class SteppedSource(Source):
 
     def _read(self) -> Generator[Frame, None, None]:
         count, start_ns, last_ns, gap_ns = 0, 0, 0, 0
+        due = monotonic()
         while True:
             yielded = 0
             for number, frame in enumerate(self._source):
@@ -215,6 +223,10 @@ class SteppedSource(Source):
                 if yielded:
                     gap_ns = pts_ns - last_ns
                 yielded, last_ns = yielded + 1, pts_ns
+                if self._pace_s:
+                    if self._closing.wait(max(0.0, due - monotonic())):
+                        return
+                    due = max(due, monotonic() - self._pace_s) + self._pace_s
                 self.reconnects, self.skipped = self._source.reconnects, self._source.skipped
                 self.decoder = self._source.decoder
                 yield replace(

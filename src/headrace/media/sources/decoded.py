@@ -8,9 +8,10 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from queue import SimpleQueue
 from time import monotonic_ns, time_ns
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import av
+from av.codec.context import Flags
 from av.video.reformatter import VideoReformatter
 
 from headrace._core.errors import MediaError
@@ -175,8 +176,28 @@ def reason_of(error: BaseException) -> str:
     return error_text(error)
 
 
+class Decoding(NamedTuple):
+    """Shortcuts of a decoder.
+
+    Attributes:
+        key_frames_only: it decodes no image that needs another one.
+        low_delay: it gives each image at once; images that need later ones come in wrong order.
+    """
+
+    key_frames_only: bool = False
+    low_delay: bool = False
+
+
+_WHOLE = Decoding()
+
+
 def pick_stream(
-    container: av.container.InputContainer, name: str, *, threads: int | None, live: bool
+    container: av.container.InputContainer,
+    name: str,
+    *,
+    threads: int | None,
+    live: bool,
+    decoding: Decoding = _WHOLE,
 ) -> av.VideoStream:
     """The first video stream of an open container, its decoder set up.
 
@@ -195,7 +216,11 @@ def pick_stream(
     if context is None:
         raise MediaError("its video codec is unknown to this FFmpeg", where=name)
     context.thread_count = 1 if context.is_hwaccel else threads or 2
-    context.thread_type = "SLICE" if live else "AUTO"
+    context.thread_type = "SLICE" if live or decoding.low_delay else "AUTO"
+    if decoding.low_delay:
+        context.flags |= Flags.low_delay
+    if decoding.key_frames_only:
+        context.skip_frame = "NONKEY"
     return streams[0]
 
 
@@ -347,6 +372,7 @@ class DecodedSource(Source):
             Why it gave up, or None at the end of `packets` (whose last may be None: to flush).
         """
         context, errors_in_a_row = stream.codec_context, 0
+        keys_only = context.skip_frame == "NONKEY"
         if self._packet_ring is not None:
             self._packet_ring.begin(stream)
         for packet in packets:
@@ -356,6 +382,8 @@ class DecodedSource(Source):
                 self._seen(packet)
                 if self._packet_ring is not None:
                     self._packet_ring.add(packet)
+                if keys_only and not packet.is_keyframe:
+                    continue  # some decoders give them all the same
             try:
                 with self._turn():
                     images = context.decode(packet)

@@ -23,6 +23,7 @@ from headrace.media.names import IMAGE_SUFFIXES, matching_files, natural_key, ne
 from headrace.media.pixel_format import PixelFormat
 from headrace.media.sources.arrays import ArraySource
 from headrace.media.sources.base import Source
+from headrace.media.sources.decoded import Decoding
 from headrace.media.sources.feed import GRACE_S
 from headrace.media.sources.images import ImageSource
 from headrace.media.sources.playlists import PlaylistReach
@@ -49,6 +50,8 @@ def open_source(
     options: Mapping[str, str] | None = None,
     gpu: int | None = None,
     playlist_reach: PlaylistReach = "public",
+    key_frames_only: bool = False,
+    low_delay: bool = False,
 ) -> Source:
     """Open a video file, image, folder or pattern of images, stream or camera.
 
@@ -73,6 +76,9 @@ def open_source(
             host of `url`, or the files beside a file; "public": also public addresses of the web,
             for a file as before; "any": whatever FFmpeg opens, inner addresses and local files
             with it, and lists of other formats.
+        key_frames_only: videos and streams are decoded at their key frames alone.
+        low_delay: the decoder gives each image at once, without waiting for later ones; right for
+            streams whose images need earlier ones alone.
 
     Returns:
         The source; nothing is decoded yet. A named pipe is opened when it is read.
@@ -90,7 +96,8 @@ def open_source(
     if not url:
         raise MediaError("the source is empty", expected="a path, a pattern, a URL or camera:N")
     decoding: dict[str, Any] = {"source_id": source_id, "threads": threads, "fps": fps}
-    recorded: dict[str, Any] = decoding | {"gpu": gpu}
+    left_out = Decoding(key_frames_only, low_delay)
+    recorded: dict[str, Any] = decoding | {"gpu": gpu, "decoding": left_out}
     waiting: dict[str, Any] = recorded | {"timeout_s": timeout_s, "reconnect": reconnect}
     camera = _CAMERA.fullmatch(url)
     if camera:

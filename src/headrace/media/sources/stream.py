@@ -11,7 +11,7 @@ import av
 from headrace._core.errors import MediaError
 from headrace._core.text import counted
 from headrace.media.sources.containers import closed_options, open_url
-from headrace.media.sources.decoded import DecodedSource, pick_stream
+from headrace.media.sources.decoded import DecodedSource, Decoding, pick_stream
 from headrace.media.sources.feed import Connect, ConnectionLostError, Feed, PipeFile
 from headrace.media.sources.gpu_decoding import gpu_decoding
 from headrace.media.sources.playlists import PlaylistReach
@@ -36,6 +36,7 @@ class StreamSource(DecodedSource):
         reconnect: how a live stream comes back; None: it ends, with a notice.
         wait: open it when it is read, not now; size and rate are unknown until then.
         gpu: number of the GPU that `open_container` asks to decode; None for none.
+        decoding: what the decoder leaves out.
 
     Raises:
         MediaError: it cannot be opened or holds no video.
@@ -54,10 +55,11 @@ class StreamSource(DecodedSource):
         reconnect: ReconnectPolicy | None = None,
         wait: bool = False,
         gpu: int | None = None,
+        decoding: Decoding | None = None,
     ) -> None:
         super().__init__(name, source_id, threads, fps, gpu=gpu)
         self.live = live
-        self._connect = _connector(open_container, name, threads, live)
+        self._connect = _connector(open_container, name, threads, live, decoding or Decoding())
         self._timeout_s = timeout_s
         self._policy = reconnect if live else None
         self._losses = Losses(self.notices, name)
@@ -248,14 +250,20 @@ class StreamSource(DecodedSource):
 
 
 def _connector(
-    open_container: OpenContainer, name: str, threads: int | None, live: bool
+    open_container: OpenContainer,
+    name: str,
+    threads: int | None,
+    live: bool,
+    decoding: Decoding,
 ) -> Connect:
     """Connect, in a feed's thread. It must not hold the source, which may be forgotten."""
 
     def connect(feed: Feed) -> tuple[av.container.InputContainer, av.VideoStream]:
         container = open_container(feed)
         try:
-            return container, pick_stream(container, name, threads=threads, live=live)
+            return container, pick_stream(
+                container, name, threads=threads, live=live, decoding=decoding
+            )
         except MediaError:
             container.close()
             raise

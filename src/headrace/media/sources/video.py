@@ -12,7 +12,13 @@ import av
 from headrace._core.errors import MediaError
 from headrace.media.names import sniff
 from headrace.media.sources.containers import open_file
-from headrace.media.sources.decoded import DecodedSource, Timeline, pick_stream, reason_of
+from headrace.media.sources.decoded import (
+    DecodedSource,
+    Decoding,
+    Timeline,
+    pick_stream,
+    reason_of,
+)
 from headrace.media.sources.gpu_decoding import gpu_decoding
 from headrace.media.sources.playlists import PlaylistReach
 
@@ -32,6 +38,7 @@ class VideoSource(DecodedSource):
         threads: decoder threads; None means 2.
         fps: rate of video without time stamps.
         gpu, reach: see `open_source`.
+        decoding: what the decoder leaves out.
 
     Raises:
         MediaError: it cannot be opened or holds no video.
@@ -47,19 +54,24 @@ class VideoSource(DecodedSource):
         fps: float | None = None,
         gpu: int | None = None,
         reach: PlaylistReach = "public",
+        decoding: Decoding | None = None,
     ) -> None:
         super().__init__(name, source_id, threads, fps, gpu=gpu)
         self._path, self._reach = path, reach
         self._size = _size(path)
         self._container = self._open()
         try:
-            stream = pick_stream(self._container, name, threads=threads, live=False)
+            stream = pick_stream(
+                self._container, name, threads=threads, live=False, decoding=decoding or Decoding()
+            )
         except MediaError:
             self._container.close()
             raise
         self._stream = stream
         self._describe(self._container, stream)
         self._expected = stream.frames or None  # only an exact count can show a missing end
+        if decoding is not None and decoding.key_frames_only:
+            self._expected = self.frames = None  # how many key frames there are nobody says
         self._received = self._discarded = 0
         self._cut = False
         self._begun: Iterator[av.Packet[av.VideoStream]] | None = (
