@@ -5,6 +5,7 @@
 
 #include "library.h"
 #include "nvbufsurface.h"
+#include "pixels.h"
 
 using namespace headrace::deepstream;
 
@@ -12,36 +13,8 @@ namespace {
 
 constexpr uint32_t kRowAlignment = 256;
 
-struct Plane {
-    uint32_t divisor, bytes;  // of its size by that of the image; of a pixel
-};
-
-// Planes of a format; none where it is not known.
-std::vector<Plane> planes_of(NvBufSurfaceColorFormat format) {
-    switch (format) {
-    case NVBUF_COLOR_FORMAT_RGBA:
-    case NVBUF_COLOR_FORMAT_BGRA:
-    case NVBUF_COLOR_FORMAT_ARGB:
-    case NVBUF_COLOR_FORMAT_ABGR:
-    case NVBUF_COLOR_FORMAT_RGBx:
-    case NVBUF_COLOR_FORMAT_BGRx: return {{1, 4}};
-    case NVBUF_COLOR_FORMAT_RGB:
-    case NVBUF_COLOR_FORMAT_BGR: return {{1, 3}};
-    case NVBUF_COLOR_FORMAT_GRAY8: return {{1, 1}};
-    case NVBUF_COLOR_FORMAT_NV12:
-    case NVBUF_COLOR_FORMAT_NV12_ER:
-    case NVBUF_COLOR_FORMAT_NV12_709:
-    case NVBUF_COLOR_FORMAT_NV12_709_ER: return {{1, 1}, {2, 2}};
-    case NVBUF_COLOR_FORMAT_YUV420:
-    case NVBUF_COLOR_FORMAT_YUV420_ER:
-    case NVBUF_COLOR_FORMAT_YUV420_709:
-    case NVBUF_COLOR_FORMAT_YUV420_709_ER: return {{1, 1}, {2, 1}, {2, 1}};
-    default: return {};
-    }
-}
-
 bool fill(NvBufSurfaceParams &image, const NvBufSurfaceCreateParams &params) {
-    const std::vector<Plane> planes = planes_of(params.colorFormat);
+    const std::vector<PlaneForm> planes = planes_of(params.colorFormat);
     if (planes.empty()) return false;
     image.width = params.width;
     image.height = params.height;
@@ -78,6 +51,31 @@ int each_image(NvBufSurface *surface, int index, F &&action) {
         if ((index < 0 || static_cast<uint32_t>(index) == i) && action(surface->surfaceList[i]))
             return -1;
     return 0;
+}
+
+// Calls an action with the place in rows without a gap, the address and the size of each row.
+template <typename F>
+int copy_rows(NvBufSurface *surface, unsigned int index, unsigned int plane, unsigned int width,
+              unsigned int height, F &&action) {
+    if (!has(surface, static_cast<int>(index))) return -1;
+    const NvBufSurfaceParams &image = surface->surfaceList[index];
+    const auto &all = image.planeParams;
+    if (plane >= all.num_planes || width > all.width[plane] || height > all.height[plane])
+        return -1;
+    const size_t size = static_cast<size_t>(width) * all.bytesPerPix[plane];
+    for (size_t y = 0; y < height; y++)
+        action(y * size,
+               static_cast<char *>(image.dataPtr) + all.offset[plane] + y * all.pitch[plane], size);
+    return 0;
+}
+
+// Says once that a function of hardware is not there.
+int refused(const char *name) {
+    std::fprintf(stderr,
+                 "headrace: %s: there is no buffer of hardware on a CPU; NvBufSurfaceMap"
+                 " maps images\n",
+                 name);
+    return -1;
 }
 
 }  // namespace
@@ -167,6 +165,34 @@ HEADRACE_PUBLIC int NvBufSurfaceCopy(NvBufSurface *source, NvBufSurface *target)
     target->numFilled = source->numFilled;
     return 0;
 }
+
+// Allocation with more wishes; those beyond the usual ones have no meaning in main memory.
+HEADRACE_PUBLIC int NvBufSurfaceAllocate(NvBufSurface **surface, uint32_t count,
+                                         NvBufSurfaceAllocateParams *params) {
+    return params == nullptr ? -1 : NvBufSurfaceCreate(surface, count, &params->params);
+}
+
+// Copies between an image's plane and rows without a gap.
+HEADRACE_PUBLIC int NvBufSurface2Raw(NvBufSurface *surface, unsigned int index, unsigned int plane,
+                                     unsigned int width, unsigned int height, unsigned char *into) {
+    return copy_rows(
+        surface, index, plane, width, height,
+        [into](size_t at, char *row, size_t size) { std::memcpy(into + at, row, size); });
+}
+HEADRACE_PUBLIC int Raw2NvBufSurface(unsigned char *from, unsigned int index, unsigned int plane,
+                                     unsigned int width, unsigned int height,
+                                     NvBufSurface *surface) {
+    return copy_rows(
+        surface, index, plane, width, height,
+        [from](size_t at, char *row, size_t size) { std::memcpy(row, from + at, size); });
+}
+
+// There are no buffers of hardware here: programs that ask for one are told, and get an error.
+HEADRACE_PUBLIC int NvBufSurfaceFromFd(int, void **) { return refused("NvBufSurfaceFromFd"); }
+HEADRACE_PUBLIC int NvBufSurfaceMapEglImage(NvBufSurface *, int) {
+    return refused("NvBufSurfaceMapEglImage");
+}
+HEADRACE_PUBLIC int NvBufSurfaceUnMapEglImage(NvBufSurface *, int) { return 0; }
 
 HEADRACE_PUBLIC int NvBufSurfaceGetDeviceInfo(NvBufSurfaceDeviceInfo *info) {
     if (info == nullptr) return -1;

@@ -215,6 +215,7 @@ class NvDsBatchMeta(Struct):
     meta_mutex: Any
     surfaces: list[Any]
     ended: list[Any]
+    images: dict[Any, Any]
     owner: Any
 
 class NvDsClassifierMeta(Struct):

@@ -69,3 +69,21 @@ def test_pools_lists_and_copies_are_right_under_address_sanitizer(gst: Any, tmp_
     subprocess.run(command, check=True)
     done = subprocess.run([program], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr, done.returncode) == ("right\n", "", 0)
+
+
+def test_images_of_a_batch_are_read_and_written_in_c(application: Application, clip: Path) -> None:
+    done = application("images.c", clip)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[-1] == "eos"
+    frames = [lines[start : start + 5] for start in range(0, len(lines) - 1, 5)]
+    assert len(frames) >= 4
+    luma = round(16 + 219 * 0.299)
+    for planar, mapped, bgr, nv12, end in frames:
+        assert planar == "mux format=6 planes=2 chroma=160x96 pitch=320 batch=2 filled=1"
+        assert mapped == (
+            "map size=72 batch=2 filled=1 memory=3 320x192 format=19 pitch=1280 data=245760"
+        )
+        assert bgr == "bgr 0 0 255 planes=1"
+        assert nv12 == f"nv12 {luma} {luma} {luma} planes=2"
+        assert end == "end 255 0 0"

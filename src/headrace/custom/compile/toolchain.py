@@ -18,7 +18,8 @@ GSTREAMER = (
 )  # fmt: skip
 """Packages that applications over GStreamer are compiled with, where they are installed."""
 APPLICATION = (
-    "nvdsgst_meta", "nvds_meta", "nvdsgst_helper", "nvbufsurface", "nvds_yml_parser", "nvds_utils",
+    "nvdsgst_meta", "nvds_meta", "nvdsgst_helper", "nvbufsurface", "nvbufsurftransform",
+    "nvds_yml_parser", "nvds_utils",
     "nvds_logger",
 )  # fmt: skip
 """Names of the libraries that applications are linked to."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import CFUNCTYPE, c_int, c_uint, c_ulong, c_void_p
+from ctypes import CFUNCTYPE, c_int, c_uint, c_uint64, c_ulong, c_void_p
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ from headrace.gstreamer.pyds.struct import function
 NAME = "libheadrace_deepstream.so"
 Ask = CFUNCTYPE(c_void_p, c_void_p)
 """Called with a buffer's address; returns that of its batch's structures, or 0."""
+AskNumber = CFUNCTYPE(c_void_p, c_uint64)
+"""Called with the number of images; returns the address of their structure, or 0."""
 CopyFunction = CFUNCTYPE(c_void_p, c_void_p, c_void_p)
 ReleaseFunction = CFUNCTYPE(None, c_void_p, c_void_p)
 

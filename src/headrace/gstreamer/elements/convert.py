@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.gstreamer.elements.bindings import BaseTransform, Gst
+from headrace.gstreamer.elements.buffers import batch_buffer
 from headrace.gstreamer.elements.element import (
     FORMATS,
     NVMM,
@@ -24,7 +25,6 @@ from headrace.gstreamer.elements.geometry import (
     turned,
 )
 from headrace.gstreamer.elements.properties import COMMON, Choices, Property, choice
-from headrace.gstreamer.elements.streammux import DUMMY_BYTES
 from headrace.gstreamer.elements.surface import (
     CapsReader,
     Surface,
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headrace.gstreamer.elements.bindings import GstVideo
-    from headrace.gstreamer.pyds.meta import NvDsBatchMeta
 
 
 _FEATURE = "memory:NVMM"
@@ -239,20 +238,18 @@ class NvVideoConvert(NvElement, BaseTransform):
             surfaces = [self._shaped(one) for one in batch.surfaces]
             if surfaces != batch.surfaces:  # behind a tee the batch is another branch's, too
                 batch = with_surfaces(batch, surfaces)
-            outbuf = Gst.Buffer.new_allocate(None, DUMMY_BYTES, None)
-            return Gst.FlowReturn.OK, self._finished(outbuf, buffer, batch)
+            return Gst.FlowReturn.OK, self._finished(batch_buffer(batch, self._format), buffer)
         else:
             surface = batch.surfaces[0]
         data = system_bytes(self._shaped(surface), self._format, self._info)
-        return Gst.FlowReturn.OK, self._finished(Gst.Buffer.new_wrapped(data), buffer, batch)
-
-    def _finished(
-        self, outbuf: Gst.Buffer, buffer: Gst.Buffer, batch: NvDsBatchMeta | None
-    ) -> Gst.Buffer:
-        outbuf.pts, outbuf.dts, outbuf.duration = buffer.pts, buffer.dts, buffer.duration
-        outbuf.offset, outbuf.offset_end = buffer.offset, buffer.offset_end
+        outbuf = Gst.Buffer.new_wrapped(data)
         if batch is not None:
             bridge().attach(hash(outbuf), batch)
+        return Gst.FlowReturn.OK, self._finished(outbuf, buffer)
+
+    def _finished(self, outbuf: Gst.Buffer, buffer: Gst.Buffer) -> Gst.Buffer:
+        outbuf.pts, outbuf.dts, outbuf.duration = buffer.pts, buffer.dts, buffer.duration
+        outbuf.offset, outbuf.offset_end = buffer.offset, buffer.offset_end
         return outbuf
 
     def do_transform(self, buffer: Gst.Buffer, outbuf: Gst.Buffer) -> Gst.FlowReturn:

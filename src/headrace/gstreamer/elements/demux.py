@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from headrace.gstreamer import pyds
 from headrace.gstreamer.elements.bindings import Element, Gst
+from headrace.gstreamer.elements.buffers import batch_buffer
 from headrace.gstreamer.elements.convert import relabelled
 from headrace.gstreamer.elements.element import NVMM, NvElement, pad, weakly
 from headrace.gstreamer.elements.properties import Property
-from headrace.gstreamer.elements.streammux import DUMMY_BYTES
 from headrace.gstreamer.elements.tree import frames_of
-from headrace.gstreamer.pyds.bridge import bridge
 from headrace.gstreamer.pyds.functions import nvds_add_frame_meta_to_batch
 
 
@@ -30,6 +29,7 @@ class NvStreamDemux(NvElement, Element):
         self._dropped: set[int] = set()  # sources without a linked pad
         self._ended: set[int] = set()
         self._caps: Gst.Caps | None = None
+        self._format = "NV12"
         sink = Gst.Pad.new_from_template(self.template("sink"), "sink")
         sink.set_chain_function_full(weakly(self._chain, Gst.FlowReturn.EOS))
         sink.set_event_function_full(weakly(self._event, False))
@@ -65,6 +65,7 @@ class NvStreamDemux(NvElement, Element):
         match event.type:
             case Gst.EventType.CAPS:
                 self._caps = relabelled(event.parse_caps(), True, put={"batch-size": 1})
+                self._format = self._caps.get_structure(0).get_string("format")
                 self._started.clear()
                 self._ended.clear()
                 return True
@@ -118,9 +119,8 @@ class NvStreamDemux(NvElement, Element):
             one.surfaces = [batch.surfaces[frame.batch_id]]
             frame.batch_id = 0
             nvds_add_frame_meta_to_batch(one, frame)
-            outbuf = Gst.Buffer.new_allocate(None, DUMMY_BYTES, None)
+            outbuf = batch_buffer(one, self._format)
             outbuf.pts, outbuf.duration = frame.buf_pts, buffer.duration
-            bridge().attach(hash(outbuf), one)
             flow = src.push(outbuf)
             if flow not in (Gst.FlowReturn.OK, Gst.FlowReturn.NOT_LINKED, Gst.FlowReturn.EOS):
                 return flow

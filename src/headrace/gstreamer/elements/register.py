@@ -54,6 +54,7 @@ ELEMENTS = {
 
 def factory(name: str) -> tuple[str, int, type]:
     """Return name, rank and class of an element, as GStreamer's loader of Python wants them."""
+    from headrace.gstreamer.cmeta.images import serve_images
     from headrace.gstreamer.cmeta.tree import serve
     from headrace.gstreamer.elements import (
         analytics,
@@ -78,6 +79,7 @@ def factory(name: str) -> tuple[str, int, type]:
     )
 
     serve()
+    serve_images()
     modules = (
         analytics, bins, broker, convert, demux, infer, inferserver, logger, messages, osd,
         passing, postprocess, preprocess, rtsp_out, segvisual, sources, streammux, tiler, tracker,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from headrace.gstreamer.elements.bindings import BaseTransform, Gst
+from headrace.gstreamer.elements.buffers import batch_buffer
 from headrace.gstreamer.elements.convert import relabelled
-from headrace.gstreamer.elements.element import NvElement, guarded
-from headrace.gstreamer.elements.streammux import DUMMY_BYTES
-from headrace.gstreamer.pyds.bridge import bridge
+from headrace.gstreamer.elements.element import NvElement, guarded, reported
 from headrace.gstreamer.pyds.meta import NvDsBatchMeta
 
 
@@ -23,6 +22,7 @@ class Remaking(NvElement, BaseTransform):
         super().__init__()
         # Else elements before it are asked for its own size first, and scale to it.
         self.set_prefer_passthrough(False)
+        self._format = "NV12"
         self.setup()
 
     def remade(self, batch: NvDsBatchMeta) -> NvDsBatchMeta:
@@ -39,13 +39,17 @@ class Remaking(NvElement, BaseTransform):
         new_caps = relabelled(caps, True, ("width", "height", *self.FRAMES), sizes)
         return new_caps if filter_caps is None else filter_caps.intersect(new_caps)
 
+    @reported(False)
+    def do_set_caps(self, incaps: Gst.Caps, outcaps: Gst.Caps) -> bool:
+        """Note the format of the images."""
+        self._format = outcaps.get_structure(0).get_string("format")
+        return True
+
     @guarded((Gst.FlowReturn.ERROR, None))
     def do_prepare_output_buffer(self, buffer: Gst.Buffer) -> tuple[Gst.FlowReturn, Gst.Buffer]:
         """Give out the remade batch in a buffer of its own."""
-        batch = self.batch_of(buffer)
-        outbuf = Gst.Buffer.new_allocate(None, DUMMY_BYTES, None)
+        outbuf = batch_buffer(self.remade(self.batch_of(buffer)), self._format)
         outbuf.pts, outbuf.duration = buffer.pts, buffer.duration
-        bridge().attach(hash(outbuf), self.remade(batch))
         return Gst.FlowReturn.OK, outbuf
 
     def do_transform(self, buffer: Gst.Buffer, outbuf: Gst.Buffer) -> Gst.FlowReturn:

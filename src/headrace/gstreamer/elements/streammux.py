@@ -11,6 +11,7 @@ import numpy as np
 from headrace._core.threads import start_thread
 from headrace.gstreamer import pyds
 from headrace.gstreamer.elements.bindings import Element, GObject, Gst, GstVideo
+from headrace.gstreamer.elements.buffers import batch_buffer
 from headrace.gstreamer.elements.element import NVMM, SYSTEM, NvElement, pad, refusal, timed, weakly
 from headrace.gstreamer.elements.properties import (
     COMMON,
@@ -20,7 +21,6 @@ from headrace.gstreamer.elements.properties import (
     interpolation,
 )
 from headrace.gstreamer.elements.surface import CapsReader, Surface
-from headrace.gstreamer.pyds.bridge import bridge
 from headrace.gstreamer.pyds.events import STREAM_RESET
 from headrace.gstreamer.pyds.functions import (
     nvds_acquire_frame_meta_from_pool,
@@ -30,7 +30,7 @@ from headrace.media.resizing import scaled
 
 QUEUED = 4  # frames of a source that wait; decoders are held back beyond
 POLL_S = 0.2
-DUMMY_BYTES = 72  # a batch's buffer holds no pixels, as in the original
+_FORMAT = "NV12"  # what the caps say, and what C code maps
 
 PROPERTIES = COMMON | {
     "batch-size": Property("uint", 0, "most frames of a batch", 0, 1024),
@@ -393,7 +393,7 @@ class NvStreamMux(NvElement, Element):
         source, _, (surface, *_) = taken[0]
         top, bottom = source.framerate
         caps = (
-            f"video/x-raw(memory:NVMM), format=(string)NV12, width=(int){surface.width}, "
+            f"video/x-raw(memory:NVMM), format=(string){_FORMAT}, width=(int){surface.width}, "
             f"height=(int){surface.height}, framerate=(fraction){top}/{bottom}, "
             f"batch-size=(int){self.values['batch-size'] or 1}, num-surfaces-per-frame=(int)1"
         )
@@ -447,11 +447,10 @@ class NvStreamMux(NvElement, Element):
             nvds_add_frame_meta_to_batch(batch, frame)
             times.append(pts)
             durations.append(duration)
-        buffer = Gst.Buffer.new_allocate(None, DUMMY_BYTES, None)
+        buffer = batch_buffer(batch, _FORMAT)
         # A source behind the others may fill a batch alone: times must not go back for that.
         self._pts_ns = max(self._pts_ns + 1, *times)
         buffer.pts, buffer.duration = self._pts_ns, max(durations) or Gst.CLOCK_TIME_NONE
-        bridge().attach(hash(buffer), batch)
         return buffer
 
     def _announce(self, source: _Source) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import MediaError
+from headrace.gstreamer.cmeta.images import planes_in
 from headrace.gstreamer.elements.bindings import GstVideo
 from headrace.gstreamer.pyds.struct import function
 from headrace.media.frame import Frame
@@ -19,7 +20,7 @@ from headrace.media.pixels import plane_views
 from headrace.media.resizing import reformatted, scaled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from headrace.gstreamer.elements.bindings import Gst
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 RAW_FORMATS = ("NV12", "I420", "RGBA", "BGRx", "RGB", "BGR", "GRAY8")
 _PLANAR = {"NV12": PixelFormat.NV12, "I420": PixelFormat.I420, "GRAY8": PixelFormat.GRAY}
 _PACKED = {"RGB": PixelFormat.RGB, "BGR": PixelFormat.BGR}
+_ORDERS: dict[str, list[int]] = {
+    "RGBA": [0, 1, 2], "RGB": [0, 1, 2], "BGRx": [2, 1, 0], "BGR": [2, 1, 0],
+}  # fmt: skip
 _AV_FORMATS = {
     "NV12": "nv12", "I420": "yuv420p", "RGBA": "rgba", "BGRx": "bgr0", "RGB": "rgb24",
     "BGR": "bgr24", "GRAY8": "gray",
@@ -70,53 +74,97 @@ class MappedBuffer:
 
 
 class Surface:
-    """One image: planes as a decoder gave them, or RGBA once an application asked for it.
+    """One image: planes as a decoder gave them, or in the format that an application asked for.
 
     Attributes:
         width, height: in pixels.
     """
 
     def __init__(self, frame: Frame | None, rgba: npt.NDArray[np.uint8] | None = None) -> None:
-        self._frame, self._rgba = frame, rgba
+        self._frame = frame
+        self._written: tuple[str, tuple[Plane, ...]] | None = None
         if frame is not None:
-            self.width, self.height = frame.width, frame.height
+            self.width, self.height, self._color = frame.width, frame.height, frame.color
         elif rgba is not None:
+            self._written = "RGBA", (rgba,)
             self.height, self.width = rgba.shape[:2]
+            self._color = ColorSpace.BT601
 
     def rgba(self) -> npt.NDArray[np.uint8]:
         """Return the image as (height, width, 4) RGBA; writes change it from now on."""
-        if self._rgba is None:
-            assert self._frame is not None
-            self._rgba = packed(self._frame, "RGBA")
+        return self.planes("RGBA")[0]
+
+    def planes(self, format: str) -> tuple[Plane, ...]:
+        """Return the planes of the image in a format of GStreamer; writes change it from now on.
+
+        Returns:
+            (height, width) or (height, width, channels) uint8 each, contiguous.
+        """
+        if self._written is None or self._written[0] != format:
+            self._written = format, writable_planes(self.frame(), format)
             self._frame = None
-        return self._rgba
+        return self._written[1]
 
     @property
     def is_rgba(self) -> bool:
         """True once an application asked for RGBA."""
-        return self._rgba is not None
+        return self._written is not None and self._written[0] == "RGBA"
 
     def frame(self, **attributes: Any) -> Frame:
-        """Return the image as a frame; a copy if it is RGBA.
+        """Return the image as a frame; a copy if an application may write into it.
 
         Args:
             attributes: source, number and time of the frame.
         """
         known = self._frame
-        if known is None:
-            assert self._rgba is not None
-            return Frame.from_array(self._rgba[:, :, :3], PixelFormat.RGB, **attributes)
-        return Frame(
-            known.planes, known.format, known.width, known.height, known.color,
-            owner=known.owner, **attributes,
-        )  # fmt: skip
+        if known is not None:
+            return Frame(
+                known.planes, known.format, known.width, known.height, known.color,
+                owner=known.owner, **attributes,
+            )  # fmt: skip
+        assert self._written is not None
+        format, planes = self._written
+        if format in _ORDERS:
+            rgb = planes[0][:, :, _ORDERS[format]].copy()
+            return Frame.from_array(rgb, PixelFormat.RGB, **attributes)
+        copies = tuple(plane.copy() for plane in planes)
+        kind = _PLANAR[format]
+        return Frame(copies, kind, self.width, self.height, self._color, **attributes)
 
     def draw(self, frame: Frame) -> None:
-        """Replace the image by one that was drawn over it; writers keep their RGBA array."""
-        if self._rgba is None:
+        """Replace the image by one that was drawn over it; writers keep their planes."""
+        if self._written is None:
             self._frame = frame
+        elif self.is_rgba:
+            self.rgba()[:, :, :3] = frame.to_rgb()
         else:
-            self._rgba[:, :, :3] = frame.to_rgb()
+            format, planes = self._written
+            for plane, drawn in zip(planes, writable_planes(frame, format), strict=True):
+                plane[...] = drawn
+
+
+def writable_planes(frame: Frame, format: str) -> tuple[Plane, ...]:
+    """Copy a frame into the planes of a format of GStreamer, one behind the other in memory."""
+    if format not in _PLANAR:
+        return (packed(frame, format),)
+    kind = _PLANAR[format]
+    planes = tuple(frame.planes)
+    if frame.format is not kind:
+        image = reformatted(frame, _AV_FORMATS[format], 0, 0)
+        planes = plane_views(image, kind, frame.width, frame.height)
+    return joined(planes)
+
+
+def joined(planes: Sequence[Plane]) -> tuple[Plane, ...]:
+    """Copy planes into one piece of memory: C code counts from the first one."""
+    ends = np.cumsum([plane.size for plane in planes]).tolist()
+    whole = np.empty(ends[-1], np.uint8)
+    parts: list[Plane] = []
+    for plane, end in zip(planes, ends, strict=True):
+        part = whole[end - plane.size : end].reshape(plane.shape)
+        part[...] = plane
+        parts.append(part)
+    return tuple(parts)
 
 
 def packed(frame: Frame, format: str, width: int = 0, height: int = 0) -> npt.NDArray[np.uint8]:
@@ -193,14 +241,19 @@ class CapsReader:
         self._offsets, self._strides = list(info.offset), list(info.stride)
         color = structure.get_string("colorimetry") or ""
         self._color = ColorSpace.BT709 if "bt709" in color else ColorSpace.BT601
+        self._is_nvmm = "memory:NVMM" in caps.get_features(0).to_string()
 
     def surface(self, buffer: Gst.Buffer, **attributes: Any) -> Surface:
         """Make a surface over a buffer, without a copy where its format allows."""
-        mapped = MappedBuffer(buffer)
+        mapped: MappedBuffer | None = MappedBuffer(buffer)
+        assert mapped is not None
         offsets, strides = self._offsets, self._strides
         if (meta := GstVideo.buffer_get_video_meta(buffer)) is not None:
             offsets, strides = list(meta.offset), list(meta.stride)
         data = mapped.data
+        if self._is_nvmm and (sent := planes_in(data, self.format, self.width, self.height)):
+            data, mapped = np.concatenate([plane.reshape(-1) for plane in sent]), None
+            offsets, strides = _close_layout(sent)
         if self.format in ("RGBA", "BGRx"):
             shape = (self.height, self.width, 4)
             pixels = _strided(data, offsets[0], shape, strides[0])
@@ -217,6 +270,12 @@ class CapsReader:
                 **attributes,
             )
         )  # fmt: skip
+
+
+def _close_layout(planes: Sequence[Plane]) -> tuple[list[int], list[int]]:
+    """Offsets and strides, in bytes, of planes that follow each other without a gap."""
+    offsets = [0, *np.cumsum([plane.size for plane in planes]).tolist()]
+    return offsets, [plane.shape[1] for plane in planes]
 
 
 def _strided(data: Plane, offset: int, shape: tuple[int, ...], stride: int) -> Plane:

@@ -65,7 +65,7 @@ def image_of(batch: NvDsBatchMeta, frame: NvDsFrameMeta) -> Frame:
 def with_surfaces(batch: NvDsBatchMeta, surfaces: list[Surface]) -> NvDsBatchMeta:
     """Return a batch with other images; it shares the metadata, and keeps their owner."""
     new_batch = copy.copy(batch)
-    new_batch.surfaces, new_batch.owner = surfaces, batch
+    new_batch.surfaces, new_batch.owner, new_batch.images = surfaces, batch, {}
     return new_batch
 
 

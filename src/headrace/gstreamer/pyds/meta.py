@@ -347,6 +347,7 @@ class NvDsBatchMeta(Struct):
     Attributes:
         surfaces: the image of each frame, by `batch_id`.
         ended: sources that ended since the batch before.
+        images: the images as C code maps them, by their format.
         owner: the batch whose metadata these are, where another has the images.
     """
 
@@ -367,6 +368,7 @@ class NvDsBatchMeta(Struct):
         self.meta_mutex = RLock()
         self.surfaces: list[Any] = []
         self.ended: list[int] = []
+        self.images: dict[str, Any] = {}
         self.owner: NvDsBatchMeta | None = None
 
     @property
