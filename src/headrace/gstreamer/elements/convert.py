@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.gstreamer.elements.bindings import BaseTransform, Gst
-from headrace.gstreamer.elements.buffers import batch_buffer
 from headrace.gstreamer.elements.element import (
     FORMATS,
     NVMM,
@@ -31,7 +30,7 @@ from headrace.gstreamer.elements.surface import (
     system_bytes,
     video_info,
 )
-from headrace.gstreamer.elements.tree import with_surfaces
+from headrace.gstreamer.elements.tree import batch_buffer, with_surfaces
 from headrace.gstreamer.pyds.bridge import bridge
 from headrace.media.resizing import scaled
 

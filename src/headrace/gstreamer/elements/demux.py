@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from headrace.gstreamer import pyds
 from headrace.gstreamer.elements.bindings import Element, Gst
-from headrace.gstreamer.elements.buffers import batch_buffer
 from headrace.gstreamer.elements.convert import relabelled
 from headrace.gstreamer.elements.element import NVMM, NvElement, pad, weakly
 from headrace.gstreamer.elements.properties import Property
-from headrace.gstreamer.elements.tree import frames_of
+from headrace.gstreamer.elements.tree import batch_buffer, frames_of
 from headrace.gstreamer.pyds.functions import nvds_add_frame_meta_to_batch
 
 

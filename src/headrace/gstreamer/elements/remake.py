@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from headrace.gstreamer.elements.bindings import BaseTransform, Gst
-from headrace.gstreamer.elements.buffers import batch_buffer
 from headrace.gstreamer.elements.convert import relabelled
 from headrace.gstreamer.elements.element import NvElement, guarded, reported
+from headrace.gstreamer.elements.tree import batch_buffer
 from headrace.gstreamer.pyds.meta import NvDsBatchMeta
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from headrace._core.threads import start_thread
 from headrace.gstreamer import pyds
 from headrace.gstreamer.elements.bindings import Element, GObject, Gst, GstVideo
-from headrace.gstreamer.elements.buffers import batch_buffer
 from headrace.gstreamer.elements.element import NVMM, SYSTEM, NvElement, pad, refusal, timed, weakly
 from headrace.gstreamer.elements.properties import (
     COMMON,
@@ -21,6 +20,7 @@ from headrace.gstreamer.elements.properties import (
     interpolation,
 )
 from headrace.gstreamer.elements.surface import CapsReader, Surface
+from headrace.gstreamer.elements.tree import batch_buffer
 from headrace.gstreamer.pyds.events import STREAM_RESET
 from headrace.gstreamer.pyds.functions import (
     nvds_acquire_frame_meta_from_pool,

@@ -9,8 +9,11 @@ import numpy as np
 
 from headrace._core.types import Array
 from headrace.gstreamer import pyds
+from headrace.gstreamer.cmeta.images import add_images
+from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.outputs import add_outputs
 from headrace.gstreamer.elements.surface import Surface
+from headrace.gstreamer.pyds.bridge import bridge
 from headrace.gstreamer.pyds.functions import (
     nvds_acquire_classifier_meta_from_pool,
     nvds_acquire_label_info_meta_from_pool,
@@ -67,6 +70,19 @@ def with_surfaces(batch: NvDsBatchMeta, surfaces: list[Surface]) -> NvDsBatchMet
     new_batch = copy.copy(batch)
     new_batch.surfaces, new_batch.owner, new_batch.images = surfaces, batch, {}
     return new_batch
+
+
+def batch_buffer(batch: NvDsBatchMeta, format: str) -> Gst.Buffer:
+    """Make the buffer of a batch: no pixels, but metadata, and the images for C code that maps it.
+
+    Args:
+        batch: its metadata and images.
+        format: of the images, as the caps of the stream say; C code gets them so.
+    """
+    buffer = Gst.Buffer.new()
+    add_images(hash(buffer), batch, format)
+    bridge().attach(hash(buffer), batch)
+    return buffer
 
 
 def to_metas(batch: NvDsBatchMeta) -> tuple[list[NvDsFrameMeta], list[Frame], list[Made]]:
