@@ -11,7 +11,7 @@ import pytest
 
 from headrace._core.errors import MediaError
 from headrace.gstreamer import pyds
-from headrace.gstreamer.cmeta.images import C_FORMATS, SURFACE_BYTES, Images, planes_in
+from headrace.gstreamer.cmeta.images import C_FORMATS, SURFACE_BYTES, BatchImages, planes_in
 from headrace.gstreamer.cmeta.layout import structure
 from headrace.gstreamer.elements.surface import Surface
 from headrace.media.frame import Frame
@@ -27,11 +27,11 @@ def new_surface(width: int = 6, height: int = 5) -> Surface:
     return Surface(Frame(planes, PixelFormat.I420, width, height))
 
 
-def new_images(surface: Surface, format: str) -> Images:
+def new_images(surface: Surface, format: str) -> BatchImages:
     """The images of a batch of two places, one of them filled."""
     batch = pyds.nvds_create_batch_meta(2)
     batch.surfaces.append(surface)
-    return Images(batch, format)
+    return BatchImages(batch, format)
 
 
 def bytes_at(image: Any, plane: int) -> Any:

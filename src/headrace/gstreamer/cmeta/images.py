@@ -38,7 +38,7 @@ SURFACE_BYTES = ctypes.sizeof(structure("NvBufSurface"))
 """Size of the memory that stands for the images of a batch."""
 
 
-class Images:
+class BatchImages:
     """The images of one batch in one format.
 
     Attributes:
@@ -121,7 +121,7 @@ def images_at(number: int) -> int:
     format = _ORDER[number & (1 << _FORMAT_BITS) - 1]
     images = batch.images.get(format)
     if images is None:
-        images = batch.images[format] = Images(batch, format)
+        images = batch.images[format] = BatchImages(batch, format)
     return int(images.refresh())
 
 
