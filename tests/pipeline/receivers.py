@@ -1,0 +1,235 @@
+"""Receivers on loopback, one for each kind of output, and what each has to have got.
+
+`OUTPUTS` has a context manager for each: it takes a folder and yields the output's text and a
+function that checks what came. A receiver whose server is not installed skips the test.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import av
+import pytest
+
+from tests.media.messages.servers import rabbitmq, served
+from tests.media.sources.test_stream_rtsp import Server, available
+
+FRAMES = 60
+_COMES_S = 10.0
+Received = Callable[[], None]
+
+
+@contextmanager
+def over_udp(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        listener.bind(("127.0.0.1", 0))
+
+        def received() -> None:
+            listener.setblocking(False)
+            data = b""
+            try:
+                while True:
+                    data += listener.recv(65536)
+            except BlockingIOError:
+                pass
+            (folder / "got.ts").write_bytes(data)
+            assert images(folder / "got.ts") >= FRAMES - 1
+
+        yield f"{prefix}udp://127.0.0.1:{listener.getsockname()[1]}", received
+
+
+@contextmanager
+def to_server(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]:
+    if not available():
+        pytest.skip("needs python3-gi, gir1.2-gst-rtsp-server-1.0 and GStreamer's good plugins")
+    server = Server()
+    server.start("--record", str(folder / "got.ts"))
+
+    def received() -> None:
+        server.kill()
+        assert images(folder / "got.ts") >= 10  # what the server had not written is lost
+
+    try:
+        yield prefix + server.url(path="in"), received
+    finally:
+        server.kill()
+
+
+@contextmanager
+def to_service(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]:
+    events: list[Any] = []
+
+    class Hook(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            events.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Hook) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+
+        def received() -> None:
+            assert events
+
+        yield f"{prefix}webhook+http://127.0.0.1:{server.server_port}/events", received
+        server.shutdown()
+        thread.join()
+
+
+@contextmanager
+def to_redis(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]:
+    redis = pytest.importorskip("redis")
+    with served("redis-server", "--port", "PORT", "--dir", str(folder), "--save", "") as port:
+
+        def received() -> None:
+            with redis.Redis("127.0.0.1", port) as reader:
+                assert reader.xlen("cars")
+
+        yield f"{prefix}redis://127.0.0.1:{port}/cars", received
+
+
+@contextmanager
+def to_mqtt(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]:
+    mqtt = pytest.importorskip("paho.mqtt.client")
+    with served("mosquitto", "-p", "PORT") as port:
+        ready, came = threading.Event(), threading.Event()
+        reader = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
+        reader.on_connect = lambda client, *_: client.subscribe("cars", 1)
+        reader.on_subscribe = lambda *_: ready.set()
+        reader.on_message = lambda *_: came.set()
+        reader.connect("127.0.0.1", port)
+        reader.loop_start()
+        assert ready.wait(_COMES_S)
+
+        def received() -> None:
+            assert came.wait(_COMES_S)
+
+        try:
+            yield f"{prefix}mqtt://127.0.0.1:{port}/cars", received
+        finally:
+            reader.disconnect()
+            reader.loop_stop()
+
+
+@contextmanager
+def to_amqp(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]:
+    pika = pytest.importorskip("pika")
+    with rabbitmq(folder) as port:
+        link = pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port, heartbeat=0))
+        channel = link.channel()
+        channel.queue_declare("found", durable=True)
+        channel.queue_bind("found", "amq.topic", "cars")
+
+        def received() -> None:
+            _, _, body = channel.basic_get("found", auto_ack=True)
+            assert json.loads(body)
+
+        try:
+            yield f"{prefix}amqp://127.0.0.1:{port}/cars", received
+        finally:
+            link.close()
+
+
+@contextmanager
+def to_kafka(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]:
+    """librdkafka's mock cluster speaks the protocol on a real port; no package brings a broker."""
+    kafka = pytest.importorskip("confluent_kafka")
+    cluster = kafka.Producer({"test.mock.num.brokers": 1, "log_level": 0})
+    (broker,) = cluster.list_topics(timeout=_COMES_S).brokers.values()
+    where = f"127.0.0.1:{broker.port}"
+
+    def received() -> None:
+        reader = kafka.Consumer(
+            {"bootstrap.servers": where, "group.id": "t", "auto.offset.reset": "earliest"}
+        )
+        topic = reader.list_topics("cars", timeout=_COMES_S).topics["cars"]
+        reader.assign([kafka.TopicPartition("cars", number, 0) for number in topic.partitions])
+        end = time.monotonic() + _COMES_S
+        while not (found := [m for m in reader.consume(1, 0.5) if not m.error()]):
+            assert time.monotonic() < end, "no message came"
+        assert json.loads(found[0].value())
+        reader.close()
+
+    yield f"{prefix}kafka://{where}/cars", received
+    cluster.purge()
+
+
+@contextmanager
+def to_file(folder: Path, name: str, check: Callable[[Path], None]) -> Iterator[Any]:
+    path = folder / "out" / name.rpartition(":")[2]
+    kind = name.rpartition(":")[0]
+    yield f"{kind}:{path}" if kind else str(path), lambda: check(path)
+
+
+def images(path: Path) -> int:
+    with av.open(str(path)) as container:
+        return sum(1 for _ in container.decode(video=0))
+
+
+def is_video(path: Path) -> None:
+    assert images(path) == FRAMES
+
+
+def has_lines(path: Path) -> None:
+    assert len(path.read_text().splitlines()) == FRAMES
+
+
+def has_frames(path: Path) -> None:
+    assert len(json.loads(path.read_text())["images"]) == FRAMES
+
+
+def has_files(path: Path) -> None:
+    assert len(list(path.iterdir())) == FRAMES
+
+
+def has_clips(path: Path) -> None:
+    assert sum(map(images, path.iterdir())) == FRAMES
+
+
+def is_playlist(path: Path) -> None:
+    assert "#EXT-X-ENDLIST" in path.read_text()
+    assert sum(map(images, path.parent.glob("*.ts"))) == FRAMES
+
+
+def is_table(path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    assert parquet.read_table(path).num_rows > FRAMES / 2
+
+
+OUTPUTS: dict[str, Any] = {
+    "udp://": over_udp,
+    "publish:udp://": lambda folder: over_udp(folder, "publish:"),
+    "rtsp://": to_server,
+    "publish:rtsp://": lambda folder: to_server(folder, "publish:"),
+    "webhook+http://": to_service,
+    "messages:webhook+http://": lambda folder: to_service(folder, "messages:"),
+    "redis://": to_redis,
+    "messages:redis://": lambda folder: to_redis(folder, "messages:"),
+    "mqtt://": to_mqtt,
+    "messages:mqtt://": lambda folder: to_mqtt(folder, "messages:"),
+    "amqp://": to_amqp,
+    "messages:amqp://": lambda folder: to_amqp(folder, "messages:"),
+    "kafka://": to_kafka,
+    "messages:kafka://": lambda folder: to_kafka(folder, "messages:"),
+    "out.mp4": lambda folder: to_file(folder, "o.mp4", is_video),
+    "out.m3u8": lambda folder: to_file(folder, "o.m3u8", is_playlist),
+    "out.jsonl": lambda folder: to_file(folder, "o.jsonl", has_lines),
+    "out.json": lambda folder: to_file(folder, "o.json", has_frames),
+    "out.parquet": lambda folder: to_file(folder, "o.parquet", is_table),
+    "images:out": lambda folder: to_file(folder, "images:o", has_files),
+    "kitti:out": lambda folder: to_file(folder, "kitti:o", has_files),
+    "clip:out": lambda folder: to_file(folder, "clip:o", has_clips),
+}
