@@ -29,6 +29,7 @@ from headrace.custom.guard.prints import Prints
 from headrace.diagnose.plugin_check import runs
 from headrace.engine.tuning import worker
 from headrace.gstreamer.elements.reconnect import Patience, Reconnector
+from headrace.infer import loaded_model
 from headrace.infer.batch import Batch
 from headrace.infer.update import ModelUpdater
 from headrace.infer.watch import half, half_trial
@@ -218,6 +219,14 @@ def _leave(ask: Ask) -> str:
     ending.Countdown(0.1, lambda: None, "headrace-leave")
     time.sleep(0.2)
     return ""
+
+
+def _slow(ask: Ask) -> str:
+    ask("monkeypatch").setattr(loaded_model, "_SLOW_S", 0.05)
+    config: Any = SimpleNamespace(path=Path("x.txt"))
+    with loaded_model._told_when_slow(config):
+        time.sleep(0.2)
+    return str(ask("caplog").text)
 
 
 def _signals(ask: Ask) -> str:
@@ -416,6 +425,26 @@ def _watch(ask: Ask) -> str:
     return "".join(map(str, pipeline.notices))
 
 
+@pytest.mark.parametrize("error", [BrokenPipeError, ValueError])
+def test_a_loss_is_told_when_standard_error_takes_it_again(
+    monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    away = Finding("connection-away", "warning", "away")
+    pipeline: Any = SimpleNamespace(sources=[SimpleNamespace(notices=[away])], sinks=[])
+    monkeypatch.setattr(run, "_LOOK_S", 0.01)
+    tries, told = iter(range(3)), []
+
+    def show(findings: list[Finding]) -> None:
+        if next(tries, None) is not None:
+            raise error("closed")
+        told.extend(findings)
+
+    with run._tell_losses(pipeline, show):
+        _until(lambda: bool(told))
+        time.sleep(0.1)
+    assert told == [away]
+
+
 SCENES: dict[str, list[Scene]] = {
     "headrace-stage": [_pipeline],
     "headrace-write": [_pipeline],
@@ -435,6 +464,7 @@ SCENES: dict[str, list[Scene]] = {
     "headrace-limit": [_limit],
     "headrace-leave": [_leave],
     "headrace-signals": [_signals],
+    "headrace-slow": [_slow],
     "headrace-transfer": [_transfer],
     "headrace-tune": [_tune],
     "headrace-tune-models": [_tuning],

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.cli.ending import signals_watched
+from headrace.cli.ending import signals_watched, unwatch_signals
 from tests.cli.processes import usual_signals
 
 SCENE = Path(__file__).parents[2] / "examples" / "conveyor"
@@ -76,12 +76,13 @@ def _blocked(folder: Path, place: str, *arguments: str) -> Iterator[subprocess.P
 def test_a_run_ends_with_the_first_signal(scene: Path, name: str) -> None:
     arguments = ["run", "config_infer_primary.txt", "conveyor.mp4", "-o", "o.jsonl"]
     arguments += ["--limit", "5"] if name == "a run is judged" else []
-    opening = name in ("a model is loaded", "a source is opened")  # SIGTERM kills it then
+    opening = name in ("a model is loaded", "a source is opened")
     with _blocked(scene, PLACES[name], *arguments) as process:
-        process.send_signal(signal.SIGINT if opening else signal.SIGTERM)
+        process.send_signal(signal.SIGTERM)
         _, stderr = process.communicate(timeout=30)  # without a watch it takes for ever
     assert process.returncode == 130, stderr
     assert "Traceback" not in stderr
+    assert list(scene.glob(".*.lock")) + list(scene.glob("*.lock")) == []
     assert (scene / "o.jsonl").exists() == (not opening)
 
 
@@ -96,7 +97,18 @@ def test_a_command_that_is_over_leaves_no_watch_behind() -> None:
     assert signal.set_wakeup_fd(-1) == -1
 
 
-INTERRUPTED = """
+def test_signals_are_those_of_before_when_a_command_is_over() -> None:
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    with signals_watched():
+        during = [signal.getsignal(number) for number in numbers]
+        assert signal.SIG_DFL not in during
+        unwatch_signals()  # as before a script of the user
+        assert [signal.getsignal(number) for number in numbers] == before
+    assert [signal.getsignal(number) for number in numbers] == before
+
+
+INTERRUPTED = """""
 import os, signal, sys
 from importlib.machinery import ExtensionFileLoader
 from headrace.cli.ending import signals_watched

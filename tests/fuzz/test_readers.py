@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -32,3 +33,13 @@ def test_any_change_of_an_input_is_read_or_refused(reader: str, data: st.DataObj
 @pytest.mark.parametrize("dtype", ["<04", "1_0", "f4,f4", "(", "O", "<f4\0", "M8[s]"])
 def test_a_worker_names_plain_numbers_alone(dtype: str) -> None:
     READERS["worker"](json.dumps([[dtype, [1], 0]]).encode())
+
+
+def test_a_tensor_without_its_numbers_is_refused() -> None:
+    from headrace.errors import ModelError
+    from headrace.network.onnx_file import network_from_onnx_bytes
+
+    content = seeds("onnx")[2].replace(b"\x10\x07", b"\x10\x06")  # its elements are INT32 now
+    with pytest.raises(ModelError, match="in int32_data"):
+        network_from_onnx_bytes(content, Path("a.onnx"))
+    READERS["onnx"](content)

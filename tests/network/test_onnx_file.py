@@ -233,6 +233,14 @@ def test_weights_in_typed_fields_are_counted(tmp_path):
     refused(save(model, tmp_path / "m.onnx"), "holds 1 values", "needs 5")
 
 
+def test_weights_in_the_field_of_another_type_are_refused(tmp_path):
+    model = image_model()
+    weight = model.graph.initializer[0]
+    weight.CopyFrom(helper.make_tensor("weight", FLOAT, [1, 1, 1, 1], [2.0]))
+    weight.data_type = TensorProto.INT32
+    refused(save(model, tmp_path / "m.onnx"), "holds 0 values in int32_data", "needs 1")
+
+
 def test_a_tensor_in_an_attribute_of_a_subgraph_is_checked(tmp_path):
     bad = TensorProto(name="k", data_type=FLOAT, dims=[10**9])
     bad.raw_data = b"1234"

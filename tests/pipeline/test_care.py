@@ -86,6 +86,22 @@ def test_frames_go_on_without_a_model_that_fails(
     assert not thread.is_alive()
 
 
+def test_a_stop_waits_for_no_model_that_does_not_come_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(care_module, "_LEAST_S", 0.1)
+    monkeypatch.setattr(care_module, "_FIRST_S", 60.0)
+    model = Planted()
+    model.fault, model.freed = "hang", threading.Event()
+    pipeline, thread = started(model, FakeSink())
+    time.sleep(0.2)
+    pipeline.stop(30)
+    thread.join(20)
+    assert not thread.is_alive()
+    assert "model-stuck" in [notice.code for notice in pipeline.notices]
+    model.freed.set()
+
+
 def test_without_keep_open_a_failure_ends_the_run() -> None:
     model = Planted()
     model.fault = "begin"

@@ -7,6 +7,7 @@ second writer is a mistake of the user.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import fcntl
 import glob
@@ -15,6 +16,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -121,15 +123,24 @@ def locked(
     if lock is None:
         yield False
         return
+    remove = partial(_remove_own, path, os.getpid())
+    atexit.register(remove)  # a process that a signal ends in a call does not come to `finally`
     try:
         _remove_leftovers(target)
         yield True
     finally:
+        atexit.unregister(remove)
         # Removed while held: whoever waits for this inode finds it nameless and tries anew.
-        with suppress(OSError):
-            path.unlink()
+        remove()
         fcntl.flock(lock, fcntl.LOCK_UN)  # also for a forked child that has it open
         os.close(lock)
+
+
+def _remove_own(path: Path, owner: int) -> None:
+    """Remove a file, but not in a copy of the process that made it."""
+    if os.getpid() == owner:
+        with suppress(OSError):
+            path.unlink()
 
 
 def _acquired(path: Path, timeout_s: float, on_wait: Callable[[], object] | None) -> int | None:

@@ -28,6 +28,7 @@ _LOADING = frozenset(
     (ExtensionFileLoader.create_module.__code__, ExtensionFileLoader.exec_module.__code__)
 )
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_USUAL = (signal.default_int_handler, signal.SIG_DFL)  # what a process starts with
 
 
 class _State:
@@ -43,7 +44,8 @@ def signals_watched() -> Iterator[None]:
     """End the process some seconds after a signal, though its main thread does not come to it.
 
     Python's handlers run in the main thread, between two of its steps: a call into a library that
-    loads a model or opens a source puts them off. Signals that no handler is for are the system's.
+    loads a model or opens a source puts them off. SIGTERM and hang-ups are heard as Ctrl-C is, so
+    that locks, temporary folders and workers go with the process; those that are ignored stay so.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -51,9 +53,9 @@ def signals_watched() -> Iterator[None]:
     reader, writer = os.pipe2(os.O_CLOEXEC)
     os.set_blocking(writer, False)
     before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    interrupts = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if interrupts:
-        signal.signal(signal.SIGINT, _interrupt)
+    usual = {n: h for n in _SIGNALS if (h := signal.getsignal(n)) in _USUAL}
+    for number in usual:
+        signal.signal(number, _interrupt)
     name = "headrace-signals"
     start_thread(partial(_watch, reader), name=name, failed=partial(say_failure, name))
     try:
@@ -62,8 +64,9 @@ def signals_watched() -> Iterator[None]:
         _leave_if_asked(end.code)
         raise
     finally:
-        if interrupts and signal.getsignal(signal.SIGINT) is _interrupt:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number, handler in usual.items():
+            if signal.getsignal(number) is _interrupt:
+                signal.signal(number, handler)
         signal.set_wakeup_fd(before)
         os.close(writer)
 
@@ -93,6 +96,9 @@ def unwatch_signals() -> None:
     """Leave signals to code that handles them itself."""
     if threading.current_thread() is threading.main_thread():
         signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is _interrupt:
+                signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager
@@ -152,8 +158,13 @@ def leave_at_once(code: object) -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
+    _exit(status)
+
+
+def _exit(status: int) -> None:
     Countdown(_LEAVE_S, partial(os._exit, status), "headrace-leave")
-    atexit._run_exitfuncs()  # temporary folders go
+    with suppress(BaseException):
+        atexit._run_exitfuncs()  # locks and temporary folders go
     os._exit(status)
 
 
@@ -179,4 +190,4 @@ def _leave() -> None:
 
     with suppress(OSError):
         echo("error: interrupted in a call that did not end; files may be left as *.part", err=True)
-    os._exit(EXIT_INTERRUPTED)
+    _exit(EXIT_INTERRUPTED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -325,8 +325,9 @@ def _tell_losses(pipeline: Pipeline, show: Callable[[list[Finding]], None]) -> I
                 for index, notice in enumerate(list(part.notices)):
                     loss = id(part), index
                     if notice.code in _SAID_AT_ONCE and loss not in shown:
-                        shown.add(loss)
-                        show([notice])
+                        with suppress(OSError, ValueError):  # nobody reads standard error now
+                            show([notice])
+                            shown.add(loss)
 
     name = "headrace-losses"
     watcher = start_thread(watch, name=name, failed=partial(say_failure, name))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +16,8 @@ from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import gpu_decodes
 from headrace._core.heap import trim_heap
 from headrace._core.notices import notices_on_errors
+from headrace._core.text import printable
+from headrace._core.threads import Countdown
 from headrace._core.types import Array
 from headrace.config.enums import ProcessMode
 from headrace.config.profile import with_profile
@@ -49,6 +53,9 @@ if TYPE_CHECKING:
     from headrace.engine.session import Session
     from headrace.infer.gpu.hits import HitFinder
     from headrace.infer.gpu.scaler import GpuScaler
+
+_log = logging.getLogger("headrace.engine")
+_SLOW_S = 60.0  # after which a service's log should say what it waits for
 
 MAX_STREAMS = 4  # each holds the engine's memory for one batch
 
@@ -128,7 +135,8 @@ class Model:
         with device.entered(), notices_on_errors(notices, of_parser):
             choice, labels = _checked(cfg, options, notices)
             of_parser += [] if choice is None else choice.all_notices()
-            session, plan = _open(cfg, options, device)
+            with _told_when_slow(cfg):
+                session, plan = _open(cfg, options, device)
             notices += plan.decisions
             return cls._ready(
                 cfg, session, choice, labels, notices, options, record, device, plan.path
@@ -278,6 +286,25 @@ class Model:
                 where = str(self.config.path)
                 self.notices.append(Finding("warm-up-failed", "warning", text, where))
                 return
+
+
+@contextmanager
+def _told_when_slow(cfg: ModelConfig) -> Iterator[None]:
+    """Log that a runtime takes long: a model can ask for work without end, in a call without stop."""
+
+    def tell() -> None:
+        _log.warning(
+            "%s: the engine is not ready after %g s: the runtime still loads or compiles the model. "
+            "Ctrl-C or SIGTERM ends the command",
+            printable(str(cfg.path)),
+            _SLOW_S,
+        )
+
+    countdown = Countdown(_SLOW_S, tell, "headrace-slow")
+    try:
+        yield
+    finally:
+        countdown.stop()
 
 
 def _checked(

@@ -124,17 +124,10 @@ def _check_inline(tensor: TensorProto, count: int, bits: int | None, where: str)
                 where=where,
             )
         return
-    from onnx import TensorProto
+    from onnx import TensorProto, helper
 
-    fields = (
-        tensor.float_data,
-        tensor.int32_data,
-        tensor.string_data,
-        tensor.int64_data,
-        tensor.double_data,
-        tensor.uint64_data,
-    )
-    value_count = sum(len(field) for field in fields)
+    field = helper.tensor_dtype_to_field(tensor.data_type)
+    value_count = len(getattr(tensor, field))
     expected = count
     if tensor.data_type in (TensorProto.COMPLEX64, TensorProto.COMPLEX128):
         expected *= 2
@@ -142,7 +135,8 @@ def _check_inline(tensor: TensorProto, count: int, bits: int | None, where: str)
         expected = (count * bits + 7) // 8
     if value_count != expected:
         raise ModelError(
-            f"holds {value_count} values, its shape {shape} needs {expected}", where=where
+            f"holds {value_count} values in {field}, its shape {shape} needs {expected}",
+            where=where,
         )
 
 

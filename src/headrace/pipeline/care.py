@@ -23,6 +23,7 @@ _MOST_ERRORS = 5  # different ones that become notices
 _FIRST_S = 10.0  # patience before the first answer: a GPU gets ready
 _LEAST_S = 2.0  # patience with a model that answers at once
 _TIMES = 20.0  # patience, in the longest time that an answer took
+_LOOK_S = 0.2  # how soon a wait notices that it should be shorter
 _RESULTS = ("attached", "labelled", "class_maps")
 
 
@@ -55,7 +56,7 @@ class Care:
         self.last_error = ""
         self.unanswered_since: float | None = None
         self.empty_since: float | None = None
-        self._failing = False
+        self._failing = self._hurried = False
         self._longest_s: float | None = None
         self._stuck: _Task | None = None
         self._tasks: SimpleQueue[_Task | None] | None = None
@@ -71,6 +72,8 @@ class Care:
     @property
     def patience_s(self) -> float:
         """How long a batch may take before it goes on without the model's results."""
+        if self._hurried:
+            return _LEAST_S
         if self._longest_s is None:
             return _FIRST_S
         return min(_FIRST_S, max(_LEAST_S, _TIMES * self._longest_s))
@@ -102,7 +105,9 @@ class Care:
             return batch
         start = monotonic()
         task = self._do(partial(stage.complete, work), stage)
-        if not task.done.wait(self.patience_s):
+        while not task.done.wait(_LOOK_S) and monotonic() - start < self.patience_s:
+            pass  # which is less when the run stops
+        if not task.done.is_set():
             self._stuck = task
             self.passed += len(batch)
             seconds = monotonic() - start
@@ -116,6 +121,10 @@ class Care:
             self._longest_s = max(self._longest_s or 0.0, monotonic() - start)
             self._judge(stage)
         return batch
+
+    def hurry(self) -> None:
+        """Wait for no call longer than for a quick one: the run stops. Safe in signal handlers."""
+        self._hurried = True
 
     def forget(self) -> None:
         """Begin anew with a model that was opened again, which is not ready before it answers.

@@ -302,8 +302,7 @@ class Pipeline(RunningChanges):
     def _halt(self) -> None:
         self._mux.stopping = True
         for segment in self._segments:
-            if segment.stage is not None:
-                segment.stage.hurry()
+            segment.hurry()
 
     def run(self) -> RunReport:
         """Run to the end of all sources, the limit, or `stop`.

@@ -85,6 +85,13 @@ class Segment:
             if self.care is not None:
                 self.care.end()
 
+    def hurry(self) -> None:
+        """End long work early, and wait for none; for a run that stops. Safe in signal handlers."""
+        if self.stage is not None:
+            self.stage.hurry()
+        if self.care is not None:
+            self.care.hurry()
+
     def _begin(self, batch: Batch) -> _Running:
         start = perf_counter()
         for step in self.before:

@@ -13,6 +13,7 @@ from headrace.custom.guard.ipc import (
     Writer,
     _read_detections,
     _write_detections,
+    arrays_in,
     new_memory,
 )
 from headrace.meta import Detections
@@ -39,6 +40,17 @@ def test_bytes_past_the_end_are_refused(start: int, count: int) -> None:
     region = SharedRegion(new_memory("test", SIZE))
     with pytest.raises(ProtocolError):
         region.take(start, count)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [["<f4", [1e300], 0], ["<f4", [float("inf")], 0], ["<f4", [True], 0], ["<f4", "1", 0],
+     ["<f4", [1], None], ["<f4", [1]], 7, ["<f4", [1] * 99, 0], ["<f4", [2**99], 0]],
+)  # fmt: skip
+def test_arrays_that_are_none_are_refused(entry: object) -> None:
+    region = SharedRegion(new_memory("test", SIZE))
+    with pytest.raises(ProtocolError):
+        arrays_in([entry], region)
 
 
 @pytest.mark.parametrize("masked", [False, True])

@@ -324,13 +324,12 @@ def arrays_in(entries: Any, region: SharedRegion) -> Arrays:
     """
     arrays: Arrays = []
     try:
-        for dtype, shape, start in entries:
+        for dtype, shape, start in msgspec.convert(entries, list[tuple[str, list[int], int]]):
             # NumPy evaluates other texts, and raises whatever comes of that.
-            if _PLAIN.fullmatch(str(dtype)) is None:
-                raise ProtocolError(f"an array of {str(dtype)[:40]!r}")
-            kind = np.dtype(str(dtype))
-            arrays.append(region.view(int(start), kind, [int(n) for n in shape]))
-    except (TypeError, ValueError) as error:
+            if _PLAIN.fullmatch(dtype) is None:
+                raise ProtocolError(f"an array of {dtype[:40]!r}")
+            arrays.append(region.view(start, np.dtype(dtype), shape))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ProtocolError(f"arrays that cannot be read: {error}") from error
     return arrays
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from headrace._core.types import Array, Arrays
-from headrace.network.shapes.node_shapes import InferenceError, Shape, infer_node
+from headrace.network.shapes.node_shapes import MISFITS, Shape, infer_node
 from headrace.network.shapes.protos import constant_type, read_type
 from headrace.network.tensor_spec import TensorType
 
@@ -92,7 +92,7 @@ class ModelShapes:
                     types = infer_node(node, infos, self._opset, self._domains)
                 if types and types[0] is None and self._unknown is not None:
                     types = self._unknown(node, infos) or types
-            except InferenceError:
+            except MISFITS:  # InferenceError, too
                 types = [None] * len(node.output)
             for name, info in zip(node.output, types, strict=False):
                 if name:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace._core.text import error_text
 from headrace._core.types import Array
 from headrace.network.shapes.protos import MAX_VALUES, read_type, type_proto
 from headrace.network.shapes.small_values import compute
@@ -25,6 +26,10 @@ Shape = tuple[int, ...]
 """Extents; -1 for a free one."""
 _INT64 = 7
 _CASTS = frozenset({"Cast", "CastLike"})
+
+
+MISFITS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What comes out of working with attributes and inputs that are not what an operator has."""
 
 
 class InferenceError(ValueError):
@@ -46,16 +51,20 @@ def infer_node(
         domains: versions of further domains.
 
     Raises:
-        InferenceError: ONNX refuses the inputs.
+        InferenceError: ONNX refuses the inputs, or an attribute is not what the operator has.
     """
     input_types = [infos.get(name) if name else None for name in node.input]
-    attributes = attributes_of(node)
-    if node.op_type == "Shape":
-        output_types: list[TensorType | None] = [_shape_of(input_types[0], attributes)]
-    else:
+    try:
+        attributes = attributes_of(node)
+        if node.op_type == "Shape":
+            return [_shape_of(input_types[0], attributes)]
         output_types = _by_schema(node, infos, opset, domains or {})
         if output_types and output_types[0] is not None:
             output_types[0] = _completed(node.op_type, input_types, attributes, output_types[0])
+    except InferenceError:
+        raise
+    except MISFITS as error:
+        raise InferenceError(error_text(error)) from error
     return output_types
 
 
