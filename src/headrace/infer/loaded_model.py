@@ -290,12 +290,12 @@ class Model:
 
 @contextmanager
 def _told_when_slow(cfg: ModelConfig) -> Iterator[None]:
-    """Log that a runtime takes long: a model can ask for work without end, in a call without stop."""
+    """Log that a runtime takes long: a model can ask for endless work in a call without stop."""
 
     def tell() -> None:
         _log.warning(
-            "%s: the engine is not ready after %g s: the runtime still loads or compiles the model. "
-            "Ctrl-C or SIGTERM ends the command",
+            "%s: the engine is not ready after %g s: the runtime still loads or compiles the "
+            "model; Ctrl-C or SIGTERM ends the command",
             printable(str(cfg.path)),
             _SLOW_S,
         )
