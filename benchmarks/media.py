@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from pathlib import Path
 
@@ -20,6 +20,7 @@ import numpy as np
 from benchmarks.common import Row, compare, data_dir
 from headrace.media import Frame, PixelFormat, open_sink, open_source
 from headrace.media.draw import Painter
+from headrace.media.draw.text import render_text
 from headrace.media.pixels import to_rgb
 from headrace.media.sinks.jsonl import LineWriter
 from headrace.meta import ClassifierMeta, Detections, FrameMeta, LabelInfo, ObjectMeta, Space
@@ -49,6 +50,7 @@ def rows() -> Iterable[Row]:
                 repeat=9,
             )
         )
+        yield from _drawing()
         out = Path(folder)
         yield _per_frame(
             compare(
@@ -75,6 +77,70 @@ def rows() -> Iterable[Row]:
                 lambda: [_dumps(m) for m in rich],
             )
         )
+
+
+def _drawing() -> Iterable[Row]:
+    """Labelled boxes on 1080p BGR against OpenCV and, where it is installed, supervision.
+
+    Texts change: every frame has scores of its own, and no text is kept from turn to turn.
+    """
+    rng = np.random.default_rng(0)
+    image = rng.integers(0, 255, (1080, 1920, 3), np.uint8)
+    frame, painter = Frame.from_array(image, PixelFormat.BGR), Painter()
+    for count in (20, 200):
+        boxes = rng.uniform((0, 20, 40, 30), (1720, 930, 200, 140), (count, 4)).astype(np.float32)
+        classes = rng.integers(0, 4, count)
+        for changing in (False, True):
+            metas = []
+            for _ in range(FRAMES if changing else 1):
+                scores = rng.random(count, np.float32)
+                metas.append(FrameMeta("", 0, 0, 0, 1920, 1080))
+                found = Detections(boxes, scores, classes, space=Space.FRAME)
+                metas[-1].objects.append(found, 1, labels=LABELS)
+            metas *= FRAMES // len(metas)
+
+            def ours(metas: list[FrameMeta] = metas) -> None:
+                render_text.cache_clear()
+                for meta in metas:
+                    painter.draw(frame, meta)
+
+            references: dict[str, Callable[[FrameMeta], object]] = {
+                "cv2": lambda meta: _cv2_draw(image.copy(), meta)
+            }
+            if (annotated := _supervision(image)) is not None:
+                references["supervision"] = annotated
+            for name, draw in references.items():
+                row = compare(
+                    f"draw {count} boxes on 1080p, {'changing' if changing else 'constant'} "
+                    f"texts; {name}",
+                    ours,
+                    lambda metas=metas, draw=draw: [draw(meta) for meta in metas],
+                    repeat=5,
+                    warm_up=1,
+                )
+                yield _per_frame(row)
+
+
+def _supervision(image: np.ndarray) -> Callable[[FrameMeta], object] | None:
+    try:
+        import supervision as sv
+    except ImportError:
+        return None
+    box, label = sv.BoxAnnotator(thickness=2), sv.LabelAnnotator(text_scale=0.5)
+
+    def draw(meta: FrameMeta) -> object:
+        objects = meta.objects
+        corners = np.concatenate(
+            [objects.rects[:, :2], objects.rects[:, :2] + objects.rects[:, 2:]], 1
+        )
+        found = sv.Detections(corners, confidence=objects.confidences, class_id=objects.class_ids)
+        texts = [
+            f"{LABELS[c]} {s:.2f}"
+            for c, s in zip(found.class_id.tolist(), found.confidence.tolist(), strict=True)
+        ]
+        return label.annotate(box.annotate(image.copy(), found), found, texts)
+
+    return draw
 
 
 def _per_frame(row: Row) -> Row:

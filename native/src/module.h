@@ -40,6 +40,10 @@ void bind_json_numbers(nanobind::module_ &m);  // results/json_numbers.cpp
 void bind_blend(nanobind::module_ &m);         // results/blend.cpp
 void bind_masks(nanobind::module_ &m);         // results/masks.cpp
 }  // namespace results
+namespace draw {
+void bind_sheet(nanobind::module_ &m);   // draw/sheet.cpp
+void bind_glyphs(nanobind::module_ &m);  // draw/glyphs.cpp
+}  // namespace draw
 namespace plugins {
 void bind_nms(nanobind::module_ &m);     // plugins/nms.cpp
 void bind_repack(nanobind::module_ &m);  // plugins/repack_bindings.cpp

@@ -266,6 +266,48 @@ def mask_contoured(pixels: Annotated[NDArray[numpy.uint8], dict(shape=(None, Non
 def mask_run_lengths(mask: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], left: int, top: int, width: int, height: int) -> str:
     """COCO's compressed run lengths of a mask at a place of an image."""
 
+def whole_boxes(rects: NDArray[numpy.float64], width: int, height: int, even: bool) -> list[tuple[int, int, int, int] | None]:
+    """
+    Left, top, right and bottom in whole pixels of rectangles; None where one is empty, not finite, or, as far as they are even, outside of the frame.
+    """
+
+class Inks:
+    """Colours of the planes and opacities for each level of a text's cover."""
+
+    def __init__(self, colors: Annotated[NDArray[numpy.float32], dict(shape=(256, 3), order='C', device='cpu', writable=False)], alphas: Annotated[NDArray[numpy.uint8], dict(shape=(256), order='C', device='cpu', writable=False)]) -> None: ...
+
+class Sheet:
+    """
+    Planes to draw on: one of (H, W, 3), or Y, U, V with chroma of 2 x 2 pixels. Everything is clipped to them; opacities are 0..255.
+    """
+
+    def __init__(self, planes: Sequence[Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu')]]) -> None: ...
+
+    def fill(self, left: int, top: int, right: int, bottom: int, color: tuple, opacity: int) -> None: ...
+
+    def outline(self, left: int, top: int, right: int, bottom: int, width: int, color: tuple, opacity: int) -> None:
+        """
+        A border of so many pixels inside a box; one too small for it is filled.
+        """
+
+    def paste(self, cover: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], left: int, top: int, inks: Inks) -> None:
+        """Blend a text, its corner at an even place."""
+
+class Glyphs:
+    """Characters of one font at one size, drawn once each."""
+
+    def __init__(self) -> None: ...
+
+    def add(self, code: int, strip: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], margin: int, advance: int) -> None:
+        """
+        A character on a strip of the text's height; it begins margin columns in.
+        """
+
+    def cover(self, text: str, padding: int) -> NDArray[numpy.uint8] | None:
+        """
+        (h, w) cover 0..255 of a text of one line, w even; None if a character is lacking.
+        """
+
 class GuardChannel:
     """One side of the page that requests go through."""
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image, ImageDraw
 
-from headrace.media.draw.text import captions
+from headrace.media.draw.fonts import font_for
+from headrace.media.draw.text import captions, render_text
 
 
 @pytest.mark.parametrize(
@@ -33,3 +36,20 @@ def test_no_two_are_equal_and_none_is_long(names: list[str], longest: int) -> No
     found = captions(dict(enumerate(names)), longest)
     assert len(set(found.values())) == len(names)
     assert all(len(text) <= max(longest, 6) for text in found.values())
+
+
+@given(
+    st.text(st.characters(min_codepoint=32, max_codepoint=0x17F, exclude_categories=["C"])),
+    st.integers(6, 48),
+    st.integers(0, 9),
+)
+def test_a_text_of_letters_is_the_one_that_pillow_draws(text: str, size: int, padding: int) -> None:
+    box = render_text(text, "", size, (0, 0, 0, 1.0), None, padding)
+    font, _ = font_for(text, "", size)
+    shown = "".join(c if c.isprintable() else " " for c in text)
+    ascent, descent = font.getmetrics()
+    baseline = (box.height - ascent - descent) // 2 + ascent
+    image = Image.new("L", (box.width, box.height))
+    ImageDraw.Draw(image).text((padding, baseline), shown, fill=255, font=font, anchor="ls")
+    np.testing.assert_array_equal(box.cover, np.asarray(image))
+    assert box.width - round(font.getlength(shown)) - 2 * padding in (0, 1, 2)

@@ -48,6 +48,14 @@ def font_for(text: str, family: str, size_px: int) -> tuple[Any, str]:
     return _covering(wide, family, size_px)
 
 
+def draws_apart(font: Any) -> bool:
+    """Whether a font draws each letter as if it stood alone: no kerning, whole pixels.
+
+    That holds for Pillow's own font, which comes from memory and is laid out plainly.
+    """
+    return not isinstance(font.path, str) and font.layout_engine == 0
+
+
 @lru_cache(maxsize=64)
 def _plain(family: str, size_px: int) -> Any:
     from PIL import ImageFont

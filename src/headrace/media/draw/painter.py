@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from headrace._core import _native
 from headrace._core.findings import Finding
 from headrace._core.notices import note_once
 from headrace._core.text import shortened
+from headrace._core.types import Array
 from headrace.media import Frame, as_frame
 from headrace.media.draw.canvas import Box, Canvas, canvas_for
 from headrace.media.draw.clock import Clock, write_name
@@ -49,14 +51,23 @@ _DEFAULT_BORDER = _DEFAULT_STYLE.border_color
 _FRAME_STYLE = ClassStyle(border_width=6)
 
 
+Byte4 = tuple[int, int, int, float]
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How one object is drawn, in pixels and bytes."""
+    """How objects of one kind are drawn, in pixels and bytes.
 
-    border: tuple[int, int, int, float]
+    Attributes:
+        border, border_width: of the box; no border if 0.
+        fill: inside of the box.
+        text: family, size in pixels, colour, background and padding of texts.
+    """
+
+    border: Byte4
     border_width: int
-    fill: tuple[int, int, int, float] | None
-    text: TextBox | None
+    fill: Byte4 | None
+    text: tuple[str, int, Byte4, Byte4 | None, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,26 +128,30 @@ class Looks:
             width = 0
         points = style.font_size if self.text_size is None else self.text_size
         size = max(6 if exact else 11, round(points * PX_PER_PT * scale))
-        text = self.text(objects, index)
-        if not text:
-            box = None
+        paper: Byte4 | None
+        if exact:
+            family, padding = self.font or style.font, 2
+            ink = byte_color(style.font_color)
+            paper = None if style.text_bg_color is None else byte_color(style.text_bg_color)
         else:
-            if exact:
-                family, padding = self.font or style.font, 2
-                ink = byte_color(style.font_color)
-                paper = None if style.text_bg_color is None else byte_color(style.text_bg_color)
-            else:
-                family, padding = self.font or "", max(3, size // 4)
-                ink, paper = (*readable_on(border[:3]), 1.0), (*border[:3], 1.0)
-            if self.text_color is not None:
-                ink = byte_color(self.text_color)
-            if self.text_bg_color is not None:
-                paper = byte_color(self.text_bg_color)
-            box = render_text(text, family, size, ink, paper, padding)
-            if box.missing:
-                note_once(self.notices, missing_glyphs(box.missing))
+            family, padding = self.font or "", max(3, size // 4)
+            ink, paper = (*readable_on(border[:3]), 1.0), (*border[:3], 1.0)
+        if self.text_color is not None:
+            ink = byte_color(self.text_color)
+        if self.text_bg_color is not None:
+            paper = byte_color(self.text_bg_color)
         fill = None if style.bg_color is None or not self.boxes else byte_color(style.bg_color)
-        return Look(border, width, fill, box)
+        return Look(border, width, fill, (family, size, ink, paper, padding))
+
+    def text_box(self, look: Look, text: str) -> TextBox | None:
+        """A text in the look of its object; None if there is none."""
+        if not text:
+            return None
+        family, *form = look.text
+        box = render_text(text, family, *form)
+        if box.missing:
+            note_once(self.notices, missing_glyphs(box.missing))
+        return box
 
     def text(self, objects: Objects, index: int) -> str:
         """Text beside object `index`, or nothing."""
@@ -146,8 +161,7 @@ class Looks:
         text = objects.display_text(index)
         class_id = int(objects.class_ids[index])
         if not exact:
-            # Texts of classifiers end with a blank each.
-            text = shortened(" ".join(text.split()), MAX_TEXT)
+            text = _tidied(text)
             if not text and class_id != WHOLE_FRAME:
                 text = f"class {class_id}"
         tracked = int(objects.object_ids[index])
@@ -157,6 +171,12 @@ class Looks:
             gap = " " if exact else "  "  # the small font has narrow blanks
             text += f"{gap}{float(objects.confidences[index]):.2f}"
         return text
+
+
+@lru_cache(maxsize=1024)
+def _tidied(text: str) -> str:
+    """Texts of classifiers end with a blank each."""
+    return shortened(" ".join(text.split()), MAX_TEXT)
 
 
 def _style(objects: Objects, index: int) -> ClassStyle:
@@ -296,7 +316,8 @@ class Painter(Looks):
 
     def _draw_objects(self, canvas: Canvas, objects: Objects, scale: float) -> None:
         rects = objects.rects
-        nested = bool((objects.parents >= 0).any())
+        parents = objects.parents.tolist()
+        nested = max(parents) >= 0
         order = range(len(objects))
         if self.palette == "auto":
             keys = (objects.confidences, objects.parents >= 0) if nested else (objects.confidences,)
@@ -310,23 +331,29 @@ class Painter(Looks):
                     line = max(1, round(1.5 * scale))
                     canvas.blend(mask_overlay(mask, color, self.opacity, line))
         placed: dict[int, _Label] = {}
-        finite: Any = np.isfinite(rects).all(axis=1)
+        boxes = self._boxes(rects, canvas)
+        looks: dict[tuple[int, int, bool], Look] = {}
+        ids = (objects.component_ids.tolist(), objects.class_ids.tolist())
+        kinds = list(zip(*ids, (parent >= 0 for parent in parents), strict=True))
         shows_points = self.keypoints and self.palette == "auto"
         stacks: dict[tuple[int, int], int] = {}  # heights of full-frame texts at one place
         for i in order:
-            if not finite[i]:
+            box = boxes[i]
+            if box is None and not math.isfinite(rects[i].sum()):
                 continue
-            look = self.look(objects, i, scale, colored)
+            look = looks.get(kinds[i])
+            if look is None:
+                look = self.look(objects, i, scale, colored)
+                if objects.border_colors is None:  # else each object may have its own
+                    looks[kinds[i]] = look
             angle = 0.0 if objects.angles is None else float(objects.angles[i])
             if angle % 360 and math.isfinite(angle):
                 box = self._draw_rotated(canvas, rects[i].tolist(), angle, look)
-            else:
-                box = self._box(rects[i].tolist(), canvas)
-                if box is not None:
-                    if look.fill is not None:
-                        canvas.fill(box, look.fill[:3], look.fill[3])
-                    if look.border_width:
-                        canvas.outline(box, look.border_width, look.border[:3], look.border[3])
+            elif box is not None:
+                if look.fill is not None:
+                    canvas.fill(box, look.fill[:3], look.fill[3])
+                if look.border_width:
+                    canvas.outline(box, look.border_width, look.border[:3], look.border[3])
             if shows_points and objects.keypoints is not None and len(objects.keypoints[i]):
                 bones = skeleton_of_object(objects, i).bones
                 line = max(2, round(3 * scale))
@@ -334,14 +361,15 @@ class Painter(Looks):
                     objects.keypoints[i], bones, line, look.border[:3], canvas.size
                 ):
                     canvas.blend(overlay)
-            if look.text is None or box is None:
+            text = None if box is None else self.text_box(look, self.text(objects, i))
+            if text is None or box is None:
                 continue
-            label = _Label(look.text, *self._place(look.text, box, canvas))
+            label = _Label(text, *self._place(text, box, canvas))
             if self.palette == "auto":
-                if objects.class_ids[i] == WHOLE_FRAME:
+                if kinds[i][1] == WHOLE_FRAME:
                     corner = (label.left, label.top)
-                    label = _Label(look.text, corner[0], corner[1] + stacks.get(corner, 0))
-                    stacks[corner] = stacks.get(corner, 0) + look.text.height
+                    label = _Label(text, corner[0], corner[1] + stacks.get(corner, 0))
+                    stacks[corner] = stacks.get(corner, 0) + text.height
                 elif nested:
                     label = self._beside_parent(objects, i, label, box, canvas, placed)
             placed[i] = label
@@ -375,7 +403,9 @@ class Painter(Looks):
         points = corners(0)
         low = (min(u for u, _ in points), min(v for _, v in points))
         high = (max(u for u, _ in points), max(v for _, v in points))
-        return self._box([*low, high[0] - low[0], high[1] - low[1]], canvas)
+        bounds = np.array([[*low, high[0] - low[0], high[1] - low[1]]])
+        (bounding,) = self._boxes(bounds, canvas)
+        return bounding
 
     def _beside_parent(
         self,
@@ -401,19 +431,9 @@ class Painter(Looks):
         # Metadata sizes are made for 1080p; below about 700 lines text would not be readable.
         return max(0.65, height / 1080) if self.palette == "auto" else 1.0
 
-    def _box(self, rect: list[float], canvas: Canvas) -> Box | None:
-        """Whole pixels of a rectangle; in `auto` even ones, which keeps I420 colours clean."""
-        left, top, width, height = rect
-        # far outside is as good as outside; huge values must not overflow
-        x0, y0 = max(-1e6, left), max(-1e6, top)
-        x1, y1 = min(1e6, left + width), min(1e6, top + height)
-        if x1 <= x0 or y1 <= y0:
-            return None
-        if self.palette == "config":
-            return int(x0), int(y0), math.ceil(x1), math.ceil(y1)
-        even = (2 * round(x0 / 2), 2 * round(y0 / 2), 2 * round(x1 / 2), 2 * round(y1 / 2))
-        box = (even[0], even[1], max(even[0] + 2, even[2]), max(even[1] + 2, even[3]))
-        return box if canvas.clip(box) else None
+    def _boxes(self, rects: Array, canvas: Canvas) -> list[Box | None]:
+        """Whole pixels of rectangles; in `auto` even ones, which keeps I420 colours clean."""
+        return _native.whole_boxes(rects.astype(np.float64), *canvas.size, self.palette == "auto")
 
     def _place(self, text: TextBox, box: Box, canvas: Canvas) -> tuple[int, int]:
         """Left and top of a label, even."""

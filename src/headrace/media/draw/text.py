@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core import _native
 from headrace._core.findings import Finding
-from headrace.media.draw.fonts import font_for
+from headrace.media.draw.fonts import draws_apart, font_for
 
 Pixels = npt.NDArray[np.uint8]
 Rgba = tuple[int, int, int, float]
+_MOST_GLYPHS = 1000  # kept of one font at one size
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,24 +25,19 @@ class TextBox:
     """A rendered text with its background; width and height are even.
 
     Attributes:
-        rgb: (h, w, 3) colours.
-        alpha: (h, w) opacity 0..255, or None if opaque everywhere.
+        cover: (h, w) how much of each pixel the text covers, 0..255.
+        color: r, g, b in 0..255 and opacity in 0..1 of the text.
+        background: likewise; None is no background.
+        width, height: in pixels.
         missing: characters that no font at hand has.
     """
 
-    rgb: Pixels
-    alpha: Pixels | None
+    cover: Pixels
+    color: Rgba
+    background: Rgba | None
+    width: int
+    height: int
     missing: str = ""
-
-    @property
-    def width(self) -> int:
-        """In pixels."""
-        return int(self.rgb.shape[1])
-
-    @property
-    def height(self) -> int:
-        """In pixels."""
-        return int(self.rgb.shape[0])
 
 
 @lru_cache(maxsize=2048)
@@ -56,26 +54,75 @@ def render_text(
         background: likewise; None is no background.
         padding: free pixels left and right of the text.
     """
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else " " for c in text)
+    font, missing = font_for(text, family, size_px)
+    cover = None if missing or not draws_apart(font) else _composed(text, font, padding)
+    if cover is None:
+        cover = _drawn(text, font, padding)
+    height, width = cover.shape
+    return TextBox(cover, color, background, width, height, missing)
+
+
+def _line(font: Any, padding: int) -> tuple[int, int]:
+    """Height of a text's box, even, and of its baseline in it."""
+    ascent, descent = font.getmetrics()
+    height = ascent + descent + max(1, padding // 2)
+    height = max(2, height + height % 2)
+    return height, (height - ascent - descent) // 2 + ascent
+
+
+def _drawn(text: str, font: Any, padding: int) -> Pixels:
+    """Cover of a text, drawn as a whole: letters of most fonts are shaped by their neighbours."""
     from PIL import Image, ImageDraw
 
-    text = "".join(c if c.isprintable() else " " for c in text)
-    font, missing = font_for(text, family, size_px)
-    ascent, descent = font.getmetrics()
     width = round(font.getlength(text)) + 2 * padding
-    height = ascent + descent + max(1, padding // 2)
-    width, height = max(2, width + width % 2), max(2, height + height % 2)
-    image = Image.new("L", (width, height))
-    baseline = (height - ascent - descent) // 2 + ascent
+    height, baseline = _line(font, padding)
+    image = Image.new("L", (max(2, width + width % 2), height))
     ImageDraw.Draw(image).text((padding, baseline), text, fill=255, font=font, anchor="ls")
-    cover = np.asarray(image, np.float32)[:, :, None] / 255 * color[3]
-    back = background or (0, 0, 0, 0.0)
-    alpha = cover + back[3] * (1 - cover)
-    ink, paper = np.array(color[:3], np.float32), np.array(back[:3], np.float32)
-    weight = np.divide(cover, alpha, out=np.zeros_like(cover), where=alpha > 0)
-    rgb = np.rint(paper + (ink - paper) * weight).astype(np.uint8)
-    opaque = back[3] >= 1
-    shown = None if opaque else np.rint(alpha[:, :, 0] * 255).astype(np.uint8)
-    return TextBox(rgb, shown, missing)
+    return np.asarray(image)
+
+
+def _composed(text: str, font: Any, padding: int) -> Pixels | None:
+    """The same, put together of single letters; None if there are too many different ones."""
+    glyphs = _glyphs(font, *_line(font, padding))
+    cover = glyphs.drawn.cover(text, padding)
+    if cover is None:
+        if len(glyphs.known) > _MOST_GLYPHS:
+            return None
+        glyphs.add(text)
+        cover = glyphs.drawn.cover(text, padding)
+    return cover
+
+
+@dataclass(slots=True)
+class _Glyphs:
+    """Letters of a font in a line of some height."""
+
+    font: Any
+    height: int
+    baseline: int
+    drawn: _native.Glyphs = field(default_factory=_native.Glyphs)
+    known: set[str] = field(default_factory=set)
+
+    def add(self, text: str) -> None:
+        from PIL import Image, ImageDraw
+
+        margin = 2 * self.height  # letters reach beyond their advance
+        for letter in set(text) - self.known:
+            advance = int(self.font.getlength(letter))
+            image = Image.new("L", (advance + 2 * margin, self.height))
+            place = (margin, self.baseline)
+            ImageDraw.Draw(image).text(place, letter, fill=255, font=self.font, anchor="ls")
+            strip = np.asarray(image)
+            inked = np.flatnonzero(strip.any(axis=0))
+            first, last = (inked[0], inked[-1] + 1) if len(inked) else (margin, margin + 1)
+            part = np.ascontiguousarray(strip[:, first:last])
+            self.drawn.add(ord(letter), part, int(margin - first), advance)
+            self.known.add(letter)
+
+
+_glyphs = lru_cache(maxsize=64)(_Glyphs)
 
 
 def missing_glyphs(characters: str) -> Finding:
