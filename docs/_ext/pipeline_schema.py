@@ -17,6 +17,7 @@ from headrace.config.pipeline_keys import (
     COLORS,
     MAX_ITEMS,
     MESSAGE_SCHEMES,
+    RECEIVED_SCHEMES,
     SECTIONS,
     STREAM_SCHEMES,
     TOP_KEYS,
@@ -35,6 +36,10 @@ _COUNT = "(0|[1-9][0-9]{0,9})"
 _SIDE = "([1-9]|[1-5][0-9]|6[0-4])"  # 1 to 64
 _MESSAGE_URI = f"({'|'.join(map(re.escape, MESSAGE_SCHEMES))})://[a-zA-Z0-9][!-?A-Z_a-z~]*"
 _STREAM_URI = f"({'|'.join(STREAM_SCHEMES)})://[a-zA-Z0-9][!-Z_a-z~]*"
+_RECEIVED_URI = {
+    "type": "string",
+    "pattern": f"^({'|'.join(RECEIVED_SCHEMES)})://[a-zA-Z0-9][!-?A-Z_a-z~]*$",
+}
 _COLOR: Schema = {
     "anyOf": [
         {
@@ -53,6 +58,7 @@ _SHORT: dict[str, Schema] = {
     },
     "tiler": {"type": "string", "pattern": f"^{_SIDE} ?[x*×] ?{_SIDE}$"},
     "osd": _FLAG,
+    "consumers": _RECEIVED_URI,
 }
 
 
@@ -96,6 +102,8 @@ def _long(section: Section) -> Schema:
     }
     if section.required:
         schema["required"] = [section.required]
+    if section.name == "consumers":
+        schema["properties"]["uri"] |= _RECEIVED_URI
     elif section.name == "tracker":
         schema["oneOf"] = [{"required": ["name"]}, {"required": ["config"]}]
     elif section.name == "sinks":

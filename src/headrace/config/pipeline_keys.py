@@ -53,6 +53,8 @@ PRESETS = (
     "placebo",
 )  # fmt: skip
 """Speeds of video encoders, in the order of the numbers of x264, from 1."""
+RECEIVED_SCHEMES = ("mqtt", "mqtts", "kafka", "redis", "rediss", "amqp", "amqps")
+"""Schemes of consumers."""
 STREAM_SCHEMES = ("rtsp", "rtsps", "udp")
 """Schemes of outputs of the kind `publish`."""
 
@@ -236,6 +238,20 @@ SINK = Section(
     many=True,
 )  # fmt: skip
 
+CONSUMER = Section(
+    "consumers",
+    "a consumer",
+    table(
+        _key("uri", _STRING, "the broker (without user and password) and its topics, whose messages start and stop recordings: mqtt://HOST/TOPIC,TOPIC; kafka, redis and amqp likewise"),
+        _key("adaptor", Kind.PATH, "`[message-broker]` of the original's adaptor; relative to this file"),
+        _key("sensors", Kind.PATH, "a file with the `id` of each `[sensorN]`, N the source; without it ids are numbers of sources"),
+    ),
+    short="uri",
+    short_says="a URL",
+    many=True,
+    required="uri",
+)  # fmt: skip
+
 TOP_KEYS: dict[str, Key] = table(
     _key("analytics", Kind.PATH, "config file of nvdsanalytics: regions and lines to count at; relative to this file"),
     _key("keep-open", _FLAG, "go on without sources; more are added while it runs", False),
@@ -246,5 +262,7 @@ TOP_KEYS: dict[str, Key] = table(
     _key("rates-interval-s", _FLOAT, "seconds between two lines of frames per second, printed while it runs; 0: none", 0.0, low=0, high=86400),
     _key("batch-timeout-ms", _FLOAT, "how long a batch waits to fill up; -1: until it is full", 40.0, low=-1, high=1e9),
 )  # fmt: skip
-SECTIONS: dict[str, Section] = {s.name: s for s in (SOURCE, MODEL, TRACKER, TILER, OSD, SINK)}
+SECTIONS: dict[str, Section] = {
+    s.name: s for s in (SOURCE, MODEL, TRACKER, TILER, OSD, SINK, CONSUMER)
+}
 PIPELINE_SECTIONS: tuple[str, ...] = (*SECTIONS, *TOP_KEYS)

@@ -29,6 +29,7 @@ from headrace.config.pipeline_keys import (
     MAX_ITEMS,
     MESSAGE_SCHEMES,
     OVERRIDES,
+    RECEIVED_SCHEMES,
     SECTIONS,
     STREAM_SCHEMES,
     TOP_KEYS,
@@ -328,6 +329,27 @@ class SinkSpec(_Spec):
         return f"{self.kind}:{self.path}" if self.kind else str(self.path)
 
 
+class ConsumerSpec(_Spec):
+    """Messages of a broker that start and stop recordings.
+
+    `uri` holds the topics with commas between. `adaptor` and `sensors` are files of the original.
+    """
+
+    _section = "consumers"
+    uri: str
+    adaptor: Path | None = None
+    sensors: Path | None = None
+
+    def _check_whole(self) -> None:
+        if url_scheme(self.uri) not in RECEIVED_SCHEMES:
+            raise ValueError(f"uri is none of {', '.join(RECEIVED_SCHEMES)}")
+        if has_login(self.uri):
+            raise ValueError("uri holds a user or password; the environment gives them")
+
+    def _shown_values(self) -> Values:
+        return super()._shown_values() | {"uri": safe_uri(self.uri)}
+
+
 class PipelineSpec(_Spec):
     """A whole pipeline: `load_pipeline` reads it, `Pipeline` runs it.
 
@@ -341,6 +363,7 @@ class PipelineSpec(_Spec):
     tiler: TilerSpec | None = None
     osd: OsdSpec = OsdSpec()
     sinks: tuple[SinkSpec, ...] = ()
+    consumers: tuple[ConsumerSpec, ...] = ()
     analytics: Path | None = None
     keep_open: bool = False
     append: bool = False
@@ -356,7 +379,7 @@ class PipelineSpec(_Spec):
     def _check_whole(self) -> None:
         if not (self.sources or self.keep_open):
             raise ValueError("a pipeline has at least one source")
-        for name in ("sources", "models", "sinks"):
+        for name in ("sources", "models", "sinks", "consumers"):
             if len(getattr(self, name)) > MAX_ITEMS:
                 raise ValueError(f"more than {MAX_ITEMS} {name}")
         if sum(source.repeat for source in self.sources) > MAX_ITEMS:
@@ -456,7 +479,15 @@ class PipelineSpec(_Spec):
 
 _TYPES: Values = {
     spec._section: spec
-    for spec in (SourceSpec, ModelSpec, TrackerSpec, TilerSpec, OsdSpec, SinkSpec)
+    for spec in (
+        SourceSpec,
+        ModelSpec,
+        TrackerSpec,
+        TilerSpec,
+        OsdSpec,
+        SinkSpec,
+        ConsumerSpec,
+    )
 }
 
 

@@ -26,6 +26,7 @@ from headrace.config.pipeline_keys import (
     MAX_ITEMS,
     MESSAGE_SCHEMES,
     PIPELINE_SECTIONS,
+    RECEIVED_SCHEMES,
     SECTIONS,
     SINK_KINDS,
     STREAM_SCHEMES,
@@ -282,6 +283,8 @@ def read_value(key: Key, node: Node, path: Path) -> Any:
 def _texts(key: Key, text: str, path: Path) -> Any:
     if key is SECTIONS["sinks"].keys["uri"]:
         return sink_uri(text)
+    if key is SECTIONS["consumers"].keys["uri"]:
+        return _consumer_uri(text)
     if key.name == "uri":
         trouble = uri_trouble(text)
         if trouble:
@@ -442,6 +445,23 @@ def sink_uri(text: str) -> str:
             trouble, f"one of {', '.join(MESSAGE_SCHEMES)}, as mqtt://HOST/TOPIC; "
             "HEADRACE_<PROTOCOL>_USER and HEADRACE_<PROTOCOL>_PASSWORD hold a login. "
             f"For a stream {', '.join(STREAM_SCHEMES)}, as rtsp://HOST/PATH",
+        )  # fmt: skip
+    return text
+
+
+def _consumer_uri(text: str) -> str:
+    trouble = text_trouble(text)
+    try:
+        if trouble is None and url_scheme(text) not in RECEIVED_SCHEMES:
+            trouble = "a URL that messages come from"
+        elif trouble is None and has_login(text):
+            trouble = "free of a user and password"
+    except ValueError as error:
+        trouble = f"a URL ({error})"
+    if trouble:
+        raise BadValueError(
+            trouble, f"one of {', '.join(RECEIVED_SCHEMES)}, as mqtt://HOST/TOPIC,TOPIC; "
+            "HEADRACE_<PROTOCOL>_USER and HEADRACE_<PROTOCOL>_PASSWORD hold a login",
         )  # fmt: skip
     return text
 

@@ -19,6 +19,7 @@ from headrace.infer.run_options import RunOptions
 from headrace.media import check_sinks
 from headrace.media.resizing import FrameSize
 from headrace.media.sources.base import FailedSource
+from headrace.pipeline.consumer import Consumer
 from headrace.pipeline.decoder_memory import DecoderMemory
 from headrace.pipeline.mux import check_limit
 from headrace.pipeline.outlet import Route
@@ -126,8 +127,11 @@ class Assembling:
             self._open_sources()
             self._load_models()
             self._add_followers()
+            companions = [Consumer(consumer) for consumer in self.spec.consumers]
             self._report_decisions()
             pipeline = self._pipeline()
+            for companion in companions:
+                pipeline.attach(companion)
             self._undo.pop_all()
         return Assembly(pipeline, self._models(), self._log)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import is_dataclass, replace
 from time import sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace._core.errors import HeadraceError
 from headrace.media.sinks.base import OutputState, Sink
@@ -25,6 +25,18 @@ if TYPE_CHECKING:
 _DRAIN_S = 1.0  # for batches that a model had begun before it was replaced
 
 
+class Companion(Protocol):
+    """Works beside a pipeline in a thread of its own, and changes nothing of its frames."""
+
+    notices: list[Finding]
+
+    def follow(self, pipeline: Any) -> None:
+        """Begin."""
+
+    def close(self) -> None:
+        """End."""
+
+
 class RunningChanges:
     """Changes parts of a pipeline between two batches; a base of `Pipeline`."""
 
@@ -34,6 +46,7 @@ class RunningChanges:
     _meters: list[Meter]
     _left: deque[Finding]
     _owned: list[Any]
+    _companions: list[Companion]
     _run_size: int
     stages: list[Any]
     _keep_open: bool
@@ -43,6 +56,20 @@ class RunningChanges:
         if not self._keep_open or self._state == "done" or self._mux.stopping:
             why = "its run is over" if self._keep_open else "it was made without keep_open=True"
             raise HeadraceError(f"no source can be added: {why}", where=repr(self))
+
+    def attach(self, companion: Companion) -> None:
+        """Let a companion begin; it is closed with the pipeline, and its notices are of the run."""
+        self._companions.append(companion)
+        self._owned.append(companion)
+        companion.follow(self)
+
+    def _companion_notices(self) -> list[Finding]:
+        return [notice for companion in self._companions for notice in companion.notices]
+
+    @property
+    def models(self) -> list[Any]:
+        """The models among the stages, in their order."""
+        return self._models()
 
     @property
     def interval(self) -> int:
@@ -135,8 +162,16 @@ class RunningChanges:
         """The segments with a model, in the order of `models`."""
         return [segment for segment in self._segments if segment.stage is not None]
 
-    def record_clip(self, source_id: int) -> bool:
+    def record_clip(
+        self, source_id: int, *, back_s: float | None = None, length_s: float | None = None
+    ) -> bool:
         """Record a clip of a source around now, as after an event. Safe from any thread.
+
+        Args:
+            source_id: the source.
+            back_s: seconds ahead of now at which it begins, as far as packets are kept; None as
+                the output says.
+            length_s: seconds from there to its end; None as the output says.
 
         Returns:
             False if the source is not there, or is no video.
@@ -144,12 +179,30 @@ class RunningChanges:
         Raises:
             HeadraceError: no output of the pipeline takes clips.
         """
-        recorders = [sink for sink in self._outlet.sinks if isinstance(sink, Recorder)]
+        several = [r.record(source_id, back_s=back_s, length_s=length_s) for r in self._recorders()]
+        return any(several)
+
+    def stop_clip(self, source_id: int) -> bool:
+        """End the clip of a source before its time. Safe from any thread.
+
+        Returns:
+            False if the source is not there, or is no video.
+
+        Raises:
+            HeadraceError: no output of the pipeline takes clips.
+        """
+        ended = [recorder.end_recording(source_id) for recorder in self._recorders()]
+        return any(ended)
+
+    def _recorders(self) -> list[Recorder]:
+        recorders: list[Recorder] = [
+            sink for sink in self._outlet.sinks if isinstance(sink, Recorder)
+        ]
         if not recorders:
             raise HeadraceError(
                 "no output takes clips", where=repr(self), fix="-o 'clip:DIR?on=call' is one"
             )
-        return sum(sink.record(source_id) for sink in recorders) > 0
+        return recorders
 
     @property
     def durations(self) -> dict[str, Durations]:

@@ -36,8 +36,13 @@ class Composes(Protocol):
 class Recorder(Protocol):
     """A sink that records clips of sources."""
 
-    def record(self, source_id: int) -> bool:
+    def record(
+        self, source_id: int, *, back_s: float | None = None, length_s: float | None = None
+    ) -> bool:
         """Record around now; False if the source is not there, or is no video."""
+
+    def end_recording(self, source_id: int) -> bool:
+        """End a recording; False if the source is not there, or is no video."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,7 @@ class Pipeline(RunningChanges):
             for number, source in enumerate(self.sources):
                 source.source_id = number
         self._owned = list(owned)
+        self._companions = []
         self._decided = list(notices)
         self._left: deque[Finding] = deque(maxlen=_LEFT)  # notices of sources that are over
         self._segments = segments_of(self.stages)
@@ -199,16 +200,11 @@ class Pipeline(RunningChanges):
         return [*self._threads.left, *(f"the model {_name(s.stage)}" for s in stuck)]
 
     @property
-    def models(self) -> list[Any]:
-        """The models among the stages, in their order."""
-        return self._models()
-
-    @property
     def notices(self) -> list[Finding]:
         """Decisions so far, each once: while opening, and by every part."""
         findings = list(self._decided)
         cares = (segment.care for segment in self._segments)
-        for part in (*self.stages, *cares, *self.sources, self._outlet):
+        for part in (*self.stages, *cares, *self.sources, self._outlet, *self._companions):
             findings += getattr(part, "notices", ())
         return list(dict.fromkeys([*findings, *self._left, *self.report.notices]))
 
@@ -567,7 +563,8 @@ class Pipeline(RunningChanges):
         steps = [step for s in self._segments for step in (*s.before, *s.after)]
         fill_report(report, self.sources, self._mux, self._meters, steps, self._outlet)
         report.notices += [n for s in self._segments if s.care is not None for n in s.care.notices]
-        report.notices = list(dict.fromkeys([*self._decided, *self._left, *report.notices]))
+        beside = [*self._decided, *self._left, *self._companion_notices()]
+        report.notices = list(dict.fromkeys([*beside, *report.notices]))
 
     def _raise(self) -> None:
         """Raise the error of the run, once."""

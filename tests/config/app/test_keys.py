@@ -44,6 +44,10 @@ _BROKER = {
     "msg-broker-conn-str": "h;1",
     "topic": "t",
 }
+_CONSUMED = {
+    "enable": "1", "proto-lib": "libnvds_kafka_proto.so", "conn-str": "h;1",
+    "subscribe-topic-list": "a;b",
+}  # fmt: skip
 _OF_BROKER = ("topic", "sleep-time", "debug-payload-dir")
 _SOURCES = {"num-source-bins": "2", "list": "a;b"}
 # what a key needs beside it, as {group: keys}; the group of the key itself as ""
@@ -97,6 +101,17 @@ BESIDE: dict[tuple[str, str], dict[str, dict[str, str]]] = {
             "source-list": {"list": "usb:0;usb:1"},
         }
         for key in ("camera-width", "camera-height", "camera-fps-n", "camera-fps-d", "video-format")
+    },
+    **{
+        ("message-consumerN", key): {"": _CONSUMED}
+        for key in (
+            "enable",
+            "proto-lib",
+            "conn-str",
+            "config-file",
+            "subscribe-topic-list",
+            "sensor-list-file",
+        )
     },
     ("sinkN", "msg-broker-comp-id"): {"": {"msg-conv-comp-id": "3"}},
     **{("source-list", key): {"sink0": _BROKER} for key in ("dummy-payload", "custom-ts-to-rfc")},
@@ -186,11 +201,12 @@ VALUES: dict[str, str] = {
     "output-file": "p.mp4", "plugin-type": "3", "min-confidence": "0.5",
     "max-confidence": "0.9", "profile": "4", "sw-preset": "2",
     "square-seq-grid": "1", "container": "2", "set-rtp-protocol": "4",
-    "sensorID-padID-mapping": "1", "video-format": "YUY2",
+    "proto-lib": "libnvds_mqtt_proto.so", "conn-str": "g;2", "sensorID-padID-mapping": "1",
+    "video-format": "YUY2",
 }  # fmt: skip
 _CHANGED = (  # keys that have to be there: another value is the difference
     "config-file", "uri", "list", "num-source-bins", "type", "output-file", "topic",
-    "output-folder-path",
+    "output-folder-path", "proto-lib", "conn-str", "subscribe-topic-list",
     "msg-broker-conn-str", "msg-broker-proto-lib",
 )  # fmt: skip
 _BY_KIND = {

@@ -19,7 +19,7 @@ from headrace.config.app.models import (
     sample_tracker,
 )
 from headrace.config.app.reader import AppReader, FoundGroup
-from headrace.config.app.recordings import recordings, saved_images
+from headrace.config.app.recordings import consumers, recordings, saved_images
 from headrace.config.app.sinks import AppSinks, Tiling, tiler_item, tiling_of
 from headrace.config.app.sources import AppSources
 from headrace.config.document import Document, Entry, Group
@@ -54,6 +54,7 @@ class _App:
         self.models: list[Item] = []
         self.preparations: list[tuple[FoundGroup, Group]] = []
         self.sinks: list[tuple[FoundGroup, Group]] = []
+        self.consumers: list[tuple[FoundGroup, Group]] = []
 
     def run(self) -> None:
         document, reader = self.document, self.reader
@@ -83,6 +84,10 @@ class _App:
                 self._model(kind, group)
             elif kind.name in _PREPARATIONS:
                 self._preparation(kind, group)
+            elif kind.name == "message-consumerN":
+                section = reader.read(kind, group)
+                if section is not None:
+                    self.consumers.append((section, group))
             elif kind.name == "sinkN":
                 section = reader.read(kind, group)
                 if section is not None:
@@ -357,7 +362,10 @@ class _App:
             item = saved_images(images, self.document.groups["img-save"].line)
             self.parts.items["sinks"] += [item] if item is not None else []
         sources = self.parts.items["sources"]
-        self.parts.items["sinks"] += recordings(self.sources.recorded, sources)
+        self.parts.items["consumers"] = consumers(self.consumers, self.document)
+        self.parts.items["sinks"] += recordings(
+            self.sources.recorded, sources, consumed=bool(self.parts.items["consumers"])
+        )
 
 
 _OSD_FIELDS = {key.field for key in OSD.keys.values()}

@@ -244,6 +244,11 @@ _IMAGES = _group(
     near={"output-folder-path": "images, crops, labels and tables lie there as in the original, the names of files are Headrace's own; "
                                 "deepstream-app and test5 read the group and save nothing, the transfer-learning application does"},
 )  # fmt: skip
+_CONSUMER = _group(
+    "message-consumerN", r"message-consumer[0-9]*",
+    keys=table(ENABLE, _key("proto-lib", _TEXT), _key("conn-str", _TEXT), _key("config-file", _PATH), _key("subscribe-topic-list", Kind.STRINGS),
+               _key("sensor-list-file", _PATH)),
+)  # fmt: skip
 _TESTS = _group(
     "tests", "tests", switched=False, keys=table(_key("file-loop", _ON, field="loop")),
     unused=unused((why.RECREATE, "pipeline-recreate-sec")),
@@ -262,8 +267,7 @@ def _not_run(
 _MODELS_ELSE = "only models of nvinfer are run"
 APP_GROUPS: tuple[AppGroup, ...] = (
     _APPLICATION, _TILER, _SOURCE_LIST, _SOURCE_ALL, _SOURCE_CSV, _SOURCE, _STREAMMUX, _PRIMARY, _SECONDARY, _TRACKER, _ANALYTICS, _OSD, _SINK, _TESTS, _PREPARE, _PREPARE_OBJECTS, _CONVERTER, _IMAGES,
-    _not_run("message-consumerN", r"message-consumer[0-9]*", "messages are sent, none are received",
-             "proto-lib conn-str config-file subscribe-topic-list sensor-list-file"),
+    _CONSUMER,
     _not_run("dewarperN", r"dewarper[0-9]*", "frames are not dewarped; straighten the video before, as with ffmpeg -vf v360",
              "config-file gpu-id source-id num-output-buffers num-out-buffers num-batch-buffers num-surfaces-per-frame nvbuf-memory-type"),
     _not_run("ds-example", r"ds-example", "it is an element of its own; write a probe instead",

@@ -44,6 +44,27 @@ def adaptor_protocol(library: str) -> str:
     return match[1]
 
 
+def consumer_url(section: FoundGroup) -> str | LeftOut:
+    """The URL of a consumer that does as `[message-consumerN]`, or why there is none."""
+    library, connection = section.get("proto-lib"), section.get("conn-str")
+    topics = [text.strip() for text in section.get("subscribe-topic-list") or () if text.strip()]
+    for key, value in (("proto-lib", library), ("conn-str", connection)):
+        if not value:
+            return LeftOut(f"no {key}", f"the original takes {key} as of a broker sink")
+    if not topics:
+        return LeftOut("no subscribe-topic-list", "it takes names of topics with ; between them")
+    match = _LIBRARY.match(PurePath(library).name)
+    if match is None:
+        return LeftOut(f"{library!r} is no known adaptor", f"it takes {_ADAPTORS}")
+    host, port, user = [*(p.strip() for p in connection.split(";")), "", "", ""][:3]
+    if not host:
+        return LeftOut("no host", "it takes conn-str=HOST;PORT")
+    authority = f"{quote(host, safe='.-[]:')}{f':{quote(port)}' if port else ''}"
+    query = f"?{urlencode({'user': user})}" if match[1] == "amqp" and user else ""
+    names = ",".join(quote(topic, safe="") for topic in topics)
+    return f"{match[1]}://{authority}/{names}{query}"
+
+
 def message_url(section: FoundGroup) -> str | LeftOut:
     """The URL of an output that does as a sink of the type 6, or why there is none."""
     library, connection = section.get("msg-broker-proto-lib"), section.get("msg-broker-conn-str")

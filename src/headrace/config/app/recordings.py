@@ -1,11 +1,14 @@
-"""Smart record and `[img-save]` of deepstream-app configs, as outputs of their own."""
+"""Smart record, its messages and `[img-save]` of deepstream-app configs, as parts of pipelines."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
+from headrace._core.text import quoted
+from headrace.config.app.messages import LeftOut, consumer_url
 from headrace.config.app.reader import FoundGroup
+from headrace.config.document import Document, Group
 from headrace.config.pipeline_yaml import Item
 from headrace.config.values import Values
 
@@ -16,12 +19,15 @@ _RTSP = 4  # type of source
 _TIMER = 2
 
 
-def recordings(recorded: list[tuple[FoundGroup, Item, int]], sources: list[Item]) -> list[Item]:
+def recordings(
+    recorded: list[tuple[FoundGroup, Item, int]], sources: list[Item], *, consumed: bool
+) -> list[Item]:
     """Make an output for each source that is to be recorded.
 
     Args:
         recorded: groups with `smart-record`, the source of each, and the number of its camera.
         sources: all sources, in their order.
+        consumed: messages come in.
     """
     items: list[Item] = []
     for section, source, camera in recorded:
@@ -31,9 +37,10 @@ def recordings(recorded: list[tuple[FoundGroup, Item, int]], sources: list[Item]
             document.remark(line, text, code="element-left-out")
             continue
         timer = section.get("smart-record") == _TIMER
-        if not timer:
-            text = "smart-record=1 waits for messages, and none are received: Pipeline.record_clip "
-            document.remark(line, text + "starts a recording", code="key-approximated")
+        if not timer and not consumed:
+            text = "smart-record=1 waits for messages, and there is no [message-consumerN]: "
+            text += "Pipeline.record_clip starts a recording"
+            document.remark(line, text, code="key-approximated")
         index = next(i for i, item in enumerate(sources) if item is source)
         values = {"kind": "smart-record", "path": _path(section, camera, timer), "source": index}
         items.append((values, dict.fromkeys(values, section.origin("smart-record"))))
@@ -55,11 +62,30 @@ def _path(section: FoundGroup, camera: int, timer: bool) -> Path:
         "container": _CONTAINERS[section.get("smart-rec-container", 0)],
         "before": min(seconds("start-time", _START_S), cache_s),
         "after": min(length_s, _LONGEST_S),
+        "cache": min(cache_s, 600),
     }
     if timer:
         options["interval"] = seconds("interval", _INTERVAL_S)
     folder: Path = section.get("smart-rec-dir-path") or Path.cwd()
     return folder.with_name(f"{folder.name}?{urlencode(options, quote_via=quote)}")
+
+
+def consumers(sections: list[tuple[FoundGroup, Group]], document: Document) -> list[Item]:
+    """Make a consumer of each group; one that has no broker is left out, with a remark."""
+    items: list[Item] = []
+    for section, group in sections:
+        url, name = consumer_url(section), quoted(group.name)
+        if isinstance(url, LeftOut):
+            text = f"[{name}] is left out: {url.cause}; {url.way}"
+            document.remark(group.line, text, code="element-left-out", data={"element": name})
+            continue
+        values: Values = {"uri": url}
+        origins = {"uri": section.origin("conn-str")}
+        for field, key in (("adaptor", "config-file"), ("sensors", "sensor-list-file")):
+            if key in section.values:
+                values[field], origins[field] = section.values[key], section.origin(key)
+        items.append((values, origins))
+    return items
 
 
 _IMAGE_OPTIONS = {

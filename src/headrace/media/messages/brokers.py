@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import socket
 from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any, Protocol
@@ -12,6 +11,7 @@ from headrace._core.exchange import ANSWER_S, Exchange
 from headrace._core.lazy import import_extra
 from headrace.media.messages.address import BrokerAddress
 from headrace.media.messages.amqp import AmqpBroker
+from headrace.media.messages.connections import mqtt_client
 from headrace.media.messages.stream_brokers import FileBroker, KafkaBroker, RedisBroker
 
 _LOOK_S = 0.1  # between two looks at the connection
@@ -121,25 +121,12 @@ class MqttBroker:
             raise ConnectionError(lost)
 
     def _connect(self) -> None:
-        mqtt = import_extra("paho.mqtt.client", "mqtt")
-        exchange, address = self._exchange, self._address
-
-        class Client(mqtt.Client):  # type: ignore[misc, name-defined]
-            def _create_socket_connection(self) -> socket.socket:
-                return exchange.bounded(super()._create_socket_connection())
-
-        client = Client(mqtt.CallbackAPIVersion.VERSION2, reconnect_on_failure=False)
+        client, port = mqtt_client(self._address, self._exchange)
         answers: list[Any] = []
         client.on_connect = lambda _c, _d, _flags, reason, _props: answers.append(reason)
         client.on_disconnect = lambda *_: setattr(self, "_lost", True)
-        client.connect_timeout = ANSWER_S
-        if address.user:
-            client.username_pw_set(address.user, address.password)
-        tls = address.scheme == "mqtts"
-        if tls:
-            client.tls_set_context(exchange.tls_context())
-        exchange.begin()
-        client.connect(address.host, address.port or (8883 if tls else 1883))
+        self._exchange.begin()
+        client.connect(self._address.host, port)
         self._client, self._lost = client, False
         while not answers:
             self._serve("the server ends the connection")

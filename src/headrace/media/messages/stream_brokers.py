@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from headrace._core.exchange import ANSWER_S, Exchange
 from headrace._core.files import cut_torn_line
 from headrace._core.lazy import import_extra
 from headrace.media.messages.address import BrokerAddress
+from headrace.media.messages.connections import kafka_settings, redis_pool
 
 _LOOK_S = 0.1  # between two looks at whether anybody still waits
 _GOODBYE_S = 0.1
@@ -92,26 +92,15 @@ class KafkaBroker:
 
     def _connected(self, kafka: Any) -> Any:
         if self._producer is None:
-            address = self._address
-            settings = {
-                "bootstrap.servers": f"{address.host}:{address.port or 9092}",
-                "acks": "all",
-                "message.timeout.ms": int(ANSWER_S * 1000),
-                "socket.timeout.ms": int(ANSWER_S * 1000),
-                "socket.connection.setup.timeout.ms": int(ANSWER_S * 1000),
-                "receive.message.max.bytes": _MOST_BYTES,
-                "linger.ms": 0,
-                "log_level": 0,
-            }
-            if address.user:
-                settings |= {
-                    "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN",
-                    "sasl.username": address.user, "sasl.password": address.password or "",
-                }  # fmt: skip
-            for pair in address.options.get("proto-cfg", "").strip('"').split(";"):
-                name, equals, value = pair.partition("=")
-                if equals:
-                    settings[name.strip()] = value.strip()
+            milliseconds = int(ANSWER_S * 1000)
+            settings = kafka_settings(
+                self._address,
+                acks="all",
+                message_timeout_ms=milliseconds,
+                socket_connection_setup_timeout_ms=milliseconds,
+                receive_message_max_bytes=_MOST_BYTES,
+                linger_ms=0,
+            )
             try:
                 self._producer = kafka.Producer(settings)
             except kafka.KafkaException as error:
@@ -137,7 +126,7 @@ class RedisBroker:
         address, options = self._address, self._address.options
         self._exchange.begin(sum(map(len, messages)))
         if self._client is None:
-            self._client = redis.Redis(connection_pool=self._connections(redis))
+            self._client = redis.Redis(connection_pool=redis_pool(redis, address, self._exchange))
         size = options.get("streamsize", "")
         limit = int(size) if size.isascii() and size.isdigit() else None
         try:
@@ -160,26 +149,6 @@ class RedisBroker:
     def stop(self) -> None:
         """Let `publish` come back."""
         self._exchange.stop()
-
-    def _connections(self, redis: Any) -> Any:
-        """The pool of one connection, which is bounded."""
-        address, exchange = self._address, self._exchange
-        secure = address.scheme == "rediss"
-
-        class Plain(redis.Connection):  # type: ignore[misc]
-            def _connect(self) -> socket.socket:
-                return exchange.bounded(super()._connect())
-
-        class Tls(redis.SSLConnection):  # type: ignore[misc]
-            def _wrap_socket_with_ssl(self, link: socket.socket) -> socket.socket:
-                return exchange.tls_context().wrap_socket(link, server_hostname=address.host)
-
-        return redis.ConnectionPool(
-            connection_class=Tls if secure else Plain, host=address.host,
-            port=address.port or 6379, username=address.user, password=address.password,
-            socket_timeout=ANSWER_S, socket_connect_timeout=ANSWER_S, max_connections=1,
-            retry=redis.retry.Retry(redis.backoff.NoBackoff(), 0),  # the sender tries again
-        )  # fmt: skip
 
 
 class FileBroker:

@@ -58,20 +58,21 @@ class ClipSink(Sink):
         before_s, after_s, longest_s = (
             options.number(key, default, 600, "seconds") for key, default in _SECONDS.items()
         )
-        self._before_s, self._before_ns = before_s, round(before_s * 1e9)
+        self._kept_s, self._before_ns = before_s, round(before_s * 1e9)
         self._after_ns, self._longest_ns = round(after_s * 1e9), round(longest_s * 1e9)
         every = _EVENTS[options.choice("on", _EVENTS, "object")]
         self._filter = None if every is None else EventFilter(every, options.names("classes"))
         make_folder(self.path, name)
         self._rings: dict[int, tuple[str, PacketRing]] = {}
         self._clips: dict[int, _Clip] = {}
-        self._called: set[int] = set()
+        self._called: dict[int, tuple[int, int]] = {}  # ns ahead of the call and behind it
+        self._stopped: set[int] = set()
         self._lock = threading.Lock()
         self.clips: list[Path] = []
 
     def begin(self, source: Source) -> None:
         """Keep the packets of a source from now on."""
-        ring = source.keep_packets(self._before_s)
+        ring = source.keep_packets(self._kept_s)
         if ring is None:
             self._notice(
                 "source-not-recorded",
@@ -87,44 +88,72 @@ class ClipSink(Sink):
         self._close_clip(source_id)
         with self._lock:
             self._rings.pop(source_id, None)
-            self._called.discard(source_id)
+            self._called.pop(source_id, None)
+            self._stopped.discard(source_id)
 
-    def record(self, source_id: int) -> bool:
+    def record(
+        self, source_id: int, *, back_s: float | None = None, length_s: float | None = None
+    ) -> bool:
         """Record from the next frame on, as after an event; any thread.
+
+        Args:
+            source_id: the source.
+            back_s: seconds ahead of now at which the clip begins; None as for events.
+            length_s: seconds from there to its end; None ends it as behind events.
+
+        Returns:
+            False if the source is not there or cannot be recorded.
+        """
+        before_ns = self._before_ns if back_s is None else round(back_s * 1e9)
+        after_ns = self._after_ns if length_s is None else round(length_s * 1e9) - before_ns
+        with self._lock:
+            if source_id not in self._rings:
+                return False
+            self._called[source_id] = before_ns, max(0, after_ns)
+            return True
+
+    def end_recording(self, source_id: int) -> bool:
+        """End the clip of a source before its time; any thread.
 
         Returns:
             False if the source is not there or cannot be recorded.
         """
         with self._lock:
+            self._called.pop(source_id, None)
             if source_id not in self._rings:
                 return False
-            self._called.add(source_id)
+            self._stopped.add(source_id)
             return True
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         number, now = meta.source_id, meta.pts_ns
         with self._lock:
             label, ring = self._rings.get(number, ("", None))
-            called = number in self._called
-            self._called.discard(number)
+            called = self._called.pop(number, None)
+            stopped = number in self._stopped
+            self._stopped.discard(number)
         if ring is None:
             return
-        happened = called or (self._filter is not None and self._filter.event(meta) is not None)
+        if stopped:
+            self._close_clip(number)
+        before_ns, after_ns = called or (self._before_ns, self._after_ns)
+        found = self._filter is not None and self._filter.event(meta) is not None
+        happened = found or called is not None
         clip = self._clips.get(number)
         if clip is not None and (clip.over(now) or clip.connection != ring.connection):
             self._close_clip(number)
             clip = None
         try:
             if happened and clip is None:
-                clip = self._new(label, ring, now)
+                clip = self._new(label, ring, now, before_ns)
                 if clip is not None:
                     self._clips[number] = clip
                 else:  # not before the next key frame
                     with self._lock:
-                        self._called.add(number)
+                        self._called.setdefault(number, (before_ns, after_ns))
             if clip is not None:
                 if happened:
-                    clip.end_ns = min(now + self._after_ns, clip.begin_ns + self._longest_ns)
+                    clip.end_ns = min(now + after_ns, clip.begin_ns + self._longest_ns)
                 clip.take(now)
         except (ValueError, RuntimeError, av.error.FFmpegError) as error:
             if isinstance(error, OSError):
@@ -141,8 +170,8 @@ class ClipSink(Sink):
                 "clips-late", "warning", "more video than is held (64 MiB): clips begin later"
             )
 
-    def _new(self, label: str, ring: PacketRing, now: int) -> _Clip | None:
-        first = ring.start_of(now - self._before_ns)
+    def _new(self, label: str, ring: PacketRing, now: int, before_ns: int) -> _Clip | None:
+        first = ring.start_of(now - before_ns)
         if first is None:
             return None
         return _Clip(self._path(label, ring), ring, first, now)

@@ -16,7 +16,7 @@ from headrace.meta import FrameMeta
 LOG = "smart_record.log"
 _PREFIX = "Smart_Record"
 _LONGEST_S = 300.0
-_OPTIONS = ("prefix", "camera", "container", "before", "after", "interval")
+_OPTIONS = ("prefix", "camera", "container", "before", "after", "interval", "cache")
 
 
 class SmartRecordSink(ClipSink):
@@ -30,7 +30,7 @@ class SmartRecordSink(ClipSink):
 
     Args:
         name: `smart-record:DIR?prefix=Smart_Record&camera=0&container=mp4&before=1&after=10`, with
-            `interval=10` for the timer.
+            `interval=10` for the timer and `cache=30` for the seconds that a call may go back.
         path: the folder, with the same options.
 
     Raises:
@@ -49,6 +49,7 @@ class SmartRecordSink(ClipSink):
         clip = f"{plain}?before={before:g}&after={after:g}&longest=600&on=call"
         super().__init__(f"clip:{path.with_name(clip)}", path.with_name(clip))
         self.name = name
+        self._kept_s = max(before, options.number("cache", before, 600, "seconds"))
         self._prefix = options.text("prefix", _PREFIX)
         if "/" in self._prefix or not self._prefix.isprintable():
             raise MediaError("prefix is no part of a file's name", where=name)
@@ -60,6 +61,14 @@ class SmartRecordSink(ClipSink):
         self._session = 0
         self._size = (0, 0)
         self._began: dict[Path, int] = {}
+
+    def record(
+        self, source_id: int, *, back_s: float | None = None, length_s: float | None = None
+    ) -> bool:
+        """Begin a recording, unless one of the source is under way; see `ClipSink.record`."""
+        if source_id in self._clips:
+            return True
+        return super().record(source_id, back_s=back_s, length_s=length_s)
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         self._size = (frame.width, frame.height)
