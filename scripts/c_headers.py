@@ -9,6 +9,7 @@ import re
 import sys
 from pathlib import Path
 
+from headrace.custom.nvmot.structures import GENERATIONS, NEWEST, Member, StructLayout, layouts
 from headrace.gstreamer.cmeta.layout import Header, StructRow, table
 
 FOLDER = Path(__file__).parents[1] / "native" / "include"
@@ -69,11 +70,161 @@ def text_of(header: Header) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
 
 
+TRACKER = "nvdstracker.h"
+_MACRO = "HEADRACE_NVMOT"
+_TRACKER_HEAD = f"""/* The interface for low-level trackers, in the layout of 9.1, or of {_MACRO}:
+ * compile with -D{_MACRO}=630 for 6.3 ({{releases}}).
+ *
+ * Part of headrace, Apache-2.0. Made by scripts/c_headers.py from its table. */
+#ifndef HEADRACE_NVDSTRACKER_H
+#define HEADRACE_NVDSTRACKER_H
+
+#ifndef {_MACRO}
+#define {_MACRO} {{newest}}
+#endif
+
+#include <stdint.h>
+#include <time.h>
+#ifdef __cplusplus
+#include <string>
+#endif
+
+#include "nvbufsurface.h"
+#include "nvds_tracker_meta.h"
+{{older}}
+#ifdef __cplusplus
+extern "C" {{{{
+#endif
+
+#define NVMOT_MAX_TRANSFORMS 4
+#define NVMOTCOMP_GPU 0x01
+#define NVMOTCOMP_CPU 0x02
+#define NVMOTCOMP_PVA 0x04
+#define NVMOTCOMP_ANY 0xff
+#define NVMOTCOMP_DEFAULT NVMOTCOMP_ANY
+
+typedef uint64_t NvMOTStreamId;
+typedef uint32_t NvMOTFrameNum;
+typedef uint16_t NvMOTClassId;
+typedef uint8_t NvMOTCompute;
+typedef struct NvMOTContext *NvMOTContextHandle;
+
+typedef enum {{{{
+    NvMOTConfigStatus_OK,
+    NvMOTConfigStatus_Error,
+    NvMOTConfigStatus_Invalid,
+    NvMOTConfigStatus_Unsupported
+}}}} NvMOTConfigStatus;
+
+typedef enum {{{{
+    NvMOTBatchMode_Error = 0,
+    NvMOTBatchMode_Batch = 1,
+    NvMOTBatchMode_NonBatch = 2,
+    NvMOTBatchMode_MaxValue = 3
+}}}} NvMOTBatchMode;
+
+typedef enum {{{{ NvMOTStatus_OK, NvMOTStatus_Error, NvMOTStatus_Invalid_Path }}}} NvMOTStatus;
+"""
+_TRACKER_CALLS = f"""
+NvMOTStatus NvMOT_Query(uint16_t length, char *config, NvMOTQuery *query);
+NvMOTStatus NvMOT_Init(NvMOTConfig *config, NvMOTContextHandle *context,
+                       NvMOTConfigResponse *response);
+void NvMOT_DeInit(NvMOTContextHandle context);
+NvMOTStatus NvMOT_Process(NvMOTContextHandle context, NvMOTProcessParams *params,
+                          NvMOTTrackedObjBatch *tracked);
+#if {_MACRO} < 630
+NvMOTStatus NvMOT_ProcessPast(NvMOTContextHandle context, NvMOTProcessParams *params,
+                              NvDsPastFrameObjBatch *past);
+#else
+NvMOTStatus NvMOT_RetrieveMiscData(NvMOTContextHandle context, NvMOTProcessParams *params,
+                                   NvMOTTrackerMiscData *data);
+#endif
+#if {_MACRO} < 600
+void NvMOT_RemoveStreams(NvMOTContextHandle context, NvMOTStreamId mask);
+#else
+NvMOTStatus NvMOT_RemoveStreams(NvMOTContextHandle context, NvMOTStreamId mask);
+#endif
+
+#ifdef __cplusplus
+}}
+#if {_MACRO} >= 800
+extern "C" NvMOTStatus NvMOT_UpdateParams(NvMOTContextHandle context, const std::string &text);
+#endif
+#endif
+
+#endif
+"""
+
+
+def number_of(release: str) -> int:
+    """Return a release as the macro has it: 630 of 6.3."""
+    major, minor = release.split(".")
+    return int(major) * 100 + int(minor) * 10
+
+
+def member_lines(member: Member) -> list[str]:
+    """Return a field's declaration, for the releases that have it."""
+    line = f"    {field_text(member.name, member.kind)}"
+    limits = []
+    if member.since != GENERATIONS[0]:
+        limits.append(f"{_MACRO} >= {number_of(member.since)}")
+    if member.until != NEWEST:
+        after = GENERATIONS[GENERATIONS.index(member.until) + 1]
+        limits.append(f"{_MACRO} < {number_of(after)}")
+    return [f"#if {' && '.join(limits)}", line, "#endif"] if limits else [line]
+
+
+def own_struct(layout: StructLayout, name: str) -> list[str]:
+    """Return a structure of the tracker's header under a name."""
+    rows = [row for member in layout.members for row in member_lines(member)]
+    return ["", f"typedef struct _{name} {{", *rows, f"}} {name};"]
+
+
+def tracker_text() -> str:
+    """Return nvdstracker.h."""
+    releases = ", ".join(str(number_of(g)) for g in GENERATIONS)
+    lines: list[str] = []
+    for layout in layouts().values():
+        if layout.own:
+            rows = own_struct(layout, layout.name)
+            if layout.since != GENERATIONS[0]:
+                rows = ["", f"#if {_MACRO} >= {number_of(layout.since)}", *rows[1:], "#endif"]
+            lines += rows
+    head = _TRACKER_HEAD.format(releases=releases, newest=number_of(NEWEST), older=older_records())
+    return head + "\n".join(lines) + "\n" + _TRACKER_CALLS
+
+
+def older_records() -> str:
+    """Return the records of past frames as releases before 6.4 name and lay them out."""
+    lines = ["", f"#if {_MACRO} < 900", "/* Records without what came with 9.0. */"]
+    names = {"RectParams": "HeadraceOldRect"}
+    stems = ("Frame", "Object", "Stream", "Batch")
+    old = {"Frame": "", "Object": "List", "Stream": "Stream", "Batch": "Batch"}
+    for stem in stems:
+        names[f"NvDsTargetMiscData{stem}"] = f"HeadraceOld{stem}"
+    for name, short in names.items():
+        kept = [m for m in layouts()[name].members if m.since < "9.0"]
+        text = "\n".join(own_struct(StructLayout(name, True, "5.0", kept), short)[1:])
+        for known, other in names.items():
+            text = re.sub(rf"\b{known}\b", other, text)
+        lines += text.split("\n")
+    lines += [f"#define NvDsTargetMiscData{stem} HeadraceOld{stem}" for stem in stems]
+    lines += ["#endif", f"#if {_MACRO} < 640"]
+    lines += [f"#define NvDsPastFrameObj{old[stem]} NvDsTargetMiscData{stem}" for stem in stems]
+    return "\n".join([*lines, "#endif", ""])
+
+
 def main() -> int:
     """Write or check the headers; 1 where one is out of date."""
     stale = 0
-    for header in table():
-        path, text = FOLDER / header.name, text_of(header)
+    texts = {header.name: text_of(header) for header in table()}
+    texts[TRACKER] = tracker_text()
+    view = (
+        "/* See ../nvdstracker.h. */\n#ifndef HEADRACE_NVMOT\n#define HEADRACE_NVMOT 600\n#endif\n"
+    )
+    texts[f"generation-6/{TRACKER}"] = f'{view}#include "../{TRACKER}"\n'
+    for name, text in texts.items():
+        path = FOLDER / name
         if path.is_file() and path.read_text() == text:
             continue
         stale += 1

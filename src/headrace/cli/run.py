@@ -93,7 +93,7 @@ _VIEW = "view:"  # the output that is a page
     "--tracker",
     metavar="TRACKER",
     help="Follow objects from frame to frame: iou, sort, bytetrack, ocsort, cbiou, botsort, nviou, "
-    "nvsort, nvdcf-perf, nvdcf-max-perf, nvdcf-accuracy or nvdeepsort, with settings "
+    "nvsort, nvdcf-perf, nvdcf-max-perf, nvdcf-accuracy, nvdeepsort or nvmot, with settings "
     "like iou:max_age=30, or a YAML file. Default: none, or the pipeline file's.",
 )
 @click.option(

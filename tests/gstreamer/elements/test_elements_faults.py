@@ -149,7 +149,7 @@ def test_frames_without_an_output_are_told(play: Run) -> None:
 def test_a_tracker_library_of_another_maker_is_told(play: Run, detector: Path) -> None:
     infer = f"{source()} {MUX} ! nvinfer config-file-path={detector} ! nvtracker "
     said = play(f"{infer} ll-lib-file=./libByteTracker.so ! fakesink")
-    assert any("ll-lib-file=./libByteTracker.so is not loaded" in text for text in said.warnings)
+    assert any("ll-lib-file=./libByteTracker.so is not there" in text for text in said.warnings)
     own = play(f"{infer} ll-lib-file=/opt/libnvds_nvmultiobjecttracker.so ! fakesink")
     assert not any("ll-lib-file" in text for text in own.warnings)
 

@@ -24,7 +24,7 @@ def hits(spec: str | Path, **settings: object) -> int:
 
 
 def test_the_trackers_of_the_library_are_listed() -> None:
-    assert set(LIBRARY_TRACKERS) == set(TRACKERS) - {"iou"} - set(presets())
+    assert set(LIBRARY_TRACKERS) == set(TRACKERS) - {"iou", "nvmot"} - set(presets())
     (option,) = (o for o in run.params if o.name == "tracker" and isinstance(o, click.Option))
     assert all(name in str(option.help) for name in TRACKERS)
     page = (Path(__file__).parents[3] / "docs" / "cli" / "run.md").read_text()

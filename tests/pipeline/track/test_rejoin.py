@@ -59,6 +59,35 @@ def test_another_object_gets_another_id(tmp_path: Path) -> None:
     assert ids(m) == [2]
 
 
+def test_an_id_that_was_reported_never_changes(tmp_path: Path) -> None:
+    """An object comes out from behind a post: at first half of it is post."""
+    tracker = opened(tmp_path, "iou:max_age=5,min_hits=1")
+    got: list[int | None] = []
+    for i in range(80):
+        x = 10 + 3 * i
+        m = shown(i, boxes((x, 60)) if i < 15 or i >= 45 else [])
+        pixels = np.array(image((RED, (x, 60)) if x < 270 else (RED, (270, 60))).planes[0])
+        pixels[:, 60:160] = 100  # the post
+        tracker.update(Frame.from_array(pixels, PixelFormat.RGB), m)
+        got += ids(m)
+    named = [i for i in got if i is not None]
+    assert set(named) == {1}
+    assert len(got) - len(named) <= 8
+
+
+def test_two_that_turn_back_behind_a_post_keep_their_ids(tmp_path: Path) -> None:
+    """By their boxes each seems to go on as the other."""
+    tracker = opened(tmp_path, "iou:max_age=30,min_hits=1")
+    for i in range(60):
+        away = abs(i - 30) * 4
+        places = (130 - away, 80), (150 + away, 80)
+        m = shown(i, boxes(*places) if away > 40 else [])
+        tracker.update(image((RED, places[0]), (GREEN, places[1])), m)
+        if i == 0:
+            first = ids(m)
+    assert ids(m) == first
+
+
 def test_nothing_is_remembered_beyond_the_gap(tmp_path: Path) -> None:
     model = write_model(tmp_path / "looks.onnx")
     tracker = open_tracker("iou:max_age=10", reid=str(model), reid_pixels="signed", reid_gap=40)

@@ -12,7 +12,10 @@ pytest.importorskip("trackers")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "gain"), [("occlusion 60", 0.10), ("crossings", -0.01)])
+@pytest.mark.parametrize(
+    ("name", "gain"),
+    [("occlusion 60", 0.10), ("meeting 5", 0.10), ("meeting 30", 0.10), ("crossings", -0.01)],
+)
 def test_looks_beat_overlap_behind_posts(tmp_path: Path, name: str, gain: float) -> None:
     model = made_model(tmp_path)
     looks = f"nvdcf-perf:reid={model},reid_pixels=signed,reid_similarity=0.85"

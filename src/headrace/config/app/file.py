@@ -12,23 +12,22 @@ from typing import Any
 from headrace._core.text import quoted
 from headrace.config.app.keys import AppGroup, group_of
 from headrace.config.app.models import (
-    ORIGINAL_TRACKERS,
     add_preparations,
     order_models,
     read_model,
-    sample_tracker,
 )
 from headrace.config.app.reader import AppReader, FoundGroup
 from headrace.config.app.recordings import consumers, recordings, saved_images
 from headrace.config.app.sinks import AppSinks, Tiling, tiler_item, tiling_of
 from headrace.config.app.sources import AppSources
+from headrace.config.app.tracker import tracker_item
 from headrace.config.document import Document, Entry, Group
 from headrace.config.origin import Origin
-from headrace.config.paths import is_stream, resolve
+from headrace.config.paths import is_stream
 from headrace.config.pipeline_keys import MAX_ITEMS, OSD
 from headrace.config.pipeline_yaml import Item, Parts
 from headrace.config.reading import read_document
-from headrace.config.values import BadValueError, Values
+from headrace.config.values import Values
 
 _OF_INI = ("sourceN", "source-list", "source-attr-all")
 _ON = Entry("enable", "1", 1)
@@ -271,45 +270,7 @@ class _App:
             self._put("batch_timeout_ms", "batched-push-timeout", milliseconds, section)
 
     def _tracker(self, section: FoundGroup) -> None:
-        document = self.document
-        values: Values = {"name": "iou"}
-        origins: dict[str, Origin] = {"name": section.origin("enable")}
-        library = section.get("ll-lib-file")
-        if library and not ORIGINAL_TRACKERS.fullmatch(library.rpartition("/")[2]):
-            document.remark(
-                section.line("ll-lib-file"),
-                f"{quoted(library)} is not loaded: the built-in tracker iou is used",
-                code="tracker-library",
-            )
-        config = section.get("ll-config-file")
-        if config:
-            origins = {"name": section.origin("ll-config-file")}
-            path = self._tracker_config(config, section)
-            if path is not None and path.is_file():
-                values, origins = {"config": path}, {"config": origins["name"]}
-            elif path is not None:
-                values["name"] = sample_tracker(path)
-                document.remark(
-                    section.line("ll-config-file"),
-                    f"there is no file {quoted(str(path), limit=None)}: "
-                    f"the tracker {values['name']} is used as it is",
-                    code="missing-file",
-                )
-        if "operate-on-class-ids" in section.values:
-            values["operate_on_class_ids"] = section.values["operate-on-class-ids"]
-            origins["operate_on_class_ids"] = section.origin("operate-on-class-ids")
-        self.parts.items["tracker"].append((values, origins))
-
-    def _tracker_config(self, text: str, section: FoundGroup) -> Path | None:
-        names = [name for name in text.split(";") if name.strip()]
-        line = section.line("ll-config-file")
-        if len(names) > 1:
-            self.document.remark(line, f"only the first of {len(names)} tracker files is used")
-        try:
-            return resolve(names[0], self.document.path) if names else None
-        except BadValueError as bad:
-            self.document.refuse(line, f"ll-config-file is not {bad.noun}.", bad.expected)
-            return None
+        self.parts.items["tracker"].append(tracker_item(section, self.reader))
 
     def _analytics(self, section: FoundGroup) -> None:
         if "config-file" in section.values:

@@ -179,9 +179,9 @@ _SECONDARY = _group(
 _TRACKER = _group(
     "tracker", "tracker",
     keys=table(ENABLE, _key("ll-lib-file", _TEXT), _key("ll-config-file", _TEXT), _key("operate-on-class-ids", Kind.INTS, low=0),
-               _key("display-tracking-id", _ON)),
+               _key("display-tracking-id", _ON), _key("tracker-width", _INT, low=0, high=16384), _key("tracker-height", _INT, low=0, high=16384)),
     unused=unused((why.HARDWARE, f"{_GPU} tracker-surface-type tracking-surface-type user-meta-pool-size sub-batches sub-batch-err-recovery-trial-cnt enable-batch-process"),
-                   (why.OWN_SIZE, "tracker-width tracker-height"), (why.PAST, "enable-past-frame"), (why.RESET, "tracking-id-reset-mode"),
+                   (why.PAST, "enable-past-frame"), (why.RESET, "tracking-id-reset-mode"),
                    (why.REID, "input-tensor-meta tensor-meta-gie-id"),
                    (why.OLD_TRACKER, "tracker-algorithm iou-threshold")),
 )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 from headrace._core.text import quoted
@@ -138,24 +137,3 @@ def add_preparations(
         if "operate-on-gie-id" in section.values:
             values["preprocess_gie_id"] = section.values["operate-on-gie-id"]
             origins["preprocess_gie_id"] = section.origin("operate-on-gie-id")
-
-
-ORIGINAL_TRACKERS = re.compile(
-    r"libnvds_(nvmultiobjecttracker|nvdcf|mot_klt|mot_iou|tracker)\w*\.so"
-)
-_SAMPLE = re.compile(
-    r"config_tracker_(IOU|NvSORT|NvDCF_(?:max_perf|perf|accuracy)|NvDeepSORT)", re.IGNORECASE
-)
-
-
-def sample_tracker(path: Path) -> str:
-    """Name of the tracker with the values of the original's sample file; `iou` of other files.
-
-    A config names the sample by its place in an installation, which other machines lack.
-
-    Args:
-        path: as the config names it; it need not be there.
-    """
-    sample = _SAMPLE.fullmatch(path.stem)
-    name = sample[1].lower().replace("_", "-") if sample else "iou"
-    return "nviou" if sample and name == "iou" else name

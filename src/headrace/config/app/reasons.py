@@ -33,7 +33,7 @@ REST = Reason(
 )
 SYNC = Reason("warning", "sources are not synchronised with each other")
 NEW_MUX = Reason("info", "it counts for the original's new muxer alone (USE_NEW_NVSTREAMMUX=yes)")
-OWN_SIZE = Reason("info", "trackers look at frames in the size that these have")
+OWN_SIZE = Reason("info", "trackers but libraries of the user look at frames in their own size")
 PAST = Reason("info", "past frames are metadata of the GStreamer element nvtracker alone")
 RESET = Reason("warning", "tracking ids are never reset and never reused")
 REID = Reason("warning", "trackers use no tensors of other models")

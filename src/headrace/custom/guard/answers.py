@@ -92,6 +92,22 @@ class CalledAnswer(Answer):
     notices: _Notices = []
 
 
+class TrackerAnswer(Answer):
+    """Of `nvmot.operations.open_context`: fields of NvMOTQuery."""
+
+    transforms: Annotated[int, Meta(ge=0, le=255)]
+    color: int
+    memory: int
+    records: Annotated[list[_Name], Meta(max_length=3)]
+    notices: _Notices = []
+
+
+class TrialAnswer(Answer):
+    """Of `nvmot.operations.try_generation`: a sound answer or not; None for no answer."""
+
+    sound: bool | None
+
+
 T = TypeVar("T")
 
 

@@ -9,7 +9,7 @@ report, and for a gap boxes on the straight way across it.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -96,6 +96,39 @@ class PastFrames:
         stream = NvDsTargetMiscDataStream(past)
         stream.streamID = stream.surfaceStreamID = source_id
         return stream
+
+
+def recorded(
+    ids: Sequence[int], rows: Sequence[Sequence[float]], labels: Mapping[int, str], source_id: int
+) -> dict[int, NvDsTargetMiscDataStream]:
+    """Records that a library of the user gives, by their kind, a place in `MISC_KINDS`.
+
+    Args:
+        ids: of the target of each row.
+        rows: of `headrace.custom.nvmot.records.misc_rows`.
+        labels: by class.
+        source_id: of the frame.
+    """
+    kinds: dict[int, dict[int, tuple[int, list[NvDsTargetMiscDataFrame]]]] = {}
+    for number, row in zip(ids, rows, strict=True):
+        kind, class_id, frame, *rect, confidence, age, _ = row
+        past = NvDsTargetMiscDataFrame()
+        past.frameNum, past.confidence, past.age = int(frame), confidence, int(age)
+        box = past.tBbox
+        box.left, box.top, box.width, box.height = rect
+        targets = kinds.setdefault(int(kind), {})
+        targets.setdefault(number, (int(class_id), []))[1].append(past)
+    streams = {}
+    for kind, found in kinds.items():
+        objects = []
+        for number, (class_id, frames) in found.items():
+            obj = NvDsTargetMiscDataObject(frames)
+            obj.uniqueId, obj.classId = number, class_id
+            obj.objLabel = labels.get(class_id, "")
+            objects.append(obj)
+        streams[kind] = NvDsTargetMiscDataStream(objects)
+        streams[kind].streamID = streams[kind].surfaceStreamID = source_id
+    return streams
 
 
 def _before(source: _Source, one: Tracked, frame: int) -> list[tuple[int, Rect, float]]:

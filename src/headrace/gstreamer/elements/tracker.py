@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headrace.config.app.models import ORIGINAL_TRACKERS, sample_tracker
+from headrace.config.app.tracker import is_original_library, sample_tracker
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import NVMM, InPlace, through
-from headrace.gstreamer.elements.past_frames import PastFrames, Rect, Tracked
+from headrace.gstreamer.elements.past_frames import PastFrames, Rect, Tracked, recorded
 from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Property
 from headrace.gstreamer.elements.tree import (
     frames_of,
@@ -32,7 +32,11 @@ from headrace.gstreamer.pyds.meta import (
     items,
 )
 from headrace.gstreamer.pyds.struct import text_at
-from headrace.gstreamer.pyds.tracking import NvDsObjReid, NvDsTargetMiscDataBatch
+from headrace.gstreamer.pyds.tracking import (
+    NvDsObjReid,
+    NvDsTargetMiscDataBatch,
+    NvDsTargetMiscDataStream,
+)
 from headrace.meta import UNTRACKED_OBJECT_ID, ClassStyle, FrameMeta
 from headrace.pipeline.track.open import open_tracker
 from headrace.pipeline.track.tracker import Tracker
@@ -40,14 +44,20 @@ from headrace.pipeline.track.tracker import Tracker
 PREDICTED = -0.1
 """Confidence of an object that the tracker predicts. Source: the original's convention."""
 _STYLE = ClassStyle(font_size=10)
+_RECORDS = (
+    NvDsMetaType.NVDS_TRACKER_PAST_FRAME_META,
+    NvDsMetaType.NVDS_TRACKER_TERMINATED_LIST_META,
+    NvDsMetaType.NVDS_TRACKER_SHADOW_LIST_META,
+)
+"""Types of metadata, in the order of `headrace.custom.nvmot.records.MISC_KINDS`."""
 
-_SIZE = "accepted; frames are not scaled for the tracker"
+_SIZE = "size of frames and boxes for a library of the user; others look at frames as they are"
 _ALONE = "accepted; sources are followed one by one"
 
 PROPERTIES = {key: COMMON[key] for key in ("gpu-id", "compute-hw", "qos")} | {
     "tracker-width": Property("uint", 960, _SIZE),
     "tracker-height": Property("uint", 544, _SIZE),
-    "ll-lib-file": Property("str", None, "a library of another maker is not loaded, which is told"),
+    "ll-lib-file": Property("str", None, "a library of the user runs in a worker process"),
     "ll-config-file": Property("str", None, "configuration; its sections choose the tracker"),
     "display-tracking-id": Property("bool", True, "texts end with the number"),
     "enable-batch-process": Property("bool", True, _ALONE),
@@ -74,31 +84,49 @@ class NvTracker(InPlace):
     def __init__(self) -> None:
         super().__init__()
         self._tracker: Tracker | None = None
+        self._told = 0  # of its notices
         self._seen: dict[int, NvDsObjectMeta] = {}  # last object of each class
         self._past = PastFrames()
 
     def do_start(self) -> bool:
         """Make the tracker that the configuration asks for; IOU without one."""
-        file = self.values["ll-config-file"]
+        file, library = self.values["ll-config-file"], self.values["ll-lib-file"]
         classes = [int(c) for c in self.values["operate-on-class-ids"].split(":") if c]
+        path, own = Path(file or ""), Path(library or "")
+        known = path.is_file()
+        other = bool(library) and not is_original_library(library)
         try:
-            path = Path(file or "")
-            known = path.is_file()
-            self._tracker = open_tracker(
-                path if known else sample_tracker(path), operate_on_class_ids=classes or None
-            )
+            if other and own.is_file():
+                self._tracker = open_tracker(
+                    "nvmot", operate_on_class_ids=classes or None, library=str(own),
+                    config=str(path) if file else "", reid_output=True,
+                    tracker_width=self.values["tracker-width"],
+                    tracker_height=self.values["tracker-height"],
+                )  # fmt: skip
+            else:
+                self._tracker = open_tracker(
+                    path if known else sample_tracker(path), operate_on_class_ids=classes or None
+                )
         except Exception as error:  # PyGObject would print it and go on
             self.post_error(error)
             return False
-        self.post_warnings(self._tracker.notices)
-        library = self.values["ll-lib-file"]
-        if library and not ORIGINAL_TRACKERS.fullmatch(Path(library).name):
-            name = self._tracker.name
-            self.post_warning(f"ll-lib-file={library} is not loaded: the tracker {name} runs")
+        self._told = 0
+        self._tell()
+        name = self._tracker.name
+        if other and not own.is_file():
+            self.post_warning(f"ll-lib-file={library} is not there: the tracker {name} runs")
         if file and not known:
-            name = self._tracker.name
-            self.post_warning(f"ll-config-file={file} is not there: the tracker {name} runs")
+            what = f"the tracker {name} runs" if name != "nvmot" else "the library is told its name"
+            self.post_warning(f"ll-config-file={file} is not there: {what}")
         return True
+
+    def _tell(self) -> None:
+        """Post the new notices of the tracker."""
+        assert self._tracker is not None
+        notices = self._tracker.notices[self._told :]
+        if notices:
+            self._told += len(notices)
+            self.post_warnings(notices)
 
     def do_stop(self) -> bool:
         """Forget all tracks."""
@@ -112,21 +140,34 @@ class NvTracker(InPlace):
         """Track the objects of each frame."""
         batch = self.batch_of(buffer)
         assert self._tracker is not None
-        streams = []
+        kinds: dict[int, list[NvDsTargetMiscDataStream]] = {}
         for frame in frames_of(batch):
             image = image_of(batch, frame)
             meta, before = to_frame_meta(frame, image)
             meta.inferred = bool(frame.bInferDone)
-            self._tracker.update(image, meta)
+            try:
+                self._tracker.update(image, meta)
+            except Exception as error:  # of a library of the user that cannot start
+                self.post_error(error)
+                return Gst.FlowReturn.ERROR
             with batch.meta_mutex:
                 untracked = self._apply(batch, frame, meta, before)
             tracked = [_tracked(obj) for obj in items(frame, "obj_meta_list") if is_tracked(obj)]
             source_id, number = int(frame.source_id), int(frame.frame_num)
-            streams.append(self._past.update(source_id, number, tracked, untracked))
-        if past := [stream for stream in streams if stream is not None]:
+            past = self._past.update(source_id, number, tracked, untracked)
+            streams = {0: past} if past is not None else {}
+            own = getattr(self._tracker, "records", {}).get(source_id)
+            if own is not None:
+                labels = {kind: obj.obj_label for kind, obj in self._seen.items()}
+                given = recorded(own.record_ids.tolist(), own.records.tolist(), labels, source_id)
+                streams = streams | given
+            for kind, stream in streams.items():
+                kinds.setdefault(kind, []).append(stream)
+        self._tell()
+        for kind, parts in kinds.items():
             user = nvds_acquire_user_meta_from_pool(batch)
-            user.base_meta.meta_type = NvDsMetaType.NVDS_TRACKER_PAST_FRAME_META
-            user.user_meta_data = NvDsTargetMiscDataBatch(past)
+            user.base_meta.meta_type = _RECORDS[kind]
+            user.user_meta_data = NvDsTargetMiscDataBatch(parts)
             with batch.meta_mutex:
                 nvds_add_user_meta_to_batch(batch, user)
         for source_id in batch.ended:

@@ -153,6 +153,11 @@ def _dims(shape: Sequence[float], channels_last: bool) -> tuple[int, int, int]:
     return (c, a, b) if channels_last else (a, b, c)
 
 
+def rects_of(corners: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+    """(N, 4) left, top, width, height."""
+    return np.concatenate((corners[:, :2], corners[:, 2:] - corners[:, :2]), 1).astype(np.float32)
+
+
 def look_model_of(values: Mapping[str, Any], path: Path) -> LookModel:
     """The model of a tracker file's section ReID. `path` replaces its own."""
     dims = values["reid_dims"]

@@ -17,6 +17,7 @@ from headrace.pipeline.track.library import (
     library_settings,
     library_tracker,
 )
+from headrace.pipeline.track.look_follower import LookFollower
 from headrace.pipeline.track.looks import PIXELS, LookModel, look_model_of
 from headrace.pipeline.track.original_file import (
     OriginalTracker,
@@ -25,7 +26,6 @@ from headrace.pipeline.track.original_file import (
     read_original,
 )
 from headrace.pipeline.track.original_keys import find_key, original_keys
-from headrace.pipeline.track.rejoin import LookFollower
 from headrace.pipeline.track.selection import Selection
 from headrace.pipeline.track.settings import Setting, check_settings, settings_of
 from headrace.pipeline.track.settings_file import FileSetting, read_entries
@@ -45,6 +45,7 @@ TRACKERS: Mapping[str, str] = {
     "nvdcf-perf": "the original's NvDCF: colours, 18 x 18 features",
     "nvdcf-accuracy": "the original's NvDCF: colours and edges, 24 x 24 features, re-association",
     "nvdeepsort": "the original's NvDeepSORT: Kalman filter and the looks of a ReID model",
+    "nvmot": "a low-level tracker library of your own (ll-lib-file), in a worker process",
 }
 
 _COMMON = (
@@ -62,6 +63,8 @@ _COMMON = (
     Setting("reid_output", False, "put the looks into the results"),
 )
 
+_OF_USER_LIBRARIES = ("operate_on_gie_id", "operate_on_class_ids", "reid_output")
+
 
 def tracker_settings(name: str) -> tuple[Setting, ...]:
     """The settings of a tracker, its own first, with their defaults.
@@ -75,6 +78,11 @@ def tracker_settings(name: str) -> tuple[Setting, ...]:
         return library_settings(library_tracker(name)) + _COMMON
     if name in presets():
         return _preset_settings(name) + _COMMON
+    if name == "nvmot":
+        from headrace.pipeline.track.user_library import UserLibrarySettings
+
+        own = settings_of(UserLibrarySettings)
+        return own + tuple(s for s in _COMMON if s.name in _OF_USER_LIBRARIES)
     raise ConfigError(
         f"there is no tracker {name!r}",
         where="tracker",
@@ -118,6 +126,8 @@ def open_tracker(
     ids = ids or TrackIds()
     name, where = asked.name, asked.where
     notices: tuple[Finding, ...] = ()
+    if name == "nvmot":
+        return _user_library(values, ids, where)
     common = {s.name: values.pop(s.name) for s in _COMMON if s.name in values}
     if asked.entries is not None:
         original = read_original(asked.entries, where, values)
@@ -134,7 +144,7 @@ def open_tracker(
     )
     own_model = asked.entries is not None and original.values["reid"] > 0
     if common["reid"] and not own_model:
-        maker = _with_looks(maker, common, where)
+        maker = _with_looks(maker, ids, common, where)
     selection = Selection(
         _numbers(common["operate_on_gie_id"]),
         _numbers(common["operate_on_class_ids"]),
@@ -149,6 +159,22 @@ def open_tracker(
         decay=common["gap_decay"],
         give_looks=common["reid_output"] or (own_model and original.values["reid_output"]),
         notices=notices,
+    )
+
+
+def _user_library(values: dict[str, Any], ids: TrackIds, where: str) -> Tracker:
+    """A library of the user."""
+    # worker processes and readers of ELF files, which no other tracker needs
+    from headrace.pipeline.track.user_library import UserLibrarySettings, UserLibraryTracker
+
+    allowed = tracker_settings("nvmot")
+    values = check_settings(values, allowed, tracker="nvmot", where=where)
+    common = {name: values.pop(name, ()) for name in _OF_USER_LIBRARIES}
+    selection = Selection(
+        _numbers(common["operate_on_gie_id"]), _numbers(common["operate_on_class_ids"])
+    )
+    return UserLibraryTracker(
+        UserLibrarySettings(**values), selection, ids, give_looks=bool(common["reid_output"])
     )
 
 
@@ -189,7 +215,7 @@ def _target_maker(
 
 
 def _with_looks(
-    maker: Callable[[], Follower], common: Mapping[str, Any], where: str
+    maker: Callable[[], Follower], ids: TrackIds, common: Mapping[str, Any], where: str
 ) -> Callable[[], Follower]:
     """The same with a ReID model beside it."""
     pixels = common["reid_pixels"]
@@ -204,6 +230,7 @@ def _with_looks(
     return lambda: LookFollower(
         maker(),
         model,
+        ids,
         least=common["reid_similarity"],
         gap=common["reid_gap"],
         interval=common["reid_interval"],

@@ -11,164 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core import _native
-from headrace.media.frame import Frame
-from headrace.pipeline.track.looks import LookModel, Looks
-from headrace.pipeline.track.selection import Corners, Found
-from headrace.pipeline.track.tracker import FloatArray, Follower, Ids, Places
+from headrace.pipeline.track.looks import Looks
+from headrace.pipeline.track.selection import Corners
 
 Way = npt.NDArray[np.float64]
 """(T, 5) frame, left, top, right, bottom."""
 
 
-_YOUNG = 8  # frames
-
-
 def similarity(look: Looks, gallery: deque[Looks]) -> float:
     """The greatest dot product with a look of a gallery; 0 without any."""
     return float(max((look @ kept for kept in gallery), default=0.0))
-
-
-@dataclass(slots=True)
-class _Known:
-    """A track by its id."""
-
-    group: int
-    born: int
-    last: int
-    gallery: deque[Looks]
-    looked: int = -(10**9)  # frame of the newest look
-
-
-class LookFollower:
-    """Any tracker, with a ReID model beside it.
-
-    A track that begins takes over the id of the lost one that looks most like it.
-
-    Args:
-        inner: the tracker of the source.
-        model: makes looks.
-        least: similarity (cosine) that is enough.
-        gap: frames after which a lost track is forgotten.
-        interval: frames between two looks of a track.
-        history: most looks kept of a track.
-    """
-
-    def __init__(
-        self,
-        inner: Follower,
-        model: LookModel,
-        *,
-        least: float,
-        gap: int,
-        interval: int,
-        history: int = 20,
-    ) -> None:
-        self._inner, self._model = inner, model
-        self._least, self._gap, self._interval, self._history = least, gap, interval, history
-        self._alias: dict[int, int] = {}
-        self._known: dict[int, _Known] = {}
-        self._frame = 0
-        self._new: tuple[npt.NDArray[np.intp], Looks] | None = None
-
-    def step(self, objects: Found, elapsed: int, frame: Frame, size: tuple[int, int]) -> Ids:
-        """Tracks of the objects of a frame."""
-        self._frame += elapsed
-        found = self._inner.step(objects, elapsed, frame, size)
-        ids = np.array([self._alias.get(i, i) for i in found.tolist()], np.int64)
-        rows = np.array([r for r, i in enumerate(ids.tolist()) if i > 0 and self._due(i)], np.intp)
-        looks = self._model(frame, rects_of(objects.corners[rows])) if len(rows) else None
-        self._new = None if looks is None else (rows, looks)
-        if looks is not None:
-            self._rejoin(objects, ids, rows, looks)
-            for row, look in zip(rows.tolist(), looks, strict=True):
-                self._learn(int(ids[row]), int(objects.groups[row]), look)
-        for i in ids[ids > 0].tolist():
-            if i in self._known:
-                self._known[i].last = self._frame
-        self._forget()
-        return ids
-
-    def _due(self, i: int) -> bool:
-        known = self._known.get(i)
-        return known is None or self._young(known) or self._frame - known.looked >= self._interval
-
-    def _young(self, known: _Known) -> bool:
-        """A track that may still turn out to be a lost one: at first it is seen in part."""
-        return self._frame - known.born < _YOUNG
-
-    def _rejoin(self, objects: Found, ids: Ids, rows: npt.NDArray[np.intp], looks: Looks) -> None:
-        """Give new tracks the ids of lost ones, the most alike first."""
-        present = set(ids.tolist())
-        lost = {i: k for i, k in self._known.items() if i not in present}
-        pairs = []
-        for at, row in enumerate(rows.tolist()):
-            own = self._known.get(int(ids[row]))
-            if own is not None and not self._young(own):
-                continue
-            born = self._frame if own is None else own.born
-            for i, known in lost.items():
-                if known.group == int(objects.groups[row]) and known.last < born:
-                    score = similarity(looks[at], known.gallery)
-                    if score >= self._least:
-                        pairs.append((-score, row, i))
-        taken: set[int] = set()
-        rows_done: set[int] = set()
-        for _, row, i in sorted(pairs):
-            if i in taken or row in rows_done:
-                continue
-            taken.add(i)
-            rows_done.add(row)
-            was = int(ids[row])
-            self._known.pop(was, None)
-            self._alias |= {new: i for new, old in self._alias.items() if old == was}
-            self._alias[was] = i
-            ids[row] = i
-
-    def _learn(self, i: int, group: int, look: Looks) -> None:
-        known = self._known.get(i)
-        if known is None:
-            known = self._known[i] = _Known(
-                group, self._frame, self._frame, deque(maxlen=self._history)
-            )
-        known.gallery.append(look)
-        known.looked = self._frame
-
-    def _forget(self) -> None:
-        gone = [i for i, k in self._known.items() if self._frame - k.last > self._gap]
-        for i in gone:
-            del self._known[i]
-        if gone:
-            self._alias = {new: i for new, i in self._alias.items() if i in self._known}
-
-    def reported(self) -> tuple[Corners, FloatArray] | None:
-        """Boxes of the tracker."""
-        return self._inner.reported()
-
-    def looks(self) -> tuple[npt.NDArray[np.intp], Looks] | None:
-        """Objects of the last step that were looked at, and their looks."""
-        return self._new
-
-    def velocities(self) -> Corners:
-        """Of the objects of the last step."""
-        return self._inner.velocities()
-
-    def pass_over(self, elapsed: int, frame: Frame, size: tuple[int, int]) -> Places | None:
-        """A frame in which nothing was looked for."""
-        self._frame += elapsed
-        places = self._inner.pass_over(elapsed, frame, size)
-        if places is None or not self._alias:
-            return places
-        ids = np.array([self._alias.get(i, i) for i in places.ids.tolist()], np.int64)
-        order = np.argsort(ids)
-        confidences = places.confidences
-        return Places(
-            ids[order], places.corners[order], None if confidences is None else confidences[order]
-        )
-
-
-def rects_of(corners: Corners) -> npt.NDArray[np.float32]:
-    """(N, 4) left, top, width, height."""
-    return np.concatenate((corners[:, :2], corners[:, 2:] - corners[:, :2]), 1).astype(np.float32)
 
 
 @dataclass(slots=True)

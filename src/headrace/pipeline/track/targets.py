@@ -16,8 +16,8 @@ import numpy.typing as npt
 from headrace._core import _native
 from headrace.infer.preprocess import LAYOUTS, color_matrix
 from headrace.media.frame import Frame
-from headrace.pipeline.track.looks import LookModel, Looks
-from headrace.pipeline.track.rejoin import WayRejoin, rects_of
+from headrace.pipeline.track.looks import LookModel, Looks, rects_of
+from headrace.pipeline.track.rejoin import WayRejoin
 from headrace.pipeline.track.selection import Corners, Found
 from headrace.pipeline.track.tracker import FloatArray, Ids, Places, TrackIds
 

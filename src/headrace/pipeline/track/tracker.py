@@ -275,7 +275,7 @@ class ObjectTracker:
         ids = source.follower.step(tracked, elapsed, frame, (meta.width, meta.height))
         # as the native call takes them, whatever a probe has put there; without one no copies
         objects.object_ids = np.ascontiguousarray(objects.object_ids, np.uint64)
-        confidences = np.ascontiguousarray(_tracker_confidences(objects), np.float32)
+        confidences = np.ascontiguousarray(column_of_confidences(objects), np.float32)
         objects.tracker_confidences = confidences
         tracked.write(ids, objects.object_ids, confidences)
         reported = source.follower.reported()
@@ -297,7 +297,7 @@ class ObjectTracker:
         places = source.follower.pass_over(elapsed, frame, (meta.width, meta.height))
         source.gap += 1
         source.gap_time += elapsed
-        _tracker_confidences(meta.objects)
+        column_of_confidences(meta.objects)
         if shown is None or shown.velocities is None or source.gap > self._max_gap:
             source.shown = None
             return
@@ -319,7 +319,7 @@ class ObjectTracker:
             _append(meta.objects, shown, component, rows[some], corners[some], confidences[some])
 
 
-def _tracker_confidences(objects: Objects) -> FloatArray:
+def column_of_confidences(objects: Objects) -> FloatArray:
     """The column of the objects, made if there is none."""
     if objects.tracker_confidences is None:
         objects.tracker_confidences = np.zeros(len(objects), np.float32)
@@ -374,4 +374,4 @@ def _append(
         border_colors=None if shown.border_colors is None else shown.border_colors[some],
     )
     objects.object_ids[first:] = shown.ids[rows].astype(np.uint64)
-    _tracker_confidences(objects)[first:] = confidences
+    column_of_confidences(objects)[first:] = confidences

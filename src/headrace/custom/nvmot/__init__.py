@@ -1,0 +1,1 @@
+"""The user's own low-level tracker library: `ll-lib-file`, the functions NvMOT_*."""

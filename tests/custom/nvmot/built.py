@@ -1,0 +1,34 @@
+"""The low-level tracker of tests, compiled for any generation."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from headrace.custom import include_dir
+from headrace.custom.nvmot.structures import GENERATIONS
+from tests.custom.built import built_once
+
+SOURCE = Path(__file__).with_name("tracker.cpp")
+SOME = [
+    g if g in ("5.0", "6.3", "9.1") else pytest.param(g, marks=pytest.mark.slow)
+    for g in GENERATIONS
+]
+"""One of each kind of output at every push, the others in the long runs."""
+
+
+def macro(generation: str) -> str:
+    """The compiler's flag for a generation."""
+    major, minor = generation.split(".")
+    return f"-DHEADRACE_NVMOT={int(major) * 100 + int(minor) * 10}"
+
+
+def library(factory: pytest.TempPathFactory, generation: str = "9.1") -> Path:
+    """The tracker as a library of a generation."""
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("no g++")
+    flags = ["-std=c++17", "-O0", "-shared", "-fPIC", f"-I{include_dir()}", macro(generation)]
+    return built_once(factory, SOURCE, [compiler, *flags])

@@ -1,0 +1,63 @@
+"""nvtracker with a low-level tracker library of the user."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace.gstreamer import pyds
+from tests.custom.nvmot.built import library
+from tests.gstreamer.conftest import Run, video
+
+
+def records(buffer: Any) -> tuple[list[int], list[tuple[int, int]]]:
+    """Ids of the objects of a frame, and (type, id) of records beside it."""
+    batch = pyds.gst_buffer_get_nvds_batch_meta(hash(buffer))
+    node, ids = batch.frame_meta_list.data.obj_meta_list, []
+    while node is not None:
+        ids.append(int(node.data.object_id))
+        node = node.next
+    node, found = batch.batch_user_meta_list, []
+    while node is not None:
+        user = pyds.NvDsUserMeta.cast(node.data)
+        kind = user.base_meta.meta_type
+        if kind in (
+            pyds.NvDsMetaType.NVDS_TRACKER_PAST_FRAME_META,
+            pyds.NvDsMetaType.NVDS_TRACKER_SHADOW_LIST_META,
+        ):
+            data = pyds.NvDsTargetMiscDataBatch.cast(user.user_meta_data)
+            for stream in pyds.NvDsTargetMiscDataBatch.list(data):
+                for obj in pyds.NvDsTargetMiscDataStream.list(stream):
+                    found.append((int(kind), int(obj.uniqueId)))
+        node = node.next
+    return ids, found
+
+
+@pytest.mark.parametrize("words", ["image 19 past 1 shadow 1", "crash 10"])
+def test_a_library_of_the_user_gives_the_ids(
+    play: Run, detector: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, words: str
+) -> None:
+    config = tmp_path / "words.txt"
+    config.write_text(words)
+    own = library(tmp_path_factory)
+    ran = play(
+        f"{video()} ! m.sink_0 nvstreammux name=m batch-size=1 width=640 height=384 ! "
+        f"nvinfer config-file-path={detector} ! nvtracker ll-lib-file={own} "
+        f"ll-config-file={config} tracker-width=320 tracker-height=192 ! fakesink name=s",
+        s=records,
+    )
+    assert ran.errors == []
+    frames = [ids for ids, _ in ran.seen["s"]]
+    named = {i for ids in frames for i in ids}
+    assert named
+    if words.startswith("crash"):
+        assert frames[10] == []
+        assert len(set(frames[11]) - set(frames[9])) <= 1  # one that came meanwhile
+        assert len(frames[11]) >= len(frames[9]) - 1
+        assert any("goes untracked" in text for text in ran.warnings)
+    else:
+        kinds = {kind for _, found in ran.seen["s"] for kind, _ in found}
+        assert kinds == {15, 19}
+        assert {i for _, found in ran.seen["s"] for _, i in found} <= named

@@ -1,0 +1,162 @@
+"""The tracker `nvmot`: a low-level tracker library of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headrace._core.errors import ConfigError, CustomLibraryError
+from headrace.custom.nvmot.records import MISC_KINDS
+from headrace.media import Frame, PixelFormat
+from headrace.pipeline.track import Tracker, open_tracker
+from tests.custom.nvmot.built import SOME, library
+from tests.pipeline.track.scenes import HEIGHT, WIDTH, ids, meta
+
+Open = Callable[..., Any]
+A, B = (100.0, 100.0, 40.0, 80.0), (300.0, 100.0, 40.0, 80.0)
+IMAGE = Frame.from_array(np.full((HEIGHT, WIDTH, 3), 200, np.uint8), PixelFormat.RGB)
+
+
+@pytest.fixture
+def opened(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
+    """`opened(words, generation, **settings)`: the tracker of tests with words of its file."""
+    trackers: list[Tracker] = []
+
+    def open_it(words: str = "", generation: str = "9.1", **settings: Any) -> Any:
+        config = tmp_path / "words.txt"
+        config.write_text(words)
+        settings = {"generation": generation, "config": str(config)} | settings
+        path = library(tmp_path_factory, generation)
+        trackers.append(open_tracker("nvmot", library=str(path), **settings))
+        return trackers[-1]
+
+    yield open_it
+    for tracker in trackers:
+        tracker.close()
+
+
+def play(tracker: Any, numbers: range, *boxes: Any, source_id: int = 0) -> list[Any]:
+    """The ids of frames in which the boxes move by a pixel."""
+    got = []
+    for i in numbers:
+        m = meta(i, [(x + i, *rest) for x, *rest in boxes], source_id=source_id)
+        tracker.update(IMAGE, m)
+        got.append(ids(m))
+    return got
+
+
+@pytest.mark.parametrize("generation", SOME)
+def test_a_library_of_each_generation(opened: Open, generation: str) -> None:
+    tracker = opened("image 19 past 1 reid 4 shadow 1", generation, reid_output=True)
+    assert play(tracker, range(3), A, B) == [[1, 2]] * 3
+    m = meta(3, [(103, *A[1:])])
+    tracker.update(IMAGE, m)
+    assert ids(m) == [1]
+    assert m.objects.rects[0] == pytest.approx([103, *A[1:]], abs=0.01)
+    # the byte of the image in the middle of the box
+    assert m.objects.tracker_confidences == pytest.approx([200 / 255], abs=0.01)
+    records = tracker.records[0]
+    if generation >= "6.3":
+        assert m.objects.reids[0].tolist() == [0] * 4
+    if generation >= "6.4":
+        assert records.record_ids.tolist() == [2]  # in the shadow
+        assert int(records.records[0, 0]) == list(MISC_KINDS).index("shadow")
+
+
+@pytest.mark.parametrize("generation", SOME)
+def test_past_frames_come_in_pixels_of_the_frame(opened: Open, generation: str) -> None:
+    tracker = opened("past 1", generation)
+    play(tracker, range(2), A, B)
+    records = tracker.records[0]
+    assert records.record_ids.tolist() == [1, 2]
+    kind, class_id, number, *box = records.records[0].tolist()[:7]
+    assert (kind, class_id, number) == (0, 0, 0)
+    assert box == pytest.approx([101, *A[1:]], abs=0.01)
+
+
+@pytest.mark.parametrize("color", [1, 2, 6, 19, 20, 28])
+def test_images_in_the_format_that_it_asks_for(opened: Open, color: int) -> None:
+    tracker = opened(f"image {color}")
+    m = meta(0, [A])
+    tracker.update(IMAGE, m)
+    limited = 16 + 200 * 219 / 255  # planes of luma have the range of video
+    assert m.objects.tracker_confidences is not None
+    value = 255 * float(m.objects.tracker_confidences[0])
+    assert min(abs(value - 200), abs(value - limited)) <= 2
+
+
+@pytest.mark.parametrize("word", ["crash 3", "hang 3", "fail 3"])
+def test_a_fault_costs_one_frame_of_one_source(opened: Open, word: str) -> None:
+    tracker = opened(word, timeout_s=1.0)
+    rows = [
+        (play(tracker, range(i, i + 1), A, B), play(tracker, range(9, 10), A, source_id=1))
+        for i in range(6)
+    ]
+    first = [row[0][0] for row in rows]
+    assert first[3] == [None, None]
+    assert [first[0], *first[:3], *first[4:]] == [[1, 2]] * 6
+    assert [row[1][0] for row in rows] == [[3]] * 6
+    (notice,) = (n for n in tracker.notices if n.code == "tracker-failed")
+    assert notice.level == "warning"
+    assert notice.data["source"] == 0
+
+
+def test_objects_that_only_the_library_has_are_added(opened: Open) -> None:
+    tracker = opened("predict 1")
+    play(tracker, range(3), A, B)
+    m = meta(3, [(103, *A[1:])])
+    tracker.update(IMAGE, m)
+    assert ids(m) == [1, 2]
+    assert m.objects.tracker_confidences is not None
+    assert m.objects.tracker_confidences[1] == pytest.approx(0.5)
+    assert m.objects[1].label == "box"
+
+
+def test_objects_without_an_association_are_paired_by_overlap(opened: Open) -> None:
+    tracker = opened("unset 1")
+    assert play(tracker, range(2), A, B) == [[1, 2]] * 2
+    assert [n.code for n in tracker.notices if n.code == "tracker-pairs"] == ["tracker-pairs"]
+
+
+def test_sources_are_apart_and_forgotten(opened: Open) -> None:
+    tracker = opened()
+    assert play(tracker, range(2), A) == [[1]] * 2
+    assert play(tracker, range(2), A, source_id=1) == [[2]] * 2
+    tracker.end_of_stream(0)
+    assert play(tracker, range(2, 4), A) == [[3]] * 2
+    assert play(tracker, range(2, 4), A, source_id=1) == [[2]] * 2
+
+
+def test_in_this_process_if_asked(opened: Open) -> None:
+    tracker = opened("image 19", guard="never")
+    assert play(tracker, range(2), A) == [[1]] * 2
+    assert tracker._sources[0].context.generation == 0
+
+
+def test_a_library_that_refuses_is_an_error(opened: Open) -> None:
+    tracker = opened("refuse 1")
+    with pytest.raises(CustomLibraryError, match="customConfigStatus is Invalid"):
+        play(tracker, range(1), A)
+
+
+def test_only_low_level_trackers_are_taken(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match="names no library"):
+        open_tracker("nvmot")
+    with pytest.raises(CustomLibraryError, match="cannot be read"):
+        open_tracker("nvmot", library=str(tmp_path / "none.so"))
+    path = library(tmp_path_factory)
+    with pytest.raises(ConfigError, match=r"generation=nine"):
+        open_tracker("nvmot", library=str(path), generation="nine")
+    with pytest.raises(ConfigError, match="no setting 'widht'"):
+        open_tracker("nvmot", library=str(path), widht=3)
+
+
+def test_a_format_that_is_not_made_is_said(opened: Open) -> None:
+    with pytest.raises(CustomLibraryError, match="colour format 41"):
+        play(opened("image 41"), range(1), A)
