@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from math import floor
 from pathlib import Path
 
 import numpy as np
@@ -152,6 +154,22 @@ def test_rgb_nearest_copies_bytes():
     np.testing.assert_array_equal(ours, frame.planes[0].transpose(2, 0, 1))
     ours, _ = bytes_of(Preprocessor(30, 20, color_format=ColorFormat.BGR), frame)
     np.testing.assert_array_equal(ours, frame.planes[0].transpose(2, 0, 1)[::-1])
+
+
+@pytest.mark.parametrize("height", [3, 5, 7, 11, 13])
+@pytest.mark.parametrize("generic", [False, True])
+def test_bilinear_weights_are_the_nearest_of_15_bits(height, generic):
+    rng = np.random.default_rng(height)
+    rows = rng.integers(0, 256, (2, 4096, 3), np.uint8)
+    pre = Preprocessor(4096, height, scaling_filter=1)
+    pre._generic = generic
+    ours, _ = bytes_of(pre, Frame.from_array(rows, PixelFormat.RGB))
+    a, b = rows.transpose(0, 2, 1).astype(np.int64)
+    for y in range(height):
+        at = Fraction(2 * (2 * y + 1), 2 * height) - Fraction(1, 2)
+        weight = floor(min(max(at, 0), 1) * 32768 + Fraction(1, 2))
+        level = b * 128 if at >= 1 else a * 128 + (((b - a) * 128 * weight + 16384) >> 15)
+        np.testing.assert_array_equal(ours[:, y], (level + 64) >> 7)
 
 
 @pytest.mark.parametrize("color", list(ColorSpace))

@@ -244,14 +244,22 @@ class _Objects(NamedTuple):
 
 
 def _objects_of(theirs: Mapping[str, Any], image: Any, least: float) -> _Objects:
-    """What a program found, in the image, from a score on; boxes that are thinner than 2 go."""
+    """What a program found, in the image, from a score on; boxes that are thinner than 2 go.
+
+    So do rotated ones beside the image, in the bars of the network's input: they are not clipped.
+    """
     scores = np.asarray(theirs["scores"], np.float64)
     boxes, degrees = theirs.get("boxes"), None
+    size = np.array([image.shape[1], image.shape[0]])
+    kept = scores >= least
     if boxes is None:
-        boxes, degrees = corners_of(np.asarray(theirs["rotated"], np.float64))
+        rotated = np.asarray(theirs["rotated"], np.float64)
+        middle, half = rotated[:, :2], rotated[:, 2:4] / 2
+        kept &= ((middle - half < size) & (middle + half > 0)).all(axis=1)
+        boxes, degrees = corners_of(rotated)
     else:
-        boxes = np.clip(boxes, 0, np.tile([image.shape[1], image.shape[0]], 2))
-    kept = (scores >= least) & ((boxes[:, 2:] - boxes[:, :2]).min(axis=1, initial=np.inf) >= 2)
+        boxes = np.clip(boxes, 0, np.tile(size, 2))
+    kept &= (boxes[:, 2:] - boxes[:, :2]).min(axis=1, initial=np.inf) >= 2
     turned = None if degrees is None else degrees[kept]
     return _Objects(boxes[kept], scores[kept], np.asarray(theirs["classes"])[kept], turned)
 

@@ -154,6 +154,10 @@ def libreyolo(job: dict[str, Any], image: Any) -> dict[str, Any]:
     more = {}
     if getattr(found, "keypoints", None) is not None:
         more["points"] = np.asarray(found.keypoints.data)
+    if getattr(found, "obb", None) is not None:
+        turned = found.obb
+        return {"rotated": np.asarray(turned.xywhr), "scores": np.asarray(turned.conf),
+                "classes": np.asarray(turned.cls)}  # fmt: skip
     boxes = found.boxes
     return {"boxes": np.asarray(boxes.xyxy), "scores": np.asarray(boxes.conf),
             "classes": np.asarray(boxes.cls), **more}  # fmt: skip

@@ -89,6 +89,20 @@ def test_pipeline_of_mmdeploy(tmp_path: Path) -> None:
     assert "pipeline.json of mmdeploy beside the model" in found.lines[2]
 
 
+@pytest.mark.parametrize(
+    ("edge", "crop", "cut"), [({"scale": 256}, 224, 0.875), ({"scale": [128, 128]}, [96, 96], 0.75),
+                              ({"scale": 256, "edge": "long"}, 224, 0), ({}, 224, 0)],
+)  # fmt: skip
+def test_a_pipeline_of_mmdeploy_cuts_the_centre_out(
+    tmp_path: Path, edge: dict[str, Any], crop: Any, cut: float
+) -> None:
+    steps = [{"type": "ResizeEdge", **edge}, {"type": "CenterCrop", "crop_size": crop}]
+    tasks = [{"module": "Transform", "transforms": [*steps, {"type": "Normalize", "mean": [0] * 3,
+              "std": [255] * 3, "to_rgb": True}]}]  # fmt: skip
+    write(tmp_path, pipeline__json={"pipeline": {"tasks": tasks}})
+    assert known(tmp_path).config.centre_crop == cut
+
+
 def test_thresholds_of_mmdeploy(tmp_path: Path) -> None:
     write(tmp_path, pipeline__json=PIPELINE)
     rows = np.zeros((1, 20, 5), "f4"), np.zeros((1, 20), "i8")
@@ -138,9 +152,21 @@ def test_config_of_timm(tmp_path: Path) -> None:
     path = rows_of(tmp_path / "model.onnx", LOGITS, names=["output"], size=("h", "w"))
     found = recognise(path)
     assert found.exporter is exporters.TIMM
+    assert found.config.centre_crop == 0
     assert (found.images.height, found.images.width) == (96, 64)
     assert found.config.offsets == pytest.approx((127.5, 127.5, 127.5))
     assert found.names == ("cat", "dog", "cow")
+
+
+@pytest.mark.parametrize(
+    ("mode", "share", "cut"), [("center", 0.875, 0.875), ("squash", 0.875, 0), ("center", "x", 0)]
+)
+def test_the_crop_of_timm(tmp_path: Path, mode: str, share: object, cut: float) -> None:
+    images = {"crop_pct": share, "crop_mode": mode}
+    write(tmp_path, config__json={"architecture": "resnet18", "pretrained_cfg": images})
+    found = known(tmp_path)
+    assert found.config.centre_crop == cut
+    assert found.images.fit == "stretch"
 
 
 def test_a_model_that_says_all_itself_is_not_changed_by_its_neighbours(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def table(*shape: int) -> Any:
     [
         ("yolo9", table(7, 84), "HeadraceParseYoloCorners", ClusterMode.NMS, "RGB", "corner"),
         ("yolo9_e2e", table(7, 84), "HeadraceParseYoloCorners", ClusterMode.NONE, "RGB", "corner"),
-        ("yolo7", table(7, 84), "HeadraceParseYoloCorners", ClusterMode.NMS, "RGB", "centre"),
+        ("yolo7", table(7, 84), "HeadraceParseYoloCorners", ClusterMode.NMS, "RGB", "corner"),
         ("rtmdet", table(84, 7), "HeadraceParseYoloCorners", ClusterMode.NMS, "BGR", "corner"),
         ("fcos", table(84, 8), "HeadraceParseFcos", ClusterMode.NMS, "RGB", "corner"),
         ("yolox", table(84, 8), "HeadraceParseYoloV5", ClusterMode.NMS, "BGR", "corner"),
@@ -81,6 +81,46 @@ def test_a_classifier_takes_its_own_normalisation(tmp_path: Path) -> None:
     cfg = known(tmp_path, table(3), "vit", "classify", **more).config
     assert cfg.offsets == (127.5, 127.5, 127.5)
     assert cfg.net_scale_factor == pytest.approx(1 / (255 * 0.25))
+
+
+@pytest.mark.parametrize(
+    ("more", "cut"),
+    [({"crop_pct": "0.9"}, 0.9), ({"crop_pct": "2"}, 0), ({"crop_pct": "x"}, 0),
+     ({"resize_mode": "stretch"}, 0), ({}, 0)],
+)  # fmt: skip
+def test_a_classifier_cuts_its_own_share_out(
+    tmp_path: Path, more: dict[str, str], cut: float
+) -> None:
+    known_as = known(tmp_path, table(3), "vit", "classify", **more)
+    assert known_as.config.centre_crop == cut
+    assert known_as.images.fit == "stretch"
+    unknown = cut == 0 and "resize_mode" not in more
+    assert ("its share is not known" in known_as.images.reasons["fit"]) == unknown
+
+
+@pytest.mark.parametrize(
+    ("family", "task", "more", "order", "fit", "means"),
+    [
+        ("yolonas", "obb", {}, "BGR", "corner", False),
+        ("rtdetrv2", "obb", {}, "RGB", "corner", False),
+        ("deimv2", "detect", {"model_size": "pico"}, "RGB", "stretch", False),
+        ("deimv2", "detect", {"model_size": "m"}, "RGB", "stretch", True),
+        ("rfdetr", "detect", {}, "RGB", "stretch", True),
+        ("pidnet", "semantic", {}, "RGB", "corner", False),
+        ("deeplabv3", "semantic", {}, "RGB", "stretch", True),
+        ("fcn", "semantic", {}, "RGB", "stretch", False),
+        ("midas", "depth", {}, "RGB", "stretch", False),
+    ],
+)
+def test_images_follow_the_family_and_the_task(
+    tmp_path: Path, family: str, task: str, more: dict[str, str], order: str, fit: str, means: bool
+) -> None:
+    tables = [table(84, 5 if task == "obb" else 4), table(84, 3)]
+    if task not in ("obb", "detect"):
+        tables = [table(3, 8, 8)]
+    images = known(tmp_path, tables, family, task, **more).images
+    assert (images.order, images.fit) == (order, fit)
+    assert bool(images.scaling and images.scaling.offsets) == means
 
 
 @pytest.mark.parametrize("text", ["", "[0.5]", "oops", "[0, 0, 0]"])

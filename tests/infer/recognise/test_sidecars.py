@@ -53,6 +53,26 @@ def test_images_that_are_only_rescaled(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("more", "cut"),
+    [
+        ({"size": {"shortest_edge": 256}, "crop_size": {"height": 224}, "do_center_crop": True},
+         0.875),
+        ({"size": 256, "crop_size": 224, "do_center_crop": True}, 0.875),
+        ({"size": 256, "crop_size": 224, "do_center_crop": False}, 0),
+        ({"size": {"shortest_edge": 224}, "crop_pct": 0.9}, 0.9),
+        ({"size": {"shortest_edge": 384}, "crop_pct": 0.9}, 0),
+        ({"size": {"shortest_edge": 0}, "crop_pct": 0.9}, 0),
+        ({"size": {"shortest_edge": 256}, "crop_size": "large", "do_center_crop": True}, 0),
+    ],
+)  # fmt: skip
+def test_the_centre_that_is_cut_out(tmp_path: Path, more: dict[str, Any], cut: float) -> None:
+    write(tmp_path, processor=PROCESSOR | more)
+    found = recognise(rows_of(tmp_path / "m.onnx", np.float32([[3, -2, 1]]), names=["logits"]))
+    assert found.config.centre_crop == cut
+    assert found.images.fit == "stretch"
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",

@@ -103,6 +103,12 @@ def test_creators_have_the_fields_and_names_of_the_library(
     assert registry.get_plugin_creator("ScaleV3", "1") is None  # not of the version-2 line
 
 
+def test_numbers_of_half_a_byte_end_with_a_whole_one(compile_host: Compile, opened: Open) -> None:
+    opened(compile_host("packed.cpp", 10))
+    (field,) = get_plugin_registry().find("Packed").field_names
+    assert (field.type, bytes(field.data)) == (PluginFieldType.INT4, b"\x21\x03")
+
+
 def test_a_name_that_is_taken_is_told(compile_host: Compile, opened: Open) -> None:
     opened(compile_host("twins.cpp", 10))
     first = get_plugin_registry().find("ScaleV2")
