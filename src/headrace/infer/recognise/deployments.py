@@ -21,6 +21,8 @@ SOURCE = "described beside the model"
 """The text that names the file which describes the images."""
 ORDER, FIT = "order of the colours", "fit into the input"
 """Texts of `Images.order` and `Images.fit`."""
+CROP = "crop_pct"
+"""The share of the shorter side that is cut out of the centre, as LibreYOLO and timm name it."""
 HEAD = "parser of an NN Archive"
 """The text that names the head."""
 THRESHOLD, IOU = "least score", "overlap in suppression"
@@ -33,6 +35,12 @@ def numbers(values: object) -> bool:
         and bool(values)
         and all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
     )
+
+
+def _number(value: object) -> float:
+    """A number of a JSON file, or the first of a list; 0 where it is none."""
+    first = value[0] if isinstance(value, list) and value else value
+    return float(first) if numbers([first]) and isinstance(first, int | float) else 0.0
 
 
 def json_object(path: Path) -> dict[str, Any]:
@@ -55,6 +63,7 @@ def mmdeploy_texts(model: Path) -> dict[str, str]:
     if not isinstance(tasks, list):
         return {}
     steps = list(_transforms(tasks))
+    edge = 0.0
     if not steps:
         return {}
     texts = {SOURCE: "pipeline.json of mmdeploy"}
@@ -65,6 +74,10 @@ def mmdeploy_texts(model: Path) -> dict[str, str]:
             texts[ORDER] = "RGB" if step.get("to_rgb") else "BGR"
         elif kind == "Resize":
             texts[FIT] = "corner" if step.get("keep_ratio") else "stretch"
+        elif kind == "ResizeEdge" and step.get("edge", "short") == "short":
+            edge = _number(step.get("scale"))
+        elif kind == "CenterCrop" and edge:
+            texts[CROP] = str(_number(step.get("crop_size")) / edge)
         elif kind == "Pad" and step.get("pad_to_square"):
             texts[FIT] = "corner"
     for task in tasks:

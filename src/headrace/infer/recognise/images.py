@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import ModelError
 from headrace.infer.recognise import exporters
-from headrace.infer.recognise.deployments import FIT, ORDER, SOURCE
+from headrace.infer.recognise.deployments import CROP, FIT, ORDER, SOURCE
 from headrace.infer.recognise.exporters import BYTES, CAFFE, HALF, IMAGENET, UNIT, Fit, Scaling
 
 if TYPE_CHECKING:
@@ -146,18 +146,29 @@ def read_images(
     fit = _FITS.get(evidence.metadata.get(FIT, ""))
     if fit is not None:
         images.fit, images.reasons["fit"] = fit, _beside(evidence)
+    elif cut := _share(evidence.metadata) or (exporter.cut if exporter else 0.0):
+        images.fit, images.cut = "stretch", cut
+        who = exporter.name if exporter else _beside(evidence)
+        images.reasons["fit"] = f"{who} cuts the centre out"
     elif exporter is not None and exporter.fit is not None:
         images.fit = exporter.fit
         why = f"as {exporter.name} does"
         if exporter.crops:
             why = f"{exporter.name} cuts the centre out (centre-crop): its share is not known"
-        if exporter.cut:
-            images.cut, why = exporter.cut, f"{exporter.name} cuts the centre out"
         images.reasons["fit"] = why
     else:
         images.assumed.append("fit")
         images.reasons["fit"] = "assumed: nothing in the file tells"
     return images
+
+
+def _share(texts: Mapping[str, str]) -> float:
+    """The share of the shorter side that is cut out of the centre; 0 if no text tells."""
+    try:
+        share = float(texts.get(CROP, ""))
+    except ValueError:
+        return 0.0
+    return share if 0 < share <= 1 else 0.0
 
 
 _FITS: dict[str, Fit] = {"stretch": "stretch", "centre": "centre", "corner": "corner"}

@@ -52,12 +52,12 @@ class _Family:
 
 
 _QUERIES = _Family(_DETR, final=True)
-_OLD = _Family(_CORNERS, fit="centre")
 _FAMILIES = {
     "yolox": _Family("HeadraceParseYoloV5", "BGR", BYTES, "corner"),
     "yolo1": _Family(_CORNERS),
-    **dict.fromkeys(("yolo2", "yolo3", "yolo4", "yolo7"), _OLD),
-    **dict.fromkeys(("yolo9", "yolo9_p2"), _Family(_CORNERS, fit="corner")),
+    **dict.fromkeys(
+        ("yolo2", "yolo3", "yolo4", "yolo7", "yolo9", "yolo9_p2"), _Family(_CORNERS, fit="corner")
+    ),
     "yolo9_e2e": _Family(_CORNERS, fit="corner", final=True),
     "yolonas": _Family("HeadraceParseBoxesScores", fit="centre"),
     "rtmdet": _Family(_CORNERS, "BGR", _RTMDET, "corner"),
@@ -70,11 +70,25 @@ _FAMILIES = {
     "centernet": _Family(_ROWS, "BGR", _CENTERNET, "centre", final=True),
     **dict.fromkeys(("dfine", "deim", "deimv2", "rtdetr", "rtdetrv2", "rtdetrv4"), _QUERIES),
     **dict.fromkeys(
-        ("ec", "lwdetr", "dinodetr", "deformable_detr", "tinyformer"),
+        ("ec", "lwdetr", "dinodetr", "deformable_detr", "tinyformer", "gtr", "rfdetr"),
         replace(_QUERIES, scaling=IMAGENET),
     ),
     "detr": _Family("HeadraceParseDetrSoftmax", scaling=IMAGENET, final=True),
 }
+_LARGE = ("s", "m", "l", "x")
+"""Sizes of `deimv2` whose images have ImageNet's means; the smaller ones have none."""
+_OF_TASKS: dict[tuple[str, str], tuple[Order, Scaling, Fit]] = {
+    ("yolonas", "pose"): ("BGR", UNIT, "corner"),
+    ("yolonas", "obb"): ("BGR", UNIT, "corner"),
+    ("rtdetrv2", "obb"): ("RGB", UNIT, "corner"),
+    ("gtr", "obb"): ("RGB", IMAGENET, "corner"),
+    ("gtr", "semantic"): ("RGB", UNIT, "corner"),
+    ("dekr", "pose"): ("RGB", IMAGENET, "corner"),
+    ("pidnet", "semantic"): ("RGB", UNIT, "corner"),
+    ("segformer", "semantic"): ("RGB", UNIT, "corner"),
+    ("deeplabv3", "semantic"): ("RGB", IMAGENET, "stretch"),
+}
+"""Images of families that take them in another way for a task."""
 _TWO_STAGE = ("faster_rcnn", "mask_rcnn")
 """Families that resize and scale images inside, and give lists of final boxes in pixels."""
 _IMAGES = ("depth", "edge", "restore", "normal", "matte")
@@ -89,16 +103,19 @@ def exporter_of_libreyolo(evidence: FileEvidence) -> tuple[Exporter, str]:
     name, task = texts.get("model_family", ""), texts.get("task", "detect")
     told = f"metadata of LibreYOLO {texts['libreyolo_version']}: {name}, {task}"
     if task == "classify":
-        return Exporter(NAME, "RGB", IMAGENET, "stretch", crops=True), told
+        crops = texts.get("resize_mode") != "stretch"
+        return Exporter(NAME, "RGB", IMAGENET, "stretch", crops=crops), told
     family = _FAMILIES.get(name)
     if name in _TWO_STAGE:
         return Exporter(NAME, "RGB", UNIT, "stretch"), told
     if family is None:
-        top_down = task == "pose"
-        fit: Fit = "stretch" if top_down else "centre"
-        return Exporter(NAME, "RGB", IMAGENET if top_down else UNIT, fit), told
-    if name == "yolonas" and task == "pose":
-        family = replace(family, order="BGR", fit="corner")
+        normalised = task in ("pose", "matte")
+        family = _Family("", scaling=IMAGENET if normalised else UNIT)
+    if (name, task) in _OF_TASKS:
+        order, scaling, fit = _OF_TASKS[name, task]
+        family = replace(family, order=order, scaling=scaling, fit=fit)
+    if name == "deimv2" and texts.get("model_size") in _LARGE:
+        family = replace(family, scaling=IMAGENET)
     if texts.get("letterbox_pad", "").startswith("cent"):
         family = replace(family, fit="centre")
     scaling = BYTES if evidence.stem.normalises else family.scaling

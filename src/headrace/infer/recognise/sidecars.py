@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from headrace.infer.recognise.deployments import (
+    CROP,
+    FIT,
     ORDER,
     SOURCE,
     json_object,
@@ -62,6 +64,11 @@ def _timm(config: Mapping[str, Any], images: Mapping[str, Any]) -> dict[str, str
     names = config.get("label_names", images.get("label_names"))
     if isinstance(names, list) and names:
         texts["names"] = json.dumps([str(name) for name in names])
+    share = images.get("crop_pct")
+    if images.get("crop_mode") == "squash":
+        texts[FIT] = "stretch"
+    elif numbers([share]):
+        texts[CROP] = json.dumps(share)
     mean, std, size = images.get("mean"), images.get("std"), images.get("input_size")
     if numbers(mean) and numbers(std):
         texts |= {"mean": json.dumps(mean), "std": json.dumps(std)}
@@ -85,4 +92,18 @@ def _images(processor: Mapping[str, Any]) -> dict[str, str]:
     size = processor.get("size")
     if isinstance(size, dict) and numbers([size.get("height"), size.get("width")]):
         texts["image_size"] = f"{int(size['height'])} {int(size['width'])}"
-    return texts
+    return texts | _centre(processor, size)
+
+
+def _centre(processor: Mapping[str, Any], size: object) -> dict[str, str]:
+    """The part of an image that is cut out of its centre, after its shorter side is scaled."""
+    edge = size.get("shortest_edge") if isinstance(size, dict) else size
+    if not isinstance(edge, int | float) or edge <= 0:
+        return {}
+    if numbers([processor.get("crop_pct")]):  # from 384 pixels on such models stretch the image
+        return {FIT: "stretch"} if edge >= 384 else {CROP: json.dumps(processor["crop_pct"])}
+    crop = processor.get("crop_size")
+    side = crop.get("height") if isinstance(crop, dict) else crop
+    if not processor.get("do_center_crop") or not isinstance(side, int | float):
+        return {}
+    return {CROP: str(side / edge)}
