@@ -163,7 +163,7 @@ def read_images(
 
 
 def _share(texts: Mapping[str, str]) -> float:
-    """The share of the shorter side that is cut out of the centre; 0 if no text tells."""
+    """The share of the shorter side that is cut out of the centre; 0 without one."""
     try:
         share = float(texts.get(CROP, ""))
     except ValueError:
