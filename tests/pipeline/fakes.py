@@ -31,6 +31,7 @@ class FakeSource:
     reconnects = 0
     decoder = ""
     files: Sequence[Any] = ()
+    step_ns = 0  # from one frame to the next
 
     def __init__(
         self,
@@ -63,8 +64,9 @@ class FakeSource:
                 time.sleep(self.delay_s)
             self.read += 1
             yield Frame.from_array(
-                IMAGE, PixelFormat.RGB, frame=i, source=self.name, source_id=self.source_id
-            )
+                IMAGE, PixelFormat.RGB, frame=i, source=self.name, source_id=self.source_id,
+                pts_ns=i * self.step_ns,
+            )  # fmt: skip
         if self.fail_at == self.frames:
             raise MediaError("the stream broke", where=self.name)
 

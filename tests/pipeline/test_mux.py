@@ -244,3 +244,23 @@ def test_the_limit_is_per_source(limit: int) -> None:
     found = buffers(mux(sources(9, 2, 9), limit=limit))
     counts = [sum(s == 10 + i for b in found.values() for s, _ in b) for i in range(3)]
     assert counts == [limit, min(2, limit), limit]
+
+
+@settings(max_examples=examples(30))
+@given(
+    steps=st.lists(st.sampled_from([10, 20, 40, 80]), min_size=1, max_size=4),
+    count=st.integers(1, 8),
+)
+def test_synchronised_files_share_buffers_by_time(steps: list[int], count: int) -> None:
+    given = sources(*[count] * len(steps))
+    for source, step in zip(given, steps, strict=True):
+        source.fps = 1000 / step
+        source.step_ns = step * 1_000_000
+    batches = mux(given, sync_wait_s=0.0)
+    times: dict[int, set[int]] = defaultdict(set)
+    for batch in batches:
+        for frame, number in zip(batch.frames, batch.buffers, strict=True):
+            times[number].add(frame.pts_ns)
+    assert all(len(several) == 1 for several in times.values())
+    order = [next(iter(times[number])) for number in sorted(times)]
+    assert order == sorted({n * step * 1_000_000 for step in steps for n in range(count)})

@@ -145,8 +145,6 @@ def run(
     settings: list[GivenKey],
 ) -> int:
     """Run models on sources and write annotated videos and what was found."""
-    from headrace.cli.live_page import live_page
-
     outs, view = _without_view(outs, view)
     clash = "--json and -o jsonl:- both write to standard output; choose one"
     if as_json and any(out.endswith(":-") for out in outs):
@@ -166,7 +164,7 @@ def run(
             again = partial(_spec, inputs, outs, tracker, reid, analytics, settings, append)
             report = execute_shares(again, run, processes, strict=strict, quiet=silent)
         else:
-            page = None if view is None else live_page(spec, run, view)
+            page = _page(spec, run, view, strict)
             report = execute(spec, run, strict=strict, quiet=silent, page=page)
         if not (quiet or as_json):
             print_report(report)
@@ -177,6 +175,30 @@ def run(
     if any(source.state == "failed" for source in report.sources):
         return MediaError.exit_code
     return exit_code_of_messages(report)
+
+
+def _page(spec: PipelineSpec, run: RunOptions, view: str | None, strict: bool) -> LivePage | None:
+    """The page of `--view`, or the service that a pipeline file asks for: both at one address.
+
+    A service that cannot be is a warning, unless `strict`.
+    """
+    if view is None and spec.rest is None:
+        return None
+    from headrace.cli.live_page import live_page
+
+    if spec.rest is None:
+        return live_page(spec, run, view or "")
+    try:
+        from headrace.live.allowed import AllowedSources, ServiceRules
+
+        rules = ServiceRules(AllowedSources(()), False)
+        return live_page(spec, run, view or spec.rest, service=rules)
+    except HeadraceError as error:
+        if strict or view is not None:
+            raise
+        text = f"the run is not driven over HTTP at {spec.rest}: {error:brief}"
+        print_notices([Finding("element-left-out", "warning", text, str(spec.origin("rest")))])
+        return None
 
 
 def exit_code_of_messages(report: RunReport) -> int:

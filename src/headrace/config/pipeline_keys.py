@@ -128,6 +128,7 @@ SOURCE = Section(
         _key("pace-ms", _FLOAT, "milliseconds from one frame to the next at least; 0: each as soon as it is decoded", 0.0, low=0, high=1e6),
         _key("udp-buffer-size", _INT, "bytes that the kernel keeps of a stream that comes by UDP", low=0, high=INT_MAX),
         _key("start-interval-s", _FLOAT, "wait for a stream that is not there yet, with so long between two attempts", low=0, high=86400),
+        _key("renumber", _FLAG, "frame numbers of a stream begin at 0 when it comes back after a loss", False),
         _key("camera-size", Kind.INTS, "width and height asked of a camera, in pixels", low=1, high=16384, counts=(2,)),
         _key("camera-fps", _FLOAT, "frame rate asked of a camera", low=1e-3, high=1e4),
         _key("camera-format", _STRING, "pixel format asked of a camera, by FFmpeg's name"),
@@ -255,11 +256,16 @@ CONSUMER = Section(
 TOP_KEYS: dict[str, Key] = table(
     _key("analytics", Kind.PATH, "config file of nvdsanalytics: regions and lines to count at; relative to this file"),
     _key("keep-open", _FLAG, "go on without sources; more are added while it runs", False),
+    _key("end-when-over", _FLAG, "with keep-open: end when the last source is over, all the same", False),
+    _key("rest", _STRING, "HOST:PORT at which headrace run is driven over HTTP, as headrace serve is"),
+    _key("errors-to", _STRING, "a broker (without user and password) that gets a message of each source that fails or is lost: mqtt://HOST/TOPIC"),
     _key("append", _FLAG, "empty no output of an earlier run: go on, or take the next number; with keep-open, always", False),
     _key("batch-size", _INT, "largest batch; without it, the number of sources", low=1, high=MAX_ITEMS),
     _key("frame-size", Kind.INTS, "width and height in pixels that every frame is scaled to before the models; without it, frames keep their size", low=2, high=16384, counts=(2,)),
     _key("frame-padding", _FLAG, "keep the aspect ratio, with black on the right or below; without it, frames are stretched", False),
     _key("rates-interval-s", _FLOAT, "seconds between two lines of frames per second, printed while it runs; 0: none", 0.0, low=0, high=86400),
+    _key("sync-inputs", _FLAG, "a batch holds frames of the same time alone: times of files, and times of arrival of streams", False),
+    _key("sync-wait-ms", _FLOAT, "with sync-inputs: how much longer than batch-timeout-ms frames of streams are waited for", 0.0, low=0, high=1e6),
     _key("batch-timeout-ms", _FLOAT, "how long a batch waits to fill up; -1: until it is full", 40.0, low=-1, high=1e9),
 )  # fmt: skip
 SECTIONS: dict[str, Section] = {

@@ -124,6 +124,7 @@ class SourceSpec(_Spec):
     camera_size: tuple[int, ...] | None = None
     camera_fps: float | None = None
     camera_format: str | None = None
+    renumber: bool = False
 
     @classmethod
     def given(cls, uri: str) -> SourceSpec:
@@ -366,12 +367,17 @@ class PipelineSpec(_Spec):
     consumers: tuple[ConsumerSpec, ...] = ()
     analytics: Path | None = None
     keep_open: bool = False
+    end_when_over: bool = False
+    rest: str | None = None
+    errors_to: str | None = None
     append: bool = False
     batch_size: int | None = None
     frame_size: tuple[int, ...] | None = None
     frame_padding: bool = False
     rates_interval_s: float = 0.0
     batch_timeout_ms: float = 40.0
+    sync_inputs: bool = False
+    sync_wait_ms: float = 0.0
 
     _path = Path("<no file>")
     _notices = tuple[Finding, ...]()

@@ -19,6 +19,7 @@ from headrace.infer.run_options import RunOptions
 from headrace.media import check_sinks
 from headrace.media.resizing import FrameSize
 from headrace.media.sources.base import FailedSource
+from headrace.pipeline.changes import Companion
 from headrace.pipeline.consumer import Consumer
 from headrace.pipeline.decoder_memory import DecoderMemory
 from headrace.pipeline.mux import check_limit
@@ -27,6 +28,7 @@ from headrace.pipeline.pipeline import Pipeline
 from headrace.pipeline.rate_lines import RateLines
 from headrace.pipeline.segment import segments_of
 from headrace.pipeline.sink_opening import open_routes
+from headrace.pipeline.source_errors import SourceErrors
 from headrace.pipeline.source_opening import decoding_device, devices_of, open_listed
 from headrace.pipeline.stage import is_stage
 from headrace.pipeline.stage_order import after_primaries, behind_tracker, numbered
@@ -127,7 +129,9 @@ class Assembling:
             self._open_sources()
             self._load_models()
             self._add_followers()
-            companions = [Consumer(consumer) for consumer in self.spec.consumers]
+            companions: list[Companion] = [Consumer(consumer) for consumer in self.spec.consumers]
+            if self.spec.errors_to is not None:
+                companions.append(SourceErrors(self.spec.errors_to))
             self._report_decisions()
             pipeline = self._pipeline()
             for companion in companions:
@@ -289,6 +293,8 @@ class Assembling:
             owned=self._owned,
             notices=self._log,
             keep_open=spec.keep_open,
+            end_when_over=spec.end_when_over,
+            sync_wait_s=spec.sync_wait_ms / 1000 if spec.sync_inputs else None,
         )
 
 

@@ -30,6 +30,7 @@ _MOST_RUNS = 4  # of one cost each, that buffers are joined for
 _MIN_ROOM = 2  # frames that wait for each source: one to take, one being decoded meanwhile
 _POLL_S = 0.2  # how soon a stop is seen while sources give nothing
 _REPORTS = 256  # of sources that are over, where sources come and go
+_USUAL_FPS = 25.0
 _LEAVE_S = 1.0  # how long a source that hangs may hold up the end
 
 
@@ -77,6 +78,9 @@ class Muxer:
         limit: stop each source after this many frames.
         size: what every frame is scaled to, in the thread of its source; None keeps theirs.
         keep_open: go on without sources, until the stop: more may be added.
+        end_when_over: with `keep_open`, end when all sources that there were are over.
+        sync_wait_s: a buffer holds frames of the same time alone, and waits for those of live
+            sources so much longer; None takes the next frame of each source, whatever its time.
     """
 
     def __init__(
@@ -92,6 +96,8 @@ class Muxer:
         limit: int | None = None,
         size: FrameSize | None = None,
         keep_open: bool = False,
+        end_when_over: bool = False,
+        sync_wait_s: float | None = None,
     ) -> None:
         self._size = size
         self._lock = threading.Lock()
@@ -105,12 +111,14 @@ class Muxer:
         self._started = False
         self._lacking: _Feed | None = None  # whose frames the reader waits for; None: any
         self._lacks = 0  # of these, or of frames of sources that had none: then it is woken
-        self._keep_open = keep_open
+        self._keep_open, self._end_when_over = keep_open, end_when_over
         self._buffer_size = buffer_size
         self._fill = fill
         self._run_rows = run_rows
         self.interval = interval
         self._all_room = room
+        self._sync_wait_s = sync_wait_s
+        self._began = monotonic()
         self.timeout_s = timeout_s
         self.reading = Durations()
         self._limit = limit
@@ -324,8 +332,13 @@ class Muxer:
             batch.ended, self._over = self._over, []
             if batch.frames or batch.ended:
                 yield batch
-            if not self._turns and (self.stopping or not self._keep_open):
+            if not self._turns and (self.stopping or self._is_over()):
                 return
+
+    def _is_over(self) -> bool:
+        """Whether no source is left, and none is waited for."""
+        ended = self._end_when_over and (bool(self._gone) or any(f.ended for f in self._feeds))
+        return not self._keep_open or ended
 
     def _full(self, inferred: int, more: int) -> bool:
         """True if a batch with so many frames to be inferred should not have `more` of them."""
@@ -369,7 +382,7 @@ class Muxer:
                 self._lacking = None
                 self._drop_ended()
                 if not self._turns:
-                    if self._over or self.stopping or not (self._keep_open and wait):
+                    if self._over or self.stopping or not wait or self._is_over():
                         return []
                     self._lacks = 0
                     self._arrived.wait(_POLL_S)
@@ -378,14 +391,15 @@ class Muxer:
                     return []  # sinks hear of an end though nothing else comes
                 size = self._buffer_size or len(self._turns)
                 if not self.live:
-                    picks = self._turns[:size]
+                    synced = self._sync_wait_s is not None
+                    picks = self._turns if synced else self._turns[:size]
                     self._lacking = next((f for f in picks if not f.items), None)
                     if self._lacking is None:
-                        return picks
+                        return self._of_one_time(picks)[:size] if synced else picks
                     self._lacks = min(self._room, -(-room // len(picks)))
                     self._arrived.wait(_POLL_S)
                     continue
-                picks = [f for f in self._turns if f.items][:size]
+                picks = self._of_one_time([f for f in self._turns if f.items])[:size]
                 lacking = [f for f in self._turns if f.awaited and not f.items]
                 if picks and (not lacking or len(picks) == size):
                     return picks
@@ -393,13 +407,27 @@ class Muxer:
                     return []
                 now = monotonic()
                 if picks:
-                    deadline = deadline or now + self.timeout_s
+                    deadline = deadline or now + self.timeout_s + (self._sync_wait_s or 0.0)
                     if now >= deadline:
                         for feed in lacking:
                             feed.awaited = False
                         return picks
                 self._lacks = min(len(lacking), size - len(picks)) if picks else 1
                 self._arrived.wait(min(_POLL_S, deadline - now) if deadline else _POLL_S)
+
+    def _of_one_time(self, feeds: list[_Feed]) -> list[_Feed]:
+        """The feeds with the earliest frame; each of `feeds` has one."""
+        if self._sync_wait_s is None or len(feeds) < 2:
+            return feeds
+        times = {feed: self._time_of(feed) for feed in feeds}
+        fastest = max((feed.source.fps or _USUAL_FPS for feed in feeds), default=_USUAL_FPS)
+        last = min(times.values()) + 0.5 / fastest
+        return [feed for feed in feeds if times[feed] < last]
+
+    def _time_of(self, feed: _Feed) -> float:
+        """Seconds: in a file, or of a stream's arrival since the begin."""
+        frame, came_at = feed.items[0]
+        return came_at - self._began if feed.live else frame.pts_ns / 1e9
 
     def _drop_ended(self) -> None:
         """Take sources that have given all out of the rotation; the lock is held.

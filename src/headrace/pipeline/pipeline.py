@@ -83,6 +83,7 @@ class Pipeline(RunningChanges):
         notices: what was decided while its parts were opened.
         keep_open: go on without sources, until `stop`: sources may be added while it runs, and one
             that fails does not end it.
+        end_when_over, sync_wait_s: see `Muxer`.
 
     A pipeline runs once, by `run` or by a loop over it:
 
@@ -117,6 +118,8 @@ class Pipeline(RunningChanges):
         owned: Sequence[SupportsClose] = (),
         notices: Sequence[Finding] = (),
         keep_open: bool = False,
+        end_when_over: bool = False,
+        sync_wait_s: float | None = None,
     ) -> None:
         self.sources = list(sources) if isinstance(sources, Sequence) else [sources]
         self.stages = list(stages) if isinstance(stages, Sequence) else [stages]
@@ -156,6 +159,8 @@ class Pipeline(RunningChanges):
             limit=limit,
             size=frame_size,
             keep_open=keep_open,
+            end_when_over=end_when_over,
+            sync_wait_s=sync_wait_s,
         )
         self._keep_open = keep_open
         self._run_size = fill

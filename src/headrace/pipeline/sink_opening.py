@@ -35,7 +35,7 @@ def open_routes(
             inputs=[*inputs, *images],
             fps=rate,
             sources=sources if only is None else (),
-            append=spec.append or spec.keep_open,
+            append=spec.append or (spec.keep_open and not spec.end_when_over),
             coding=coding_of(sink_spec),
             container=sink_spec.container,
         )

@@ -118,6 +118,7 @@ def _opened(
         options["latency_s"] = spec.latency_ms / 1000
     options["reconnect"] = _policy(spec, several)
     options["key_frames_only"], options["low_delay"] = spec.key_frames_only, spec.low_delay
+    options["renumber"] = spec.renumber
     options["options"] = _ffmpeg_options(spec)
     again = partial(open_source, spec.uri, source_id=number, **options)
     source = again()

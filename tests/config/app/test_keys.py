@@ -113,6 +113,26 @@ BESIDE: dict[tuple[str, str], dict[str, dict[str, str]]] = {
             "sensor-list-file",
         )
     },
+    **{
+        ("source-list", key): {
+            "": {
+                "use-nvmultiurisrcbin": "1",
+                "proto-lib": "libnvds_redis_proto.so",
+                "conn-str": "h;1",
+                "enable-error-propagation": "1",
+                "topic": "t",
+            }
+        }
+        for key in (
+            "http-ip",
+            "http-port",
+            "max-batch-size",
+            "enable-error-propagation",
+            "proto-lib",
+            "conn-str",
+            "topic",
+        )
+    },
     ("sinkN", "msg-broker-comp-id"): {"": {"msg-conv-comp-id": "3"}},
     **{("source-list", key): {"sink0": _BROKER} for key in ("dummy-payload", "custom-ts-to-rfc")},
     ("sourceN", "video-format"): {"": {"type": "1"}},
@@ -130,6 +150,7 @@ BESIDE: dict[tuple[str, str], dict[str, dict[str, str]]] = {
     },
     ("sinkN", "source-id"): {"": _FILE, "tiled-display": {"enable": "0"}},
     ("sinkN", "link-to-demux"): {"": _FILE, "tiled-display": {"enable": "2"}},
+    ("streammux", "max-latency"): {"": {"sync-inputs": "1"}},
     ("streammux", "enable-padding"): {"": {"width": "64", "height": "32"}},
     ("application", "enable-perf-measurement"): {"": {"perf-measurement-interval-sec": "2"}},
     ("application", "perf-measurement-interval-sec"): {"": {"enable-perf-measurement": "1"}},

@@ -274,3 +274,15 @@ def test_the_server_of_the_benchmarks_tells_when_b_frames_are_shown(tmp_path: Pa
         times = [frame.pts_ns for frame in itertools.islice(source, 60)]
     steps = {round((b - a) / 1e6) for a, b in itertools.pairwise(times)}
     assert steps == {40}
+
+
+@pytest.mark.slow
+def test_frame_numbers_begin_anew_on_request(server: Server) -> None:
+    server.start()
+    with open_source(server.url(), timeout_s=5, reconnect=FAST, renumber=True) as source:
+        numbers = [number for number, *_ in take(source, 20)]
+        server.kill()
+        server.start()
+        numbers += [number for number, *_ in take(source, 40)]
+    again = numbers.index(0, 1)
+    assert numbers == [*range(again), *range(60 - again)]

@@ -11,6 +11,7 @@ from typing import Any
 
 from headrace._core.text import quoted
 from headrace.config.app.keys import AppGroup, group_of
+from headrace.config.app.messages import LeftOut, errors_url
 from headrace.config.app.models import (
     add_preparations,
     order_models,
@@ -30,6 +31,8 @@ from headrace.config.reading import read_document
 from headrace.config.values import Values
 
 _OF_INI = ("sourceN", "source-list", "source-attr-all")
+_OF_SERVICE = ("http-ip", "http-port", "max-batch-size", "enable-error-propagation")
+_HTTP_PORT = 9000  # of the original's server
 _ON = Entry("enable", "1", 1)
 _PREPARATIONS = ("pre-process", "secondary-pre-processN")
 
@@ -95,6 +98,7 @@ class _App:
                 self._once(groups, group.name)
         self._apply("application", self._application)
         self._apply("streammux", self._streammux)
+        self._apply("source-list", self._service)
         self._finish_sources()
         self._finish_models()
         self._set_gpus()
@@ -154,6 +158,31 @@ class _App:
             return
         self.sources.source_list(listed, common, groups["source-list"].line)
 
+    def _service(self, listed: FoundGroup) -> None:
+        """The keys of `[source-list]` for the element that REST controls, and its errors."""
+        if not self.sources.rest:
+            names = [name for name in _OF_SERVICE if listed.get(name)]
+            if names:
+                text = f"[source-list] {', '.join(names)}: counts with use-nvmultiurisrcbin=1 alone"
+                self.document.remark(listed.line(names[0]), text, "info", code="key-approximated")
+            return
+        port = listed.get("http-port", _HTTP_PORT)
+        if port:
+            host = listed.get("http-ip") or "localhost"
+            key = "http-port" if "http-port" in listed.values else "use-nvmultiurisrcbin"
+            self._put("rest", key, f"{host.replace('localhost', '127.0.0.1')}:{port}", listed)
+            if not self.parts.top.get("keep_open"):
+                self._put("keep_open", "use-nvmultiurisrcbin", True, listed)
+                self._put("end_when_over", "use-nvmultiurisrcbin", True, listed)
+        if listed.get("enable-error-propagation"):
+            url = errors_url(listed)
+            if isinstance(url, LeftOut):
+                text = f"[source-list] enable-error-propagation: {url.cause}; {url.way}"
+                line = listed.line("enable-error-propagation")
+                self.document.remark(line, text, code="element-left-out")
+            else:
+                self._put("errors_to", "enable-error-propagation", url, listed)
+
     def _csv(self, section: FoundGroup | None, group: Group) -> None:
         if section is not None and "csv-file-path" in section.values:
             self.sources.csv(section.values["csv-file-path"], section.line("csv-file-path"))
@@ -170,6 +199,9 @@ class _App:
             if loops is not None and loops.get("file-loop") and not stream:
                 values.setdefault("loop", True)
                 origins.setdefault("loop", loops.origin("file-loop"))
+            if live is not None and live.get("frame-num-reset-on-stream-reset") and stream:
+                values.setdefault("renumber", True)
+                origins.setdefault("renumber", live.origin("frame-num-reset-on-stream-reset"))
             if live is not None and live.get("live-source") and stream:
                 values.setdefault("live", True)
                 origins.setdefault("live", live.origin("live-source"))
@@ -238,6 +270,8 @@ class _App:
         if listed is not None and self.sources.listed is not None and self.document.form == "ini":
             # with a list the original takes the number of sources, whatever the groups say
             origin = listed.origin("list")
+            if self.sources.rest and listed.get("max-batch-size"):
+                count, origin = listed.values["max-batch-size"], listed.origin("max-batch-size")
             self.parts.top["batch_size"] = count
             self.parts.origins["batch_size"] = origin
             for number, (values, origins) in enumerate(self.models):
@@ -264,6 +298,13 @@ class _App:
             self._put("batch_size", "batch-size", section.values["batch-size"], section)
         if section.get("drop-pipeline-eos"):
             self._put("keep_open", "drop-pipeline-eos", True, section)
+        if section.get("sync-inputs"):
+            self._put("sync_inputs", "sync-inputs", True, section)
+            if section.get("max-latency"):
+                self._put("sync_wait_ms", "max-latency", section.get("max-latency") / 1e6, section)
+        elif section.get("max-latency"):
+            text = "[streammux] max-latency counts with sync-inputs=1 alone"
+            self.document.remark(section.line("max-latency"), text, "info")
         timeout = section.get("batched-push-timeout")
         if timeout is not None:
             milliseconds = -1.0 if timeout < 0 else timeout / 1000

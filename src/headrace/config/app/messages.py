@@ -44,6 +44,21 @@ def adaptor_protocol(library: str) -> str:
     return match[1]
 
 
+def errors_url(section: FoundGroup) -> str | LeftOut:
+    """The URL that gets the errors of sources, by the keys of `[source-list]`, or why none does."""
+    library, connection = section.get("proto-lib"), section.get("conn-str")
+    match = _LIBRARY.match(PurePath(library).name) if library else None
+    if match is None:
+        named = f"{library!r} is no known adaptor" if library else "no proto-lib"
+        return LeftOut(named, f"it takes {_ADAPTORS}")
+    host, port, _ = [*(p.strip() for p in (connection or "").split(";")), "", "", ""][:3]
+    if not host:
+        return LeftOut("no conn-str", "it takes conn-str=HOST;PORT")
+    authority = f"{quote(host, safe='.-[]:')}{f':{quote(port)}' if port else ''}"
+    topic = quote(section.get("topic") or "deepstream", safe="")
+    return f"{match[1]}://{authority}/{topic}"
+
+
 def consumer_url(section: FoundGroup) -> str | LeftOut:
     """The URL of a consumer that does as `[message-consumerN]`, or why there is none."""
     library, connection = section.get("proto-lib"), section.get("conn-str")

@@ -28,10 +28,7 @@ DECODE = Reason("warning", "every frame is decoded")
 SEI = Reason("warning", "data inside the video stream is not read")
 AUDIO = Reason("warning", "there is no audio")
 DUMPS = Reason("warning", "trackers write no files")
-REST = Reason(
-    "warning", "run adds no sources while it runs; headrace serve FILE does, by the same REST paths"
-)
-SYNC = Reason("warning", "sources are not synchronised with each other")
+SYNC = Reason("warning", "sources are not held to the clocks of their senders")
 NEW_MUX = Reason("info", "it counts for the original's new muxer alone (USE_NEW_NVSTREAMMUX=yes)")
 OWN_SIZE = Reason("info", "trackers but libraries of the user look at frames in their own size")
 PAST = Reason("info", "past frames are metadata of the GStreamer element nvtracker alone")
@@ -39,7 +36,6 @@ RESET = Reason("warning", "tracking ids are never reset and never reused")
 REID = Reason("warning", "trackers use no tensors of other models")
 WINDOW = Reason("info", "they are the size of a window")
 PACE = Reason("info", "frames are written as they come, not at the pace of playing")
-BROKER = Reason("warning", "errors of streams are in the report, and are not sent to a broker")
 CONVERTER = Reason(
     "info",
     "messages are made of the objects that the frames carry, and sent by the broker's own client",

@@ -301,6 +301,7 @@ class DecodedSource(Source):
         self._timeline = Timeline(round(1e9 / DEFAULT_FPS))
         self._packet_ring: PacketRing | None = None
         self._shift_ns = 0  # of the times in the ring
+        self._first_number = 0  # frames given when the numbers began anew
         self._began_ns: int | None = None  # wall-clock time of the presentation time 0
 
     def _wall_ns(self, pts_ns: int) -> int | None:
@@ -440,7 +441,7 @@ class DecodedSource(Source):
             frame = self._reader.read(
                 image,
                 pts_ns=pts_ns,
-                frame=self.given,
+                frame=self.given - self._first_number,
                 source=self.name,
                 source_id=self.source_id,
                 wall_ns=self._wall_ns(pts_ns),

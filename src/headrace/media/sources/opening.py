@@ -52,6 +52,7 @@ def open_source(
     playlist_reach: PlaylistReach = "public",
     key_frames_only: bool = False,
     low_delay: bool = False,
+    renumber: bool = False,
 ) -> Source:
     """Open a video file, image, folder or pattern of images, stream or camera.
 
@@ -79,6 +80,7 @@ def open_source(
         key_frames_only: videos and streams are decoded at their key frames alone.
         low_delay: the decoder gives each image at once, without waiting for later ones; right for
             streams whose images need earlier ones alone.
+        renumber: frame numbers of a live stream begin at 0 when it comes back after a loss.
 
     Returns:
         The source; nothing is decoded yet. A named pipe is opened when it is read.
@@ -113,7 +115,7 @@ def open_source(
         )
         opener = url_opener(url, timeout_s, options=stream_options, gpu=gpu, reach=playlist_reach)
         live = scheme in _LIVE_SCHEMES if live is None else live
-        return StreamSource(opener, url_name(url), live=live, **waiting)
+        return StreamSource(opener, url_name(url), live=live, renumber=renumber, **waiting)
     path = Path(url)
     with os_errors(MediaError, "cannot be read", without_secrets(url)):
         there, folder = path.exists(), path.is_dir()

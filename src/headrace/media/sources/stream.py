@@ -37,6 +37,7 @@ class StreamSource(DecodedSource):
         wait: open it when it is read, not now; size and rate are unknown until then.
         gpu: number of the GPU that `open_container` asks to decode; None for none.
         decoding: what the decoder leaves out.
+        renumber: frame numbers begin at 0 when it comes back after a loss.
 
     Raises:
         MediaError: it cannot be opened or holds no video.
@@ -56,9 +57,10 @@ class StreamSource(DecodedSource):
         wait: bool = False,
         gpu: int | None = None,
         decoding: Decoding | None = None,
+        renumber: bool = False,
     ) -> None:
         super().__init__(name, source_id, threads, fps, gpu=gpu)
-        self.live = live
+        self.live, self._renumber = live, renumber
         self._connect = _connector(open_container, name, threads, live, decoding or Decoding())
         self._timeout_s = timeout_s
         self._policy = reconnect if live else None
@@ -165,6 +167,8 @@ class StreamSource(DecodedSource):
                     self._losses.back()
                     self.reconnects += self.given > 0
                     self._timeline.away()
+                    if self._renumber:
+                        self._first_number = self.given
                 yield image
             if self._closing.is_set():
                 return
