@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 SCENE = ROOT / "examples" / "conveyor"
 PAGES = sorted((ROOT / "docs" / "cli").glob("*.md"))
 LONG = {"batch", "bench", "build", "calibrate", "demo", "eval", "inspect", "lint", "repair", "run",
-        "trtexec"}  # fmt: skip
+        "trtexec", "tune"}  # fmt: skip
 
 
 def _examples() -> dict[str, list[str]]:

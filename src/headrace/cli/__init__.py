@@ -32,6 +32,7 @@ _COMMANDS = {
     "compare": "Find where two models differ on the same frames, and which stage is to blame.",
     "bench": "Time engines, side by side.",
     "eval": "Measure how good configs are on images with truth.",
+    "tune": "Search the settings of a tracker against true tracks.",
     "trtexec": "Build, run and time an engine with the options of trtexec.",
     "lint": "Check configs with everything that they name, before they run.",
     "explain": "Show every step on one frame, and the cause of each lost object.",

@@ -88,6 +88,22 @@ def test_two_that_turn_back_behind_a_post_keep_their_ids(tmp_path: Path) -> None
     assert ids(m) == first
 
 
+@pytest.mark.parametrize("across", [True, False])
+def test_an_object_of_two_cameras_has_one_id_if_asked(tmp_path: Path, across: bool) -> None:
+    tracker = opened(tmp_path, f"iou:min_hits=1,reid_across={across}")
+    got = []
+    for i in range(12):
+        for source, patches in ((0, (RED, GREEN)), (1, (GREEN,))):
+            places = [(20, 30), (150, 90)][: len(patches)]
+            m = meta(i, boxes(*places), source_id=source)
+            m.width, m.height = WIDTH, HEIGHT
+            tracker.update(image(*zip(patches, places, strict=True)), m)
+            got.append(ids(m))
+    assert got[::2] == [[1, 2]] * 12
+    assert got[1::2] == [[2] if across else [3]] * 12
+    tracker.end_of_stream(0)
+
+
 def test_nothing_is_remembered_beyond_the_gap(tmp_path: Path) -> None:
     model = write_model(tmp_path / "looks.onnx")
     tracker = open_tracker("iou:max_age=10", reid=str(model), reid_pixels="signed", reid_gap=40)

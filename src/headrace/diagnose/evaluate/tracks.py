@@ -52,7 +52,9 @@ class TrackScores:
 
 
 def read_tracks(path: Path) -> Tracks:
-    """Read tracks: MOTChallenge's text, or JSON Lines of Headrace (`.jsonl`).
+    """Read tracks: MOTChallenge's text, JSON Lines of Headrace (`.jsonl`), or COCO's JSON.
+
+    The annotations of COCO's JSON have `track_id`; frames are its images in their order.
 
     Rows of MOTChallenge that are marked as ignored (seventh number 0), and objects of JSON Lines
     without a track, are left out.
@@ -62,6 +64,8 @@ def read_tracks(path: Path) -> Tracks:
     """
     with os_errors(ConfigError, "the file cannot be read", path):
         text = path.read_text("utf-8")
+    if path.suffix == ".json" and '"annotations"' in text:
+        return _coco_tracks(text, path)
     rows = _json_rows if path.suffix in (".jsonl", ".json") else _mot_rows
     frames: dict[int, list[tuple[int, list[float]]]] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -83,6 +87,28 @@ def read_tracks(path: Path) -> Tracks:
         )
         for frame, found in frames.items()
     }
+
+
+def _coco_tracks(text: str, path: Path) -> Tracks:
+    """Tracks of COCO's JSON."""
+    try:
+        document = json.loads(text)
+        number = {image["id"]: k for k, image in enumerate(document["images"], 1)}
+        frames: dict[int, list[tuple[int, list[float]]]] = {k: [] for k in number.values()}
+        for row in document["annotations"]:
+            box = [float(v) for v in row["bbox"]]
+            frames[number[row["image_id"]]].append((int(row["track_id"]), box))
+        return {
+            k: (np.array([i for i, _ in rows], np.int64),
+                np.array([box for _, box in rows], np.float64).reshape(-1, 4))
+            for k, rows in frames.items()
+        }  # fmt: skip
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigError(
+            f"the file is no COCO JSON of tracks: {error!r}",
+            where=str(path),
+            expected="images with id, annotations with image_id, track_id and bbox",
+        ) from None
 
 
 def _mot_rows(line: str) -> tuple[int, list[tuple[int, list[float]]]]:

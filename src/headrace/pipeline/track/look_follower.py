@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +61,8 @@ class LookFollower:
         gap: frames after which a lost object is forgotten.
         interval: frames between two looks of an object.
         history: most looks kept of an object.
+        peers: followers of other sources: a new track may be an object of theirs, by its look
+            alone. None keeps sources apart.
     """
 
     def __init__(
@@ -72,12 +75,15 @@ class LookFollower:
         gap: int,
         interval: int,
         history: int = 20,
+        peers: WeakSet[LookFollower] | None = None,
     ) -> None:
         self._inner, self._model, self._ids = inner, model, ids
         self._least, self._gap, self._interval, self._history = least, gap, interval, history
         self._tracks: dict[int, _Track] = {}  # by the inner tracker's ids
         self._known: dict[int, _Known] = {}
         self._frame = 0
+        self._peers: WeakSet[LookFollower] = WeakSet() if peers is None else peers
+        self._peers.add(self)
         self._new: tuple[npt.NDArray[np.intp], Looks] | None = None
 
     def step(self, objects: Found, elapsed: int, frame: Frame, size: tuple[int, int]) -> Ids:
@@ -124,15 +130,14 @@ class LookFollower:
     ) -> None:
         """Give open tracks the ids of lost objects, the most alike first."""
         taken = {track.out for i in inner if i > 0 and (track := self._tracks[i]).out}
-        pairs = sorted(
-            (
-                (self._score(known, objects, row, look_of[row]), -out, row)
-                for row in opened
-                for out, known in self._known.items()
-                if out not in taken and known.group == int(objects.groups[row])
-            ),
-            reverse=True,
-        )
+        fitting = [
+            (self._score(known, objects, row, look_of[row]), -out, row)
+            for row in opened
+            for out, known in self._known.items()
+            if out not in taken and known.group == int(objects.groups[row])
+        ]
+        new = [row for row in opened if not self._tracks[inner[row]].before]
+        pairs = sorted(fitting + self._elsewhere(objects, new, look_of), reverse=True)
         left = set(opened)
         for score, minus, row in pairs:
             if score >= self._least and row in left and -minus not in taken:
@@ -158,6 +163,24 @@ class LookFollower:
             if not grows or track.waited > _WAIT:
                 i = inner[row]
                 track.out = int(self._ids.take(1)[0]) if i in self._known else i
+
+    def _elsewhere(
+        self, objects: Found, rows: list[int], look_of: Mapping[int, Looks]
+    ) -> list[tuple[float, int, int]]:
+        """Candidates for new tracks among the objects of other sources: score, -id, row."""
+        others = {
+            out: known
+            for peer in self._peers
+            if peer is not self
+            for out, known in peer._known.items()
+            if out not in self._known
+        }
+        return [
+            (similarity(look_of[row], known.gallery) - _FAR / 2, -out, row)
+            for row in rows
+            for out, known in others.items()
+            if known.group == int(objects.groups[row])
+        ]
 
     def _score(self, known: _Known, objects: Found, row: int, look: Looks) -> float:
         """Similarity, less for an object that cannot have come so far."""

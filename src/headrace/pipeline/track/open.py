@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
 from headrace._core.errors import ConfigError
 from headrace._core.findings import Finding
@@ -60,6 +62,7 @@ _COMMON = (
     Setting("reid_similarity", 0.7, "least similarity (cosine) of a look with a lost one", -1, 1),
     Setting("reid_gap", 300, "frames after which a lost object is forgotten", 0, 1e9),
     Setting("reid_interval", 8, "frames between two looks of an object", 1, 1e9),
+    Setting("reid_across", False, "an object in two sources has one id, by its look alone"),
     Setting("reid_output", False, "put the looks into the results"),
 )
 
@@ -77,7 +80,7 @@ def tracker_settings(name: str) -> tuple[Setting, ...]:
     if name in LIBRARY_TRACKERS:
         return library_settings(library_tracker(name)) + _COMMON
     if name in presets():
-        return _preset_settings(name) + _COMMON
+        return _preset_settings(preset_entries(name)) + _COMMON
     if name == "nvmot":
         from headrace.pipeline.track.user_library import UserLibrarySettings
 
@@ -89,6 +92,50 @@ def tracker_settings(name: str) -> tuple[Setting, ...]:
         expected="one of " + ", ".join(TRACKERS) + ", or a YAML file",
         fix=did_you_mean(nearest(name, TRACKERS)),
     )
+
+
+def settings_of_tracker(spec: str | Path) -> tuple[str, tuple[Setting, ...]]:
+    """The name of a tracker and its settings, with the values of `spec` as defaults.
+
+    Raises:
+        ConfigError: as `open_tracker`.
+    """
+    asked = _parse(spec)
+    if asked.entries is None:
+        name, settings = asked.name, tracker_settings(asked.name)
+        given = check_settings(asked.settings, settings, tracker=name, where=asked.where)
+    else:
+        name = asked.name or read_original(asked.entries, asked.where, {}).name
+        settings = _preset_settings(asked.entries) + _COMMON
+        own = {s.name: s for s in settings}
+        given = check_settings(
+            {k: v for k, v in asked.settings.items() if k in own}, settings, tracker=name,
+            where=asked.where,
+        )  # fmt: skip
+    return name, tuple(replace(s, default=given.get(s.name, s.default)) for s in settings)
+
+
+def tracker_text(spec: str | Path, changes: Mapping[str, Any]) -> str:
+    """A YAML file of a tracker with changed settings: the original's sections where it has them.
+
+    Raises:
+        ConfigError: as `open_tracker`.
+    """
+    asked = _parse(spec)
+    if asked.entries is None:
+        rows = {**asked.settings, **changes}
+        return "".join([f"tracker: {asked.name}\n", *(f"{k}: {v}\n" for k, v in rows.items())])
+    values = {path: entry.value for path, entry in asked.entries.items()}
+    merged: dict[str, dict[str, Any]] = {}
+    for path, value in [*values.items(), *asked.settings.items(), *changes.items()]:
+        key = find_key(path)
+        section, name = (key.section, key.name) if key else path.rpartition(".")[::2]
+        merged.setdefault(section, {})[name] = int(value) if isinstance(value, bool) else value
+    lines = ["%YAML:1.0\n"]
+    for section, rows in merged.items():
+        lines += [f"{section}:\n"] if section else []
+        lines += [f"{'  ' * bool(section)}{name}: {value}\n" for name, value in rows.items()]
+    return "".join(lines)
 
 
 def open_tracker(
@@ -178,11 +225,11 @@ def _user_library(values: dict[str, Any], ids: TrackIds, where: str) -> Tracker:
     )
 
 
-def _preset_settings(name: str) -> tuple[Setting, ...]:
-    """The keys of a sample of the original that are numbers or switches, with its values."""
+def _preset_settings(entries: Mapping[str, FileSetting]) -> tuple[Setting, ...]:
+    """The keys of a file of the original that are numbers or switches, with its values."""
     given = {
         key.path: entry.value
-        for path, entry in preset_entries(name).items()
+        for path, entry in entries.items()
         if (key := find_key(path)) is not None
     }
     settings: dict[str, Setting] = {}
@@ -227,6 +274,7 @@ def _with_looks(
         )
     scale, offsets = PIXELS[pixels]
     model = LookModel(Path(common["reid"]), scale=scale, offsets=offsets)
+    peers: WeakSet[LookFollower] | None = WeakSet() if common["reid_across"] else None
     return lambda: LookFollower(
         maker(),
         model,
@@ -234,6 +282,7 @@ def _with_looks(
         least=common["reid_similarity"],
         gap=common["reid_gap"],
         interval=common["reid_interval"],
+        peers=peers,
     )
 
 
