@@ -210,3 +210,10 @@ def test_keys_of_a_reid_model_that_is_not_there_are_named(tmp_path: Path) -> Non
     (notice,) = (n for n in open_tracker(path).notices if n.code == "tracker-reid")
     assert "names no onnxFile; without effect: " in notice.sentence
     assert "modelEngineFile, batchSize" in notice.sentence
+
+
+def test_a_list_of_paths_that_nothing_acts_on_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "tracker.yml"
+    path.write_text("ObjectModelProjection:\n  cameraModelFilepath:\n    - a.yml\n    - b.yml\n")
+    notices = open_tracker(path).notices
+    assert any("cameraModelFilepath" in notice.sentence for notice in notices)

@@ -77,8 +77,9 @@ class OriginalKey:
         if isinstance(self.default, str):
             return "" if value is None else str(value)
         if isinstance(self.default, list):
+            # one that nothing acts on may hold texts, as paths of camera models
             parts = value if isinstance(value, list) else str(value).replace(",", ";").split(";")
-            return [_number(part) for part in parts]
+            return [_number(part) for part in parts] if self.to else parts
         if isinstance(self.default, bool):
             return _truth(value)
         number = _number(value)
