@@ -105,6 +105,8 @@ def _value(key: OriginalKey, entry: FileSetting, where: str) -> Any:
     try:
         return key.read(entry.value)
     except (TypeError, ValueError, OverflowError):
+        if not key.to:  # nothing acts on it, whatever its value
+            return entry.value
         raise ConfigError(
             f"{key.name}={entry.value} is not possible",
             where=f"{where}:{entry.line}" if entry.line else where,
