@@ -200,3 +200,15 @@ def test_a_broken_file_elsewhere_is_tried_once_and_called_by_its_url(
     (failed,) = (row for row in rows if row["outcome"] == "failed")
     assert failed["attempts"] == 1
     assert failed["error"].startswith(f"{failed['input']}: is not a video that can be read")
+
+
+def test_a_file_that_is_not_there_is_asked_for_once(
+    here: None, bucket: Path, mean_config: Callable[..., Path], tmp_path: Path
+) -> None:
+    listed, out = tmp_path / "list.txt", tmp_path / "out"
+    listed.write_text("memory://bucket/videos/none.mp4\nmemory://bucket/videos/a.mp4\n")
+    done = run(mean_config(), listed, "-o", out, "--threads", 1, "--retries", 3)
+    assert done.exit_code == 1
+    rows = pq.read_table(out / "manifest.parquet").to_pylist()
+    (failed,) = (row for row in rows if row["outcome"] == "failed")
+    assert (failed["attempts"], failed["input"]) == (1, "memory://bucket/videos/none.mp4")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from headrace.cli.serve import serve
+from headrace.config import load_pipeline
 from headrace.live.address import TOKEN, live_address
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +54,10 @@ def test_the_unit_writes_only_where_it_may() -> None:
         "HOME": home,
     }
     assert command("unit")[0].startswith(found["WorkingDirectory"] + "/")
+    outputs = serve.make_context("serve", command("unit")[2:]).params["outs"]
+    assert [str(output).startswith(f"{home}/") for output in outputs] == [True]
+    pipeline = load_pipeline(FOLDER / "pipeline.yml")
+    assert pipeline.sinks == ()
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS, ids=lambda path: path.stem)

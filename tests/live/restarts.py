@@ -54,11 +54,13 @@ def outputs(folder: Path, several: int) -> list[str]:
 
 
 def unit_command() -> list[str]:
-    """The arguments of the unit's ExecStart behind the program."""
+    """The arguments of the unit's ExecStart behind the program, without its output."""
     parser = configparser.ConfigParser(interpolation=None)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     parser.read(EXAMPLE / "headrace.service")
-    return shlex.split(parser["Service"]["ExecStart"])[1:]
+    arguments = shlex.split(parser["Service"]["ExecStart"])[1:]
+    at = arguments.index("-o")
+    return arguments[:at] + arguments[at + 2 :]
 
 
 def prepare(folder: Path, outs: list[str], source: Path) -> Path:
@@ -66,7 +68,7 @@ def prepare(folder: Path, outs: list[str], source: Path) -> Path:
     for name in ("13_service", "conveyor"):
         shutil.copytree(ROOT / "examples" / name, folder / name, dirs_exist_ok=True)
     work = folder / "13_service"
-    text = (work / "pipeline.yml").read_text().partition("sinks:")[0]
+    text = (work / "pipeline.yml").read_text()
     sinks = "".join(f"  - {{uri: '{out}'}}\n" if "://" in out else f"  - '{out}'\n" for out in outs)
     sources = f"sources:\n  - {{uri: {source}, loop: true}}\n"
     (work / "pipeline.yml").write_text(f"{text}{sources}sinks:\n{sinks}")

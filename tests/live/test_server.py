@@ -42,9 +42,18 @@ class Client:
         self, path: str, body: Any = None, **headers: str
     ) -> tuple[int, bytes, http.client.HTTPMessage]:
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        self._connection.request("GET" if data is None else "POST", path, data, headers)
-        answer = self._connection.getresponse()
+        try:
+            answer = self._answer(path, data, headers)
+        except http.client.RemoteDisconnected:  # it was idle for some seconds
+            self._connection.close()
+            answer = self._answer(path, data, headers)
         return answer.status, answer.read(), answer.headers
+
+    def _answer(
+        self, path: str, data: bytes | None, headers: dict[str, str]
+    ) -> http.client.HTTPResponse:
+        self._connection.request("GET" if data is None else "POST", path, data, headers)
+        return self._connection.getresponse()
 
     def json(self, path: str, body: Any = None) -> Any:
         status, data, _ = self.ask(path, body)

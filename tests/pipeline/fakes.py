@@ -105,7 +105,8 @@ class FakeModel:
         self.engine_path, self.session = None, SimpleNamespace(device="")
         self.results: dict[str, int] = {}
         self.losses = InferenceLosses()
-        self.times, self.failed_items, self.inferred_items = StageTimes(), 0, 0
+        self.times, self.failed_items = StageTimes(), 0
+        self.inferred_items = self.completed_items = 0
         self.notices: list[Any] = []
         self.fail_at, self.begin_fails_at, self.delay_s = fail_at, begin_fails_at, delay_s
         self.batches: list[list[tuple[int, int]]] = []  # (source, frame) of each engine batch
@@ -147,6 +148,7 @@ class FakeModel:
                 found = Detections(box, np.ones(1), np.zeros(1), space=Space.FRAME)
                 meta.objects.append(found, self.config.component_id, labels=["thing"])
             self.inferred_items += len(places)
+            self.completed_items += len(places)
         self.times.infer_s += 0.5
 
     def end_of_stream(self, source_id: int) -> None:

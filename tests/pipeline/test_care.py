@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from headrace._core.errors import EngineError
+from headrace.infer.batch import Batch
 from headrace.pipeline import Pipeline
 from headrace.pipeline import care as care_module
+from headrace.pipeline.care import Care
 from headrace.pipeline.health import Health
 from headrace.pipeline.notice_follower import NoticeFollower
 from tests.pipeline.fakes import FakeModel, FakeSink, FakeSource
@@ -35,6 +37,7 @@ class Planted(FakeModel):
             self.freed.wait(60)
         super().complete(pending)
         self.inferred_items += 1
+        self.completed_items += 1
         self.results = {"attached": self.inferred_items}
 
 
@@ -51,7 +54,7 @@ def test_frames_go_on_without_a_model_that_fails(
     fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(care_module, "_LEAST_S", 0.2)
-    monkeypatch.setattr(care_module, "_FIRST_S", 0.2)
+    monkeypatch.setattr(care_module, "PATIENCE_S", 0.2)
     model, sink = Planted(), FakeSink()
     model.freed = threading.Event()
     pipeline, thread = started(model, sink)
@@ -90,7 +93,7 @@ def test_a_stop_waits_for_no_model_that_does_not_come_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(care_module, "_LEAST_S", 0.1)
-    monkeypatch.setattr(care_module, "_FIRST_S", 60.0)
+    monkeypatch.setattr(care_module, "PATIENCE_S", 60.0)
     model = Planted()
     model.fault, model.freed = "hang", threading.Event()
     pipeline, thread = started(model, FakeSink())
@@ -100,6 +103,60 @@ def test_a_stop_waits_for_no_model_that_does_not_come_back(
     assert not thread.is_alive()
     assert "model-stuck" in [notice.code for notice in pipeline.notices]
     model.freed.set()
+
+
+def test_a_stuck_model_is_not_ready_while_its_batch_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its unanswered time begins with the batch, not when patience with that is over."""
+    monkeypatch.setattr(care_module, "_LEAST_S", 60.0)
+    model, sink = Planted(), FakeSink()
+    model.freed = threading.Event()
+    pipeline, thread = started(model, sink)
+    health = Health(pipeline, answers_s=0.3)
+    wait_until(lambda: model.inferred_items > 3)
+    model.fault = "hang"
+    wait_until(lambda: bool(health.reasons), 10)
+    assert health.models[0].passed == 0
+    model.fault = ""
+    model.freed.set()
+    wait_until(lambda: not health.reasons, 5)
+    pipeline.stop()
+    thread.join(10)
+
+
+def test_batches_under_way_are_no_answers() -> None:
+    """The engine is ahead of the parser, which fails each item: the model never answers."""
+    stage = FakeModel()
+    stage.begin = stage.complete = lambda _: None  # type: ignore[assignment]
+    care, batch = Care(), Batch([], [], [])
+    times = set()
+    for number in range(3):
+        care.begin(stage, batch)
+        stage.inferred_items += 2
+        stage.completed_items += 1
+        stage.failed_items += 1
+        care.complete(stage, number, batch)
+        times.add(care.unanswered_since)
+    assert len(times) == 1
+    assert None not in times
+    stage.completed_items += 1
+    care.complete(stage, 3, batch)
+    assert care.unanswered_since is None
+    care.end()
+
+
+def test_patience_with_a_batch_is_not_longer_than_that_with_a_model() -> None:
+    pipeline, thread = started(Planted(), FakeSink())
+    care = pipeline.model_segments[0].care
+    assert care is not None
+    wait_until(lambda: care.patience_s < care_module.PATIENCE_S)
+    care._longest_s = 5.0
+    assert care.patience_s == care_module.PATIENCE_S
+    Health(pipeline, answers_s=3.0).look()
+    assert care.patience_s == 3.0
+    pipeline.stop()
+    thread.join(10)
 
 
 def test_without_keep_open_a_failure_ends_the_run() -> None:

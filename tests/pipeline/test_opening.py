@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 
 import headrace
+from headrace.config import load_pipeline
 from headrace.errors import ConfigError, HeadraceError, MediaError, ParserError, StrictError
+from headrace.pipeline.opening import pipeline_spec
 from tests.infer.recognise.models import cells, pixel_rows, rows_of
 
 Config = Callable[..., Path]
@@ -385,3 +387,13 @@ def test_a_bare_model_with_a_parser_of_the_program(tmp_path: Path) -> None:
     with headrace.open_pipeline(path, sources=source, conf=0.8, parser=mine) as pipeline:
         assert pipeline.models[0].config.num_detected_classes == 80
         assert pipeline.run().objects == {"toothbrush": 1}
+
+
+def test_outputs_of_a_file_that_others_replace_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "p.yml"
+    path.write_text("sources: [a.mp4]\nmodels: []\nsinks: [a.jsonl, 'mqtt://host/t']\n")
+    base = load_pipeline(path)
+    (notice,) = pipeline_spec(base, outputs=["b.jsonl"]).notices
+    assert notice.code == "outputs-replaced"
+    assert notice.data["outputs"] == f"{tmp_path}/a.jsonl, mqtt://host/t"
+    assert pipeline_spec(base).notices == ()

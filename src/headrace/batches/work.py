@@ -203,8 +203,9 @@ class Worker:
             result.outcome, result.error = "storage", f"{error:brief}"
         except MediaError as error:  # a file that is broken is so the next time, too
             result.outcome, result.error = "failed", str(error)
-            elsewhere = "://" in unit.input and not result.sha256  # it was not fetched yet
-            result.final = not elsewhere and not _may_pass(error)
+            refused = isinstance(error.__cause__, (FileNotFoundError, PermissionError))
+            unanswered = "://" in unit.input and not result.sha256 and not refused
+            result.final = not unanswered and not _may_pass(error)
         except Exception as error:  # also a defect of headrace or a library: the run goes on
             kind = "" if isinstance(error, HeadraceError) else f"{type(error).__name__}: "
             result.outcome, result.error = "failed", f"{kind}{error}"

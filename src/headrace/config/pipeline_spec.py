@@ -436,6 +436,12 @@ class PipelineSpec(_Spec):
             expected=f"a source from 0 to {len(sources) - 1}, or a camera-id",
         )
 
+    def with_notice(self, notice: Finding) -> Self:
+        """A copy with one more notice."""
+        copy = self.changed()
+        copy._notices = (*self._notices, notice)
+        return copy
+
     def with_models_overridden(self, settings: Sequence[GivenKey]) -> PipelineSpec:
         """A copy with keys of the command line set over its models.
 

@@ -262,6 +262,13 @@ class Inferencer:
         return losses_of(self.config, self._record.tally, self._record.notices)
 
     @property
+    def completed_items(self) -> int:
+        """Inferred items that are not under way any more: their outputs were read, or failed."""
+        if self.model.asynchronous is not None:
+            return self._record.inferred_items
+        return self._record.completed_items
+
+    @property
     def failed_items(self) -> int:
         """Inferred items with outputs that could not be parsed."""
         return self._record.failed_items
@@ -584,4 +591,5 @@ class Inferencer:
             attach_tensors(outputs, run.items, model)
         elif model.postprocessor is None and not self.runs.shows_raw:
             self._record.outputs_unread(model.config)
+        self._record.completed_items += len(run.items)
         self.runs.show_steps(run, outputs, steps, model)

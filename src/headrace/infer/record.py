@@ -43,6 +43,7 @@ class Record:
         times: seconds per stage; engine threads add to it under `lock`.
         notices: decisions and damage so far.
         inferred_items: frames, objects or regions that went through the engine.
+        completed_items: those among them that are not under way: outputs were read, or failed.
         failed_items: those among them whose outputs the parser could not read.
         worker_died: whether the parser's worker process ended in one of them.
         results: how many results came out of each step: boxes `parsed`, `clustered`, `attached`;
@@ -56,6 +57,7 @@ class Record:
     times: StageTimes = field(default_factory=StageTimes)
     notices: list[Finding] = field(default_factory=list)
     inferred_items: int = 0
+    completed_items: int = 0
     failed_items: int = 0
     worker_died: bool = False
     results: Counter[str] = field(default_factory=Counter)
@@ -70,6 +72,7 @@ class Record:
             times=replace(self.times),
             notices=list(self.notices),
             inferred_items=self.inferred_items,
+            completed_items=self.completed_items,
             failed_items=self.failed_items,
             results=Counter(self.results),
         )

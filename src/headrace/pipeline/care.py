@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from headrace.pipeline.stage import Stage
 
 _MOST_ERRORS = 5  # different ones that become notices
-_FIRST_S = 10.0  # patience before the first answer: a GPU gets ready
+PATIENCE_S = 10.0  # patience before the first answer: a GPU gets ready
 _LEAST_S = 2.0  # patience with a model that answers at once
 _TIMES = 20.0  # patience, in the longest time that an answer took
 _LOOK_S = 0.2  # how soon a wait notices that it should be shorter
@@ -47,6 +47,7 @@ class Care:
         restarts: how often the model was opened anew.
         unanswered_since: since when items wait for an answer, by `monotonic`; None: for none.
         empty_since: since when answers hold no results; None: the latest one held some.
+        most_s: longest patience with a model that has answered before.
         stuck: True while a call of the model does not come back.
     """
 
@@ -56,6 +57,7 @@ class Care:
         self.last_error = ""
         self.unanswered_since: float | None = None
         self.empty_since: float | None = None
+        self.most_s = PATIENCE_S
         self._failing = self._hurried = False
         self._longest_s: float | None = None
         self._stuck: _Task | None = None
@@ -75,8 +77,8 @@ class Care:
         if self._hurried:
             return _LEAST_S
         if self._longest_s is None:
-            return _FIRST_S
-        return min(_FIRST_S, max(_LEAST_S, _TIMES * self._longest_s))
+            return PATIENCE_S
+        return max(_LEAST_S, min(self.most_s, _TIMES * self._longest_s))
 
     def begin(self, stage: Stage, batch: Batch) -> Any:
         """Begin a batch; None where it goes on without the model."""
@@ -104,6 +106,8 @@ class Care:
             self.passed += len(batch)
             return batch
         start = monotonic()
+        if self.unanswered_since is None:  # the answer to an earlier batch came after this began
+            self.unanswered_since = start
         task = self._do(partial(stage.complete, work), stage)
         while not task.done.wait(_LOOK_S) and monotonic() - start < self.patience_s:
             pass  # which is less when the run stops
@@ -179,7 +183,7 @@ class Care:
 
     def _judge(self, stage: Stage) -> None:
         """Learn from the counts whether the batch was answered, and held results."""
-        answered = stage.inferred_items - stage.failed_items
+        answered = stage.completed_items - stage.failed_items
         results = stage.results
         lost = stage.failed_items + results.get("crashed", 0) + results.get("no_memory", 0)
         kept = sum(results.get(name, 0) for name in _RESULTS)

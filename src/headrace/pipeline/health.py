@@ -12,6 +12,7 @@ from headrace._core.errors import HeadraceError
 from headrace._core.findings import Finding
 from headrace._core.text import error_text, shortened
 from headrace._core.threads import start_thread
+from headrace.pipeline.care import PATIENCE_S
 
 if TYPE_CHECKING:
     from headrace.pipeline.pipeline import Pipeline
@@ -123,6 +124,9 @@ class Health:
         """Note the models that are not ready any more, or again, and act."""
         if self.pipeline.state != "running":
             return
+        for segment in self.pipeline.model_segments:
+            if segment.care is not None and self.answers_s:
+                segment.care.most_s = min(PATIENCE_S, self.answers_s)
         for model in self.models:
             watched = self._watched.setdefault(model.index, _Watched())
             if model.state != "not-ready":

@@ -90,7 +90,13 @@ def pipeline_spec(
         changes["append"] = True
     if base is None:
         return PipelineSpec(**{"sources": (), **changes})
-    return base.changed(**changes) if changes else base
+    spec = base.changed(**changes) if changes else base
+    replaced = [sink.text for sink in base.sinks if outputs and sink.text]
+    if not replaced:
+        return spec
+    text = "{outputs}: not written, the outputs that are given take the place of the file's"
+    data = {"outputs": ", ".join(map(str, replaced))}
+    return spec.with_notice(Finding("outputs-replaced", "info", text, str(base.path), data))
 
 
 def _sink_spec(text: str) -> SinkSpec:

@@ -72,6 +72,10 @@ class Stage(Protocol):
         """Items that ran."""
 
     @property
+    def completed_items(self) -> int:
+        """Items among them that are not under way any more."""
+
+    @property
     def failed_items(self) -> int:
         """Inferred items with outputs that could not be parsed."""
 

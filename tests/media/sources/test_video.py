@@ -17,6 +17,7 @@ import pytest
 from headrace.errors import MediaError
 from headrace.media import ColorSpace, PixelFormat, open_source
 from tests.media.conftest import luma_of, write_clip
+from tests.media.sources.videos import remuxed, write_video
 from tests.memory import resident
 from tests.ports import free_port
 
@@ -297,3 +298,12 @@ def test_a_file_is_no_url_whatever_its_name(
 def test_names_that_no_file_can_have(tmp_path: Path, name: str) -> None:
     with pytest.raises(MediaError):
         open_source(f"{tmp_path}/{name}")
+
+
+def test_a_recording_that_begins_late_is_whole(tmp_path: Path) -> None:
+    """As the second file of a rotated recording: its times go on."""
+    path = remuxed(write_video(tmp_path / "a.mp4"), tmp_path / "late.mkv", shift_s=60.0)
+    with open_source(str(path)) as source:
+        assert source.frames == 60
+        assert sum(1 for _ in source) == 60
+        assert source.notices == []

@@ -214,9 +214,9 @@ _SINK = _group(
                _key("msg-conv-frame-interval", _INT, low=0), _key("msg-conv-msg2p-new-api", _ON), _key("msg-broker-proto-lib", _TEXT), _key("msg-broker-conn-str", _TEXT),
                _key("topic", _TEXT), _key("msg-broker-config", _PATH), _key("disable-msgconv", _ON),
                _key("msg-broker-comp-id", _INT, low=0), _key("sleep-time", _INT, low=0, high=60_000), *_CONVERTED.values()),
-    unused=unused((why.HARDWARE, f"{_GPU} enc-type output-io-mode copy-meta conn-id plane-id set-mode color-range overlay-id offset-x offset-y"),
+    unused=unused((why.HARDWARE, f"{_GPU} enc-type output-io-mode copy-meta conn-id plane-id set-mode color-range overlay-id display-id offset-x offset-y"),
                    (why.WINDOW, "width height"), (why.PACE, "sync qos"),
-                   (why.SPEED, "nvdslogger show-fps show-latency"), (why.TRANSPORT, "rtsp-port udp-port udp-buffer-size display-id"),
+                   (why.SPEED, "nvdslogger show-fps show-latency"), (why.RTSP_OUT, "rtsp-port udp-port udp-buffer-size"),
                    (why.CONVERTER, "msg-conv-msg2p-lib multiple-payloads msg-conv-embedding-filter new-api")),
     near=_NEAR_CONVERTED,
 )  # fmt: skip

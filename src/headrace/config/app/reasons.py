@@ -23,6 +23,7 @@ def unused(*rows: tuple[Reason, str]) -> dict[str, Reason]:
 HARDWARE = Reason("info", "memory kinds, GPUs and hardware units are not chosen here")
 SPEED = Reason("info", "speeds are always measured and reported")
 TRANSPORT = Reason("info", "buffers of the transport are chosen by themselves")
+RTSP_OUT = Reason("info", "it is of the RTSP server of type=4, and headrace serves none")
 CLOCK = Reason("info", "frames keep the times of their stream")
 DECODE = Reason("warning", "every frame is decoded")
 SEI = Reason("warning", "data inside the video stream is not read")

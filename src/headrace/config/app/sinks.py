@@ -201,6 +201,7 @@ class AppSinks:
                 f"[{name}] sends every object of every frame, as test5 does; deepstream-app sends "
                 "nothing without msg-conv-msg2p-new-api=1",
                 "info",
+                code="key-approximated",
             )
         origin = section.origin("msg-broker-proto-lib")
         self.items.append(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 
+_FROM_ZERO = ("matroska,webm",)  # their length is the time of the end, wherever they begin
 _FULL_RANGE = 2  # AVCOL_RANGE_JPEG
 
 
@@ -340,6 +341,8 @@ class DecodedSource(Source):
             seconds = float(stream.duration * stream.time_base)
         elif container.duration:
             seconds = float(container.duration) / 1e6
+            if container.format.name in _FROM_ZERO and stream.start_time:
+                seconds -= float(stream.start_time * stream.time_base)
         return round(seconds * self.fps) or None
 
     @abstractmethod
