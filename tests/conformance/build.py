@@ -20,6 +20,7 @@ NAMES: dict[str, type[NamedValue]] = {
     "model_color_format": ColorFormat,
     "network_input_order": TensorOrder,
 }
+_UNKNOWN = ("unknown-key", "unknown-group")
 BOX = ("left", "top", "width", "height")
 
 
@@ -57,7 +58,11 @@ def config(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "case.txt")
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return ModelConfig.load(path)
+        loaded = ModelConfig.load(path)
+    unknown = [str(notice) for notice in loaded.notices if notice.code in _UNKNOWN]
+    if unknown:
+        raise UnknownShape("; ".join(unknown))
+    return loaded
 
 
 def _line(key: str, value: Any) -> list[str]:

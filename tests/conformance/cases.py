@@ -46,12 +46,70 @@ def load_cases(path: Path) -> list[Case]:
     ]
 
 
+class Part(dict[str, Any]):
+    """A mapping inside of what a case gives; one that is read as a whole counts as read."""
+
+    def __init__(self, values: Mapping[str, Any], where: str) -> None:
+        super().__init__({k: _watched(v, f"{where}.{k}") for k, v in values.items()})
+        self._unread = set(values)
+        self._where = where
+
+    def __getitem__(self, key: str) -> Any:
+        self._unread.discard(key)
+        return super().__getitem__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self._unread.discard(key)
+        return super().get(key, default)
+
+    def pop(self, key: str, *default: Any) -> Any:
+        self._unread.discard(key)
+        return super().pop(key, *default)
+
+    def __contains__(self, key: object) -> bool:
+        self._unread.discard(str(key))
+        return super().__contains__(key)
+
+    def _whole(name: str) -> Any:  # type: ignore[misc]
+        def read(self: Part, *others: Any) -> Any:
+            self._unread.clear()
+            return getattr(dict, name)(self, *others)
+
+        return read
+
+    __iter__, keys, values, items, copy = map(
+        _whole, ("__iter__", "keys", "values", "items", "copy")
+    )
+    __or__, __ror__, __eq__ = map(_whole, ("__or__", "__ror__", "__eq__"))
+    __hash__ = None  # type: ignore[assignment]
+
+    def unread(self) -> list[str]:
+        """Keys that nothing has read, here and further inside."""
+        here = [f"{self._where}.{key}" for key in sorted(self._unread)]
+        return here + [key for value in dict.values(self) for key in _unread(value)]
+
+
+def _watched(value: Any, where: str) -> Any:
+    if isinstance(value, Mapping):
+        return Part(value, where)
+    if isinstance(value, list):
+        return [_watched(item, f"{where}[{number}]") for number, item in enumerate(value)]
+    return value
+
+
+def _unread(value: Any) -> list[str]:
+    if isinstance(value, Part):
+        return value.unread()
+    return [key for item in value for key in _unread(item)] if isinstance(value, list) else []
+
+
 class Given(Mapping[str, Any]):
     """What a case gives; knows which keys were read, so that none is ignored in silence."""
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
-        self._values = {k.replace("-", "_"): v for k, v in values.items()}
+        self._values = {k.replace("-", "_"): _watched(v, f"{where}.{k}") for k, v in values.items()}
         self._unread = set(self._values)
+        self._ignored: set[str] = set()
         self._where = where
 
     def __getitem__(self, key: str) -> Any:
@@ -75,10 +133,15 @@ class Given(Mapping[str, Any]):
     def ignore(self, *keys: str) -> None:
         """Keys that are only remarks, or follow from others."""
         self._unread.difference_update(keys)
+        self._ignored.update(keys)
+
+    def _inside(self, name: str) -> list[str]:
+        return [] if name in self._ignored else _unread(self._values[name])
 
     def done(self) -> None:
-        if self._unread:
-            raise UnknownShape(f"{self._where}: nobody reads {sorted(self._unread)}")
+        inside = [key for name in self._values for key in self._inside(name)]
+        if self._unread or inside:
+            raise UnknownShape(f"{self._where}: nobody reads {sorted(self._unread) + inside}")
 
 
 def parts(case: Case) -> list[Case] | None:

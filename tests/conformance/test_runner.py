@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +75,30 @@ def test_what_is_not_understood_fails_loudly() -> None:
         run(Case("?", "labels", {"labels_lines": ["a"], "cases": [1]}, {"count": 1}))
     with pytest.raises(UnknownShape, match="sharpness"):
         run(Case("?", "detector.cluster_mode_4", SHARP, {"count": 4}))
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where mappings stand in a value; of a list the first item stands for the others."""
+    if isinstance(value, dict):
+        yield path
+        for key, inner in value.items():
+            yield from places(inner, (*path, key))
+    elif isinstance(value, list) and value:
+        yield from places(value[0], (*path, 0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", load_cases(OWN_CASES), ids=lambda case: case.id)
+def test_a_form_that_nothing_reads_fails_by_its_name_wherever_it_stands(case: Case) -> None:
+    for side in ("given", "expect"):
+        for path in places(getattr(case, side)):
+            both = {"given": case.given, "expect": case.expect}
+            inner = both[side] = copy.deepcopy(both[side])
+            for step in path:
+                inner = inner[step]
+            inner["wobble"] = 1
+            with pytest.raises(UnknownShape, match=r"wobble|class-attrs"):
+                run(replace(case, **both))
 
 
 def test_every_area_of_ours_has_cases() -> None:
