@@ -141,7 +141,8 @@ def test_split_videos_have_the_boxes_and_times_of_the_unsplit_run(
     found = {}
     for seconds in (0, 0.4):
         out = tmp_path / f"out{seconds}"
-        done = run(config, folder, "-o", out, "--threads", 2, "-q", "--split", seconds)
+        # one thread each: what several decoder threads make of damage differs from run to run
+        done = run(config, folder, "-o", out, "--threads", 1, "-q", "--split", seconds)
         assert done.exit_code == 0, done.output
         found[seconds] = {}
         for row in rows(out):
