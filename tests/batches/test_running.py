@@ -16,8 +16,9 @@ from PIL import Image
 
 import headrace
 from headrace.batches.batch_run import BatchRun
+from headrace.batches.estimate import TimedInputs, estimated, sample_of
 from headrace.batches.inputs import expand_inputs
-from headrace.batches.units import BatchUnit
+from headrace.batches.units import BatchUnit, UnitResult
 from headrace.batches.work import Work, Worker, span_seconds
 from headrace.cli import main
 from headrace.infer.run_options import RunOptions
@@ -195,6 +196,27 @@ def test_plan_times_a_few_and_writes_nothing(
     assert "3 inputs, 3 timed: about 80 frames" in done.stdout
     assert "on this machine: " in done.stdout
     assert not out.exists()
+
+
+def test_images_and_videos_are_estimated_apart(tmp_path: Path) -> None:
+    """Of sixty images and four videos one is not timed for the other, with sizes and without."""
+    names = [f"s3://b/{n:02}.jpg" for n in range(60)] + [f"s3://b/{n}.mp4" for n in range(4)]
+    sample = sample_of(names)
+    assert sample.kinds == ((4, 0), (60, 0))
+    assert [name.endswith(".mp4") for name in sample.names] == [True] * 3 + [False] * 2
+    results = [
+        UnitResult(BatchUnit(name), "done", frames=100, seconds=10.0, size_bytes=5_000_000)
+        if name.endswith(".mp4")
+        else UnitResult(BatchUnit(name), "done", frames=1, seconds=0.1, size_bytes=1000)
+        for name in sample.names
+    ]
+    machine = {"cores": 2, "workers": 1, "threads": 1, "memory_bytes": 1}
+    for kinds in (sample.kinds, ((4, 20_000_000), (60, 60_000))):
+        made = estimated(results, [7] * 5, sample=TimedInputs(sample.names, kinds), **machine)
+        assert (made.inputs, made.frames) == (64, 460)
+        assert made.seconds == pytest.approx((46.0, 46.0, 46.0))
+    assert sample_of(names[:60]).names == tuple(names[n] for n in (0, 8, 24, 32, 48))
+    assert len(sample_of(names[60:]).names) == 4
 
 
 def test_keywords_are_those_of_other_calls(

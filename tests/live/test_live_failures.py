@@ -273,5 +273,5 @@ def test_updates_there_and_back(planted: Any) -> None:
     assert service.metric(name % 1) > 0
     assert service.metric(name % 3) > 0
     wait_until(lambda: service.codes().count("model-not-updated") >= 4, 5)
-    assert service.codes().count("model-updated") == 4
+    wait_until(lambda: service.codes().count("model-updated") == 4, 5)
     assert service.end() == 0

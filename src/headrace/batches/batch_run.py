@@ -224,21 +224,20 @@ class BatchRun:
             HeadraceError: as `batch`; or none of the units could be run.
         """
         import_extra("pyarrow", "arrow")
-        names, inputs, size_bytes = sample_of(expand_inputs(self.inputs))
+        sample = sample_of(expand_inputs(self.inputs))
         before = memory_of_this_process()
-        placement = self._placement(self.work, inputs)
+        placement = self._placement(self.work, sample.inputs)
         self.on_ready(self.notices, placement)
         worker = Worker(with_threads(self.work, placement.threads), None)
         try:
-            self.on_stage(f"timing {len(names)} of {inputs} inputs")
-            results, written = timed_units(worker, names)
+            self.on_stage(f"timing {len(sample.names)} of {sample.inputs} inputs")
+            results, written = timed_units(worker, sample.names)
         finally:
             worker.close()
         return estimated(
             results,
             written,
-            inputs=inputs,
-            size_bytes=size_bytes,
+            sample=sample,
             cores=usable_cores(),
             workers=placement.workers,
             threads=placement.threads,

@@ -6,15 +6,17 @@ import os
 import resource
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from headrace._core.errors import HeadraceError
 from headrace.batches.inputs import shown
 from headrace.batches.units import BatchUnit, UnitResult
+from headrace.media.names import IMAGE_SUFFIXES
 
 NODES = (1, 2, 4, 8, 16, 32)
-_SAMPLE = 5
+_SAMPLE, _OF_VIDEOS = 5, 3  # the second where there are images, too
 _LEAST_S = 0.001
 
 
@@ -56,21 +58,63 @@ class BatchEstimate:
         return asdict(self)
 
 
-def sample_of(inputs: Iterable[str]) -> tuple[list[str], int, int]:
-    """Inputs spread over the whole list, how many there are, and their bytes where known.
+@dataclass(slots=True)
+class _Kind:
+    """Inputs of one kind, images or others, of which a few are timed."""
+
+    number: int = 0
+    size_bytes: int = 0
+    chosen: list[str] = field(default_factory=list)
+    step: int = 1
+
+    def add(self, name: str) -> None:
+        self.number += 1
+        self.size_bytes += _size(name)
+        if (self.number - 1) % self.step == 0:
+            self.chosen.append(name)
+            if len(self.chosen) > 2 * _SAMPLE:
+                self.chosen, self.step = self.chosen[::2], self.step * 2
+
+    def sample(self, most: int) -> list[str]:
+        """At most so many, spread over all."""
+        count = min(most, len(self.chosen))
+        return [self.chosen[place * len(self.chosen) // count] for place in range(count)]
+
+
+@dataclass(frozen=True, slots=True)
+class TimedInputs:
+    """A few inputs of a batch, spread over all of it.
+
+    Attributes:
+        names: those to time.
+        kinds: (number, bytes where they are known) of all videos, and of all images.
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[tuple[int, int], tuple[int, int]]
+
+    @property
+    def inputs(self) -> int:
+        """How many inputs there are in all."""
+        return sum(number for number, _ in self.kinds)
+
+
+def sample_of(inputs: Iterable[str]) -> TimedInputs:
+    """Choose inputs to time, videos and images apart: their costs have nothing in common.
 
     Memory is that of the sample, however many inputs there are.
     """
-    chosen: list[str] = []
-    step, number, total = 1, 0, 0
-    for number, name in enumerate(inputs, 1):
-        total += _size(name)
-        if (number - 1) % step == 0:
-            chosen.append(name)
-            if len(chosen) > 2 * _SAMPLE:
-                chosen, step = chosen[::2], step * 2
-    spread = max(1, len(chosen) // _SAMPLE)
-    return chosen[::spread][:_SAMPLE], number, total
+    kinds = _Kind(), _Kind()
+    for name in inputs:
+        kinds[_is_image(name)].add(name)
+    videos, images = kinds
+    some = videos.sample(_SAMPLE if not images.number else _OF_VIDEOS)
+    some += images.sample(_SAMPLE - len(some) if images.number else 1)
+    return TimedInputs(tuple(some), tuple((k.number, k.size_bytes) for k in kinds))  # type: ignore[arg-type]
+
+
+def _is_image(name: str) -> bool:
+    return Path(name.split("?")[0]).suffix.lower() in IMAGE_SUFFIXES
 
 
 def _size(name: str) -> int:
@@ -84,8 +128,7 @@ def estimated(
     results: Sequence[UnitResult],
     written: Sequence[int],
     *,
-    inputs: int,
-    size_bytes: int,
+    sample: TimedInputs,
     cores: int,
     workers: int,
     threads: int,
@@ -97,7 +140,7 @@ def estimated(
     Args:
         results: of units that ran alone, one after the other, in one worker.
         written: bytes of the results of each.
-        inputs, size_bytes: of the batch; the size is 0 if it is not known.
+        sample: that the units are of.
         cores, workers, threads: of this machine.
         memory_bytes: of one worker.
         core_hour_price: in any currency; None: it is not known.
@@ -109,31 +152,58 @@ def estimated(
     if not good:
         texts = [f"{shown(r.unit.input)}: {r.error.partition(chr(10))[0]}" for r in results]
         raise HeadraceError("none of the inputs that were tried could be run", fix=texts)
-    sizes = sum(r.size_bytes for r, _ in good)
-    scale = size_bytes / sizes if size_bytes and sizes else inputs / len(good)
-    frames = sum(r.frames for r, _ in good) * scale
-    busy = sum(r.seconds for r, _ in good) * scale * threads
-    rates = [r.seconds / max(1, r.size_bytes if size_bytes else 1) for r, _ in good]
-    low, high = _middle_half(rates)
-    middle = statistics.median(rates) or _LEAST_S
+    scales = _scales(sample, [r for r, _ in good])
+    scaled = [(r, w, scales[_is_image(r.unit.input)]) for r, w in good]
+    frames = sum(r.frames * scale for r, _, scale in scaled)
+    busy = sum(r.seconds * scale for r, _, scale in scaled) * threads
+    size_bytes = sum(size for _, size in sample.kinds)
+    spreads = [_spread([r for r, _ in good if _is_image(r.unit.input) == image], bool(size_bytes))
+               for image in (False, True)]  # fmt: skip
+    shares = [sum(r.seconds * scale for r, _, scale in scaled if _is_image(r.unit.input) == image)
+              for image in (False, True)]  # fmt: skip
+    low, high = (
+        sum(s * share for s, share in zip(side, shares, strict=True)) / (sum(shares) or _LEAST_S)
+        for side in zip(*spreads, strict=True)
+    )
     longest = max(r.seconds for r, _ in good)  # a unit is not shared out
     here = busy / (workers * threads)
     return BatchEstimate(
-        inputs=inputs,
+        inputs=sample.inputs,
         timed=len(good),
         cores=cores,
         workers=workers,
         threads=threads,
         frames=round(frames),
         core_seconds=busy,
-        seconds=(here * low / middle, here, here * high / middle),
+        seconds=(here * low, here, here * high),
         nodes=tuple((n, max(here / n, longest)) for n in NODES),
         memory_bytes=memory_bytes * workers,
-        read_bytes=size_bytes or round(sizes * scale),
-        written_bytes=round(sum(w for _, w in good) * scale),
+        read_bytes=size_bytes or round(sum(r.size_bytes * scale for r, _, scale in scaled)),
+        written_bytes=round(sum(w * scale for _, w, scale in scaled)),
         core_hours_per_million_frames=busy / 3600 / max(1.0, frames) * 1e6,
         price=None if core_hour_price is None else busy / 3600 * core_hour_price,
     )
+
+
+def _scales(sample: TimedInputs, good: Sequence[UnitResult]) -> tuple[float, float]:
+    """How often a timed video, and a timed image, stands for one of the batch."""
+    scales = []
+    for image, (number, size_bytes) in enumerate(sample.kinds):
+        own = [r for r in good if _is_image(r.unit.input) == bool(image)]
+        sizes = sum(r.size_bytes for r in own)
+        by_size = size_bytes and sizes
+        scales.append(size_bytes / sizes if by_size else number / max(1, len(own)))
+    return scales[0], scales[1]
+
+
+def _spread(results: Sequence[UnitResult], by_size: bool) -> tuple[float, float]:
+    """The ends of the middle half of the costs of units, as parts of the median."""
+    if not results:
+        return 1.0, 1.0
+    rates = [r.seconds / max(1, r.size_bytes if by_size else 1) for r in results]
+    low, high = _middle_half(rates)
+    middle = statistics.median(rates) or _LEAST_S
+    return low / middle, high / middle
 
 
 def _middle_half(values: Sequence[float]) -> tuple[float, float]:

@@ -281,12 +281,17 @@ def _print_estimate(estimate: BatchEstimate) -> None:
     echo(f"core hours: {e.core_seconds / 3600:.3g}, "
                f"{e.core_hours_per_million_frames:.3g} per million frames")  # fmt: skip
     if e.price is not None:
-        echo(f"price: {e.price:.2f}, {e.price / max(1, e.frames) * 1e6:.2f} per million frames")
+        each = e.price / max(1, e.frames) * 1e6
+        echo(f"price: {_money(e.price)}, {_money(each)} per million frames")
     echo(f"memory: {e.memory_bytes / 1e6:.0f} MB; read: {e.read_bytes / 1e6:.1f} MB; "
                f"written: {e.written_bytes / 1e6:.1f} MB")  # fmt: skip
     heads = ("machines", "time")
     rows = [(str(nodes), duration_text(seconds)) for nodes, seconds in e.nodes]
     print_table(heads, rows, right=heads)
+
+
+def _money(amount: float) -> str:
+    return f"{amount:.2f}" if amount >= 1 else f"{amount:.2g}"
 
 
 def _verify(out: Path | str) -> int:
