@@ -276,9 +276,10 @@ class Inferencer:
     @property
     def notices(self) -> list[Finding]:
         """Decisions so far, those of library, parser and plausibility watch included."""
-        if self.model.watch is not None:
-            self.model.watch.judge()
-        return self._record.notices_with(self.model.all_notices())
+        model = self.model  # held: an update may let go of it meanwhile
+        if model.watch is not None:
+            model.watch.judge()
+        return self._record.notices_with(model.all_notices())
 
     def process(self, frames: Batch | Sequence[Frame]) -> list[FrameMeta]:
         """One batch from start to end; plain frames are one buffer. Source: spec D.1, D.2.
@@ -450,8 +451,9 @@ class Inferencer:
 
         The plausibility watch may run the network a few times more. Findings join `notices`.
         """
-        if self.model.watch is not None:
-            self.model.watch.judge(final=True)
+        model = self.model
+        if model.watch is not None:
+            model.watch.judge(final=True)
 
     def warn(self, code: str, text: str, where: str | None = None) -> None:
         """Add a warning to the notices, once."""
