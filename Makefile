@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 FUZZ_S ?= 600
 BIN    := $(VENV)/bin
-NATIVE := $(shell find native/src native/host native/deepstream native/emulated native/include native/tools) $(wildcard packaging/gst/*) CMakeLists.txt src/headrace/_core/_native_api.py scripts/native_numbers.py $(addprefix src/headrace/,config/enums.py infer/cluster.py infer/attach.py)
+NATIVE := $(shell find native/src native/host native/foreign native/deepstream native/emulated native/include native/tools) $(wildcard packaging/gst/*) CMakeLists.txt src/headrace/_core/_native_api.py scripts/native_numbers.py scripts/tensorrt_slots.py $(addprefix src/headrace/,config/enums.py infer/cluster.py infer/attach.py)
 
 .PHONY: help build demo demo-gst test test-all test-lowest test-outside test-arm sanitize format lint types stubs ptx docs man site schema operators bench fuzz wheels clean
 help:            ## this list

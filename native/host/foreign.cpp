@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 
 #include "NvInfer.h"
 #include "host/lent.h"
@@ -35,7 +36,7 @@ Calls copied(const void *calls) {
 template <typename Calls, typename Call>
 nb::object wrapped(const headrace_value &v, const char *kind, Call Calls::*call) {
     const auto calls = copied<Calls>(v.extra);
-    const void *code = reinterpret_cast<const void *>(calls.*call);
+    const void *code = code_of(v.data, reinterpret_cast<const void *>(calls.*call));
     return world().attr(kind)(hand_over(new Foreign<Calls>(v.data, calls, code)));
 }
 
@@ -63,7 +64,8 @@ nb::object create(const ForeignCreator &creator, const std::string &name, nb::ha
                                    "lent: field " + std::string(f.name) + " of createPlugin");
     const headrace_fields given = store.view();
     headrace_plugin made{};
-    run_foreign([&] { creator.calls.create(creator.self, name.c_str(), &given, phase, &made); });
+    const char *const layer = kept(name);
+    run_foreign([&] { creator.calls.create(creator.self, layer, &given, phase, &made); });
     return plugin_to_python(made, true);
 }
 
@@ -75,8 +77,8 @@ nb::object deserialize(const ForeignCreator &creator, const std::string &name,
     Lent lent;
     const void *from = blob.data();
     if (lend_pages()) from = lent.copy(from, blob.size(), "lent: data of deserializePlugin");
-    run_foreign(
-        [&] { creator.calls.deserialize(creator.self, name.c_str(), from, blob.size(), &made); });
+    const char *const layer = kept(name);
+    run_foreign([&] { creator.calls.deserialize(creator.self, layer, from, blob.size(), &made); });
     return plugin_to_python(made, true);
 }
 
@@ -229,6 +231,21 @@ bool Image::holds(const void *code) const {
     return base_ && dladdr(code, &where) && where.dli_fbase == base_;
 }
 
+const void *code_of(const void *object, const void *call) {
+    static const void *const own = [] {
+        Dl_info here{};
+        return dladdr(reinterpret_cast<const void *>(&code_of), &here) ? here.dli_fbase : nullptr;
+    }();
+    Dl_info where{};
+    if (!object || !dladdr(call, &where) || where.dli_fbase != own) return call;
+    return *static_cast<const void *const *>(object);
+}
+
+const char *kept(const std::string &text) {
+    static auto *all = new std::set<std::string>;  // outlives the libraries
+    return all->insert(text).first->c_str();
+}
+
 std::string readable_class(const char *mangled) {
     if (!mangled) return {};
     int status = 0;
@@ -291,8 +308,8 @@ void bind(nb::module_ &m) {
         .def(
             "copy",
             [](const ForeignCreator &c, bool keep) {
-                return new ForeignCreator(c.self, c.calls,
-                                          reinterpret_cast<const void *>(c.calls.name), keep);
+                const auto *call = reinterpret_cast<const void *>(c.calls.name);
+                return new ForeignCreator(c.self, c.calls, code_of(c.self, call), keep);
             },
             "keep"_a, "The same, keeping its library loaded or not.")
         .def("class_name",
@@ -303,8 +320,9 @@ void bind(nb::module_ &m) {
              [](const ForeignCreator &c) { return ask_text(c, c.calls.get_namespace); })
         .def("set_namespace",
              [](const ForeignCreator &c, const std::string &value) {
+                 const char *const text = kept(value);
                  if (c.calls.set_namespace)
-                     run_foreign([&] { c.calls.set_namespace(c.self, value.c_str()); });
+                     run_foreign([&] { c.calls.set_namespace(c.self, text); });
              })
         .def("field_names",
              [](const ForeignCreator &c) {

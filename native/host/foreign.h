@@ -30,6 +30,14 @@ private:
     std::string path_;
 };
 
+// An address in the library of an object: of the code that calls it; where that is of this module,
+// the object was compiled against TensorRT's own headers, and the table of its virtual functions
+// counts.
+const void *code_of(const void *object, const void *call);
+
+// A text that stays: libraries keep pointers to names and namespaces that they are given.
+const char *kept(const std::string &text);
+
 // Runs code of a library without the GIL; what it throws becomes CustomCodeError.
 template <typename Body>
 auto run_foreign(Body body) -> decltype(body()) {

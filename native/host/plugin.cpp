@@ -335,13 +335,15 @@ nb::tuple tactics(const PluginV3 &p) {
 }  // namespace
 
 nb::object new_plugin_v2(const headrace_plugin &plugin, bool owned, std::shared_ptr<void> keeper) {
-    auto image = std::make_shared<Image>(reinterpret_cast<const void *>(plugin.v2.type), true);
+    const auto *call = reinterpret_cast<const void *>(plugin.v2.type);
+    auto image = std::make_shared<Image>(code_of(plugin.self, call), true);
     return hand_over(new PluginV2(plugin.self, plugin.v2, plugin.generation, std::move(image),
                                   owned, std::move(keeper)));
 }
 
 nb::object new_plugin_v3(const headrace_plugin &plugin, bool owned) {
-    auto image = std::make_shared<Image>(reinterpret_cast<const void *>(plugin.v3.name), true);
+    const auto *call = reinterpret_cast<const void *>(plugin.v3.name);
+    auto image = std::make_shared<Image>(code_of(plugin.self, call), true);
     return hand_over(
         new PluginV3(plugin.self, plugin.v3, plugin.generation, std::move(image), owned));
 }
@@ -358,7 +360,7 @@ void bind_plugins(nb::module_ &m) {
     enqueue_of(v2, "dynamic_enqueue", &V2::dynamic_enqueue);
     v2.def("set_namespace",
            [](const PluginV2 &p, const std::string &text) {
-               ask(p, p.calls().set_namespace, text.c_str());
+               ask(p, p.calls().set_namespace, kept(text));
            })
         .def("serialize", &serialize, nb::arg("fill") = 0)
         .def("output_dims", &output_dims)

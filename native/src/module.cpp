@@ -36,6 +36,7 @@ NB_MODULE(_native, m) {
     headrace::plugins::bind_nms(m);
     headrace::plugins::bind_repack(m);
     headrace::hosting::bind(m);
+    headrace::foreign::bind(m);
     headrace::plugins::bind_sample(m);
     headrace::plugins::bind_watch(m);
     headrace::ort::bind(m);

@@ -60,6 +60,9 @@ void bind_memory(nanobind::module_ &m);      // guard/memory.cpp
 void bind_sandbox(nanobind::module_ &m);     // guard/sandbox.cpp
 void bind_crash_note(nanobind::module_ &m);  // guard/crash_note.cpp
 }  // namespace guard
+namespace foreign {
+void bind(nanobind::module_ &m);  // native/foreign/bindings.cpp
+}
 namespace hosting {
 void bind(nanobind::module_ &m);  // host/foreign.cpp
 }

@@ -98,6 +98,10 @@ def test_a_prebuilt_library(linked: Path) -> None:
     assert states["libstdc++.so.6"].path
     assert report.load is not None
     assert report.load.creators == (Creator("YoloLayer_TRT", "1", "mine"),)
+    assert report.load.release == 8000
+    assert report.tensorrt is not None
+    assert report.tensorrt.releases == "TensorRT 8.0.0"
+    assert report.tensorrt.needs == ("libcudart.so.12",)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <typeinfo>
@@ -26,8 +25,6 @@ void bind(nb::module_ &m) {
           "Address of what a stand-in's function jumps to; 0 where there are no stand-ins.");
     m.def("stand_in_calls", &take_notes,
           "(function, library) of calls that were answered with 0 since the last time.");
-    m.def("stand_in_creators", &creators_registered, "version_10"_a,
-          "(name, version, namespace) of the plugin creators that the registry was given.");
     // The word that every type_info of a class without bases begins with.
     m.def("class_type_info", [] { return *reinterpret_cast<const uintptr_t *>(&typeid(Plain)); });
 }

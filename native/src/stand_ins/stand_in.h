@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -65,12 +64,12 @@ uintptr_t target_of(const std::string &function, const std::string &library);
 // (function, library) of calls that were answered with 0 since the last time.
 std::vector<std::pair<std::string, std::string>> take_notes();
 
+// Another source of functions, asked first: (function, library) to code, or null.
+using Provider = void *(*)(const std::string &function, const std::string &library);
+void provide(Provider provider);
+
 // A harmless implementation, or null.
 void *cuda_stand_in(const std::string &function);
 void *infer_stand_in(const std::string &function);
-
-// (name, version, namespace) of the creators that static initialisers registered, in their order.
-// Calls the creators' getPluginName and getPluginVersion, at their places in version 10 or 8.
-std::vector<std::tuple<std::string, std::string, std::string>> creators_registered(bool version_10);
 
 }  // namespace headrace::stand_ins

@@ -240,11 +240,6 @@ def stand_in_calls() -> list[tuple[str, str]]:
     (function, library) of calls that were answered with 0 since the last time.
     """
 
-def stand_in_creators(version_10: bool) -> list[tuple[str, str, str]]:
-    """
-    (name, version, namespace) of the plugin creators that the registry was given.
-    """
-
 def class_type_info() -> int: ...
 
 def draw_blend(plane: Annotated[NDArray[numpy.uint8], dict(device='cpu')], slots: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], xs: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ys: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], keep: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], add: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
@@ -842,6 +837,19 @@ def get_plugin_factory(library: SharedObject, kind: str) -> tuple:
     """
     (what the function said, the type it named, the ForeignFactory or None). `kind`: Caffe, Uff or Runtime.
     """
+
+def foreign_serve() -> None:
+    """
+    From now on, stand-ins of libnvinfer that are filled have the host's registry.
+    """
+
+def foreign_origin(address: int) -> tuple:
+    """
+    (line, release) of the library of TensorRT's own headers that an address is in; zeros for any other. A release is packed as getTensorRTVersion has it, 0 where it is not told.
+    """
+
+def foreign_release_text(line: int, release: int) -> str:
+    """How a release is written: TensorRT 8.6.1 of 8601."""
 
 def roi_sample(map: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], images: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], grids: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int32], dict(shape=(None, 2), order='C', device='cpu', writable=False)], offset: float, outside: int, largest: bool, out: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu')]) -> None:
     """

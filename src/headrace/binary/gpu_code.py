@@ -18,15 +18,11 @@ from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import why_no_gpu
 from headrace.binary.elf import ElfError, ElfFile
 from headrace.binary.entry_points import ON_HOST
+from headrace.binary.fat_binary import MAGIC, SEARCHED
 from headrace.binary.library_search import find_elsewhere, find_library
 from headrace.binary.regular_files import open_regular
 
 ON_DEVICE = "its plugins are given the GPU's memory"
-FAT_BINARY = bytes.fromhex("50ed55ba 0100 1000")
-"""How code for a GPU begins: magic number, version 1, a header of 16 bytes. Source: CUDA's
-fatbinary_section.h."""
-SEARCHED = 1 << 30
-"""Bytes of a file in which it is looked for."""
 _CALL = re.compile(r"(__cuda|cuda|cublas|cudnn|cu)[A-Z]")
 _CUDA = re.compile(r"lib(cuda|cudart|cublas|cublasLt|cudnn)\.so")
 _NVIDIA = re.compile(
@@ -70,7 +66,7 @@ def _mapped(path: Path) -> Iterator[Any]:
 
 
 def _has_code(data: mmap.mmap) -> bool:
-    return data.find(FAT_BINARY, 0, SEARCHED) >= 0
+    return data.find(MAGIC, 0, SEARCHED) >= 0
 
 
 def _is_there(name: str, elf: ElfFile) -> bool:
@@ -106,8 +102,13 @@ def works_on_device(image: int, library: str) -> bool:
     return look_at(image, library) is not None and why_no_gpu() is None
 
 
-def note_pointers(image: int, path: Path, decisions: list[Finding]) -> None:
-    """Add a notice about plugins that are given, or should be given, the GPU's memory."""
+def note_pointers(
+    image: int, path: Path, decisions: list[Finding], *, compiled: bool = False
+) -> None:
+    """Add a notice about plugins that are given, or should be given, the GPU's memory.
+
+    `compiled`: against TensorRT's own headers: without a GPU they do not compute.
+    """
     evidence = look_at(image, str(path))
     if evidence is None:
         return
@@ -115,5 +116,6 @@ def note_pointers(image: int, path: Path, decisions: list[Finding]) -> None:
     if reason is None:
         decisions.append(Finding("function-on-gpu", "info", f"{evidence}: {ON_DEVICE}", str(path)))
         return
-    text = f"{evidence}, and {reason}: its plugins are given the host's memory"
+    instead = "are built, but compute nothing" if compiled else "are given the host's memory"
+    text = f"{evidence}, and {reason}: its plugins {instead}"
     decisions.append(Finding("function-for-gpu", "warning", text, str(path)))

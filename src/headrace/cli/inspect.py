@@ -64,6 +64,14 @@ def _print(report: LibraryReport, signatures: bool) -> None:
         say("function", f"{point.name}: {point.kind}{sure}{key}{device}")
         if signatures:
             say("", f"  {point.about.signature}", f"  {point.about.called}")
+    if (told := report.tensorrt) is not None:
+        linked_to = f", linked against {told.soname}" if told.soname else ""
+        say("compiled for", f"{told.releases}{linked_to}")
+        say("", *[f"  derives from {', '.join(told.bases)}"] * bool(told.bases))
+        say("", *[f"  calls {', '.join(told.factories)}"] * bool(told.factories))
+        say("", *filter(None, [told.mixed]))
+        say("GPU code", *filter(None, [told.gpu and str(told.gpu)]), *told.needs)
+        say("runs", *told.runs)
     if report.fills:
         say("fills", f"vectors of what these return: {', '.join(report.fills)}")
     size = f"{report.box_bytes} bytes" if report.box_bytes else "not told by the file"
@@ -86,6 +94,8 @@ def _print(report: LibraryReport, signatures: bool) -> None:
         for creator in report.load.creators:
             space = f" in {creator.namespace!r}" if creator.namespace else ""
             say("registers", f"plugin {creator.name} version {creator.version}{space}")
+            say("", *[f"  takes {', '.join(creator.fields)}"] * bool(creator.fields))
+            say("", *[f"  its fields are not told: {creator.trouble}"] * bool(creator.trouble))
         say("decided", *report.load.decisions)
         if report.load.output:
             say("printed", *report.load.output.splitlines()[:_SHOWN])

@@ -22,6 +22,7 @@ from headrace.binary.library_search import find_library
 from headrace.binary.symbol_names import demangled
 from headrace.custom.emulated.emulator import why_not_here
 from headrace.custom.inspect_load import LoadResult, load_in_child
+from headrace.custom.inspect_tensorrt import TensorrtReport, tensorrt_report
 from headrace.custom.load_errors import (
     check_header,
     compile_command,
@@ -65,6 +66,7 @@ class LibraryReport:
         too_new: (library, versions that it needs, newest here).
         load: what happened when it was loaded in a process of its own; None: not tried.
         returns_boxes: whether it seems to have a detector parser.
+        tensorrt: what it asks of TensorRT and CUDA; None if nothing.
         hints: what to do.
     """
 
@@ -83,6 +85,7 @@ class LibraryReport:
     too_new: tuple[tuple[str, str, str], ...]
     load: LoadResult | None
     returns_boxes: bool = True
+    tensorrt: TensorrtReport | None = None
     hints: tuple[str, ...] = field(default=())
 
     @property
@@ -140,6 +143,9 @@ def inspect_library(
         load=load_in_child(path, timeout_s) if load and here else None,
         returns_boxes=boxes,
     )
+    release = report.load.release if report.load else 0
+    told = tensorrt_report(elf, report.entry_points, release, here=here)
+    report = replace(report, tensorrt=told)
     return replace(report, hints=(*filter(None, [help_of_it]), *_hints(report, elf, here)))
 
 

@@ -9,11 +9,12 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
 from headrace._core.processes import ProcessEnd, module_command
-from headrace.binary.elf import ElfFile
+from headrace._core.text import error_text
 from headrace.custom.guard.crash import HANG_SIGNAL, describe, read_report
 from headrace.custom.library import open_here
 from headrace.plugins.registry import get_plugin_registry
@@ -24,11 +25,18 @@ _REPORT_BYTES = 1 << 24
 
 @dataclass(frozen=True)
 class Creator:
-    """A plugin creator that the library registered."""
+    """A plugin creator that the library registered.
+
+    Attributes:
+        fields: what it takes, as `name: TYPE`.
+        trouble: why its fields are not known; empty if they are.
+    """
 
     name: str
     version: str
     namespace: str
+    fields: tuple[str, ...] = ()
+    trouble: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,7 @@ class LoadResult:
         creators: plugin creators that its static initialisers registered.
         decisions: notices of headrace about it.
         output: its printed lines, cut.
+        release: of TensorRT, as its creators told it: 8601 is 8.6.1; 0 if they did not.
     """
 
     ok: bool
@@ -50,6 +59,7 @@ class LoadResult:
     decisions: tuple[str, ...] = ()
     output: str = ""
     trace: tuple[str, ...] = ()
+    release: int = 0
 
 
 def load_in_child(path: Path, timeout_s: float) -> LoadResult:
@@ -78,9 +88,15 @@ def load_in_child(path: Path, timeout_s: float) -> LoadResult:
     printed = (output + done.stderr).strip()[-2000:]
     if result and done.returncode == 0:
         outcome = json.loads(result.partition("\n")[0])
-        creators = tuple(Creator(*c) for c in outcome["creators"])
+        creators = tuple(
+            Creator(name, version, namespace, tuple(fields), trouble)
+            for name, version, namespace, fields, trouble in outcome["creators"]
+        )
         error = outcome["error"]
-        return LoadResult(error is None, error, creators, tuple(outcome["decisions"]), printed)
+        return LoadResult(
+            error is None, error, creators, tuple(outcome["decisions"]), printed,
+            release=outcome["release"],
+        )  # fmt: skip
     error, trace = _how_it_ended(done.returncode, bool(result), crash, timeout_s)
     return LoadResult(False, error, output=printed, trace=tuple(trace))
 
@@ -95,10 +111,27 @@ def _how_it_ended(
     return f"its process {ProcessEnd(code)} {'after' if was_loaded else 'while'} it was loaded", []
 
 
+def _shown(creator: Any) -> tuple[object, ...]:
+    fields: list[str] = []
+    trouble = ""
+    try:
+        fields = [f"{field.name}: {field.type.name}" for field in creator.field_names]
+    except Exception as error:
+        trouble = error_text(error)
+    named = (creator.name, creator.plugin_version, creator.plugin_namespace)
+    return (*named, fields, trouble)
+
+
+def _release(creator: Any) -> int:
+    """Return the release that code of a creator's library named; 0 if it did not."""
+    native = getattr(creator, "native", None)
+    return 0 if native is None else int(_native.foreign_origin(native.image)[1])
+
+
 def _child(path: str, report: int) -> None:
     """Load it in this process; the result is the last line of standard output."""
     # Output of the library must not get into the result, nor be lost if it ends the process.
-    result: dict[str, object] = {"error": None, "creators": [], "decisions": []}
+    result: dict[str, object] = {"error": None, "creators": [], "decisions": [], "release": 0}
     _native.guard_report_to(report, HANG_SIGNAL)
     _native.guard_set_function(path)
     try:
@@ -107,16 +140,15 @@ def _child(path: str, report: int) -> None:
         result["error"] = f"{error:brief}"
         _native.guard_set_function("")
     else:
-        _native.guard_set_function("")
         result["decisions"] = [f"{notice:brief}" for notice in library.decisions]
-        needed = ElfFile.read(Path(path)).needed
-        old = any(n.startswith(("libnvinfer.so.7", "libnvinfer.so.8")) for n in needed)
-        own = [  # that it registered in headrace's registry, through headrace's headers
-            (creator.name, creator.plugin_version, creator.plugin_namespace)
+        own = [
+            creator
             for creator in get_plugin_registry().all_creators
             if not type(creator).__module__.startswith("headrace.plugins.standard")
         ]
-        result["creators"] = _native.stand_in_creators(not old) + own
+        result["creators"] = [_shown(creator) for creator in own]
+        result["release"] = max((_release(creator) for creator in own), default=0)
+        _native.guard_set_function("")
     sys.stdout.flush()
     os.write(1, f"\n{MARK}{json.dumps(result)}\n".encode())
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from headrace._core.errors import CustomLibraryError
 from headrace._core.text import quoted
 from headrace.binary.elf import ElfError, ElfFile
-from headrace.binary.entry_points import CREATORS, file_uses_host, uses_host
+from headrace.binary.entry_points import CREATORS, uses_host
+from headrace.binary.tensorrt_line import file_brings_plugins
 from headrace.custom.library import open_here
 from headrace.custom.preloaded import preload_hints
 from headrace.custom.stand_ins import is_nvidia
@@ -26,13 +27,14 @@ def open_plugins(path: Path, registry: PluginRegistry) -> list[Any] | None:
         registry: the registry that the creators are for.
 
     Returns:
-        The creators that are not in `registry` yet; None if the file is no library that was
-        compiled with headrace's headers.
+        The creators that are not in `registry` yet; None if the file is no library that may
+        register any.
 
     Raises:
-        CustomLibraryError: as `open_here`; it was compiled against TensorRT's own headers.
+        CustomLibraryError: as `open_here`; it was compiled against TensorRT's own headers, and
+            does not tell of which release.
     """
-    if not file_uses_host(path):
+    if not file_brings_plugins(path):
         if (error := foreign_error(path)) is not None:
             raise error
         return None

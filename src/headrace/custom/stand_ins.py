@@ -198,6 +198,7 @@ def _take_place(demands: Iterable[Demand], where: str) -> None:
         CustomLibraryError: this machine cannot load them, or one is full.
     """
     with _lock:
+        _native.foreign_serve()
         for demand in demands:
             try:
                 loaded = _loaded.get(demand.soname) or _open(demand)

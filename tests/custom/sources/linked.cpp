@@ -32,10 +32,17 @@ void *createInferBuilder_INTERNAL(void *, int) noexcept;
 
 namespace {
 
-struct Creator {  // the virtual functions of TensorRT 8's creators, as far as they are called
+struct Creator {  // the virtual functions of TensorRT 8's creators
     virtual int getTensorRTVersion() { return 8000; }
     virtual const char *getPluginName() { return "YoloLayer_TRT"; }
     virtual const char *getPluginVersion() { return "1"; }
+    virtual const void *getFieldNames() { return nullptr; }
+    virtual void *createPlugin(const char *, const void *) { return nullptr; }
+    virtual void *deserializePlugin(const char *, const void *, unsigned long) { return nullptr; }
+    virtual void setPluginNamespace(const char *text) { space = text; }
+    virtual const char *getPluginNamespace() { return space; }
+    virtual ~Creator() = default;
+    const char *space = "";
 } creator;
 
 struct Registry {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 from headrace.custom import CustomLibrary, include_dir, open_library
 from headrace.plugins import get_plugin_registry
 from tests.custom.built import built_once
+from tests.session import made_once
 
 SOURCES = Path(__file__).parent / "sources"
 Compile = Callable[..., Path]
@@ -30,6 +33,40 @@ def compile_host(tmp_path_factory: pytest.TempPathFactory) -> Compile:
         if "HEADRACE_SANITIZED" in os.environ:  # `make sanitize`: both sides are watched
             command += ["-fsanitize=address,undefined", "-fno-sanitize=vptr", "-g1"]
         return built_once(tmp_path_factory, SOURCES / source, command)
+
+    return compile_
+
+
+ROOT = Path(__file__).parents[3]
+LINES = (7, 8, 10, 11)
+
+
+def author_header(folder: Path, line: int) -> Path:
+    """Write `NvInfer.h` of a line of TensorRT, and a library of its name to link against."""
+    script = ROOT / "scripts" / "tensorrt_author.py"
+    subprocess.run([sys.executable, script, str(line), folder / "NvInfer.h"], check=True)
+    link = ["g++", "-shared", "-x", "c", "/dev/null", f"-Wl,-soname,libnvinfer.so.{line}"]
+    subprocess.run([*link, "-o", folder / "libnvinfer.so"], check=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def compile_for_tensorrt(tmp_path_factory: pytest.TempPathFactory) -> Compile:
+    """`compile_for_tensorrt(source, line, *flags) -> .so` that knows nothing of headrace."""
+    if shutil.which("g++") is None:
+        pytest.skip("no g++")
+
+    def compile_(source: str, line: int = 8, *flags: str) -> Path:
+        folder = made_once(
+            tmp_path_factory, f"tensorrt-{line}", lambda f: author_header(f, line) and None
+        )
+        command = ["g++", "-std=c++14", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+        command += [f"-I{folder}", *flags]
+        return built_once(
+            tmp_path_factory,
+            SOURCES / source,
+            ["sh", "-c", 'exec "$@" -Wl,--no-as-needed -L"$0" -lnvinfer', str(folder), *command],
+        )
 
     return compile_
 

@@ -57,6 +57,7 @@ def library_source(cfg: ModelConfig, notices: list[Finding]) -> FunctionSource |
         return source
     from headrace.binary.elf import ElfError, ElfFile  # for C++ libraries alone
     from headrace.binary.entry_points import checked_kind, made_for_tensorrt, uses_host
+    from headrace.binary.tensorrt_line import served
 
     try:
         elf = ElfFile.read(path)
@@ -80,6 +81,8 @@ def library_source(cfg: ModelConfig, notices: list[Finding]) -> FunctionSource |
     if not ours:
         if function is not None:
             _note_not_callable(cfg, function, notices)
+        if served(elf) is not None:
+            _engines(cfg, path, elf, notices)
         return None
     engines = _engines(cfg, path, elf, notices)
     if function is None:

@@ -11,6 +11,7 @@ from headrace.plugins.drivers import deserialising
 from headrace.plugins.registry import PluginRegistry, known_plugins
 from headrace.plugins.registry import get_plugin_registry as _registry
 from headrace.trt.host import creators
+from headrace.trt.host.callback_errors import report_failure
 from headrace.trt.host.creators import GIVEN, register_given
 from headrace.trt.types.reporting import Severity, report
 
@@ -50,6 +51,24 @@ def _creators(registry: PluginRegistry, every: bool) -> list[object]:
 def init_libnvinfer_plugins(namespace: str = "") -> bool:
     """initLibNvInferPlugins()."""
     return bool(trt.init_libnvinfer_plugins(None, namespace))
+
+
+def fail_foreign(function: str, why: str) -> None:
+    """Report a call of a library of TensorRT's own headers that failed."""
+    report_failure(function, why)
+
+
+def refuse_foreign(interface: str, function: str) -> None:
+    """Report a call of such a library that is not served; it was answered with zero."""
+    report_failure(f"{interface}::{function}", "not served for compiled libraries of TensorRT")
+
+
+def refuse_foreign_creator(name: str, version: str | None, namespace: str | None) -> None:
+    """Report a creator that no library of the caller's line has registered."""
+    text = (
+        f"no compiled library registered {name}, version {version}, namespace {namespace or ''!r}"
+    )
+    report_failure("getPluginCreator", text)
 
 
 def create_network(builder: Builder, flags: int) -> INetworkDefinition:

@@ -13,6 +13,7 @@ from headrace._core.findings import Finding
 from headrace.binary.elf import ElfFile
 from headrace.binary.entry_points import CREATORS, LOGGER_FINDER, REVISION, uses_host
 from headrace.binary.gpu_code import note_pointers
+from headrace.binary.tensorrt_line import TensorrtUse, served
 from headrace.plugins.loading import loading
 from headrace.plugins.registry import PluginRegistry, get_plugin_registry
 from headrace.trt.host import creators
@@ -64,7 +65,8 @@ def open_shared_object(path: Path, elf: ElfFile, decisions: list[Finding]) -> _n
     Raises:
         RuntimeError: as `_native.SharedObject`.
     """
-    if not uses_host(elf):
+    use = served(elf)
+    if use is None and not uses_host(elf):
         return _native.SharedObject(str(path))
     set_up()
     registry = get_plugin_registry()
@@ -72,15 +74,37 @@ def open_shared_object(path: Path, elf: ElfFile, decisions: list[Finding]) -> _n
     with loading(path), collected_errors() as errors:
         opened = _native.SharedObject(str(path))
         creators.restore(registry, path)
-        if not (CREATORS | {LOGGER_FINDER}).isdisjoint(elf.exported()):
+        if use is None and not (CREATORS | {LOGGER_FINDER}).isdisjoint(elf.exported()):
             _register_exported(opened, registry, path, decisions)
     if (image := creators.image_of(registry, path)) is not None:
-        note_pointers(image, path, decisions)
+        note_pointers(image, path, decisions, compiled=use is not None)
     decisions += registry.notices[collisions:]
+    if use is not None:
+        _note_releases(use, registry, path, decisions)
     for text in dict.fromkeys(errors.failures):
         text = f"while it was loaded: {text}"
         decisions.append(Finding("library-while-loaded", "warning", text, str(path)))
     return opened
+
+
+def _note_releases(
+    use: TensorrtUse, registry: PluginRegistry, path: Path, decisions: list[Finding]
+) -> None:
+    """Add notices of the release that a library was compiled for, and of contradictions."""
+    if use.mixed:
+        decisions.append(Finding("library-tensorrt-mixed", "warning", use.mixed, str(path)))
+    image = creators.image_of(registry, path)
+    line, release = (0, 0) if image is None else _native.foreign_origin(image)
+    if line:
+        named = _native.foreign_release_text(line, release)
+        text = f"compiled for {named}: its plugins are called by the places of their functions"
+        decisions.append(Finding("library-tensorrt", "info", text, str(path)))
+    elif use.bases and not use.mixed:
+        text = (
+            f"it asks for {use.soname} and has classes of {', '.join(use.bases)}, but it "
+            "registered no creator that can be called"
+        )
+        decisions.append(Finding("library-while-loaded", "warning", text, str(path)))
 
 
 def _register_exported(

@@ -8,10 +8,14 @@ Source: tensorrt-plugins spec 2.1 to 2.5.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+from headrace._core import _native
 from headrace._core.errors import PluginError
-from headrace.binary.gpu_code import works_on_device
+from headrace._core.gpu.cuda import why_no_gpu
+from headrace.binary.gpu_code import look_at, works_on_device
 from headrace.plugins.base import (
     IPluginResourceContext,
     IPluginV2,
@@ -76,6 +80,33 @@ class _CppPlugin(Forwarding):
         """True if `enqueue` takes addresses of the GPU's memory."""
         return works_on_device(self.native.image, self.library)
 
+    @cached_property
+    def _refusal(self) -> PluginError | None:
+        """Why a plugin of a library for TensorRT does not compute here; None if it may."""
+        line, release = _native.foreign_origin(self.native.image)
+        if (
+            not line
+            or look_at(self.native.image, self.library) is None
+            or not (reason := why_no_gpu())
+        ):
+            return None
+        named, file = _native.foreign_release_text(line, release), Path(self.library).name
+        return PluginError(
+            f"enqueue of {type(self).__name__} runs on a GPU: it is code of {file}, compiled for "
+            f"{named}, and {reason}",
+            code="plugin-for-gpu",
+            expected="a machine with an NVIDIA GPU for plugins with code for one",
+            fix=[
+                f"let a file of the same plugins stand for it: --plugins {file}=FILE",
+                "or let headrace read the model's ONNX or Darknet file, without a function of the "
+                "library that makes its network",
+            ],
+        )
+
+    def _require_gpu(self) -> None:
+        if self._refusal is not None:
+            raise self._refusal
+
     def clone(self) -> object:
         return self._wrapped(self.native.clone())
 
@@ -112,6 +143,7 @@ class _CppV2(_V2Plugin, IPluginV2):
         self.native.configure_with_format(ins, outs, int(dtype), int(format), max_batch_size)
 
     def execute_async(self, *arguments: object) -> int:
+        self._require_gpu()
         return int(self.native.enqueue(*arguments))
 
 
@@ -157,6 +189,7 @@ class _CppV2DynamicExt(_V2Plugin, IPluginV2DynamicExt):
     detach_from_context = _asks("detach")
 
     def enqueue(self, *arguments: object) -> None:
+        self._require_gpu()
         _require_success("enqueue", self.native.dynamic_enqueue(*arguments))
 
 
@@ -199,6 +232,7 @@ class _CppV3(_CppPlugin, IPluginV3, IPluginV3OneCore, IPluginV3OneBuild, IPlugin
         return int(self.native.on_shape_change(*descs))
 
     def enqueue(self, *arguments: object) -> None:
+        self._require_gpu()
         _require_success("enqueue", self.native.enqueue(*arguments))
 
     def get_fields_to_serialize(self) -> PluginFieldCollection:

@@ -18,7 +18,7 @@ from typing import Any, SupportsInt
 
 import headrace
 from headrace._core.errors import HeadraceError
-from headrace.binary.entry_points import file_uses_host
+from headrace.binary.tensorrt_line import file_brings_plugins
 from headrace.plugins.registry import TWINS, get_plugin_registry, load_given
 from headrace.trt.scripts.shims import memory
 
@@ -70,7 +70,7 @@ def _watch() -> None:
         elif _TENSORRT.fullmatch(path.name):  # headrace.trt is it, standard plugins included
             original(self, None, *arguments, **more)
         else:
-            if path.is_file() and file_uses_host(path):
+            if path.is_file() and file_brings_plugins(path):
                 load_given(path, get_plugin_registry())
             try:
                 original(self, name, *arguments, **more)

@@ -11,6 +11,12 @@ using namespace nvinfer1;
 
 namespace {
 
+#if NV_TENSORRT_MAJOR >= 8
+using Outputs = void *const *;
+#else
+using Outputs = void **;
+#endif
+
 #if defined(__CUDACC__)
 bool onDevice(const void *at) {
     cudaPointerAttributes found{};
@@ -136,7 +142,7 @@ public:
         return type == DataType::kFLOAT && format == PluginFormat::kLINEAR;
     }
     size_t getWorkspaceSize(int most) const noexcept override { return 4 * size_t(most); }
-    int enqueue(int batch, const void *const *in, void *const *out, void *,
+    int enqueue(int batch, const void *const *in, Outputs out, void *,
                 cudaStream_t stream) noexcept override {
         return scale(in[0], out[0], size_t(batch) * this->items(), this->factor_, stream);
     }
@@ -152,8 +158,19 @@ public:
     }
 };
 
+#if NV_TENSORRT_MAJOR < 11
+#define BROADCAST                                                                             \
+    bool isOutputBroadcastAcrossBatch(int, const bool *, int) const noexcept override {       \
+        return false;                                                                         \
+    }                                                                                         \
+    bool canBroadcastInputAcrossBatch(int) const noexcept override { return false; }
+#else
+#define BROADCAST
+#endif
+
 class ScaleV2Ext : public Batched<IPluginV2Ext, ScaleV2Ext> {
 public:
+    BROADCAST
     using Batched::Batched;
     static const char *kind() { return "ScaleV2Ext"; }
     DataType getOutputDataType(int, const DataType *types, int) const noexcept override {
@@ -168,6 +185,7 @@ public:
 
 class ScaleV2IOExt : public Batched<IPluginV2IOExt, ScaleV2IOExt> {
 public:
+    BROADCAST
     using Batched::Batched;
     static const char *kind() { return "ScaleV2IOExt"; }
     DataType getOutputDataType(int, const DataType *types, int) const noexcept override {
@@ -212,6 +230,8 @@ public:
     }
 };
 
+#if NV_TENSORRT_MAJOR >= 10 || defined(HEADRACE_HOST_ABI_H)
+#define THIRD  // headrace's headers have it in every generation
 class ScaleV3 : public IPluginV3,
                 public IPluginV3OneCore,
                 public IPluginV3OneBuild,
@@ -276,6 +296,7 @@ private:
     PluginField field_;
     PluginFieldCollection saved_{};
 };
+#endif
 
 template <typename Plugin>
 class SecondCreator : public IPluginCreator {
@@ -298,6 +319,7 @@ private:
     std::string space_;
 };
 
+#ifdef THIRD
 class ThirdCreator : public IPluginCreatorV3One {
 public:
     IPluginV3 *createPlugin(const char *, const PluginFieldCollection *fc,
@@ -309,6 +331,7 @@ public:
     const char *getPluginVersion() const noexcept override { return "1"; }
     const char *getPluginNamespace() const noexcept override { return ""; }
 };
+#endif
 
 using ScaleV2Creator = SecondCreator<ScaleV2>;
 using ScaleV2ExtCreator = SecondCreator<ScaleV2Ext>;
@@ -319,7 +342,9 @@ REGISTER_TENSORRT_PLUGIN(ScaleV2Creator);
 REGISTER_TENSORRT_PLUGIN(ScaleV2ExtCreator);
 REGISTER_TENSORRT_PLUGIN(ScaleV2IOExtCreator);
 REGISTER_TENSORRT_PLUGIN(ScaleDynamicCreator);
+#ifdef THIRD
 REGISTER_TENSORRT_PLUGIN(ThirdCreator);
+#endif
 #else
 static ILoggerFinder *finder = nullptr;
 extern "C" void setLoggerFinder(ILoggerFinder *given) { finder = given; }
@@ -335,6 +360,7 @@ extern "C" IPluginCreatorInterface *const *getPluginCreators(int32_t &count) {
 }
 #endif
 
+#if NV_TENSORRT_MAJOR < 11 && defined(HEADRACE_HOST_ABI_H)
 // The creators that the registry lists: how many, and how many of them have the name.
 extern "C" int list_creators(const char *name, int every) {
     int32_t count = 0, found = 0;
@@ -348,3 +374,4 @@ extern "C" int list_creators(const char *name, int every) {
                  std::strcmp(all[i]->getPluginVersion(), "1") == 0;
     return name[0] ? found : count;
 }
+#endif

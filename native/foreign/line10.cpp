@@ -1,0 +1,43 @@
+// Libraries of TensorRT 10.
+#include "foreign/line10.h"
+
+#include "foreign/registry.h"
+
+namespace headrace::foreign {
+namespace {
+
+class Registry final : public RegistryV2<Line10> {
+public:
+    bool registerCreator_12(void *creator, const char *name_space) override {
+        return add_by_kind(creator, name_space);
+    }
+    void *const *getAllCreators(int *count) override { return list(count, true); }
+    void *const *getAllCreatorsRecursive(int *count) override { return list(count, true); }
+    void *getCreator(const char *name, const char *version, const char *space) override {
+        return find(name, version, space, true);
+    }
+    bool deregisterCreator_15(const void *creator) override { return give_back(creator); }
+    void *acquirePluginResource(const char *key, void *resource) override {
+        return resources_.acquire(key, resource);
+    }
+    int releasePluginResource(const char *key) override { return resources_.release(key); }
+
+private:
+    Resources<Line10> resources_;
+};
+
+}  // namespace
+
+void *function10(const std::string &name) {
+    using Version = int (*)();
+    if (name == "getInferLibMajorVersion")
+        return reinterpret_cast<void *>(static_cast<Version>([] { return 10; }));
+    if (name == "getInferLibMinorVersion")
+        return reinterpret_cast<void *>(static_cast<Version>([] { return 16; }));
+    if (name == "getInferLibPatchVersion" || name == "getInferLibBuildVersion")
+        return reinterpret_cast<void *>(static_cast<Version>([] { return 0; }));
+    return function_of<Line10, Registry>(
+        name, reinterpret_cast<void *>(static_cast<Version>([] { return 101600; })));
+}
+
+}  // namespace headrace::foreign
