@@ -64,14 +64,14 @@ def _print(report: LibraryReport, signatures: bool) -> None:
         say("function", f"{point.name}: {point.kind}{sure}{key}{device}")
         if signatures:
             say("", f"  {point.about.signature}", f"  {point.about.called}")
-    if (told := report.tensorrt) is not None:
-        linked_to = f", linked against {told.soname}" if told.soname else ""
-        say("compiled for", f"{told.releases}{linked_to}")
-        say("", *[f"  derives from {', '.join(told.bases)}"] * bool(told.bases))
-        say("", *[f"  calls {', '.join(told.factories)}"] * bool(told.factories))
-        say("", *filter(None, [told.mixed]))
-        say("GPU code", *filter(None, [told.gpu and str(told.gpu)]), *told.needs)
-        say("runs", *told.runs)
+    if (asks := report.tensorrt) is not None:
+        linked_to = f", linked against {asks.soname}" if asks.soname else ""
+        say("compiled for", f"{asks.releases}{linked_to}")
+        say("", *[f"  derives from {', '.join(asks.bases)}"] * bool(asks.bases))
+        say("", *[f"  calls {', '.join(asks.factories)}"] * bool(asks.factories))
+        say("", *[f"  {asks.mixed}"] * bool(asks.mixed))
+        say("GPU code", *[str(asks.gpu)] * bool(asks.gpu), *asks.needs)
+        say("runs", *asks.runs)
     if report.fills:
         say("fills", f"vectors of what these return: {', '.join(report.fills)}")
     size = f"{report.box_bytes} bytes" if report.box_bytes else "not told by the file"
