@@ -138,9 +138,6 @@ class Batched : public Second<Base, Derived> {
 public:
     using Second<Base, Derived>::Second;
     Dims getOutputDimensions(int, const Dims *in, int) noexcept override { return in[0]; }
-    bool supportsFormat(DataType type, PluginFormat format) const noexcept override {
-        return type == DataType::kFLOAT && format == PluginFormat::kLINEAR;
-    }
     size_t getWorkspaceSize(int most) const noexcept override { return 4 * size_t(most); }
     int enqueue(int batch, const void *const *in, Outputs out, void *,
                 cudaStream_t stream) noexcept override {
@@ -150,6 +147,9 @@ public:
 
 class ScaleV2 : public Batched<IPluginV2, ScaleV2> {
 public:
+    bool supportsFormat(DataType type, PluginFormat format) const noexcept override {
+        return type == DataType::kFLOAT && format == PluginFormat::kLINEAR;
+    }
     using Batched::Batched;
     static const char *kind() { return "ScaleV2"; }
     void configureWithFormat(const Dims *in, int, const Dims *, int, DataType, PluginFormat,
@@ -170,6 +170,9 @@ public:
 
 class ScaleV2Ext : public Batched<IPluginV2Ext, ScaleV2Ext> {
 public:
+    bool supportsFormat(DataType type, PluginFormat format) const noexcept override {
+        return type == DataType::kFLOAT && format == PluginFormat::kLINEAR;
+    }
     BROADCAST
     using Batched::Batched;
     static const char *kind() { return "ScaleV2Ext"; }
@@ -195,7 +198,9 @@ public:
                                    int) const noexcept override {
         return descs[pos].type == DataType::kFLOAT && descs[pos].format == TensorFormat::kLINEAR;
     }
+#ifdef HEADRACE_HOST_ABI_H  // it is private in the original's
     using IPluginV2IOExt::configurePlugin;
+#endif
     void configurePlugin(const PluginTensorDesc *in, int, const PluginTensorDesc *,
                          int) noexcept override {
         keep(in[0].dims);
