@@ -21,6 +21,14 @@ def field_text(name: str, kind: str) -> str:
     return f"{base} {name}{bracket}{rest};"
 
 
+def include_text(name: str) -> str:
+    """Return the line of an include; `? NAME` is the application's own, if it is there."""
+    if not name.startswith("? "):
+        return f'#include "{name}"'
+    own = f'"{name[2:]}"'
+    return f"#ifdef __has_include\n#if __has_include({own})\n#include {own}\n#endif\n#endif"
+
+
 def needs(struct: StructRow, names: set[str]) -> list[str]:
     """List the structures that must stand before a structure, since it holds them."""
     kinds = {re.sub(r"\[.*", "", field.kind) for field in struct.fields}
@@ -49,7 +57,7 @@ def text_of(header: Header) -> str:
         f"#ifndef {guard}",
         f"#define {guard}",
         "",
-        *(f'#include "{name}"' for name in header.includes),
+        *(include_text(name) for name in header.includes),
     ]
     if not header.includes:
         lines.append('#include "headrace/glib.h"')

@@ -91,8 +91,13 @@ void *new_allocator() {
     return HEADRACE_CALL(gstreamer, void *(void *), gst_object_ref_sink)(made);
 }
 
-Memory *new_memory(guint64 number) {
+void *own_allocator() {
     static void *const allocator = new_allocator();
+    return allocator;
+}
+
+Memory *new_memory(guint64 number) {
+    void *const allocator = own_allocator();
     auto *memory = static_cast<Memory *>(allocate(sizeof(Memory)));
     memory->number = number;
     constexpr gsize size = sizeof(NvBufSurface);
@@ -110,4 +115,20 @@ HEADRACE_PUBLIC void headrace_serve_images(Ask *answer) { ask = answer; }
 HEADRACE_PUBLIC void headrace_add_images(GstBuffer *buffer, guint64 number) {
     HEADRACE_CALL(gstreamer, void(GstBuffer *, Memory *), gst_buffer_append_memory)(
         buffer, new_memory(number));
+}
+
+// Whether the memory of a buffer stands for images of the elements.
+HEADRACE_PUBLIC int headrace_has_images(GstBuffer *buffer) {
+    if (HEADRACE_CALL(gstreamer, guint(GstBuffer *), gst_buffer_n_memory)(buffer) != 1) return 0;
+    auto *memory =
+        HEADRACE_CALL(gstreamer, Memory * (GstBuffer *, guint), gst_buffer_peek_memory)(buffer, 0);
+    return memory->allocator == own_allocator() ? 1 : 0;
+}
+
+// Copies the structure that a buffer of C code's own holds; 0 where its size is another.
+HEADRACE_PUBLIC int headrace_read_structure(GstBuffer *buffer, void *into) {
+    constexpr gsize size = sizeof(NvBufSurface);
+    if (HEADRACE_CALL(gstreamer, gsize(GstBuffer *), gst_buffer_get_size)(buffer) != size) return 0;
+    return HEADRACE_CALL(gstreamer, gsize(GstBuffer *, gsize, void *, gsize), gst_buffer_extract)(
+               buffer, 0, into, size) == size;
 }

@@ -149,6 +149,15 @@ HEADRACE_PUBLIC NvBufSurfTransform_Error NvBufSurfTransform(NvBufSurface *src, N
     return NvBufSurfTransformError_Success;
 }
 
+// Reads an image as rows of RGB without a gap; -1 where its format is not known.
+HEADRACE_PUBLIC int headrace_read_rgb(const NvBufSurfaceParams *image, uint8_t *rgb) {
+    if (!is_usable(*image, "source")) return -1;
+    const Rgba whole = read_rgba(*image, whole_of(*image));
+    for (size_t i = 0; i < whole.bytes.size() / 4; i++)
+        std::copy_n(whole.bytes.data() + 4 * i, 3, rgb + 3 * i);
+    return 0;
+}
+
 // Puts the images of a batch on one image, each into its rectangle.
 HEADRACE_PUBLIC NvBufSurfTransform_Error NvBufSurfTransformComposite(
     NvBufSurface *src, NvBufSurface *dst, NvBufSurfTransformCompositeParams *params) {

@@ -5,7 +5,19 @@
 #define HEADRACE_GSTNVDSMETA_H
 
 #include "headrace/gst.h"
+#ifdef __has_include
+#if __has_include("gst/video/video.h")
+#include "gst/video/video.h"
+#endif
+#endif
+#ifdef __has_include
+#if __has_include("gst/base/gstbasetransform.h")
+#include "gst/base/gstbasetransform.h"
+#endif
+#endif
 #include "nvdsmeta.h"
+#include "nvds_roi_meta.h"
+#include "nvds_latency_meta.h"
 
 #ifdef __cplusplus
 extern "C" {

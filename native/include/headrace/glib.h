@@ -37,6 +37,8 @@ struct _GList {
     GList *next;
     GList *prev;
 };
+typedef struct _GThread GThread;
+typedef gpointer GMutex;
 typedef struct {
     gpointer p;
     guint i[2];

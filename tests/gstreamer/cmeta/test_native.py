@@ -87,3 +87,25 @@ def test_images_of_a_batch_are_read_and_written_in_c(application: Application, c
         assert bgr == "bgr 0 0 255 planes=1"
         assert nv12 == f"nv12 {luma} {luma} {luma} planes=2"
         assert end == "end 255 0 0"
+
+
+def test_recordings_and_images_of_objects_are_made_for_c(
+    application: Application, clip: Path, detector: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    folder = tmp_path / "out"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    done = application("services.c", clip, detector, folder)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[:4] == ["create 0", "broker (nil)", "link 1", "batch size 1 3"]
+    assert "'libmine.so' is no known adaptor" in done.stderr
+    assert {"start 0 second 2", "stop 0", "eos", "destroy 0"} <= set(lines)
+    (video,) = folder.glob("event_*.mkv")
+    assert f"recorded {video.name} session=0 640x384 video=1 data=mine" in lines
+    assert "jpeg ffd8 of many bytes" in lines
+    assert "not encoded" not in lines
+    jpegs = list(folder.glob("object_*.jpg"))
+    assert jpegs
+    assert all(path.read_bytes()[:2] == b"\xff\xd8" for path in jpegs)

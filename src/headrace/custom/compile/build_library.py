@@ -29,6 +29,7 @@ from headrace.custom.compile.toolchain import (
     find_compiler,
     find_nvcc,
     gpu_present,
+    has_gstreamer,
     header_flags,
     include_dir,
     link_dir,
@@ -260,8 +261,9 @@ def compile_library(
     common += [f"-D{macro}" for macro in define] + list(flags)
     folders = [f"-I{folder}" for folder in include]
     units, notices = compile_units(files, cuda)
-    over_gstreamer = program and uses_gstreamer(files)
-    if over_gstreamer:
+    is_application = program and uses_gstreamer(files)
+    is_plugin = not program and uses_gstreamer(files) and has_gstreamer()
+    if is_application or is_plugin:
         units = [replace(unit, is_c=True) for unit in units]
         common.append("-D_GNU_SOURCE")
     if cuda == "host" or (
@@ -270,7 +272,7 @@ def compile_library(
         common.append("-DHEADRACE_CUDA_HOST")
     with tempfile.TemporaryDirectory(prefix="headrace-compile-") as scratch:
         headers = header_flags(generation)
-        if over_gstreamer:
+        if is_application or is_plugin:
             headers = [*headers, *package_flags(GSTREAMER, "--cflags")]
         objects = [str(Path(scratch, f"{i}_{u.source.stem}.o")) for i, u in enumerate(units)]
 
@@ -292,18 +294,18 @@ def compile_library(
                 notices.append(notice)
                 compiles = commands()
                 _compile_all(compiles, files)
-        if over_gstreamer:
+        if is_application:
             link = [tool, *(f for f in common if f.startswith("-fsanitize=")), *objects, "-o",
-                    str(target), *links, *application_flags("--libs"), "-lm", "-ldl",
-                    "-lpthread", *(f"-Wl,-rpath,{folder}" for folder in run_folders())]  # fmt: skip
+                    str(target), *links, *_plugin_links(), "-lm", "-ldl", "-lpthread"]  # fmt: skip
         elif program:
             objects.append(str(Path(scratch, "entry.o")))
             compiles.append((ENTRY, entry_command(tool, headers, objects[-1])))
             if not dry_run:
                 _compile_all(compiles[-1:], files)
         entry = PROGRAM_FLAGS if program else ()
-        if not over_gstreamer:
-            link = _link_command(units, objects, target, tool, common, [*entry, *links])
+        if not is_application:
+            own = _plugin_links() if is_plugin else []
+            link = _link_command(units, objects, target, tool, common, [*entry, *links, *own])
         if not dry_run:
             _link_all(link, files)
     return CompileResult(
@@ -314,9 +316,14 @@ def compile_library(
     )
 
 
+def _plugin_links() -> list[str]:
+    """List the linker's flags for GStreamer and headrace's library."""
+    return [*application_flags("--libs"), *(f"-Wl,-rpath,{folder}" for folder in run_folders())]
+
+
 def uses_gstreamer(sources: Sequence[Path]) -> bool:
-    """True where a source includes GStreamer's or GLib's headers: an application around a model."""
-    pattern = re.compile(rb'^\s*#\s*include\s*[<"](gst/|glib|gstnvds)', re.MULTILINE)
+    """True where a source includes GStreamer's or GLib's headers: an application, or a plugin."""
+    pattern = re.compile(rb'^\s*#\s*include\s*[<"](gst/|glib|gstnvds|nvdscustomlib)', re.MULTILINE)
     return any(pattern.search(s.read_bytes()) for s in sources if s.suffix in SOURCE_SUFFIXES)
 
 

@@ -123,6 +123,13 @@ def c_compiler(cxx: str) -> str:
     return shutil.which(name.split()[0]) or cxx
 
 
+def has_gstreamer() -> bool:
+    """True where applications and plugins of GStreamer can be compiled."""
+    tool = shutil.which("pkg-config")
+    command = [tool or "", "--exists", GSTREAMER[0]]
+    return tool is not None and subprocess.run(command, check=False).returncode == 0
+
+
 def package_flags(packages: Sequence[str], what: str) -> list[str]:
     """Ask pkg-config for packages that C applications are compiled with.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import traceback
+from collections.abc import Iterator
 from functools import cache
 from itertools import count
 from typing import Any
@@ -145,8 +146,33 @@ def serve_images() -> Any:
     return callback
 
 
+def pixels_of(surface: int, index: int) -> Array:
+    """Copy an image of a structure of C.
+
+    Args:
+        surface: address of an `NvBufSurface`.
+        index: of the image.
+
+    Returns:
+        (height, width, 3) uint8 RGB.
+
+    Raises:
+        MediaError: there is no such image.
+    """
+    whole = structure("NvBufSurface").from_address(surface)
+    if not 0 <= index < whole.batchSize:
+        raise MediaError(f"there is no image {index} in an NvBufSurface of {whole.batchSize}")
+    kind = structure("NvBufSurfaceParams")
+    image = kind.from_address(whole.surfaceList + index * ctypes.sizeof(kind))
+    rgb = np.empty((image.height, image.width, 3), np.uint8)
+    read = native.call("headrace_read_rgb", ctypes.c_void_p, ctypes.c_void_p, result=ctypes.c_int)
+    if read(ctypes.addressof(image), rgb.ctypes.data) != 0:
+        raise MediaError(f"an NvBufSurface has an image of color format {image.colorFormat}")
+    return rgb
+
+
 def planes_in(data: Array, format: str, width: int, height: int) -> tuple[Array, ...] | None:
-    """Read an image that C code sends as a structure of its own in a buffer.
+    """Read the first image that C code sends as a structure of its own in a buffer.
 
     Args:
         data: the bytes of the buffer.
@@ -155,7 +181,8 @@ def planes_in(data: Array, format: str, width: int, height: int) -> tuple[Array,
         height: likewise.
 
     Returns:
-        Copies of the planes; None if the buffer is none of a structure's size.
+        Copies of the planes, (rows, bytes of a row) each; None if the buffer is none of a
+        structure's size.
 
     Raises:
         MediaError: the structure holds no such image.
@@ -163,8 +190,41 @@ def planes_in(data: Array, format: str, width: int, height: int) -> tuple[Array,
     if data.size != SURFACE_BYTES:
         return None
     surface = structure("NvBufSurface").from_buffer_copy(data.tobytes())
+    return _image_planes(surface.surfaceList, format, width, height)
+
+
+def sent_images(buffer: int, format: str, width: int, height: int) -> Iterator[tuple[Array, ...]]:
+    """Read all images of a buffer that C code made; none if it holds no structure.
+
+    Args:
+        buffer: its address.
+        format: of GStreamer, from the caps.
+        width: in pixels, as the caps say.
+        height: likewise.
+
+    Raises:
+        MediaError: see `planes_in`.
+    """
+    raw = (ctypes.c_uint8 * SURFACE_BYTES)()
+    extract = native.call(
+        "headrace_read_structure", ctypes.c_void_p, ctypes.c_void_p, result=ctypes.c_int
+    )
+    if extract(buffer, ctypes.addressof(raw)):
+        surface = structure("NvBufSurface").from_buffer_copy(raw)
+        size = ctypes.sizeof(structure("NvBufSurfaceParams"))
+        for index in range(surface.numFilled or surface.batchSize):
+            yield _image_planes((surface.surfaceList or 0) + index * size, format, width, height)
+
+
+def is_of_elements(buffer: int) -> bool:
+    """True for a buffer that an element of ours made: its memory stands for images."""
+    ask = native.call("headrace_has_images", ctypes.c_void_p, result=ctypes.c_int)
+    return bool(ask(buffer))
+
+
+def _image_planes(address: int, format: str, width: int, height: int) -> tuple[Array, ...]:
     kind = structure("NvBufSurfaceParams")
-    image = kind.from_buffer_copy(_read(surface.surfaceList, ctypes.sizeof(kind)))
+    image = kind.from_buffer_copy(_read(address, ctypes.sizeof(kind)))
     if (image.width, image.height) != (width, height) or image.colorFormat != C_FORMATS[format]:
         raise MediaError(
             f"an NvBufSurface has an image of {image.width}x{image.height}, color format "

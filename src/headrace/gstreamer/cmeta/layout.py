@@ -18,13 +18,14 @@ NEWEST = GENERATIONS[-1]
 _PLAIN: dict[str, type] = {
     "gint": ctypes.c_int32, "gint32": ctypes.c_int32, "int": ctypes.c_int32,
     "int32_t": ctypes.c_int32, "gboolean": ctypes.c_int32, "guint": ctypes.c_uint32,
+    "guint32": ctypes.c_uint32,
     "uint32_t": ctypes.c_uint32, "unsigned int": ctypes.c_uint32, "gint64": ctypes.c_int64,
     "guint64": ctypes.c_uint64, "uint64_t": ctypes.c_uint64, "unsigned long": ctypes.c_uint64,
     "gulong": ctypes.c_uint64, "size_t": ctypes.c_uint64, "float": ctypes.c_float,
     "gfloat": ctypes.c_float, "double": ctypes.c_double, "gdouble": ctypes.c_double,
     "char": ctypes.c_char, "gchar": ctypes.c_char, "uint8_t": ctypes.c_uint8,
     "uint16_t": ctypes.c_uint16, "short": ctypes.c_int16, "bool": ctypes.c_bool,
-    "gpointer": ctypes.c_void_p, "cudaStream_t": ctypes.c_void_p,
+    "GMutex": ctypes.c_uint64, "gpointer": ctypes.c_void_p, "cudaStream_t": ctypes.c_void_p,
 }  # fmt: skip
 # GRecMutex is a pointer and two words; GstMeta flags and a pointer.
 _WORDS = ctypes.c_uint64 * 2
@@ -100,8 +101,8 @@ _rows: list[Enum | StructRow] = []
 
 def _add(header: Header, word: str, rest: str) -> None:
     name, _, more = rest.partition(" ")
-    if word == "include":
-        header.includes.append(rest)
+    if word in ("include", "include?"):
+        header.includes.append(f"? {rest}" if word.endswith("?") else rest)
     elif word == "define":
         header.defines.append((name, more))
     elif word == "forward":
@@ -180,13 +181,17 @@ def c_type(kind: str, generation: str = NEWEST) -> Any:
     return structure(kind, generation)
 
 
-@cache
 def structure(name: str, generation: str = NEWEST) -> type[ctypes.Structure]:
     """Return the structure of `ctypes` in the layout of a generation.
 
     Raises:
         KeyError: the table does not have it.
     """
+    return _structure(name, generation)
+
+
+@cache
+def _structure(name: str, generation: str) -> type[ctypes.Structure]:
     rows = struct_rows()[name].fields
     fields = [(r.name, c_type(r.kind, generation)) for r in rows if r.since <= generation]
     return type(name, (ctypes.Structure,), {"_fields_": fields})

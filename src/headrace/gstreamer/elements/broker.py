@@ -16,7 +16,7 @@ from headrace.gstreamer.pyds.meta import NvDsMetaType, items
 from headrace.media.messages.address import BrokerAddress
 from headrace.media.messages.brokers import broker_for
 from headrace.media.messages.converter import read_adaptor_config
-from headrace.media.messages.sender import Sender
+from headrace.media.messages.sender import Sender, Watches
 from headrace.media.messages.spool import Spool, spool_folder
 
 _SPOOLS = 16
@@ -39,6 +39,30 @@ def _spool(name: str) -> Spool:
         except MediaError:  # taken; one that cannot be used at all fails below, too
             continue
     return Spool(spool_folder(f"{name} {_SPOOLS - 1}"), ours=True)
+
+
+def open_sender(
+    adaptor: str, connection: str, topic: str, config: str, where: str, watch: Watches | None = None
+) -> Sender:
+    """Open the spool of a broker and begin to send what it holds.
+
+    Args:
+        adaptor: file of the original's adaptor; its name chooses the protocol.
+        connection: HOST;PORT, with ;TOPIC for Kafka and ;USER for AMQP.
+        topic: topic, stream or routing key.
+        config: file of the adaptor with [message-broker], if any.
+        where: what an error names.
+        watch: hears of the connection.
+
+    Raises:
+        MediaError: the protocol or the address is none.
+    """
+    scheme = adaptor_protocol(adaptor)
+    options = read_adaptor_config(Path(config)) if config else {}
+    address = BrokerAddress.from_connection(scheme, connection, topic, options, where)
+    port = f":{address.port}" if address.port else ""
+    name = f"gst {scheme}://{address.host}{port}/{address.path}"
+    return Sender(_spool(name), broker_for(address), mark=False, watch=watch)
 
 
 class _Watch:
@@ -83,16 +107,10 @@ class NvMsgBroker(NvElement, BaseSink):
         """Connect to the broker."""
         if not self.values["proto-lib"]:
             raise MediaError("proto-lib is not set", expected="such as libnvds_mqtt_proto.so")
-        scheme = adaptor_protocol(self.values["proto-lib"])
-        path, topic = self.values["config"], self.values["topic"] or ""
-        options = read_adaptor_config(Path(path)) if path else {}
-        address = BrokerAddress.from_connection(
-            scheme, self.values["conn-str"] or "", topic, options, self.get_name()
-        )
-        broker = broker_for(address)
-        port = f":{address.port}" if address.port else ""
-        name = f"gst {scheme}://{address.host}{port}/{address.path}"
-        self._sender = Sender(_spool(name), broker, mark=False, watch=_Watch(self))
+        self._sender = open_sender(
+            self.values["proto-lib"], self.values["conn-str"] or "", self.values["topic"] or "",
+            self.values["config"] or "", self.get_name(), _Watch(self),
+        )  # fmt: skip
         return True
 
     @guarded(False)

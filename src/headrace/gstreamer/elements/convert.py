@@ -78,11 +78,11 @@ def is_nvmm(caps: Gst.Caps) -> bool:
     return features is not None and features.contains(_FEATURE)
 
 
-# what a conversion may change
-_FREE = (
+FREE_FIELDS = (
     "format", "width", "height", "colorimetry", "chroma-site", "pixel-aspect-ratio", "batch-size",
     "num-surfaces-per-frame", "interlace-mode", "multiview-mode", "multiview-flags",
 )  # fmt: skip
+"""What a conversion may change."""
 _FORMATS = Gst.Caps.from_string(f"video/x-raw, format=(string){FORMATS}")
 
 
@@ -171,7 +171,7 @@ class NvVideoConvert(NvElement, BaseTransform):
             caps.copy() if self.values["flip-method"] not in QUARTERS else Gst.Caps.new_empty()
         )
         formats = {"format": _FORMATS.get_structure(0).get_value("format")}
-        new_caps.append(relabelled(caps, None, _FREE, formats))
+        new_caps.append(relabelled(caps, None, FREE_FIELDS, formats))
         if filter_caps is None:
             return new_caps
         return filter_caps.intersect_full(new_caps, Gst.CapsIntersectMode.FIRST)

@@ -14,6 +14,7 @@ from weakref import WeakMethod
 from headrace._core.errors import ConfigError, HeadraceError
 from headrace._core.text import error_text, printable
 from headrace._core.threads import as_exception
+from headrace.gstreamer.cmeta import native
 from headrace.gstreamer.elements.bindings import VERSION, BaseTransform, GLib, GObject, Gst
 from headrace.gstreamer.elements.properties import Property, gproperties
 from headrace.gstreamer.elements.surface import RAW_FORMATS
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 
 R = TypeVar("R")
+_CUSTOM_QUERY = 500 << 8  # numbers of gst-nvquery.h begin there
 
 FORMATS = "{ " + ", ".join(RAW_FORMATS) + " }"
 SIZES = (
@@ -251,6 +253,24 @@ def weakly(method: Callable[..., R], gone: R | None = None) -> Callable[..., R |
             return gone
 
     return call
+
+
+def answered(query: Gst.Query, answers: Mapping[str, int]) -> bool:
+    """Answer a query of elements in C; False for one that is none of these.
+
+    Args:
+        query: of the pad; nobody else has it.
+        answers: the value for each of gst-nvquery.h, by its word there.
+    """
+    if query.type < _CUSTOM_QUERY:
+        return False
+    for name, value in answers.items():
+        is_it = native.call(f"gst_nvquery_is_{name}", ctypes.c_void_p, result=ctypes.c_int)
+        if is_it(hash(query)):
+            put = native.call("headrace_answer_query", ctypes.c_void_p, ctypes.c_uint)
+            put(hash(query), value)
+            return True
+    return False
 
 
 class Stopwatch:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace._core.errors import HeadraceError
-from headrace.gstreamer.elements.bindings import BaseTransform, Element, Gst
+from headrace.gstreamer.elements.bindings import BaseTransform
 from headrace.gstreamer.elements.bins import Display
 from headrace.gstreamer.elements.element import (
     NVMM,
@@ -113,59 +113,3 @@ class NvDewarper(_Refused):
         "nvbuf-memory-type": COMMON["nvbuf-memory-type"],
         "interpolation-method": Property("uint", 0, _UNUSED),
     }
-
-
-class NvDsVideoTemplate(_Refused):
-    """Images changed by a library of the user's."""
-
-    __gtype_name__ = "GstNvDsVideoTemplate"
-    ABOUT = ("NvDsVideoTemplate", "Filter/Video", "Refused: libraries for it are not run here")
-    __gsttemplates__ = through(NVMM)
-    REASON = "its libraries work on images in the memory of a graphics card and are not run here"
-    FIX = "a probe in Python reads and writes images by pyds.get_nvds_buf_surface"
-    PROPERTIES = _GPU | {
-        "customlib-name": Property("str", None, _UNUSED),
-        "customlib-props": Property("str", None, _UNUSED),
-        "dummy-meta-insert": Property("bool", False, _UNUSED),
-        "fill-dummy-batch-meta": Property("bool", False, _UNUSED),
-    }
-
-
-class NvDsMetaMux(NvElement, Element):
-    """Metadata of several branches in one."""
-
-    __gtype_name__ = "GstNvDsMetaMux"
-    ABOUT = ("NvDsMetaMux", "Generic", "Refused: metadata of branches are not merged here")
-    __gsttemplates__ = (pad("sink_%u", "sink", "request", NVMM), pad("src", "src", "always", NVMM))
-    PROPERTIES = {
-        "config-file": Property("str", None, _UNUSED),
-        "active-pad": Property("str", None, _UNUSED),
-        "pts-tolerance": Property("int64", 60_000, _UNUSED, 0),
-    }
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.add_pad(Gst.Pad.new_from_template(self.template("src"), "src"))
-        self.setup()
-
-    def do_request_new_pad(
-        self, template: Gst.PadTemplate, name: str | None, caps: Gst.Caps
-    ) -> Gst.Pad:
-        """Make a sink pad, so that applications can link and learn why it does not start."""
-        sink = Gst.Pad.new_from_template(template, name or f"sink_{len(self.sinkpads)}")
-        self.add_pad(sink)
-        return sink
-
-    @reported(Gst.StateChangeReturn.FAILURE)
-    def do_change_state(self, change: Gst.StateChange) -> Gst.StateChangeReturn:
-        """Refuse to start.
-
-        Raises:
-            HeadraceError: always, on the way to PAUSED.
-        """
-        if change == Gst.StateChange.READY_TO_PAUSED:
-            raise HeadraceError(
-                "nvdsmetamux: metadata of branches are not merged here", where=self.get_name(),
-                fix="run the models one behind the other in one branch",
-            )  # fmt: skip
-        return Gst.Element.do_change_state(self, change)

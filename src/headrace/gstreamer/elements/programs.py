@@ -102,6 +102,7 @@ def run_tool(program: str, arguments: Sequence[str]) -> NoReturn:
     """
     from headrace.gstreamer.pyds.loading import gstreamer
 
+    known = os.environ.pop("GST_PLUGIN_PATH", None)  # plugins in C find their libraries below alone
     gstreamer()
     if not _has_loader():
         raise MissingExtraError(
@@ -114,7 +115,6 @@ def run_tool(program: str, arguments: Sequence[str]) -> NoReturn:
         if not path.is_file() or path.read_text() != text:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-    known = os.environ.get("GST_PLUGIN_PATH")
     paths = os.pathsep.join([str(folder), *([known] if known else [])])
     # The tool itself is linked to GStreamer: see `keep_unwinder`.
     ahead = ":".join(filter(None, ("libgcc_s.so.1", os.environ.get("LD_PRELOAD"))))

@@ -47,8 +47,8 @@ ELEMENTS = {
     "nvof": ("passing", "NvOf", 0),
     "nvofvisual": ("passing", "NvOfVisual", 0),
     "nvdewarper": ("passing", "NvDewarper", 0),
-    "nvdsvideotemplate": ("passing", "NvDsVideoTemplate", 0),
-    "nvdsmetamux": ("passing", "NvDsMetaMux", 0),
+    "nvdsvideotemplate": ("video_template", "NvDsVideoTemplate", 0),
+    "nvdsmetamux": ("metamux", "NvDsMetaMux", 0),
 }
 
 
@@ -60,12 +60,14 @@ def factory(name: str) -> tuple[str, int, type]:
         analytics,
         bins,
         broker,
+        c_calls,
         convert,
         demux,
         infer,
         inferserver,
         logger,
         messages,
+        metamux,
         osd,
         passing,
         postprocess,
@@ -76,13 +78,16 @@ def factory(name: str) -> tuple[str, int, type]:
         streammux,
         tiler,
         tracker,
+        video_template,
     )
 
     serve()
     serve_images()
+    c_calls.serve_calls()
     modules = (
-        analytics, bins, broker, convert, demux, infer, inferserver, logger, messages, osd,
+        analytics, bins, broker, convert, demux, infer, inferserver, logger, messages, metamux, osd,
         passing, postprocess, preprocess, rtsp_out, segvisual, sources, streammux, tiler, tracker,
+        video_template,
     )  # fmt: skip
     by_name = {module.__name__.rpartition(".")[2]: module for module in modules}
     module, kind, rank = ELEMENTS[name]

@@ -11,7 +11,16 @@ import numpy as np
 from headrace._core.threads import start_thread
 from headrace.gstreamer import pyds
 from headrace.gstreamer.elements.bindings import Element, GObject, Gst, GstVideo
-from headrace.gstreamer.elements.element import NVMM, SYSTEM, NvElement, pad, refusal, timed, weakly
+from headrace.gstreamer.elements.element import (
+    NVMM,
+    SYSTEM,
+    NvElement,
+    answered,
+    pad,
+    refusal,
+    timed,
+    weakly,
+)
 from headrace.gstreamer.elements.properties import (
     COMMON,
     NO_EFFECT,
@@ -121,6 +130,7 @@ class NvStreamMux(NvElement, Element):
         self._pts_ns = -1  # of the last batch
         self._src = Gst.Pad.new_from_template(self.template("src"), "src")
         self._src.set_event_function_full(weakly(self._src_event, False))
+        self._src.set_query_function_full(weakly(self._src_query, False))
         self.add_pad(self._src)
         self.setup()
 
@@ -279,6 +289,13 @@ class NvStreamMux(NvElement, Element):
         canvas[:, :, 3] = 255
         canvas[: fitted.height, : fitted.width] = fitted.rgba()
         return Surface(None, canvas), own
+
+    def _src_query(self, src: Gst.Pad, parent: Gst.Object, query: Gst.Query) -> bool:
+        """Answer what elements in C ask of the multiplexer."""
+        answers = {
+            "batch_size": self.values["batch-size"] or 1, "numStreams_size": len(self._sources)
+        }  # fmt: skip
+        return answered(query, answers) or bool(src.query_default(parent, query))
 
     # ---- batches
 

@@ -143,6 +143,24 @@ class Surface:
                 plane[...] = drawn
 
 
+def of_planes(planes: tuple[Plane, ...], format: str, width: int, height: int) -> Surface:
+    """Make an image of rows of bytes, as `images.planes_in` reads them.
+
+    Args:
+        planes: (rows, bytes of a row) uint8 each.
+        format: of GStreamer.
+        width: in pixels.
+        height: likewise.
+    """
+    if format in _PLANAR:
+        kind = _PLANAR[format]
+        shapes = plane_shapes(kind, width, height)
+        parts = tuple(p.reshape(shape) for p, shape in zip(planes, shapes, strict=True))
+        return Surface(Frame(parts, kind, width, height))
+    rgb = planes[0].reshape(height, width, -1)[:, :, _ORDERS[format]].copy()
+    return Surface(Frame.from_array(rgb, PixelFormat.RGB))
+
+
 def writable_planes(frame: Frame, format: str) -> tuple[Plane, ...]:
     """Copy a frame into the planes of a format of GStreamer, one behind the other in memory."""
     if format not in _PLANAR:

@@ -63,6 +63,11 @@ class Bridge:
         self.table[number] = value
         c_uint64.from_address(meta + _HEADER_BYTES).value = number
 
+    def replace(self, address: int, value: NvDsBatchMeta) -> None:
+        """Put another object in place of the one that is attached to a buffer."""
+        meta = self._get(address, self.api)
+        self.table[c_uint64.from_address(meta + _HEADER_BYTES).value] = value
+
     def get(self, address: int) -> NvDsBatchMeta | None:
         """Return the object attached to a buffer, or None."""
         meta = self._get(address, self.api)

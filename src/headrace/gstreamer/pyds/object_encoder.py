@@ -110,7 +110,7 @@ def nvds_obj_enc_process(
         pixels = pixels[top : max(top, bottom), left : max(left, right)]
     if not pixels.size:
         return False
-    data = _jpeg(pixels, args)
+    data = jpeg(pixels, args)
     if args.saveImg:
         name = args.fileNameImg or f"{frame.source_id}_{frame.frame_num}_{args.objNum}.jpg"
         write_where_named(Path(name), data, durable=False)
@@ -125,7 +125,8 @@ def nvds_obj_enc_process(
     return True
 
 
-def _jpeg(pixels: npt.NDArray[np.uint8], args: NvDsObjEncUsrArgs) -> bytes:
+def jpeg(pixels: npt.NDArray[np.uint8], args: NvDsObjEncUsrArgs) -> bytes:
+    """Encode an image, (height, width, 3) RGB, scaled as asked."""
     from PIL import Image
 
     image = Image.fromarray(np.ascontiguousarray(pixels))
