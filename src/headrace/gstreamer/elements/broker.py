@@ -44,7 +44,7 @@ def _spool(name: str) -> Spool:
 def open_sender(
     adaptor: str, connection: str, topic: str, config: str, where: str, watch: Watches | None = None
 ) -> Sender:
-    """Open the spool of a broker and begin to send what it holds.
+    """Open the spool of a broker and begin to send its messages.
 
     Args:
         adaptor: file of the original's adaptor; its name chooses the protocol.

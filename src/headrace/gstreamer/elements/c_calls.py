@@ -34,7 +34,7 @@ _DEFAULT_S, _CACHE_S = 30, 30
 
 
 def _reported(failed: Any, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Wrap a function that C calls: an exception is told on standard error."""
+    """Wrap a function for C: an exception goes to standard error."""
 
     def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)

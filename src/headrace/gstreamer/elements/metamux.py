@@ -25,7 +25,7 @@ _LISTS = ("obj_meta_list", "display_meta_list", "frame_user_meta_list")
 
 @dataclass(frozen=True)
 class MuxRules:
-    """What a config file says.
+    """The values of a config file.
 
     Attributes:
         active_pad: the sink whose images go on; None leaves it to the property.
@@ -149,7 +149,7 @@ class NvDsMetaMux(NvElement, Element):
         return Gst.Element.do_change_state(self, change)
 
     def _active(self) -> str:
-        """The sink whose images go on; a property that is set wins over the file."""
+        """Return the sink with the images; a property wins over the file."""
         of_file = None if "active-pad" in self.assigned else self._rules.active_pad
         name = of_file or self.values["active-pad"] or min(self._branches, default="sink_0")
         return str(name)
@@ -189,7 +189,7 @@ class NvDsMetaMux(NvElement, Element):
             return Gst.FlowReturn.FLUSHING if self._stopping else self._flow
 
     def _push_ready(self) -> None:
-        """Push the buffers whose frames came through all branches."""
+        """Push each buffer once its frames came through all branches."""
         with self._pushing:  # one after the other
             while (buffer := self._next()) is not None:
                 flow = self._src.push(buffer)

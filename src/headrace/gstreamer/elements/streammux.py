@@ -291,7 +291,7 @@ class NvStreamMux(NvElement, Element):
         return Surface(None, canvas), own
 
     def _src_query(self, src: Gst.Pad, parent: Gst.Object, query: Gst.Query) -> bool:
-        """Answer what elements in C ask of the multiplexer."""
+        """Answer questions of elements in C."""
         answers = {
             "batch_size": self.values["batch-size"] or 1, "numStreams_size": len(self._sources)
         }  # fmt: skip

@@ -33,7 +33,7 @@ _FORMATS = Gst.Caps.from_string(f"video/x-raw, format=(string){FORMATS}")
 
 
 class Result(IntEnum):
-    """What a library did with a buffer, in the order of its interface."""
+    """A library's answer to a buffer, in the order of its interface."""
 
     OK = 0
     DROP = 1
@@ -141,7 +141,7 @@ class NvDsVideoTemplate(NvElement, BaseTransform):
 
     @reported(False)
     def do_set_caps(self, incaps: Gst.Caps, outcaps: Gst.Caps) -> bool:
-        """Tell the library what comes and what goes."""
+        """Give the library the caps of both sides."""
         done = _call(
             "begin", self._algorithm, hash(self), hash(incaps), hash(outcaps),
             bool(self.values["dummy-meta-insert"]), bool(self.values["fill-dummy-batch-meta"]),
