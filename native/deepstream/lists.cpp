@@ -1,5 +1,6 @@
 // Taking metadata from pools, adding it to lists and removing it: the functions of nvdsmeta.h.
 #include <cstdio>
+#include <cstring>
 #include <initializer_list>
 
 #include "nvds_roi_meta.h"
@@ -71,6 +72,20 @@ HEADRACE_PUBLIC void nvds_add_obj_meta_to_frame(NvDsFrameMeta *frame, NvDsObject
     add_first(frame, &frame->obj_meta_list, object);
     frame->num_obj_meta++;
 }
+// Adds objects to a frame that Python packed: `records` holds the fields of each, behind a base
+// meta that the pool's takes the place of. The address of each object goes to `addresses`.
+HEADRACE_PUBLIC void headrace_add_objects(NvDsFrameMeta *frame, guint count, const char *records,
+                                          NvDsObjectMeta **addresses) {
+    constexpr size_t base = sizeof(NvDsBaseMeta);
+    for (guint i = 0; i < count; i++) {
+        auto *object = take<NvDsObjectMeta>(frame->base_meta.batch_meta);
+        std::memcpy(reinterpret_cast<char *>(object) + base,
+                    records + i * sizeof(NvDsObjectMeta) + base, sizeof(NvDsObjectMeta) - base);
+        nvds_add_obj_meta_to_frame(frame, object, nullptr);
+        addresses[i] = object;
+    }
+}
+
 HEADRACE_PUBLIC void nvds_add_classifier_meta_to_object(NvDsObjectMeta *object,
                                                         NvDsClassifierMeta *meta) {
     add_first(object, &object->classifier_meta_list, meta);

@@ -9,15 +9,25 @@ from __future__ import annotations
 import ctypes
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from ctypes import c_void_p
 from functools import cache
 from threading import RLock
 from weakref import ref
 
 from headrace.gstreamer.cmeta import data, native
+from headrace.gstreamer.cmeta.flat import record_of
 from headrace.gstreamer.cmeta.layout import structure
-from headrace.gstreamer.cmeta.views import Bound, CStruct, Value, bind, detach, is_view, new_view
+from headrace.gstreamer.cmeta.views import (
+    Bound,
+    CStruct,
+    Value,
+    bind,
+    detach,
+    is_view,
+    new_view,
+    view_class,
+)
 from headrace.gstreamer.pyds.bridge import bridge
 from headrace.gstreamer.pyds.meta import (
     GList,
@@ -55,6 +65,18 @@ _POOLS: dict[type[Struct], str] = {
     NvDsLabelInfo: "label_info", NvDsDisplayMeta: "display", NvDsUserMeta: "user",
 }  # fmt: skip
 _HELD = 3  # references to an object that nobody else holds: the list, the loop's name, the call's
+
+
+_Object = structure("NvDsObjectMeta")
+_RECORD = record_of(NvDsObjectMeta)
+
+
+@cache
+def _add_records() -> Callable[..., None]:
+    call: Callable[..., None] = native.call(
+        "headrace_add_objects", c_void_p, ctypes.c_uint, ctypes.c_char_p, c_void_p
+    )
+    return call
 
 
 class _Node(ctypes.Structure):
@@ -188,9 +210,47 @@ class Tree:
         bind(struct, c, self._ref)
         for name in _OF.get(kind, ()):
             own = struct.__dict__[name] = CList(self._ref, c, name)
-            for value in lists.get(name, ()):
-                own.append(value)
+            if name == "obj_meta_list":
+                self._add_objects(own, address, lists.get(name, ()))
+            else:
+                for value in lists.get(name, ()):
+                    own.append(value)
         return address
+
+    def _add_objects(self, own: CList, frame: int, objects: Iterable[Bound]) -> None:
+        """Add the objects of a frame: runs of plain ones at once."""
+        packed: list[tuple[Bound, bytes]] = []
+        for obj in objects:
+            record = None
+            if type(obj) is NvDsObjectMeta and obj.__dict__.get("parent") is None:
+                record = _RECORD.pack(obj)
+            if record is not None:
+                packed.append((obj, record))
+                continue
+            self._add_packed(frame, packed)
+            packed = []
+            own.append(obj)
+        self._add_packed(frame, packed)
+
+    def _add_packed(self, frame: int, packed: list[tuple[Bound, bytes]]) -> None:
+        """Make the objects of records views on what the library makes of them."""
+        if not packed:
+            return
+        addresses = (c_void_p * len(packed))()
+        _add_records()(frame, len(packed), b"".join(record for _, record in packed), addresses)
+        view = view_class(NvDsObjectMeta)
+        names = view._fields
+        for (obj, _), address in zip(packed, addresses, strict=True):
+            c = _Object.from_address(address)
+            rest = {k: v for k, v in obj.__dict__.items() if k not in names}
+            lists = {name: rest.pop(name, None) for name in _OF[NvDsObjectMeta]}
+            obj.__dict__ = {"_c": c, "_tree": self._ref, **rest}
+            obj.__class__ = view
+            self._known[address] = obj
+            for name, values in lists.items():
+                mine = obj.__dict__[name] = CList(self._ref, c, name)
+                for value in values or ():
+                    mine.append(value)
 
     def _bind_user(self, user: Bound, c: CStruct) -> None:
         """Write a user meta: its functions in C stand for those of Python's."""

@@ -297,6 +297,36 @@ def view_class(plain: Bound) -> Value:
     return type(f"{plain.__name__}", (CView, plain), body)
 
 
+def fields_of(plain: Bound) -> dict[str, dict[str, Any]]:
+    """Sort the fields of a class by how a record holds them.
+
+    Returns:
+        `plain` numbers, texts `owned` and `borrowed`, `characters`, `arrays` of 64 bits, pointers
+        that a record leaves `empty`: name -> type in C; `nested`: name -> class.
+    """
+    words = ("plain", "owned", "borrowed", "characters", "arrays", "empty", "nested")
+    kinds: dict[str, dict[str, Any]] = {word: {} for word in words}
+    for name, field in view_class(plain)._fields.items():
+        if isinstance(field, _NestedView):
+            kinds["nested"][name] = field.plain
+        elif isinstance(field, _TextPointer):
+            kinds["borrowed" if field.is_borrowed else "owned"][name] = field.kind
+        elif isinstance(field, _Characters):
+            kinds["characters"][name] = field.kind
+        elif isinstance(field, _Numbers):
+            kinds["arrays"][name] = field.kind
+        elif isinstance(field, _Pointer | _Mask):
+            kinds["empty"][name] = field.kind
+        else:
+            kinds["plain"][name] = field.kind
+    return kinds
+
+
+def borrowed_address(text: str) -> int:
+    """Return the address of a text that nobody frees."""
+    return ctypes.addressof(_borrowed(text))
+
+
 def is_view(value: object) -> bool:
     """True for a structure that lies in memory of C."""
     return isinstance(value, CView)

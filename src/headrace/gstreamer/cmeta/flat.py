@@ -1,0 +1,170 @@
+"""Objects of Python's as records of C, packed in one piece: most objects of a batch are plain.
+
+A record holds all fields of a structure in the layout of C; the library copies them behind the base
+meta of an element of its pool. What a record cannot hold (a mask, a nested structure that an
+application keeps, a number that must be clipped) goes the way of `views.bind`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import sys
+from collections.abc import Callable
+from functools import cache
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from headrace.gstreamer.cmeta.layout import c_type, structure
+from headrace.gstreamer.cmeta.views import (
+    Bound,
+    Value,
+    borrowed_address,
+    fields_of,
+    is_view,
+)
+from headrace.gstreamer.pyds.struct import Held, Struct, text_at
+
+_UNSHARED = 3  # references to a nested structure that nobody keeps: its owner, a name, the call
+_CODES: dict[Any, str] = {
+    ctypes.c_int32: "i", ctypes.c_uint32: "I", ctypes.c_int64: "q", ctypes.c_uint64: "Q",
+    ctypes.c_float: "f", ctypes.c_double: "d", ctypes.c_uint8: "B", ctypes.c_int16: "h",
+    ctypes.c_bool: "?", ctypes.c_void_p: "Q", ctypes.c_uint16: "H",
+}  # fmt: skip
+
+
+class _Part(NamedTuple):
+    """The fields of a structure, or of one inside of it, in the order of their values."""
+
+    plain: tuple[tuple[str, Any], ...]  # of numbers: name and default
+    owned: tuple[str, ...]  # texts that the structure frees
+    borrowed: tuple[str, ...]  # texts that it does not
+    characters: tuple[str, ...]
+    arrays: tuple[tuple[str, int], ...]  # name and length
+    empty: tuple[str, ...]  # pointers that stay 0 here
+    nested: tuple[tuple[str, _Part], ...]
+
+
+class Record:
+    """How a class of pyds is packed.
+
+    Args:
+        plain: the class.
+
+    Attributes:
+        size: bytes of a record.
+    """
+
+    def __init__(self, plain: Bound) -> None:
+        places: list[tuple[int, str]] = []
+        self.size = ctypes.sizeof(structure(plain.__name__))
+        self._part = _part_of(plain, 0, places)
+        order = sorted(range(len(places)), key=lambda i: places[i][0])
+        self._sorted: Callable[[list[Value]], tuple[Value, ...]] = itemgetter(*order)
+        text, at = "=", 0
+        for offset, code in (places[i] for i in order):
+            text += (f"{offset - at}x" if offset > at else "") + code
+            at = offset + struct.calcsize(f"={code}")
+        self._packer = struct.Struct(f"{text}{self.size - at}x")
+
+    def pack(self, value: Struct) -> bytes | None:
+        """Pack a structure of Python's; its texts belong to the record then.
+
+        Returns:
+            The record; None for one that goes the long way, and is as it was.
+        """
+        values: list[Value] = []
+        texts: list[Held] = []
+        try:
+            if not _gather(self._part, value.__dict__, values, texts):
+                return None
+            record = self._packer.pack(*self._sorted(values))
+        except (struct.error, TypeError, AttributeError, OverflowError):
+            return None
+        for held in texts:
+            held.address = 0
+        return record
+
+
+@cache
+def record_of(plain: Bound) -> Record:
+    """Return how a class of pyds is packed."""
+    return Record(plain)
+
+
+def _part_of(plain: Bound, base: int, places: list[tuple[int, str]]) -> _Part:
+    """List the fields of a structure; `places` gets the offset and format of each value."""
+    c, kinds = structure(plain.__name__), fields_of(plain)
+    kinds["nested"].pop("base_meta", None)
+
+    def place(name: str, code: str) -> None:
+        places.append((base + getattr(c, name).offset, code))
+
+    for name, kind in kinds["plain"].items():
+        place(name, _CODES[c_type(kind)])
+    for name in (*kinds["owned"], *kinds["borrowed"]):
+        place(name, "Q")
+    for name in kinds["characters"]:
+        place(name, f"{getattr(c, name).size}s")
+    arrays = [(name, getattr(c, name).size // 8) for name in kinds["arrays"]]
+    for name, count in arrays:
+        start = base + getattr(c, name).offset
+        places.extend((start + 8 * i, "q") for i in range(count))
+    for name in kinds["empty"]:
+        place(name, "Q")
+    nested = [
+        (name, _part_of(inner, base + getattr(c, name).offset, places))
+        for name, inner in kinds["nested"].items()
+    ]
+    defaults = [(name, _default(plain, name)) for name in kinds["plain"]]
+    return _Part(
+        tuple(defaults), tuple(kinds["owned"]), tuple(kinds["borrowed"]),
+        tuple(kinds["characters"]), tuple(arrays), tuple(kinds["empty"]), tuple(nested),
+    )  # fmt: skip
+
+
+def _default(plain: Bound, name: str) -> float:
+    value = getattr(plain, name, 0)
+    return value if isinstance(value, int | float) else 0
+
+
+def _gather(part: _Part, old: dict[str, Value], values: list[Value], texts: list[Held]) -> bool:
+    """Append the values of a structure; False for one that goes the long way."""
+    get = old.get
+    values += [get(name, default) for name, default in part.plain]
+    for name in part.owned:
+        held = get(name)
+        if held is None:
+            values.append(0)
+        elif isinstance(held, Held):
+            texts.append(held)
+            values.append(held.address)
+        else:
+            return False
+    for name in part.borrowed:
+        text = get(name)
+        if isinstance(text, Held):
+            text = text_at(text.address)
+        values.append(borrowed_address(text) if text else 0)
+    for name in part.characters:
+        values.append(get(name, "").encode(errors="replace")[:127])
+    for name, count in part.arrays:
+        array = get(name)
+        if array is None or len(array) != count:
+            return False
+        values += array
+    for name in part.empty:
+        if get(name) is not None:
+            return False
+        values.append(0)
+    for name, inner in part.nested:
+        nested = get(name)
+        if nested is None:
+            known: dict[str, Value] = {}
+        elif is_view(nested) or sys.getrefcount(nested) > _UNSHARED:
+            return False
+        else:
+            known = nested.__dict__
+        if not _gather(inner, known, values, texts):
+            return False
+    return True
