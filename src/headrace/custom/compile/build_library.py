@@ -321,10 +321,27 @@ def _plugin_links() -> list[str]:
     return [*application_flags("--libs"), *(f"-Wl,-rpath,{folder}" for folder in run_folders())]
 
 
+_OF_GSTREAMER = re.compile(
+    rb'^\s*#\s*include\s*[<"](gst/|glib|gstnvds|nvdscustomlib)', re.MULTILINE
+)
+    rb'^\s*#\s*include\s*[<"](gst/|glib|gstnvds|nvdscustomlib)', re.MULTILINE
+)
+_BESIDE = re.compile(rb'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+
+
 def uses_gstreamer(sources: Sequence[Path]) -> bool:
-    """True where a source includes GStreamer's or GLib's headers: an application, or a plugin."""
-    pattern = re.compile(rb'^\s*#\s*include\s*[<"](gst/|glib|gstnvds|nvdscustomlib)', re.MULTILINE)
-    return any(pattern.search(s.read_bytes()) for s in sources if s.suffix in SOURCE_SUFFIXES)
+    """True where a source, or a header beside it, includes GStreamer's or GLib's headers."""
+    waiting = [source for source in sources if source.suffix in SOURCE_SUFFIXES]
+    seen: set[Path] = set()
+    while waiting:
+        file = waiting.pop()
+        seen.add(file)
+        text = file.read_bytes()
+        if _OF_GSTREAMER.search(text):
+            return True
+        beside = (file.parent / os.fsdecode(name) for name in _BESIDE.findall(text))
+        waiting += [path for path in beside if path not in seen and path.is_file()]
+    return False
 
 
 def _generation(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from itertools import pairwise
 
+from headrace.gstreamer.cmeta import native
 from headrace.gstreamer.elements.bindings import Bin, Gst
 from headrace.gstreamer.elements.element import NVMM, SYSTEM, NvElement, pad, through, weakly
 from headrace.gstreamer.elements.osd import PROPERTIES as OSD_PROPERTIES
@@ -97,6 +99,7 @@ class NvV4l2Decoder(PartsBin):
         self._convert.link(tag)
         self.ghost("sink", self._entry.get_static_pad("sink"))
         self.ghost("src", tag.get_static_pad("src"))
+        native.call("headrace_keep_writable", ctypes.c_void_p)(hash(tag.get_static_pad("src")))
         self._entry.get_static_pad("sink").add_probe(
             Gst.PadProbeType.EVENT_DOWNSTREAM, weakly(self._choose, Gst.PadProbeReturn.OK)
         )
