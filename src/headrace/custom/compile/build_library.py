@@ -324,8 +324,6 @@ def _plugin_links() -> list[str]:
 _OF_GSTREAMER = re.compile(
     rb'^\s*#\s*include\s*[<"](gst/|glib|gstnvds|nvdscustomlib)', re.MULTILINE
 )
-    rb'^\s*#\s*include\s*[<"](gst/|glib|gstnvds|nvdscustomlib)', re.MULTILINE
-)
 _BESIDE = re.compile(rb'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
