@@ -45,7 +45,7 @@ class _Part(NamedTuple):
     nested: tuple[tuple[str, _Part], ...]
 
 
-class Record:
+class PackedRecord:
     """How a class of pyds is packed.
 
     Args:
@@ -87,9 +87,9 @@ class Record:
 
 
 @cache
-def record_of(plain: Bound) -> Record:
+def record_of(plain: Bound) -> PackedRecord:
     """Return how a class of pyds is packed."""
-    return Record(plain)
+    return PackedRecord(plain)
 
 
 def _part_of(plain: Bound, base: int, places: list[tuple[int, str]]) -> _Part:
