@@ -233,7 +233,7 @@ class Tree:
         self._add_packed(frame, packed)
 
     def _add_packed(self, frame: int, packed: list[tuple[Bound, bytes]]) -> None:
-        """Make the objects of records views on what the library makes of them."""
+        """Let the library make objects of records, and make the objects of Python views on them."""
         if not packed:
             return
         addresses = (c_void_p * len(packed))()

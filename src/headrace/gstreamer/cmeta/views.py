@@ -323,7 +323,7 @@ def fields_of(plain: Bound) -> dict[str, dict[str, Any]]:
 
 
 def borrowed_address(text: str) -> int:
-    """Return the address of a text that nobody frees."""
+    """Return the address of a text that stays for ever."""
     return ctypes.addressof(_borrowed(text))
 
 
