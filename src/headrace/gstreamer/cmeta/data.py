@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from ctypes import c_char_p, c_int, c_uint, c_void_p
 from dataclasses import dataclass
 from threading import RLock
 
@@ -21,6 +22,7 @@ from headrace.gstreamer.cmeta.views import (
     new_view,
     release_texts,
 )
+from headrace.gstreamer.pyds.analytics import NvDsAnalyticsFrameMeta, NvDsAnalyticsObjInfo
 from headrace.gstreamer.pyds.inference import (
     HostPointer,
     NvDsInferSegmentationMeta,
@@ -82,18 +84,20 @@ def address_of(value: Value) -> int:
     if is_view(value):
         return ctypes.addressof(value._c)
     memory, parts = _structure_of(value)
-    address = ctypes.addressof(memory)
+    address = memory.address if isinstance(memory, Analytics) else ctypes.addressof(memory)
     with _lock:
         _entries[address] = _Entry(value, [memory, *parts])
     return address
 
 
-def _structure_of(value: Value) -> tuple[CStruct, list[Value]]:
+def _structure_of(value: Value) -> tuple[CStruct | Analytics, list[Value]]:
     """Lay an object out as C has it; the second part must live as long."""
     if isinstance(value, NvDsInferTensorMeta):
         return _tensors(value)
     if isinstance(value, NvDsInferSegmentationMeta):
         return _class_map(value)
+    if isinstance(value, NvDsAnalyticsFrameMeta | NvDsAnalyticsObjInfo):
+        return Analytics(value), []
     name = type(value).__name__
     if isinstance(value, Struct) and name in struct_rows():
         c, resolver = structure(name)(), Resolver()
@@ -131,6 +135,48 @@ def _class_map(meta: NvDsInferSegmentationMeta) -> tuple[CStruct, list[Value]]:
             parts.append(HostPointer.to(np.asarray(values, kind)))
             setattr(c, name, int(parts[-1]))
     return c, parts
+
+
+class Analytics:
+    """Results of analytics in containers of C++, which live as long as this.
+
+    Attributes:
+        address: of `NvDsAnalyticsFrameMeta` or `NvDsAnalyticsObjInfo`.
+    """
+
+    def __init__(self, value: NvDsAnalyticsFrameMeta | NvDsAnalyticsObjInfo) -> None:
+        self._kind = "frame" if isinstance(value, NvDsAnalyticsFrameMeta) else "object"
+        if isinstance(value, NvDsAnalyticsFrameMeta):
+            new = native.call("headrace_new_frame_analytics", c_uint, result=c_void_p)
+            self.address = int(new(int(value.unique_id)))
+            note = native.call(
+                "headrace_note_analytics", c_void_p, c_int, c_char_p, c_int, ctypes.c_uint64
+            )
+            for field, name in enumerate(
+                ("ocStatus", "objInROIcnt", "objLCCurrCnt", "objLCCumCnt")
+            ):
+                for rule, count in getattr(value, name).items():
+                    note(self.address, field, rule.encode(errors="replace"), 0, int(count))
+            for class_id, count in value.objCnt.items():
+                note(self.address, 4, b"", int(class_id), int(count))
+            return
+        make = native.call(
+            "headrace_new_object_analytics", c_uint, c_char_p, c_char_p, result=c_void_p
+        )
+        self.address = int(
+            make(
+                int(value.unique_id),
+                value.dirStatus.encode(errors="replace"),
+                value.objStatus.encode(errors="replace"),
+            )
+        )
+        add = native.call("headrace_add_analytics", c_void_p, c_int, c_char_p)
+        for field, name in enumerate(("roiStatus", "ocStatus", "lcStatus")):
+            for rule in getattr(value, name):
+                add(self.address, field, rule.encode(errors="replace"))
+
+    def __del__(self) -> None:
+        native.call(f"headrace_free_{self._kind}_analytics", c_void_p)(self.address)
 
 
 def set_functions(address: int, copy: Value, release: Value) -> None:
