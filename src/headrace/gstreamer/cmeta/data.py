@@ -84,20 +84,20 @@ def address_of(value: Value) -> int:
     if is_view(value):
         return ctypes.addressof(value._c)
     memory, parts = _structure_of(value)
-    address = memory.address if isinstance(memory, Analytics) else ctypes.addressof(memory)
+    address = memory.address if isinstance(memory, AnalyticsData) else ctypes.addressof(memory)
     with _lock:
         _entries[address] = _Entry(value, [memory, *parts])
     return address
 
 
-def _structure_of(value: Value) -> tuple[CStruct | Analytics, list[Value]]:
+def _structure_of(value: Value) -> tuple[CStruct | AnalyticsData, list[Value]]:
     """Lay an object out as C has it; the second part must live as long."""
     if isinstance(value, NvDsInferTensorMeta):
         return _tensors(value)
     if isinstance(value, NvDsInferSegmentationMeta):
         return _class_map(value)
     if isinstance(value, NvDsAnalyticsFrameMeta | NvDsAnalyticsObjInfo):
-        return Analytics(value), []
+        return AnalyticsData(value), []
     name = type(value).__name__
     if isinstance(value, Struct) and name in struct_rows():
         c, resolver = structure(name)(), Resolver()
@@ -137,7 +137,7 @@ def _class_map(meta: NvDsInferSegmentationMeta) -> tuple[CStruct, list[Value]]:
     return c, parts
 
 
-class Analytics:
+class AnalyticsData:
     """Results of analytics in containers of C++, which live as long as this.
 
     Attributes:
