@@ -4,6 +4,7 @@
 
 #include <regex>
 
+#include "custom/library.h"
 #include "foreign/known.h"
 #include "foreign/registry.h"
 #include "module.h"
@@ -27,7 +28,21 @@ int line_of(const std::string &soname) {
     return major == 10 || major == 11 ? major : 0;
 }
 
+// For libraries that name no libnvinfer, and, as it is found by all that are loaded later, for
+// those that do: the line is that which the file told, while it is loaded; later its creators tell.
+void *registry_of_caller() {
+    const int expected = expected_line() == 78 ? 8 : expected_line();
+    const int line = expected ? expected : origin(__builtin_return_address(0)).line;
+    void *get = line == 7    ? function7("getPluginRegistry")
+                : line == 10 ? function10("getPluginRegistry")
+                : line == 11 ? function11("getPluginRegistry")
+                             : function8("getPluginRegistry");
+    return reinterpret_cast<void *(*)()>(get)();
+}
+
 void *function(const std::string &name, const std::string &library) {
+    if (library == "libnvinfer.so" && name == "getPluginRegistry")
+        return reinterpret_cast<void *>(&registry_of_caller);
     switch (line_of(library)) {
     case 7: return function7(name);
     case 8: return function8(name);
@@ -37,12 +52,32 @@ void *function(const std::string &name, const std::string &library) {
     }
 }
 
+// Registers the creators that getCreators or getPluginCreators of a library gives; how many.
+int register_exported(const custom::SharedObject &library, int line) {
+    const Exports exports = line == 11 ? exports11() : line == 10 ? exports10() : exports8();
+    void *get = library.symbol("getCreators");
+    if (!get) get = library.symbol("getPluginCreators");
+    if (!get) return 0;
+    nb::gil_scoped_release unlocked;
+    if (void *set = library.symbol("setLoggerFinder"))
+        reinterpret_cast<void (*)(void *)>(set)(exports.finder());
+    int32_t count = 0, added = 0;
+    void *const *list = reinterpret_cast<void *const *(*)(int32_t &)>(get)(count);
+    for (int32_t i = 0; list && i < count; ++i) added += list[i] && exports.add(list[i], "");
+    return added;
+}
+
 }  // namespace
 
 void bind(nb::module_ &m) {
     m.def(
         "foreign_serve", [] { stand_ins::provide(&function); },
         "From now on, stand-ins of libnvinfer that are filled have the host's registry.");
+    m.def(
+        "foreign_expect", [](int line) { expected_line() = line; }, "line"_a,
+        "The line of the library that this thread loads next, 78 if it is 7 or 8; 0 afterwards.");
+    m.def("foreign_register_exported", &register_exported, "library"_a, "line"_a,
+          "Register the creators that getCreators or getPluginCreators of a library gives.");
     m.def(
         "foreign_origin",
         [](uintptr_t address) {

@@ -35,6 +35,11 @@ headrace_object *registry() { return as_object(call(nullptr, "get_plugin_registr
 
 }  // namespace
 
+int &expected_line() {
+    thread_local int line = 0;
+    return line;
+}
+
 bool take(const Registered &one, const headrace_creator_calls &calls, const char *name_space) {
     const void *const table = table_of(one.creator);
     const void *const base = base_of(table);
@@ -112,6 +117,7 @@ Origin origin(const void *address) noexcept {
 }
 
 std::string release_text(int line, int32_t release) {
+    if (release == 100000) return "TensorRT 10 or newer";
     if (release <= 0) {
         const char *const range = line == 7    ? "5.1 to 7.2"
                                   : line == 8  ? "8.0 to 9.3"

@@ -24,6 +24,10 @@ bool give_back(const void *creator) noexcept;
 // Those of a line that are registered, in their order.
 std::vector<Registered> registered(int line);
 
+// The line of the library that this thread is loading, which names no libnvinfer; 0 for any other.
+// Of line 8 its creators may be of line 7: they tell.
+int &expected_line();
+
 // Throws std::invalid_argument unless a release is one of a line, or 0; `what` gave it.
 void require_line(int line, int32_t release, const char *what);
 // Remembers the release that code of the library of an object names.

@@ -28,6 +28,8 @@ private:
 
 }  // namespace
 
+Exports exports10() { return {&logger_finder<Line10>, &Registry::add_by_kind}; }
+
 void *function10(const std::string &name) {
     using Version = int (*)();
     if (name == "getInferLibMajorVersion")

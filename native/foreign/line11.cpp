@@ -28,6 +28,8 @@ private:
 
 }  // namespace
 
+Exports exports11() { return {&logger_finder<Line11>, &Registry::add_by_kind}; }
+
 void *function11(const std::string &name) {
     using Version = int (*)();
     if (name == "getInferLibMajorVersion")

@@ -5,6 +5,10 @@
 
 namespace headrace::foreign {
 
+bool add7(void *creator, const char *name_space) noexcept {
+    return RegistryV2<Line7>::add(creator, name_space);
+}
+
 void *function7(const std::string &name) {
     using Version = int (*)();
     return function_of<Line7, RegistryV2<Line7>>(

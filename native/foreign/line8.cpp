@@ -4,10 +4,28 @@
 #include "foreign/registry.h"
 
 namespace headrace::foreign {
+namespace {
+
+class Registry final : public RegistryV2<Line8> {
+public:
+    bool registerCreator(void *creator, const char *name_space) override {
+        try {
+            auto *asked = static_cast<Line8::IPluginCreator *>(creator);
+            if (expected_line() == 78 && asked && asked->getTensorRTVersion() < 8000)
+                return add7(creator, name_space);
+        } catch (...) {  // told below
+        }
+        return add(creator, name_space);
+    }
+};
+
+}  // namespace
+
+Exports exports8() { return {&logger_finder<Line8>, &Registry::add}; }
 
 void *function8(const std::string &name) {
     using Version = int (*)();
-    return function_of<Line8, RegistryV2<Line8>>(
+    return function_of<Line8, Registry>(
         name, reinterpret_cast<void *>(static_cast<Version>([] { return 9300; })));
 }
 

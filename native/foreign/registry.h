@@ -25,22 +25,24 @@ public:
         if (handle) ask("deregister_library", {object(static_cast<headrace_object *>(handle))});
     }
 
-protected:
-    static headrace_value ask(const char *method,
-                              std::initializer_list<headrace_value> arguments) noexcept {
-        headrace_object *registry = as_object(call(nullptr, "get_plugin_registry", {}));
-        return registry ? call(registry, method, arguments) : headrace_value{};
-    }
-    // A creator of the V2 line.
+    // Registers a creator of the V2 line.
     static bool add(void *creator, const char *name_space) noexcept {
         if (!creator) return false;
         try {
             using Creator = typename L::IPluginCreator;
             int32_t release = 0;
+            auto *asked = static_cast<Creator *>(creator);
             if constexpr (L::number < 10) {
-                release = static_cast<Creator *>(creator)->getTensorRTVersion();
-                require_line(L::number, release, "its creator's getTensorRTVersion");
+                release = asked->getTensorRTVersion();
+                // of lines 10 and 11 the language, 0, stands there, then the interface's kind
+                const char *const second = release ? nullptr : asked->getPluginName();
+                if (second && std::strncmp(second, "PLUGIN CREATOR_", 15) == 0) release = 100000;
+            } else {
+                const int language = asked->getAPILanguage();
+                release = language >= 1000 ? language : 0;
             }
+            require_line(L::number, release, "its creator");
+            if constexpr (L::number >= 10) release = 0;
             return take({creator, L::number, release, false}, CreatorCalls<L>::v2(), name_space);
         } catch (const std::exception &error) {
             fail("registerCreator", error.what());
@@ -49,7 +51,8 @@ protected:
         }
         return false;
     }
-    // A creator of its own kind: lines 10 and 11.
+
+    // Registers a creator by the kind that it says: lines 10 and 11.
     static bool add_by_kind(void *creator, const char *name_space) noexcept {
         if (!creator) return false;
         try {
@@ -66,6 +69,13 @@ protected:
             fail("registerCreator", "the creator threw something of no standard class");
         }
         return false;
+    }
+
+protected:
+    static headrace_value ask(const char *method,
+                              std::initializer_list<headrace_value> arguments) noexcept {
+        headrace_object *registry = as_object(call(nullptr, "get_plugin_registry", {}));
+        return registry ? call(registry, method, arguments) : headrace_value{};
     }
     // The creator itself if a library of this line registered it; else null, and it is told.
     static void *find(const char *name, const char *version, const char *name_space,
@@ -185,6 +195,27 @@ void *logger() {
     static auto *one = new LoggerFace<L>;  // libraries keep it
     return static_cast<typename L::ILogger *>(one);
 }
+
+template <typename L>
+void *logger_finder() {
+    struct Finder final : L::ILoggerFinder {
+        void *findLogger() override { return logger<L>(); }
+    };
+    static auto *one = new Finder;  // libraries keep it
+    return static_cast<typename L::ILoggerFinder *>(one);
+}
+
+// What libraries of a line that export a list of creators are given, and how one is registered.
+struct Exports {
+    void *(*finder)();
+    bool (*add)(void *creator, const char *name_space);
+};
+Exports exports8();
+Exports exports10();
+Exports exports11();
+
+// Registers a creator of line 7 through the registry of line 8, which has the same place for that.
+bool add7(void *creator, const char *name_space) noexcept;
 
 // The functions of a line by their names; null for others.
 void *function7(const std::string &name);

@@ -91,6 +91,7 @@ uintptr_t target_of(const std::string &function, const std::string &library) {
     void *answer = provider ? provider(function, library) : nullptr;
     if (!answer) answer = cuda_stand_in(function);
     if (!answer) answer = infer_stand_in(function);
+    if (!answer) answer = blas_stand_in(function);
 #if defined(__x86_64__) || defined(__aarch64__)
     if (!answer) answer = reinterpret_cast<void *>(&headrace_stand_in_entry);
 #endif

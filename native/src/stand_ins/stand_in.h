@@ -71,5 +71,6 @@ void provide(Provider provider);
 // A harmless implementation, or null.
 void *cuda_stand_in(const std::string &function);
 void *infer_stand_in(const std::string &function);
+void *blas_stand_in(const std::string &function);
 
 }  // namespace headrace::stand_ins

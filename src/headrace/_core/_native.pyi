@@ -843,6 +843,16 @@ def foreign_serve() -> None:
     From now on, stand-ins of libnvinfer that are filled have the host's registry.
     """
 
+def foreign_expect(line: int) -> None:
+    """
+    The line of the library that this thread loads next, 78 if it is 7 or 8; 0 afterwards.
+    """
+
+def foreign_register_exported(library: SharedObject, line: int) -> int:
+    """
+    Register the creators that getCreators or getPluginCreators of a library gives.
+    """
+
 def foreign_origin(address: int) -> tuple:
     """
     (line, release) of the library of TensorRT's own headers that an address is in; zeros for any other. A release is packed as getTensorRTVersion has it, 0 where it is not told.

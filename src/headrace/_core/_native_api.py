@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "e733422b24e0"
+NATIVE_API = "78e0a707fc35"

@@ -35,7 +35,7 @@ class TensorrtUse:
 
     Attributes:
         elf: its file.
-        line: 7, 8, 10 or 11; None if the file does not tell.
+        line: 7, 8, 10 or 11; None if the file does not tell: 7 or 8.
         soname: the libnvinfer that it is linked against, which told the line; None without.
     """
 
@@ -46,7 +46,12 @@ class TensorrtUse:
     @property
     def releases(self) -> str:
         """The releases that it may be of, as text."""
-        return f"TensorRT {LINES[self.line]}" if self.line else "a TensorRT that it does not name"
+        return f"TensorRT {LINES[self.line]}" if self.line else "TensorRT 5.1 to 9.3"
+
+    @property
+    def expected(self) -> int:
+        """The line whose registry it is given; 78 if its creators tell which of the two."""
+        return self.line or 78
 
     @cached_property
     def bases(self) -> tuple[str, ...]:
@@ -117,7 +122,8 @@ def line_of(major: int) -> int | None:
 def served(elf: ElfFile) -> TensorrtUse | None:
     """Return `tensorrt_use` if the library's plugins can be called; else None."""
     use = tensorrt_use(elf)
-    return use if use is not None and use.line is not None and use.soname is not None else None
+    named = use is not None and use.soname is None and any(map(_SONAME.match, elf.needed))
+    return None if named else use
 
 
 def brings_plugins(elf: ElfFile) -> bool:

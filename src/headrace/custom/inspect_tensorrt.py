@@ -59,7 +59,8 @@ def tensorrt_report(
     if use is None:
         return None
     code = gpu_code_of(elf.data)
-    releases = _native.foreign_release_text(use.line, release) if use.line else use.releases
+    known = use.line is not None or release > 0
+    releases = _native.foreign_release_text(use.line or 0, release) if known else use.releases
     return TensorrtReport(
         line=use.line,
         releases=releases,
@@ -69,18 +70,13 @@ def tensorrt_report(
         mixed=use.mixed,
         gpu=code,
         needs=tuple(name for name in elf.needed if _CUDA.match(name)),
-        runs=tuple(_runs(use.soname, code, points)) if here else (),
+        runs=tuple(_runs(code, points)) if here else (),
     )
 
 
-def _runs(soname: str | None, code: GpuCode | None, points: Sequence[EntryPoint]) -> list[str]:
+def _runs(code: GpuCode | None, points: Sequence[EntryPoint]) -> list[str]:
     runs = []
-    if soname is None:
-        runs.append(
-            "plugins do not: the library is linked against no libnvinfer, which would tell its "
-            "release"
-        )
-    elif code is None:
+    if code is None:
         runs.append("plugins compute on this machine: they have no code for a GPU")
     elif reason := why_no_gpu():
         runs.append(f"plugins are built and saved, but compute on a GPU ({code}): {reason}")

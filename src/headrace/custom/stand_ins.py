@@ -19,6 +19,7 @@ from headrace._core.errors import CustomLibraryError
 from headrace._core.findings import Finding
 from headrace.binary.elf import ElfError, ElfFile, is_foreign
 from headrace.binary.library_search import find_elsewhere, find_library
+from headrace.binary.tensorrt_line import served
 from headrace.custom.compile.toolchain import gpu_present
 from headrace.custom.stand_in_image import AARCH64, ANCHOR, X86_64, Image, area, build
 
@@ -92,6 +93,8 @@ def demands(elf: ElfFile) -> list[Demand]:
         for name in elf.needed
         if (foreign or is_nvidia(name)) and find_library(name, elf) is None
     ]
+    if (unnamed := _unnamed(elf)) is not None:
+        needs.append(unnamed)
     if not needs:
         return []
     by_name = {demand.soname: demand for demand in needs}
@@ -108,6 +111,16 @@ def demands(elf: ElfFile) -> list[Demand]:
         elif owner := _owner(symbol.name, needs) or next(reversed(others), None):
             owner.names.append((symbol.name, None))
     return needs
+
+
+ANY_TENSORRT = "libnvinfer.so"
+"""Stands in for the libnvinfer of libraries of plugins that are linked against none."""
+
+
+def _unnamed(elf: ElfFile) -> Demand | None:
+    """Return the demand of such a library; its names are added by their families."""
+    use = None if is_foreign(elf) else served(elf)
+    return Demand(ANY_TENSORRT) if use is not None and use.soname is None else None
 
 
 def undefined_names(elf: ElfFile) -> list[str]:
@@ -214,24 +227,26 @@ def _take_place(demands: Iterable[Demand], where: str) -> None:
 
 def _open(demand: Demand) -> _Loaded:
     image = build(demand.soname, demand.versions, _MACHINES[platform.machine()])
-    library = _load(image, demand.soname)
+    library = _load(image, demand.soname, everywhere=demand.soname == ANY_TENSORRT)
     anchor = ctypes.addressof(ctypes.c_char.in_dll(library, ANCHOR))
     loaded = _loaded[demand.soname] = _Loaded(anchor, demand.soname, demand.versions)
     return loaded
 
 
-def _load(content: bytes, soname: str) -> ctypes.CDLL:
+def _load(content: bytes, soname: str, *, everywhere: bool) -> ctypes.CDLL:
+    """Load an image, `everywhere` for libraries that do not name it, too."""
+    mode = ctypes.RTLD_GLOBAL if everywhere else ctypes.RTLD_LOCAL
     try:
         file = os.memfd_create(f"headrace-stand-in-{soname}")
     except (AttributeError, OSError):
         with tempfile.TemporaryDirectory(prefix="headrace-stand-in-") as folder:
             path = Path(folder, soname)
             path.write_bytes(content)
-            return ctypes.CDLL(str(path))
+            return ctypes.CDLL(str(path), mode)
     # It stays open: the loader knows libraries by their paths, and a number used again would be
     # taken for the library that had it before.
     os.write(file, content)
-    return ctypes.CDLL(f"/proc/self/fd/{file}")
+    return ctypes.CDLL(f"/proc/self/fd/{file}", mode)
 
 
 def add_symbol(image: Image, name: str, version: str | None) -> None:

@@ -52,20 +52,29 @@ def author_header(folder: Path, line: int) -> Path:
 
 @pytest.fixture(scope="session")
 def compile_for_tensorrt(tmp_path_factory: pytest.TempPathFactory) -> Compile:
-    """`compile_for_tensorrt(source, line, *flags) -> .so` that knows nothing of headrace."""
+    """`compile_for_tensorrt(source, line, *flags) -> .so` that knows nothing of headrace.
+
+    It is linked against libnvinfer of its line, of another, `link`, or of none, not `named`.
+    """
     if shutil.which("g++") is None:
         pytest.skip("no g++")
 
-    def compile_(source: str, line: int = 8, *flags: str) -> Path:
-        folder = made_once(
+    def folder_of(line: int) -> Path:
+        return made_once(
             tmp_path_factory, f"tensorrt-{line}", lambda f: author_header(f, line) and None
         )
+
+    def compile_(
+        source: str, line: int = 8, *flags: str, link: int = 0, named: bool = True
+    ) -> Path:
+        folder, linked = folder_of(line), folder_of(link or line)
+        how = "--no-as-needed" if named else "--as-needed"
         command = ["g++", "-std=c++14", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
         command += [f"-I{folder}", *flags]
         return built_once(
             tmp_path_factory,
             SOURCES / source,
-            ["sh", "-c", 'exec "$@" -Wl,--no-as-needed -L"$0" -lnvinfer', str(folder), *command],
+            ["sh", "-c", f'exec "$@" -Wl,{how} -L"$0" -lnvinfer', str(linked), *command],
         )
 
     return compile_

@@ -72,9 +72,15 @@ def open_shared_object(path: Path, elf: ElfFile, decisions: list[Finding]) -> _n
     registry = get_plugin_registry()
     collisions = len(registry.notices)
     with loading(path), collected_errors() as errors:
-        opened = _native.SharedObject(str(path))
+        _native.foreign_expect(use.expected if use else 0)
+        try:
+            opened = _native.SharedObject(str(path))
+        finally:
+            _native.foreign_expect(0)
         creators.restore(registry, path)
-        if use is None and not (CREATORS | {LOGGER_FINDER}).isdisjoint(elf.exported()):
+        if use is not None and not CREATORS.isdisjoint(elf.exported()):
+            _native.foreign_register_exported(opened, use.line or 8)
+        elif not (CREATORS | {LOGGER_FINDER}).isdisjoint(elf.exported()):
             _register_exported(opened, registry, path, decisions)
     if (image := creators.image_of(registry, path)) is not None:
         note_pointers(image, path, decisions, compiled=use is not None)
@@ -101,7 +107,7 @@ def _note_releases(
         decisions.append(Finding("library-tensorrt", "info", text, str(path)))
     elif use.bases and not use.mixed:
         text = (
-            f"it asks for {use.soname} and has classes of {', '.join(use.bases)}, but it "
+            f"it asks for {use.releases} and has classes of {', '.join(use.bases)}, but it "
             "registered no creator that can be called"
         )
         decisions.append(Finding("library-while-loaded", "warning", text, str(path)))
