@@ -9,6 +9,7 @@ from docs._ext import (
     app_keys,
     command_options,
     conformance,
+    elements,
     key_tables,
     lint_rules,
     pipeline_schema,
@@ -26,6 +27,7 @@ def main() -> None:
     texts = {
         pipeline_schema.SCHEMA_FILE: pipeline_schema.schema_text(),
         DOCS / "app-keys.md": app_keys.page(),
+        DOCS / "elements.md": elements.page(),
         DOCS / "conformance.md": conformance.page(),
         DOCS / "lint-rules.md": lint_rules.page(),
         DOCS / "pyds-names.md": pyds_names.page(),

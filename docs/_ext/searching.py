@@ -17,6 +17,7 @@ from sphinx.application import Sphinx
 # Pages that scripts write whole.
 GENERATED = {
     "app-keys": "deepstream-app keys, source groups, sink groups",
+    "elements": "table of elements, gstreamer equivalents, where is nvdsosd",
     "tracker-files": "nvdcf, nvdeepsort, nvsort, tracker config, ll-config-file",
     "api/index": "all classes, public api, autodoc",
     "conformance": "equality with deepstream, differences to nvinfer, bit exact",
