@@ -1,4 +1,4 @@
-"""Models over 2 GiB, with another idea of how much that is; memory of a build."""
+"""Models over 2 GiB and over 64 MiB, with other ideas of how much that is; memory of a build."""
 
 import os
 import subprocess
@@ -13,7 +13,9 @@ from onnx import helper, numpy_helper
 from headrace.config import ModelConfig
 from headrace.engine import Plan
 from headrace.engine.backends import installed_backends
+from headrace.engine.layers import layers_of
 from headrace.engine.plan import WEIGHTS_BLOB
+from headrace.engine.tactic import Tactic
 from headrace.engine.tuning.tune import TuneOptions
 from headrace.errors import EngineError, ModelError
 from headrace.infer.model import load_or_build
@@ -61,6 +63,31 @@ def test_a_large_model_is_built_kept_loaded_and_right(model, backend, monkeypatc
     assert any(n.code == "engine-loaded" for n in loaded.decisions)
     for made in (plan, loaded, Plan.from_bytes(b"".join(map(bytes, loaded.to_chunks())))):
         with made.open_session() as session:
+            np.testing.assert_allclose(next(iter(session.run({"x": x}).values())), expected, 1e-4)
+
+
+def test_weights_of_a_model_of_some_size_are_mapped(model, monkeypatch):
+    x = np.random.default_rng(1).random((2, 3, 4, 4), np.float32)
+    cfg = ModelConfig(onnx_file=model, batch_size=2, input_tensor_from_meta=True)
+    plain = load_or_build(cfg, backend="onnxruntime")
+    with plain.open_session() as session:
+        (expected,) = session.run({"x": x}).values()
+    monkeypatch.setattr("headrace.engine.whole_model.MAPPED_BYTES", 100_000)
+    built = load_or_build(cfg, backend="onnxruntime", rebuild=True)
+    loaded = load_or_build(cfg, backend="onnxruntime")
+    assert any(n.code == "engine-loaded" for n in loaded.decisions)
+    for plan in (built, loaded):
+        assert len(plan.blobs["model"]) < 60_000
+        assert not plan.is_large
+        assert onnx.ModelProto.FromString(plan.whole_model()) == onnx.ModelProto.FromString(
+            plain.blobs["model"]
+        )
+        assert layers_of(plan) == layers_of(plain)
+        with plan.open_session() as session:
+            np.testing.assert_array_equal(next(iter(session.run({"x": x}).values())), expected)
+    assert np.frombuffer(loaded.blobs[WEIGHTS_BLOB], np.uint8).ctypes.data % 64 == 0
+    for runtime in BACKENDS:  # also one that takes whole models only
+        with loaded.open_session(tactic=Tactic(runtime)) as session:
             np.testing.assert_allclose(next(iter(session.run({"x": x}).values())), expected, 1e-4)
 
 

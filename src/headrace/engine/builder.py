@@ -15,6 +15,7 @@ from headrace.engine.backends import (
     DEFAULT_BACKEND,
     Backend,
     CompilingBackend,
+    ExternalWeightsBackend,
     PluginBackend,
     Runner,
     RunnerOptions,
@@ -25,7 +26,7 @@ from headrace.engine.backends import (
 from headrace.engine.dynamic_batch import with_free_batch
 from headrace.engine.input_shapes import AxisOrder, Dims, extra_inputs, resolve_shape, sample_inputs
 from headrace.engine.onnx_message import model_bytes
-from headrace.engine.plan import COMPILED_BLOB, MODEL_BLOB, Plan
+from headrace.engine.plan import COMPILED_BLOB, MODEL_BLOB, WEIGHTS_BLOB, Blob, Plan
 from headrace.engine.plan_header import MAX_BATCH, Precision, TacticRecord, TuningRecord
 from headrace.engine.plugin_graph.opening import split_at
 from headrace.engine.plugin_graph.plugin_layers import PluginLayers, Profiles, build_plugins
@@ -37,7 +38,13 @@ from headrace.engine.precision.rules import OWN_SCALES, PrecisionRules, has_own_
 from headrace.engine.tactic import Tactic
 from headrace.engine.tuning.precisions import tune_precisions
 from headrace.engine.tuning.tune import Progress, TuneOptions
-from headrace.engine.whole_model import check_runtime, open_whole, why_whole
+from headrace.engine.whole_model import (
+    check_runtime,
+    maps_weights,
+    open_whole,
+    split_blobs,
+    why_whole,
+)
 from headrace.network.network import Network
 from headrace.network.tensor_spec import TensorSpec
 from headrace.plugins.lookup import unknown_error
@@ -259,6 +266,20 @@ class _Build:
     def _bake(self, network: Network) -> bytes:
         return model_bytes(network, shape=self.shape, where=self.where, decisions=self.decisions)
 
+    def _baked(
+        self, backend: Backend, network: Network
+    ) -> tuple[dict[str, Blob], PluginLayers | None]:
+        """The model as the runtime gets it, and its plugins."""
+        apart = self.options.batched and maps_weights(network, backend)
+        if apart and not has_plugins(self.network):
+            blobs = split_blobs(
+                network, shape=self.shape, where=self.where, decisions=self.decisions
+            )
+            return blobs, None
+        model = self._bake(network)
+        layers = self._plugins(model)
+        return {MODEL_BLOB: model if layers is None else layers.model}, layers
+
     def _plugins(self, model: bytes) -> PluginLayers | None:
         return build_plugins(
             self.network,
@@ -323,9 +344,7 @@ class _Build:
     def _open(self, lowered: PrecisionGraph, *, half: bool = True) -> BuildResult:
         backend = get_backend(self.tactic.runtime)
         started = time.perf_counter()
-        model = self._bake(lowered.network)
-        layers = self._plugins(model)
-        model = model if layers is None else layers.model
+        blobs, layers = self._baked(backend, lowered.network)
         precision = graph_precision(lowered.network)
         run_options = session_options(self.tactic, self.options, precision)
         if not half:
@@ -333,7 +352,7 @@ class _Build:
         try:
             registry = self.options.registry or known_plugins()
             runner, blobs = _open(
-                backend, model, run_options, self.network, self.where, layers, registry
+                backend, blobs, run_options, self.network, self.where, layers, registry
             )
         except EngineError:
             if layers is not None:
@@ -380,15 +399,15 @@ def _batch_notice(fixed: int, requested: int, network: Network, *, asked: bool) 
 
 def _open(
     backend: Backend,
-    model: bytes,
+    blobs: dict[str, Blob],
     options: RunnerOptions,
     network: Network,
     where: str,
     layers: PluginLayers | None,
     registry: PluginRegistry,
-) -> tuple[Runner | None, dict[str, bytes]]:
+) -> tuple[Runner | None, dict[str, Blob]]:
     """The runner, unless the runtime can build here but not run, and the plan's blobs."""
-    blobs = {MODEL_BLOB: model}
+    model = blobs[MODEL_BLOB]
     try:
         if layers is not None and layers.records:
             blobs |= layers.blobs
@@ -402,6 +421,9 @@ def _open(
                 return layers.open(backend, options, compiled=blobs), blobs
             layers.close()
             blobs[COMPILED_BLOB] = whole
+        elif WEIGHTS_BLOB in blobs:
+            assert isinstance(backend, ExternalWeightsBackend)
+            return backend.open_with_weights(model, blobs[WEIGHTS_BLOB], options), blobs
         elif not isinstance(backend, CompilingBackend):
             return backend.open(model, options), blobs
         else:

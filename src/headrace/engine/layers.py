@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from headrace._core.errors import EngineError
 from headrace.engine.backends import Backend, RunnerOptions, get_backend
-from headrace.engine.plan import MODEL_BLOB, WEIGHTS_BLOB, Plan
+from headrace.engine.plan import Plan
 from headrace.engine.precision.rounded import half_tensors
 from headrace.network.network import OPENVINO_DOMAIN
 from headrace.network.openvino.reader import parse_openvino
@@ -66,7 +66,7 @@ def layers_of(plan: Plan) -> tuple[LayerInfo, ...]:
 
     model = onnx.ModelProto()
     try:
-        model.ParseFromString(plan.blobs[MODEL_BLOB])
+        model.ParseFromString(plan.whole_model())
     except DecodeError as error:
         where = str(plan.path) if plan.path else None
         raise EngineError("the model in the plan is damaged", where=where) from error
@@ -206,9 +206,9 @@ def layer_times(
         raise EngineError(f"{backend.name} does not time single layers")
     if plan.header.plugins:
         raise EngineError("plugins compute between its layers: headrace trace-plugins times them")
-    if WEIGHTS_BLOB in plan.blobs:
+    if plan.is_large:
         raise EngineError("layers of models over 2 GiB are not timed")
-    rows = backend.profile(plan.blobs[MODEL_BLOB], options, feeds, runs)
+    rows = backend.profile(plan.whole_model(), options, feeds, runs)
     whole = sum(sum(times) for _, times in rows) or 1.0
     return [
         LayerTime(

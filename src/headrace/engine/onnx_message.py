@@ -26,6 +26,14 @@ def model_bytes(
         ModelError: it is over 2 GiB.
     """
     proto = network.to_proto()
+    finish_proto(proto, shape, decisions)
+    return serialized(proto, where)
+
+
+def finish_proto(
+    proto: ModelProto, shape: tuple[int | None, ...], decisions: list[Finding]
+) -> None:
+    """Make a new ModelProto of a network what a runtime gets, see `model_bytes`."""
     if versions := stamp_older(proto):
         text = f"the model is marked {versions[0]}; nothing in it is newer than {versions[1]}"
         notice = Finding("version-marked", "info", f"{text}, and so it is run")
@@ -33,7 +41,6 @@ def model_bytes(
             decisions.append(notice)
     if shape:
         fix_axes(proto.graph, shape)
-    return serialized(proto, where)
 
 
 def fix_axes(graph: GraphProto, shape: tuple[int | None, ...]) -> None:

@@ -14,7 +14,6 @@ Layout, little endian:
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import stat
 import struct
@@ -22,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeGuard
 
 import headrace
 from headrace._core.errors import EngineError
@@ -32,6 +31,7 @@ from headrace._core.formats.foreign import foreign_model, looks_like
 from headrace._core.formats.sniff import HEAD_BYTES, PLAN_MAGIC
 from headrace._core.formats.tensorrt import built_by, is_tensorrt_engine
 from headrace._core.json_record import RecordError
+from headrace._core.mapped import give_back, mapped, read_once
 from headrace.engine.backends import (
     Backend,
     CompilingBackend,
@@ -43,6 +43,8 @@ from headrace.engine.backends import (
 from headrace.engine.machine import usable_cores
 from headrace.engine.plan_header import BlobRecord, PlanHeader, TacticRecord
 from headrace.engine.tactic import HALVES, Tactic
+from headrace.network.external_data import joined
+from headrace.network.network import MAX_MODEL_BYTES
 from headrace.network.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
@@ -52,12 +54,13 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 MODEL_BLOB = "model"
 WEIGHTS_BLOB = "weights"
-"""Weights of a model too large for one message; see `headrace.network.external_data`."""
+"""Weights of a large model, apart from its graph; see `headrace.network.external_data`."""
 COMPILED_BLOB = "compiled"
 """The model as a runtime compiled it; see `headrace.engine.backends.CompilingBackend`."""
 MAX_HEADER_BYTES = 16 * 2**20
 MAX_PLAN_BYTES = 2**40
 _PREFIX = struct.Struct("<8sIIQ32s")
+_ALIGNMENT = 64
 _REBUILD = "delete it: it is built anew from the model at the next start"
 
 
@@ -172,17 +175,44 @@ class Plan:
             runner: Runner = backend.open(self.blobs[MODEL_BLOB], options, compiled)
         elif self.header.plugins:
             runner = self._open_with_plugins(backend, options)
+        elif WEIGHTS_BLOB in self.blobs and self._opens_apart(backend):
+            weights = memoryview(self.blobs[WEIGHTS_BLOB])
+            with read_once(weights):
+                runner = backend.open_with_weights(self.blobs[MODEL_BLOB], weights, options)
         elif WEIGHTS_BLOB in self.blobs:
-            if not isinstance(backend, ExternalWeightsBackend):
-                raise EngineError(f"{backend.name} takes no models over 2 GiB")
-            runner = backend.open_with_weights(
-                self.blobs[MODEL_BLOB], memoryview(self.blobs[WEIGHTS_BLOB]), options
-            )
+            runner = backend.open(self.whole_model(), options)
         else:
             runner = backend.open(self.blobs[MODEL_BLOB], options)
         where = str(self.path or self.header.model.name)
         kind = Session if self.header.batched else FreeSession
         return kind(runner, self.header, where=where, options=options)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether its model is too large for one ONNX message."""
+        return len(self.blobs.get(WEIGHTS_BLOB, b"")) > MAX_MODEL_BYTES
+
+    def _opens_apart(self, backend: Backend) -> TypeGuard[ExternalWeightsBackend]:
+        """Whether a runtime takes the weights apart from the graph: where it likes to, or must."""
+        apart = isinstance(backend, ExternalWeightsBackend)
+        if self.is_large and not apart:
+            raise EngineError(f"{backend.name} takes no models over 2 GiB")
+        return apart and (self.is_large or getattr(backend, "maps_weights", False))
+
+    def whole_model(self) -> bytes:
+        """The model as one ONNX message, its weights inside.
+
+        Raises:
+            EngineError: it is over 2 GiB.
+        """
+        model: bytes = self.blobs[MODEL_BLOB]
+        if WEIGHTS_BLOB not in self.blobs:
+            return model
+        if self.is_large:
+            where = str(self.path or self.header.model.name)
+            raise EngineError("the model is over 2 GiB: no ONNX message holds it", where=where)
+        proto = joined(model, memoryview(self.blobs[WEIGHTS_BLOB]))
+        return bytes(proto.SerializeToString(deterministic=True))
 
     def _open_with_plugins(self, backend: Backend, options: RunnerOptions) -> Runner:
         from headrace.engine.plugin_graph.opening import load_plugins, open_plugin_graph
@@ -268,6 +298,10 @@ class Plan:
         if len(header) > MAX_HEADER_BYTES:
             raise EngineError(f"the plan's header is {len(header)} bytes, too many to save")
         blobs = [self.blobs[record.name] for record in self.header.blobs]
+        if WEIGHTS_BLOB in self.blobs:  # mapped weights begin where vectors may
+            before = next(i for i, r in enumerate(self.header.blobs) if r.name == WEIGHTS_BLOB)
+            start = _PREFIX.size + len(header) + sum(map(len, blobs[:before]))
+            header += b" " * (-start % _ALIGNMENT)
         size = _PREFIX.size + len(header) + sum(map(len, blobs))
         digest = bytes.fromhex(sha256_of(header))
         return [
@@ -309,9 +343,8 @@ class Plan:
         with _opened(path) as (file, size, header_size, digest):
 
             def take(name: str, start: int, count: int) -> Blob:
-                if name == WEIGHTS_BLOB:  # takes no memory of its own
-                    whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-                    return memoryview(whole)[start : start + count]
+                if name == WEIGHTS_BLOB:
+                    return mapped(file.fileno(), start, count)
                 file.seek(start)
                 return file.read(count)
 
@@ -355,6 +388,8 @@ class Plan:
                 raise _damaged(f"blob {record.name!r} is not all there, or there twice", where)
             if sha256_of(blob) != record.sha256:
                 raise _damaged(f"blob {record.name!r} does not match its sha256", where)
+            if isinstance(blob, memoryview):
+                give_back(blob)
             blobs[record.name] = blob
         if at != size:
             raise _damaged(f"{size - at} bytes follow the last blob", where)

@@ -1,7 +1,7 @@
 """Models that are opened as they are, neither tuned nor lowered: over 2 GiB, or of a runtime's own.
 
-The plan of a model over 2 GiB holds the weights in a blob of their own, mapped from the file when
-loaded.
+The plan of a large model holds the weights in a blob of their own, mapped from the file when
+loaded: always over 2 GiB, from `MAPPED_BYTES` on where the runtime reads them there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from headrace._core.errors import EngineError
 from headrace._core.findings import Finding
 from headrace.engine.assemble_plan import BuildResult, session_options
 from headrace.engine.backends import Backend, ExternalWeightsBackend, get_backend
-from headrace.engine.onnx_message import fix_axes, model_bytes, serialized
+from headrace.engine.onnx_message import finish_proto, model_bytes, serialized
 from headrace.engine.plan import MODEL_BLOB, WEIGHTS_BLOB, Blob
 from headrace.engine.tactic import Tactic
 from headrace.network.external_data import split_proto
@@ -22,6 +22,9 @@ from headrace.network.network import Network
 
 if TYPE_CHECKING:
     from headrace.engine.builder import BuildOptions
+
+
+MAPPED_BYTES = 64 * 2**20
 
 
 def why_whole(network: Network) -> str | None:
@@ -118,7 +121,18 @@ def _blobs(
             where=where,
             fix="build for onnxruntime or openvino",
         )
+    return split_blobs(network, shape=shape, where=where, decisions=decisions)
+
+
+def maps_weights(network: Network, backend: Backend) -> bool:
+    """Whether a plan for a runtime keeps the weights of a network apart, to be mapped."""
+    return getattr(backend, "maps_weights", False) and network.weight_bytes >= MAPPED_BYTES
+
+
+def split_blobs(
+    network: Network, *, shape: tuple[int | None, ...], where: str, decisions: list[Finding]
+) -> dict[str, Blob]:
+    """Write the graph of a network as `model_bytes` does, and its weights apart."""
     proto, weights = split_proto(network)
-    if shape:
-        fix_axes(proto.graph, shape)
+    finish_proto(proto, shape, decisions)
     return {MODEL_BLOB: serialized(proto, where), WEIGHTS_BLOB: weights}

@@ -211,14 +211,12 @@ def locate(location: str, model: Path, *, where: str) -> Path:
 
 def fold(model: ModelProto, ranges: list[ExternalRange], path: Path) -> None:
     """Read external data into `model` (a ModelProto), in place. `ranges` are `check_tensors`'s."""
-    from onnx import TensorProto
-
     external = ((label, t) for label, t in tensors_of(model) if t.data_location)
     for (label, tensor), part in zip(external, ranges, strict=True):
         data = bytearray(part.size_bytes)
         _read_into(memoryview(data), part, f"{path}, {label}")
         tensor.raw_data = bytes(data)
-        tensor.data_location = TensorProto.DEFAULT
+        tensor.ClearField("data_location")
         del tensor.external_data[:]
 
 
@@ -233,29 +231,27 @@ def split_proto(network: Network) -> tuple[ModelProto, memoryview]:
     """Split the large tensors from a graph.
 
     Returns a ModelProto with these tensors as external data in `WEIGHTS_FILE`, and the bytes of
-    that file. Takes the memory of the weights once.
+    that file. External data of the network is copied once.
     """
     from onnx import TensorProto
 
     path = network.path or Path("network")
     proto = network.graph_proto()
     ranges = iter(check_tensors(proto, path))
-    parts: list[tuple[int, str, ExternalRange | bytes]] = []
+    parts: list[tuple[int, str, ExternalRange | TensorProto]] = []
     end = 0
     for label, tensor in tensors_of(proto):
-        part: ExternalRange | bytes
+        part: ExternalRange | TensorProto
         if tensor.data_location == TensorProto.EXTERNAL:
             part = next(ranges)
             size = part.size_bytes
-        elif len(tensor.raw_data) > _INLINE_BYTES:
-            part = tensor.raw_data
-            size = len(tensor.raw_data)
+        elif (size := len(tensor.raw_data)) > _INLINE_BYTES:
+            part = tensor
         else:
             continue
         start = -(-end // _ALIGNMENT) * _ALIGNMENT
         end = start + size
         parts.append((start, f"{path}, {label}", part))
-        tensor.ClearField("raw_data")
         del tensor.external_data[:]
         tensor.data_location = TensorProto.EXTERNAL
         for key, value in (("location", WEIGHTS_FILE), ("offset", start), ("length", size)):
@@ -263,11 +259,31 @@ def split_proto(network: Network) -> tuple[ModelProto, memoryview]:
             entry.key, entry.value = key, str(value)
     weights = memoryview(mmap.mmap(-1, max(end, 1)))
     for start, where, part in parts:
-        if isinstance(part, bytes):
-            weights[start : start + len(part)] = part
-        else:
+        if isinstance(part, ExternalRange):
             _read_into(weights[start : start + part.size_bytes], part, where)
+        else:  # one at a time: each reading of the field is a copy
+            weights[start : start + len(part.raw_data)] = part.raw_data
+            part.ClearField("raw_data")
     return proto, weights
+
+
+def joined(model: bytes, weights: memoryview) -> ModelProto:
+    """Put the tensors that `split_proto` took out of a graph back into it."""
+    from onnx import ModelProto, TensorProto
+
+    proto = ModelProto()
+    proto.ParseFromString(model)
+    for _, tensor in tensors_of(proto):
+        if tensor.data_location == TensorProto.EXTERNAL:
+            place = {
+                entry.key: int(entry.value)
+                for entry in tensor.external_data
+                if entry.key != "location"
+            }
+            tensor.raw_data = bytes(weights[place["offset"] : place["offset"] + place["length"]])
+            tensor.ClearField("data_location")
+            del tensor.external_data[:]
+    return proto
 
 
 def _read_into(target: memoryview, part: ExternalRange, where: str) -> None:

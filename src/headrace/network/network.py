@@ -212,8 +212,13 @@ class Network:
     @property
     def is_large(self) -> bool:
         """Too large for one ONNX message: see `headrace.network.external_data`."""
+        return self.weight_bytes > MAX_MODEL_BYTES
+
+    @property
+    def weight_bytes(self) -> int:
+        """Size of its weights."""
         tensors = (v.const_value for v in self.model.graph.initializers.values())
-        return sum(t.nbytes for t in tensors if t is not None) > MAX_MODEL_BYTES
+        return sum(t.nbytes for t in tensors if t is not None)
 
     def graph_proto(self) -> GraphProto:
         """A new ModelProto of the network; weights that are external data stay so."""

@@ -19,7 +19,7 @@ from headrace._core.errors import EngineError
 from headrace._core.types import Array
 from headrace.diagnose.compare.sides import Side
 from headrace.engine.backends import get_backend
-from headrace.engine.plan import MODEL_BLOB, WEIGHTS_BLOB
+from headrace.engine.plan import MODEL_BLOB
 from headrace.engine.precision.prepare import Proto, prepare
 from headrace.engine.precision.rounded import half_tensors, rounded_layers
 
@@ -186,10 +186,10 @@ class _Graph:
             raise EngineError("an engine of TensorRT shows no tensors", where=where)
         if plan.header.plugins:
             raise EngineError("a network with plugins is not shown layer by layer", where=where)
-        if WEIGHTS_BLOB in plan.blobs:
+        if plan.is_large:
             raise EngineError("a model over 2 GiB is not shown layer by layer", where=where)
         proto = onnx.ModelProto()
-        proto.ParseFromString(bytes(plan.blobs[MODEL_BLOB]))
+        proto.ParseFromString(plan.whole_model())
         self.proto: Proto = prepare(proto, where=where)
         graph = self.proto.graph
         self._backend = get_backend(plan.header.runtime.name)

@@ -118,6 +118,7 @@ class OnnxRuntimeBackend:
     """See module."""
 
     name = "onnxruntime"
+    maps_weights = True  # it reads them where they are
 
     def version(self) -> str:
         return str(ort.__version__)

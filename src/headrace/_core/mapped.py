@@ -1,0 +1,55 @@
+"""Parts of files as memory: read on demand, given back while nobody reads."""
+
+from __future__ import annotations
+
+import mmap
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_EVERY_S = 0.02
+
+
+class _FileMap(mmap.mmap):
+    """Memory whose content stands in a file: what is given back can be read again."""
+
+
+def mapped(descriptor: int, start: int, count: int) -> memoryview:
+    """Bytes `start` to `start + count` of a file, to read only; they take no memory of their own.
+
+    Raises:
+        OSError, ValueError: the file cannot be mapped.
+    """
+    whole = _FileMap(descriptor, 0, access=mmap.ACCESS_READ)
+    return memoryview(whole)[start : start + count]
+
+
+def give_back(view: memoryview) -> None:
+    """Give the pages of a mapped file back to the system, which reads them again when asked.
+
+    Without an effect for any other memory.
+    """
+    if isinstance(view.obj, _FileMap) and hasattr(mmap, "MADV_DONTNEED"):
+        view.obj.madvise(mmap.MADV_DONTNEED)
+
+
+@contextmanager
+def read_once(view: memoryview) -> Iterator[None]:
+    """Give the pages of a mapped file back again and again, while somebody makes a copy of them."""
+    if not isinstance(view.obj, _FileMap):
+        yield
+        return
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.wait(_EVERY_S):
+            give_back(view)
+
+    thread = threading.Thread(target=work, name="headrace-give-back", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        give_back(view)
