@@ -5,7 +5,8 @@ import struct
 import pytest
 
 from headrace.engine import BuildOptions, Plan, build
-from headrace.engine.plan import FORMAT_VERSION, is_plan_file
+from headrace.engine.plan import is_plan_file
+from headrace.engine.plan_prefix import FORMAT_VERSION
 from headrace.errors import EngineError
 from headrace.network import network_from_onnx
 from tests.engine.plan_bytes import build_header, reseal, split

@@ -26,12 +26,14 @@ if __name__ == "__main__":
 
     with instrumented("headrace"):
         from headrace._core.formats.sniff import PLAN_MAGIC
-        from headrace.engine.plan import FORMAT_VERSION, Plan
+        from headrace.engine.plan import Plan
+        from headrace.engine.plan_prefix import FORMAT_VERSION
         from headrace.errors import EngineError, ModelError
         from headrace.network.onnx_file import network_from_onnx_bytes
 else:
     from headrace._core.formats.sniff import PLAN_MAGIC
-    from headrace.engine.plan import FORMAT_VERSION, Plan
+    from headrace.engine.plan import Plan
+    from headrace.engine.plan_prefix import FORMAT_VERSION
     from headrace.errors import EngineError, ModelError
     from headrace.network.onnx_file import network_from_onnx_bytes
 

@@ -1,4 +1,4 @@
-"""Parts of files as memory: read on demand, given back while nobody reads."""
+"""Parts of files as memory, which the system reads on demand and takes back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _EVERY_S = 0.02
 
 
 class _FileMap(mmap.mmap):
-    """Memory whose content stands in a file: what is given back can be read again."""
+    """Memory with its content in a file, so that dropped pages are read again."""
 
 
 def mapped(descriptor: int, start: int, count: int) -> memoryview:
@@ -25,7 +25,7 @@ def mapped(descriptor: int, start: int, count: int) -> memoryview:
 
 
 def give_back(view: memoryview) -> None:
-    """Give the pages of a mapped file back to the system, which reads them again when asked.
+    """Drop the pages of a mapped file; the system reads them again on demand.
 
     Without an effect for any other memory.
     """
@@ -35,7 +35,7 @@ def give_back(view: memoryview) -> None:
 
 @contextmanager
 def read_once(view: memoryview) -> Iterator[None]:
-    """Give the pages of a mapped file back again and again, while somebody makes a copy of them."""
+    """Drop the pages of a mapped file every few milliseconds, while a runtime copies them."""
     if not isinstance(view.obj, _FileMap):
         yield
         return

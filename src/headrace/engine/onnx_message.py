@@ -33,7 +33,7 @@ def model_bytes(
 def finish_proto(
     proto: ModelProto, shape: tuple[int | None, ...], decisions: list[Finding]
 ) -> None:
-    """Make a new ModelProto of a network what a runtime gets, see `model_bytes`."""
+    """Mark and fix a new ModelProto of a network for a runtime, see `model_bytes`."""
     if versions := stamp_older(proto):
         text = f"the model is marked {versions[0]}; nothing in it is newer than {versions[1]}"
         notice = Finding("version-marked", "info", f"{text}, and so it is run")

@@ -13,24 +13,18 @@ Layout, little endian:
 
 from __future__ import annotations
 
-import json
 import os
 import stat
-import struct
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeGuard
 
-import headrace
 from headrace._core.errors import EngineError
 from headrace._core.files import locked, os_errors, sha256_of, write_atomically
 from headrace._core.findings import Finding
-from headrace._core.formats.foreign import foreign_model, looks_like
 from headrace._core.formats.sniff import HEAD_BYTES, PLAN_MAGIC
-from headrace._core.formats.tensorrt import built_by, is_tensorrt_engine
-from headrace._core.json_record import RecordError
 from headrace._core.mapped import give_back, mapped, read_once
 from headrace.engine.backends import (
     Backend,
@@ -42,6 +36,14 @@ from headrace.engine.backends import (
 )
 from headrace.engine.machine import usable_cores
 from headrace.engine.plan_header import BlobRecord, PlanHeader, TacticRecord
+from headrace.engine.plan_prefix import (
+    FORMAT_VERSION,
+    MAX_HEADER_BYTES,
+    PREFIX,
+    check_prefix,
+    checked_header,
+    damaged,
+)
 from headrace.engine.tactic import HALVES, Tactic
 from headrace.network.external_data import joined
 from headrace.network.network import MAX_MODEL_BYTES
@@ -51,24 +53,15 @@ if TYPE_CHECKING:
     from headrace.engine.session import Session
     from headrace.plugins.registry import PluginRegistry
 
-FORMAT_VERSION = 1
 MODEL_BLOB = "model"
 WEIGHTS_BLOB = "weights"
 """Weights of a large model, apart from its graph; see `headrace.network.external_data`."""
 COMPILED_BLOB = "compiled"
 """The model as a runtime compiled it; see `headrace.engine.backends.CompilingBackend`."""
-MAX_HEADER_BYTES = 16 * 2**20
-MAX_PLAN_BYTES = 2**40
-_PREFIX = struct.Struct("<8sIIQ32s")
 _ALIGNMENT = 64
-_REBUILD = "delete it: it is built anew from the model at the next start"
 
 
 Blob = Any  # bytes; a view of a mapped file for `WEIGHTS_BLOB`
-
-
-class NewerPlanError(EngineError):
-    """A plan that a newer headrace wrote: fit for that one, unreadable here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,12 +293,12 @@ class Plan:
         blobs = [self.blobs[record.name] for record in self.header.blobs]
         if WEIGHTS_BLOB in self.blobs:  # mapped weights begin where vectors may
             before = next(i for i, r in enumerate(self.header.blobs) if r.name == WEIGHTS_BLOB)
-            start = _PREFIX.size + len(header) + sum(map(len, blobs[:before]))
+            start = PREFIX.size + len(header) + sum(map(len, blobs[:before]))
             header += b" " * (-start % _ALIGNMENT)
-        size = _PREFIX.size + len(header) + sum(map(len, blobs))
+        size = PREFIX.size + len(header) + sum(map(len, blobs))
         digest = bytes.fromhex(sha256_of(header))
         return [
-            _PREFIX.pack(PLAN_MAGIC, FORMAT_VERSION, len(header), size, digest),
+            PREFIX.pack(PLAN_MAGIC, FORMAT_VERSION, len(header), size, digest),
             header,
             *blobs,
         ]
@@ -358,7 +351,7 @@ class Plan:
             EngineError: as `load`.
         """
         where = str(path) if path else "plan"
-        header_size, digest = _check_prefix(bytes(data[:HEAD_BYTES]), len(data), where)
+        header_size, digest = check_prefix(bytes(data[:HEAD_BYTES]), len(data), where)
 
         def take(name: str, start: int, count: int) -> Blob:
             part = data[start : start + count]
@@ -377,24 +370,24 @@ class Plan:
         path: Path | None,
     ) -> Plan:
         """Read a plan of `size` bytes with a checked prefix; `take(name, start, count)` reads."""
-        at = _PREFIX.size
-        header = _checked_header(take("", at, header_size), digest, where)
+        at = PREFIX.size
+        header = checked_header(take("", at, header_size), digest, where)
         blobs: dict[str, Blob] = {}
         at += header_size
         for record in header.blobs:
             blob = take(record.name, at, max(0, min(record.size_bytes, size - at)))
             at += record.size_bytes
             if len(blob) != record.size_bytes or record.name in blobs:
-                raise _damaged(f"blob {record.name!r} is not all there, or there twice", where)
+                raise damaged(f"blob {record.name!r} is not all there, or there twice", where)
             if sha256_of(blob) != record.sha256:
-                raise _damaged(f"blob {record.name!r} does not match its sha256", where)
+                raise damaged(f"blob {record.name!r} does not match its sha256", where)
             if isinstance(blob, memoryview):
                 give_back(blob)
             blobs[record.name] = blob
         if at != size:
-            raise _damaged(f"{size - at} bytes follow the last blob", where)
+            raise damaged(f"{size - at} bytes follow the last blob", where)
         if MODEL_BLOB not in blobs:
-            raise _damaged("there is no model in it", where)
+            raise damaged("there is no model in it", where)
         return cls(header, blobs, path=path)
 
     def __repr__(self) -> str:
@@ -426,8 +419,8 @@ def read_header(path: Path) -> PlanHeader:
         EngineError: as `Plan.load`, but for damage in the blobs.
     """
     with _opened(path) as (file, _, size, digest):
-        file.seek(_PREFIX.size)
-        return _checked_header(file.read(size), digest, str(path))
+        file.seek(PREFIX.size)
+        return checked_header(file.read(size), digest, str(path))
 
 
 @contextmanager
@@ -439,83 +432,4 @@ def _opened(path: Path) -> Iterator[tuple[BinaryIO, int, int, bytes]]:
             raise EngineError("is not a regular file", where=where)
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
-            yield file, size, *_check_prefix(file.read(HEAD_BYTES), size, where)
-
-
-def _check_prefix(head: bytes, size_bytes: int, where: str) -> tuple[int, bytes]:
-    """Size of the header and its hash, once they make sense for a file of `size_bytes`."""
-    if head[: len(PLAN_MAGIC)] != PLAN_MAGIC:
-        raise _foreign(head, size_bytes, where)
-    if len(head) < _PREFIX.size:
-        raise _damaged(f"{size_bytes} bytes are too few", where)
-    _, version, header_size, file_size, digest = _PREFIX.unpack_from(head)
-    if version > FORMAT_VERSION:
-        raise NewerPlanError(
-            f"headrace plan format {version} ≠ {FORMAT_VERSION}: a newer headrace wrote it, whose "
-            "layout this one does not know",
-            where=where,
-            fix="update headrace, or let it build an engine of its own beside this one",
-        )
-    if version < FORMAT_VERSION:
-        raise EngineError(
-            f"headrace plan format {version} ≠ {FORMAT_VERSION}: an older headrace wrote it, whose "
-            "layout is not read any more",
-            where=where,
-            fix=_REBUILD,
-        )
-    if file_size != size_bytes:
-        what = "truncated" if size_bytes < file_size else "too long"
-        raise _damaged(f"{what}, {size_bytes} of {file_size} bytes", where)
-    if file_size > MAX_PLAN_BYTES or header_size > min(MAX_HEADER_BYTES, size_bytes - _PREFIX.size):
-        raise _damaged(f"a header of {header_size} bytes in a file of {size_bytes}", where)
-    return header_size, digest
-
-
-def _checked_header(data: bytes, digest: bytes, where: str) -> PlanHeader:
-    if bytes.fromhex(sha256_of(data)) != digest:
-        raise _damaged("the header does not match its sha256", where)
-    try:
-        return PlanHeader.from_json(data)
-    except RecordError as error:
-        if error.unknown and (writer := _writer(data)) != headrace.__version__:
-            raise NewerPlanError(
-                f"headrace {writer} wrote it, with {error.place}, unknown to headrace "
-                f"{headrace.__version__}",
-                where=where,
-                fix="update headrace, or let it build an engine of its own beside this one",
-            ) from error
-        raise _damaged(f"{error.place or 'header'}: {error.found}", where) from error
-
-
-def _writer(header: bytes) -> str:
-    """Version of the headrace that wrote a header; this one's if it names none."""
-    try:
-        version = json.loads(header)["headrace"]
-    except (ValueError, KeyError, RecursionError):  # damaged behind the unknown field
-        version = None
-    return version[:40] if isinstance(version, str) else headrace.__version__
-
-
-def _foreign(head: bytes, size_bytes: int, where: str) -> EngineError:
-    if is_tensorrt_engine(head, size_bytes):
-        return EngineError(
-            f"is a TensorRT engine: code for one GPU model, built by {built_by(head)}",
-            where=where,
-            expected="a plan built by headrace",
-            fix="give onnx-file=<the ONNX model it was built from>: "
-            "headrace builds its own engine and leaves this one alone",
-        )
-    error = foreign_model(Path(where), "a plan built by headrace")
-    if error is not None and error.data["format"] not in ("onnx", "tensorrt"):
-        return EngineError(error.finding)
-    words = looks_like(head, size_bytes)
-    return EngineError(
-        f"is not a headrace plan: it looks like {words}" if words else "is not a headrace plan",
-        where=where,
-        expected="a plan built by headrace",
-        fix="name the model as onnx-file and let headrace build the engine",
-    )
-
-
-def _damaged(what: str, where: str) -> EngineError:
-    return EngineError(f"damaged: {what}", where=where, fix=_REBUILD)
+            yield file, size, *check_prefix(file.read(HEAD_BYTES), size, where)

@@ -12,8 +12,9 @@ from headrace._core.formats.foreign import foreign_model
 from headrace._core.formats.tensorrt import is_tensorrt_file
 from headrace.engine.backends import get_backend
 from headrace.engine.machine import this_machine, usable_cores
-from headrace.engine.plan import NewerPlanError, Plan, is_plan_file, read_header
+from headrace.engine.plan import Plan, is_plan_file, read_header
 from headrace.engine.plan_header import TuningRecord
+from headrace.engine.plan_prefix import NewerPlanError
 from headrace.engine.tensorrt_plan import plan_from_tensorrt
 from headrace.infer.model import engine_files
 from headrace.infer.model.precision import MODES, ConfigPrecision
