@@ -19,8 +19,6 @@ from headrace.infer.run_options import RunOptions
 from headrace.media import check_sinks
 from headrace.media.resizing import FrameSize
 from headrace.media.sources.base import FailedSource
-from headrace.pipeline.changes import Companion
-from headrace.pipeline.consumer import Consumer
 from headrace.pipeline.decoder_memory import DecoderMemory
 from headrace.pipeline.mux import check_limit
 from headrace.pipeline.outlet import Route
@@ -28,7 +26,6 @@ from headrace.pipeline.pipeline import Pipeline
 from headrace.pipeline.rate_lines import RateLines
 from headrace.pipeline.segment import segments_of
 from headrace.pipeline.sink_opening import open_routes
-from headrace.pipeline.source_errors import SourceErrors
 from headrace.pipeline.source_opening import decoding_device, devices_of, open_listed
 from headrace.pipeline.stage import is_stage
 from headrace.pipeline.stage_order import after_primaries, behind_tracker, numbered
@@ -40,6 +37,7 @@ if TYPE_CHECKING:
     from headrace.media.draw import Tiler
     from headrace.meta import FrameMeta
     from headrace.pipeline.analytics import AnalyticsRules
+    from headrace.pipeline.changes import Companion
     from headrace.pipeline.track import Tracker
 
 
@@ -129,9 +127,7 @@ class Assembling:
             self._open_sources()
             self._load_models()
             self._add_followers()
-            companions: list[Companion] = [Consumer(consumer) for consumer in self.spec.consumers]
-            if self.spec.errors_to is not None:
-                companions.append(SourceErrors(self.spec.errors_to))
+            companions = self._companions()
             self._report_decisions()
             pipeline = self._pipeline()
             for companion in companions:
@@ -257,6 +253,19 @@ class Assembling:
             rates = RateLines(len(self._sources), self.spec.rates_interval_s)
             self._items.append(rates)
             self._owned.append(rates)
+
+    def _companions(self) -> list[Companion]:
+        """Receivers and senders of messages beside the pipeline, imported where there are any."""
+        companions: list[Companion] = []
+        if self.spec.consumers:
+            from headrace.pipeline.consumer import Consumer
+
+            companions += map(Consumer, self.spec.consumers)
+        if self.spec.errors_to is not None:
+            from headrace.pipeline.source_errors import SourceErrors
+
+            companions.append(SourceErrors(self.spec.errors_to))
+        return companions
 
     def _report_decisions(self) -> None:
         """Complete the log with the notices of all parts, and pass it on."""

@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +36,8 @@ def packages() -> dict[str, str]:
     Returns:
         Name -> version.
     """
+    from importlib.metadata import PackageNotFoundError, distribution  # late: 40 modules
+
     here = {os.path.realpath(location.parent) for location in _places()}
     versions = {}
     for name in (CPU_PACKAGE, GPU_PACKAGE):
