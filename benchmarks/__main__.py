@@ -20,6 +20,7 @@ NAMES = (
     "media",
     "track",
     "engines",
+    "large",
     "pipeline",
     "sources",
     "secondary",
