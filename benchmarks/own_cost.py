@@ -27,6 +27,7 @@ from time import perf_counter, process_time
 from typing import Any
 from unittest.mock import patch
 
+import av
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
@@ -34,13 +35,14 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.common import ROOT, require_device
+from benchmarks.pipeline import setup
 from headrace._core.gpu.cuda_tensors import CudaTensor
 from headrace.infer import runners
 from headrace.infer.batch import Batch
 from headrace.infer.geometry import Rect, fit
 from headrace.infer.inferencer import Inferencer
 from headrace.infer.items import Items
-from headrace.media import Frame, open_sink
+from headrace.media import Frame, open_sink, open_source
 from headrace.media.sources.arrays import ArraySource
 from headrace.pipeline import Pipeline
 from headrace.pipeline.track import open_tracker
@@ -83,6 +85,8 @@ def report() -> None:
     for title, (parser, side, shape) in HEADS.items():
         scenes = _scenes(side, shape)
         _show(title, {batch: _costs(parser, "", side, scenes, batch) for batch in BATCHES})
+    if DEVICE == "cpu":
+        _show("A whole run to JSON Lines", {1: _whole_run()})
     _, side, shape = next(iter(HEADS.values()))
     scenes = _scenes(side, shape)
     own = {
@@ -99,6 +103,45 @@ def report() -> None:
             costs = _costs(parser, library, side, scenes, batch, only="plain")
             found[batch][f"select, parse, cluster, attach: {name}"] = costs["plain"]
     _show("Parsers of YOLOX-nano", found)
+
+
+def _whole_run() -> dict[str, float]:
+    """A run of YOLOX-nano on a video, frame by frame, against a bare loop that decodes it.
+
+    Both have an engine that takes no time: its outputs were recorded. So the difference is all
+    that a run costs beside decoding and the engine, scaling and hand-overs among threads included.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        cfg, video = setup(Path(name))
+        with Inferencer.from_config(cfg, threads=1) as inferencer:
+            session, recorded = inferencer.session, []
+            run = session.run
+            with patch.object(
+                session, "run", lambda *a, **k: recorded.append(run(*a, **k)) or recorded[-1]
+            ):
+                Pipeline(open_source(str(video)), inferencer, [], limit=SCENES).run()
+            outputs = cycle(recorded)
+
+            def whole() -> int:
+                sink = open_sink(f"jsonl:{name}/out.jsonl")
+                return Pipeline(open_source(str(video)), inferencer, [sink]).run().frames
+
+            def bare() -> int:
+                with av.open(str(video)) as container:
+                    stream = container.streams.video[0]
+                    stream.thread_type = "AUTO"
+                    return sum(1 for _ in container.decode(stream))
+
+            spent: dict[str, list[float]] = {"a whole run": [], "bare decoding": []}
+            with patch.object(session, "run", lambda *a, **k: next(outputs)):
+                for _ in range(TURNS):
+                    for title, work in zip(spent, (whole, bare), strict=True):
+                        start = process_time()
+                        frames = work()
+                        spent[title].append((process_time() - start) / frames * 1e6)
+    own = [a - b for a, b in zip(*spent.values(), strict=True)]
+    medians = {title: statistics.median(times) for title, times in spent.items()}
+    return medians | {"own cost of the run": statistics.median(own)}
 
 
 def _built_library() -> Path:
