@@ -31,8 +31,8 @@ def crowd(count: int, *, classes: int = 1, seed: int = 0) -> list[Detections]:
 class Player:
     """Shows a video to a tracker again and again; one call is one frame."""
 
-    def __init__(self, tracker: Tracker, video: list[Detections]) -> None:
-        self.tracker, self.video, self.frame = tracker, video, 0
+    def __init__(self, tracker: Tracker, video: list[Detections], image: Frame = IMAGE) -> None:
+        self.tracker, self.video, self.image, self.frame = tracker, video, image, 0
 
     def __call__(self) -> None:
         # there and back, so that no object ever jumps
@@ -40,7 +40,7 @@ class Player:
         shown = self.video[at if at < LENGTH else 2 * LENGTH - 2 - at]
         meta = FrameMeta("", 0, self.frame, 0, WIDTH, HEIGHT, inferred=True)
         meta.objects.append(shown, 1)
-        self.tracker.update(IMAGE, meta)
+        self.tracker.update(self.image, meta)
         self.frame += 1
 
 
@@ -56,4 +56,12 @@ def rows() -> list[Row]:
             each = 1e3 / count  # microseconds for an object
             costs = f"{row.ours_ms * each:.1f} : {row.reference_ms * each:.0f} us each"
             table.append(row._replace(name=f"{row.name}, {costs}"))
+    rng, video = np.random.default_rng(0), crowd(20)
+    noise = rng.integers(0, 256, (HEIGHT, WIDTH, 3), dtype=np.uint8)
+    image = Frame.from_array(noise, PixelFormat.RGB)
+    for name in ("nviou", "nvsort", "nvdcf-max-perf", "nvdcf-perf", "nvdcf-accuracy"):
+        ours, theirs = (Player(open_tracker(spec), video, image) for spec in (name, "iou"))
+        row = compare(f"20 objects: {name} : iou", ours, theirs, repeat=15, warm_up=8)
+        costs = f"{row.ours_ms * 50:.0f} : {row.reference_ms * 50:.1f} us each"
+        table.append(row._replace(name=f"{row.name}, {costs}"))
     return table

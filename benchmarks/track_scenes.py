@@ -22,6 +22,7 @@ from headrace.pipeline.track import open_tracker
 
 WIDTH, HEIGHT, LENGTH = 960, 544, 300
 TRUTH = "truth"
+PICTURED = (4, 10, 40)  # frames
 ROOM = "maxTargetsPerStream=300"
 Pixels = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]
@@ -235,6 +236,38 @@ def made_model(folder: Path) -> Path:
     opset = helper.make_opsetid("", 17)
     save(helper.make_model(graph, opset_imports=[opset], ir_version=8), str(folder / "looks.onnx"))
     return folder / "looks.onnx"
+
+
+def picture(path: Path) -> None:
+    """Write the picture of docs/tracking.md: ids before and after a meeting behind the post."""
+    from PIL import Image, ImageDraw
+
+    scene, rows = scenes()["meeting 5"], []
+    with TemporaryDirectory() as folder:
+        looks = f"reid={made_model(Path(folder))},reid_pixels=signed,reid_similarity=0.85"
+        for title, spec in (("overlap", "iou"), ("overlap and looks", f"iou:{looks}")):
+            tracker, shown = open_tracker(spec), []
+            for t in range(60):
+                frame, seen = scene.draw(t), np.flatnonzero(scene.visible(t))
+                meta = FrameMeta("", 0, t, 0, WIDTH, HEIGHT, inferred=True)
+                found = Detections(
+                    scene.ways[t, seen], np.ones(len(seen)), np.zeros(len(seen), int),
+                    space=Space.FRAME,
+                )  # fmt: skip
+                meta.objects.append(found, 1)
+                tracker.update(frame, meta)
+                image = Image.fromarray(np.ascontiguousarray(frame.planes[0][:, :, ::-1]))
+                pen = ImageDraw.Draw(image)
+                for obj in meta.objects:
+                    if obj.object_id is not None and obj.object_id != UNTRACKED_OBJECT_ID:
+                        box = [obj.left, obj.top, obj.left + obj.width, obj.top + obj.height]
+                        pen.rectangle(box, outline="white", width=2)
+                        pen.text((obj.left + 3, obj.top + 2), str(obj.object_id), "white",
+                                 font_size=26, stroke_width=2, stroke_fill="black")  # fmt: skip
+                pen.text((330, 300), f"{title}, frame {t}", "white", font_size=22)
+                shown.append(np.asarray(image)[:330, 320:640])
+            rows.append(np.hstack([shown[t] for t in PICTURED]))
+    Image.fromarray(np.vstack(rows)).quantize(96).save(path, optimize=True)
 
 
 def main(wanted: Sequence[str]) -> None:

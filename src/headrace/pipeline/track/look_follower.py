@@ -21,6 +21,7 @@ _BRIEF = 2  # frames that a track may miss without being asked who it is
 _DOUBT = 0.5  # below the similarity that is enough: the object may be seen in part
 _RISE = 0.005  # of the similarity from frame to frame, as more of the object is seen
 _NO = float("-inf")
+_OWN = 0.1  # by so much another lost object must be more alike to be taken for
 _FAR = 0.1  # similarity that a lost object loses for being out of reach
 
 
@@ -131,7 +132,12 @@ class LookFollower:
         """Give open tracks the ids of lost objects, the most alike first."""
         taken = {track.out for i in inner if i > 0 and (track := self._tracks[i]).out}
         fitting = [
-            (self._score(known, objects, row, look_of[row]), -out, row)
+            (
+                self._score(known, objects, row, look_of[row])
+                + (_OWN if out == self._tracks[inner[row]].before else 0.0),
+                -out,
+                row,
+            )
             for row in opened
             for out, known in self._known.items()
             if out not in taken and known.group == int(objects.groups[row])
