@@ -378,6 +378,7 @@ def test_completion_completes() -> None:
 
 
 @pytest.mark.parametrize("args", [("--help",), ("show", "{config}"), ("completion", "bash")])
+@pytest.mark.sampled
 def test_a_full_disk_behind_standard_output_is_exit_6(
     mean_config: Config, args: tuple[str, ...]
 ) -> None:
@@ -410,6 +411,7 @@ def test_lines_to_a_closed_standard_output_are_refused(mean_config: Config, phot
 
 
 @pytest.mark.parametrize("pipeline_file", [False, True])
+@pytest.mark.sampled
 def test_lines_on_standard_output_are_nothing_but_lines(
     mean_config: Config, photos: Path, tmp_path: Path, pipeline_file: bool
 ) -> None:
@@ -507,6 +509,7 @@ def test_a_working_directory_that_is_gone_is_named(photos: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("second", ["other.xyz", "old.jsonl", "config.txt", "./old.jsonl"])
+@pytest.mark.sampled
 def test_an_older_output_survives_when_another_is_refused(
     mean_config: Config, photos: Path, tmp_path: Path, second: str
 ) -> None:

@@ -68,6 +68,7 @@ BREAKING = {
 
 
 @pytest.mark.parametrize("text", BREAKING)
+@pytest.mark.sampled
 def test_a_part_that_breaks_its_process_is_a_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
@@ -112,6 +113,7 @@ def test_leaving_ends_what_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.sampled
 def test_a_signal_ends_the_trials_too(tmp_path: Path, number: signal.Signals) -> None:
     mark = f"import time; time.sleep(61.{os.getpid()})"
     (tmp_path / "openvino.py").write_text(
@@ -235,6 +237,7 @@ def test_files_of_the_working_folder_change_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["print('hi'); raise RuntimeError('half')", "raise SystemExit(0)"])
+@pytest.mark.sampled
 def test_bindings_that_fail_disturb_nothing_else(tmp_path: Path, text: str) -> None:
     (tmp_path / "gi.py").write_text(text)
     done = doctor_beside(tmp_path, "--json")

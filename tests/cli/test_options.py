@@ -161,6 +161,7 @@ def test_rules_and_thresholds_of_a_run_act(two: Path, command: str) -> None:
 
 @pytest.mark.skipif(keeper.can_guard() is not None, reason="no workers here")
 @pytest.mark.parametrize("command", [name for name in RUNS if name != "batch"])
+@pytest.mark.sampled
 def test_a_guarded_library_does_not_end_the_command(
     mean_config: Config, scene: Path, command: str
 ) -> None:
