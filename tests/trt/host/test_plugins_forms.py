@@ -47,9 +47,18 @@ def built(op: str, kind: str, format: str, shape: tuple[int, ...], folder: Path)
     return build(network(made, folder), BuildOptions(max_batch=4, precision="int8", rules=rules))
 
 
-@pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize("kind", ["FLOAT", "HALF", "BF16", "INT8", *ELEMENTS])
-@pytest.mark.parametrize("op", CLASSES)
+def _forms() -> list[Any]:
+    """Each class with each type and format; at every push each type and format once."""
+    kinds = ["FLOAT", "HALF", "BF16", "INT8", *ELEMENTS]
+    return [
+        pytest.param(op, kind, format, marks=[pytest.mark.slow] * bool((k + f + c) % len(CLASSES)))
+        for c, op in enumerate(CLASSES)
+        for k, kind in enumerate(kinds)
+        for f, format in enumerate(FORMATS)
+    ]
+
+
+@pytest.mark.parametrize(("op", "kind", "format"), _forms())
 def test_a_plugin_of_one_form_computes_as_numpy_does(
     library: CustomLibrary, op: str, kind: str, format: str, tmp_path: Path
 ) -> None:
