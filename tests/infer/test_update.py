@@ -6,8 +6,12 @@ import re
 import shutil
 import threading
 import time
+import weakref
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -306,3 +310,25 @@ def test_keys_of_the_element_are_not_read_again(tmp_path: Path) -> None:
     values = [float(m.tensors[0]["out"].item()) for m in metas]
     assert values == [pytest.approx(120)] * 3
     assert [m.tensors[0].component_id for m in metas] == [1, 1, 1]
+
+
+class Fleeting:
+    """A model that nobody holds, as one that an update has just replaced; its watch looks at it."""
+
+    def __init__(self) -> None:
+        self.watch = SimpleNamespace(judge=partial(Fleeting._judge, weakref.proxy(self)))
+
+    def _judge(self, final: bool = False) -> None:
+        assert self.watch is not None
+
+    def all_notices(self) -> list[Any]:
+        return []
+
+
+def test_a_model_is_held_while_its_notices_are_read(
+    mean_config: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Inferencer.from_config(mean_config()) as model, monkeypatch.context() as patch:
+        patch.setattr(Inferencer, "model", property(lambda _: Fleeting()))
+        assert isinstance(model.notices, list)
+        model.conclude()
