@@ -3,7 +3,8 @@
 `headrace serve` runs the conveyor's detector on two cameras, its parser in a worker process, events
 go to a web service. Every `EVERY_S` seconds something fails in turn: the broker answers 503, a
 camera hangs up, a camera falls silent, the worker is killed, the disk takes no more, the model is
-changed for another. Each has to show in a metric and in the log, and memory has to stay flat.
+changed for another. Each has to show in a metric and in the log, and memory has to stay flat. At
+the end there is a table of memory, frames and messages by minute.
 
 The exit status is 1 where a fault did not show, or the last third takes more memory than the first.
 """
@@ -188,9 +189,10 @@ class Service:
         """Lines of the log."""
         return self._log.read_bytes().count(b"\n")
 
-    def codes_from(self, line: int) -> set[str]:
-        """Codes of the notices in the log behind so many lines."""
-        return set(re.findall(r'"code": "([a-z-]+)"', self.log_from(line)))
+    def notices_from(self, line: int, codes: set[str]) -> list[str]:
+        """Notices of these codes in the log behind so many lines."""
+        rows = [json.loads(r) for r in self.log_from(line).splitlines() if r.startswith("{")]
+        return [f"{r['code']}: {r['message']}" for r in rows if r.get("code") in codes]
 
     def log_from(self, line: int) -> str:
         """The log behind so many lines."""
@@ -281,12 +283,22 @@ FAULTS: tuple[tuple[str, Callable[[Service], None], str, set[str]], ...] = (
 )  # fmt: skip
 
 
+def _minute(number: int, memory: list[tuple[float, int]], faults: int, service: Service) -> str:
+    mb = sorted(m / 1e6 for t, m in memory if t >= 60 * number)
+    frames = service.total("headrace_frames_total")
+    return (
+        f"{number + 1:6}  {mb[0]:9.0f}  {statistics.median(mb):7.0f}  {mb[-1]:7.0f}"
+        f"  {frames:13.0f}  {service.broker.taken:8}  {faults:6}"
+    )
+
+
 def main(minutes: float = 30.0) -> int:
     """Run for so long; the exit status."""
     folder = Path(tempfile.mkdtemp(prefix="headrace-soak-"))
     service = Service(folder)
     begin, shown, unseen = time.monotonic(), Counter[str](), []
     memory: list[tuple[float, int]] = []
+    minutes_passed: list[str] = []
     number = 0
     while (at := time.monotonic() - begin) < minutes * 60:
         name, fail, metric, codes = FAULTS[number % len(FAULTS)]
@@ -296,8 +308,11 @@ def main(minutes: float = 30.0) -> int:
         while time.monotonic() - begin < at + EVERY_S:
             time.sleep(2)
             memory.append((time.monotonic() - begin, service.memory_bytes()))
-        missing = [] if service.total(metric) > before else ["metric"]
-        missing += [] if codes & service.codes_from(lines) else ["log"]
+            if memory[-1][0] >= 60 * (len(minutes_passed) + 1):
+                minutes_passed.append(_minute(len(minutes_passed), memory, number, service))
+        after, told = service.total(metric), service.notices_from(lines, codes)
+        missing = [] if after > before else ["metric"]
+        missing += [] if told else ["log"]
         shown[name] += not missing
         if missing:
             unseen.append(
@@ -306,7 +321,11 @@ def main(minutes: float = 30.0) -> int:
             )
         print(f"{at:6.0f} s  {name:18} {'NOT' if missing else ''} shown  "
               f"{memory[-1][1] / 1e6:.0f} MB  {service.total('headrace_frames_total'):.0f} frames  "
-              f"{service.broker.taken} messages", flush=True)  # fmt: skip
+              f"{service.broker.taken} messages\n"
+              f"          {metric} {before:g} -> {after:g}\n"
+              f"          {told[0][:150] if told else 'no notice'}", flush=True)  # fmt: skip
+    print("\nminute  memory MB (least, median, most)  frames  messages  faults")
+    print("\n".join(minutes_passed), end="\n\n")
     frames = service.total("headrace_frames_total")
     stop = time.monotonic()
     service.process.send_signal(signal.SIGTERM)

@@ -42,5 +42,6 @@ NB_MODULE(_native, m) {
     headrace::ort::bind(m);
     headrace::custom::bind_loaded_library(m);
     headrace::core::bind_memory_view(m);
+    headrace::core::bind_connections(m);
     headrace::core::bind_tensors(m);
 }

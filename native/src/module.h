@@ -19,6 +19,7 @@ void bind_segment(nanobind::module_ &m);  // decode/segment.cpp
 namespace core {
 void bind_call_lock(nanobind::module_ &m);    // core/call_lock.cpp
 void bind_memory_view(nanobind::module_ &m);  // core/memory_view.cpp
+void bind_connections(nanobind::module_ &m);  // core/connections.cpp
 void bind_tensors(nanobind::module_ &m);      // core/tensors.cpp
 }  // namespace core
 namespace custom {

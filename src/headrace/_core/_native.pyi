@@ -933,6 +933,11 @@ def memory_view(address: int, size: int, writable: bool) -> memoryview:
     Bytes at an address, which must stay what they are as long as the view is used.
     """
 
+def judge_connections(rule: object | None) -> bool:
+    """
+    Ask `rule(address, port, stream)` before FFmpeg connects or sends in this thread; None asks no more. Whether FFmpeg's calls could be directed here: without that, nothing is asked.
+    """
+
 def dlpack_capsule(address: int, shape: Sequence[int], strides: Sequence[int] | None, code: int, bits: int, owner: object, device: int, number: int) -> object:
     """
     A DLPack capsule over memory that `owner` keeps; strides count elements, None is row-major.

@@ -87,7 +87,7 @@ V3 = {
     "kCounts": "deterministic",
 }
 DANGLING = ("kKeepsField", "kKeepsData", "kSharesWithClone", "kNotSet")
-"""What stands in their memory is not theirs to say: an earlier clause may see it change."""
+"""What stands in their memory is not theirs to say: another clause may see it change, too."""
 CASES = [("Faulty2", *one) for one in V2.items()] + [("Faulty3", *one) for one in V3.items()]
 NUMBERS = {
     name: number
@@ -116,7 +116,7 @@ def test_planted_faults_are_named_by_their_clause(
     report = reported(faults, plugin, fault)
     clauses = [b.clause for b in report.breaches]
     assert clauses, report
-    assert clauses[0] == clause or fault in DANGLING, report
+    assert clauses[0] == clause or (fault in DANGLING and clause in clauses), report
     errors = [b for b in report.breaches if b.level == "error"]
     assert report.passed is not bool(errors)
 

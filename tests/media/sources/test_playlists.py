@@ -26,6 +26,7 @@ from headrace.media.sources.playlists import (
     checked_playlist,
     moved_playlist,
 )
+from headrace.media.sources.reach import is_public
 from headrace.media.sources.video_structure import video_seconds
 
 FRAMES = 30
@@ -383,7 +384,7 @@ def test_a_moved_playlist_gets_full_addresses() -> None:
     ],
 )
 def test_inner_addresses(address: str, public: bool) -> None:
-    assert playlist_http._is_public(address) is public
+    assert is_public(address) is public
 
 
 def test_a_name_that_moves_to_an_inner_address_is_refused(
@@ -410,7 +411,7 @@ def test_secrets_go_to_the_host_that_was_named_alone(
     servers: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named, other = servers
-    monkeypatch.setattr(playlist_http, "_is_public", lambda address: True)
+    monkeypatch.setattr(playlist_http, "is_public", lambda address: True)
     named.answers["/list.m3u8"] = playlist("out0.ts", f"{other.url}/out0.ts")
     url = f"http://user:hunter2@127.0.0.1:{named.server_port}/list.m3u8"
     assert frames(url, options={"headers": "X-Key: k\r\n"}) > 0

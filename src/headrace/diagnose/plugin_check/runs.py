@@ -110,6 +110,8 @@ def check_ends(subject: Subject) -> list[Breach]:
     """Objects that outlive those they came from."""
     size = subject.sizes[-1]
     inputs = subject.inputs(size)
+    if text := _depends(subject, _NO_CLONE):  # nothing has ended there: it is another fault
+        return [Breach("deterministic", f"results depend on memory that was never set: {text}")]
     perturb(0x55)
     first = subject.made()
     expected = run(lived(subject, first.clone("parse")).context(), subject, inputs)
@@ -146,18 +148,25 @@ def check_initialize(subject: Subject) -> list[Breach]:
 
 def check_memory(subject: Subject) -> list[Breach]:
     """Memory that was never set, or is not the plugin's any more."""
+    if text := _depends(subject):
+        text = f"results depend on memory that was never set, or was given back: {text}"
+        return [Breach("deterministic", text)]
+    return []
+
+
+def _depends(subject: Subject, without: frozenset[str] = frozenset()) -> str:
+    """How results differ with what free memory holds; `without` as of `lived`."""
     size = subject.sizes[-1]
     results = []
     for byte in (0x55, 0xAA):
         perturb(byte)
         for _ in range(_LIVES):  # what they give back is filled, and taken again
             lived(subject).close()
-        results.append(reference(subject, size))
+        perturb(byte)
+        context = lived(subject, without=without).context()
+        results.append(run(context, subject, subject.inputs(size)))
     perturb(0)
-    if text := differs(*results):
-        text = f"results depend on memory that was never set, or was given back: {text}"
-        return [Breach("deterministic", text)]
-    return []
+    return differs(*results)
 
 
 def loaded(subject: Subject, life: PluginLife) -> EnginePlugin:

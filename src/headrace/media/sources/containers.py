@@ -7,14 +7,14 @@ it: files of this machine, and addresses that only this machine reaches.
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import av
 
-from headrace._core.urls import url_scheme
+from headrace._core.urls import url_name, url_scheme
 from headrace.binary.regular_files import open_regular
 from headrace.media.sources.feed import Feed
 from headrace.media.sources.playlists import HLS_HEAD, FilesBeside, PlaylistReach, refused
@@ -32,6 +32,7 @@ _PROTOCOLS = {
     "rtmps": "rtmps,tls,tcp",
     "rtp": "rtp,udp",
 }
+_LEADING = ("rtsp", "rtsps", "rtmp", "rtmps")  # protocols that redirect without an option
 _NOTHING = "none"  # no protocol has this name
 # FFmpeg would reuse connections that are not its own.
 _OWN_CONNECTIONS = {"http_persistent": "0", "http_multiple": "0"}
@@ -83,8 +84,11 @@ def open_url(
     known = dict(options)
     if reach != "any":
         known = closed_options(scheme) | known
+    opened = partial(av.open, url, format=format, options=known, timeout=(timeout_s, None), **more)
+    if scheme in _LEADING and reach != "any":
+        return _open_led(url, reach, feed, opened)
     try:
-        return av.open(url, format=format, options=known, timeout=(timeout_s, None), **more)
+        return opened()
     except (av.error.ArgumentError, OSError) as error:
         # The format is not on the list, or the server refers to another place.
         refers = isinstance(error, av.error.ArgumentError) or error.errno == errno.EIO
@@ -99,6 +103,25 @@ def open_url(
         if final == url:
             raise
     return av.open(final, io_open=files, options=closed_options(_NOTHING), **more)
+
+
+def _open_led(url: str, reach: PlaylistReach, feed: Feed, opened: Callable[[], Any]) -> Any:
+    """Open a stream whose server may name other addresses.
+
+    Raises:
+        MediaError: it names one that may not be reached.
+    """
+    from headrace.media.sources.reach import ConnectionRule
+
+    rule = ConnectionRule(url, reach)
+    rule.hold(feed)
+    try:
+        return opened()
+    except (av.error.FFmpegError, OSError, ValueError):
+        if not rule.refused:
+            raise
+        problem = f"it leads to {rule.refused}, an address that you did not name"
+    raise refused(problem, url_name(url))
 
 
 def closed_options(scheme: str) -> dict[str, str]:

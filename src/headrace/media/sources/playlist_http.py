@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import io
-import ipaddress
 import socket
 import ssl
 from base64 import b64encode
@@ -25,9 +24,10 @@ from headrace.media.sources.playlists import (
     moved_playlist,
     refused,
 )
+from headrace.media.sources.reach import addresses_of, is_public, port_of
 
 _REDIRECTS = 5
-_PORTS = {"http": 80, "https": 443}
+_SCHEMES = ("http", "https")
 _AT_ONCE = 32 << 10
 _SAFE = "/%:=&?~#+!$,;'@()*[]"
 
@@ -60,9 +60,7 @@ class WebFiles:
         self._url = url
         self._refused = self._is_playlist = False
         # An inner address that the user named is one; a name that moves to one later is not.
-        self._inner = {
-            address for address in self._addresses(self._named) if not _is_public(address)
-        }
+        self._inner = {address for address in addresses_of(self._named) if not is_public(address)}
 
     def resolved(self) -> tuple[str, bytes]:
         """The address that the user's one leads to, and the first bytes of its content.
@@ -150,33 +148,29 @@ class WebFiles:
         raise ConnectionError("the server leads from one address to the next")
 
     def _is_same(self, parts: SplitResult) -> bool:
-        port, named = _port(parts), _port(self._named)
+        port, named = port_of(parts), port_of(self._named)
         return parts.hostname == self._named.hostname and (
-            port == named or {port, named} <= set(_PORTS.values())
+            port == named or {port, named} <= {80, 443}
         )
-
-    def _addresses(self, parts: SplitResult) -> list[str]:
-        rows = socket.getaddrinfo(parts.hostname, _port(parts), type=socket.SOCK_STREAM)
-        return [str(row[4][0]) for row in rows]
 
     def _connected(self, parts: SplitResult, exchange: Exchange) -> http.client.HTTPConnection:
         shown = url_name(parts.geturl())[:200]
-        if parts.scheme not in _PORTS or not parts.hostname:
+        if parts.scheme not in _SCHEMES or not parts.hostname:
             raise refused(f"it leads to {shown!r}, which is no address of the web", self._name)
         same = self._is_same(parts)
         if self._reach == "same" and not same:
             raise refused(f"it leads to {shown!r}, which is another place", self._name)
         allowed = [
             address
-            for address in self._addresses(parts)
-            if _is_public(address) or (same and address in self._inner)
+            for address in addresses_of(parts)
+            if is_public(address) or (same and address in self._inner)
         ]
         if not allowed:
             raise refused(f"it leads to {shown!r}, which is an inner address", self._name)
         failure: OSError | None = None
         for address in allowed:
             try:
-                link = socket.create_connection((address, _port(parts)), self._timeout_s)
+                link = socket.create_connection((address, port_of(parts)), self._timeout_s)
             except OSError as error:
                 failure = error
                 continue
@@ -184,7 +178,7 @@ class WebFiles:
                 link = self._tls(exchange).wrap_socket(link, server_hostname=parts.hostname)
             else:
                 link = exchange.bounded(link)
-            connection = http.client.HTTPConnection(parts.hostname, _port(parts))
+            connection = http.client.HTTPConnection(parts.hostname, port_of(parts))
             connection.sock = link
             return connection
         assert failure is not None
@@ -310,24 +304,3 @@ class _Body:
         with suppress(OSError):
             self._answer.close()
         self._exchange.hang_up()
-
-
-def _port(parts: SplitResult) -> int:
-    try:
-        return parts.port or _PORTS.get(parts.scheme, 0)
-    except ValueError:
-        return 0
-
-
-def _is_public(address: str) -> bool:
-    """Return whether an address is reached from anywhere; True if it is."""
-    ip: ipaddress.IPv4Address | ipaddress.IPv6Address = ipaddress.ip_address(
-        address.partition("%")[0]
-    )
-    if isinstance(ip, ipaddress.IPv6Address):
-        packed = ip.packed
-        inner = ip.ipv4_mapped or ip.sixtofour
-        if packed[:12] == bytes.fromhex("0064ff9b") + bytes(8):  # NAT64, RFC 6052
-            inner = ipaddress.IPv4Address(packed[12:])
-        ip = inner or ip
-    return ip.is_global and not ip.is_multicast

@@ -42,7 +42,7 @@ def refused(problem: str, where: str) -> MediaError:
     return MediaError(
         problem,
         where=where,
-        expected="video, or an HLS playlist that stays within `playlist_reach`",
+        expected="video, or a playlist or server that stays within `playlist_reach`",
         fix="if you trust it: open_source(…, playlist_reach='any'), or `playlist-reach: any` of"
         " the source in a pipeline file",
         code="playlist-refused",
