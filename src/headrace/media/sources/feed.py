@@ -68,7 +68,7 @@ class Feed:
         self._failure: ConnectionLostError | None = None
         self._wanted = False
         self.left = False
-        self.at_close: list[Callable[[], None]] = []
+        self.at_close: list[Callable[[], object]] = []
         _feeds.add(self)
         self._thread = start_thread(
             self._run,
