@@ -155,7 +155,7 @@ def check_memory(subject: Subject) -> list[Breach]:
 
 
 def _depends(subject: Subject, without: frozenset[str] = frozenset()) -> str:
-    """How results differ with what free memory holds; `without` as of `lived`."""
+    """Say how results differ with the bytes in free memory; `without` as of `lived`."""
     size = subject.sizes[-1]
     results = []
     for byte in (0x55, 0xAA):

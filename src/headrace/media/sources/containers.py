@@ -106,7 +106,7 @@ def open_url(
 
 
 def _open_led(url: str, reach: PlaylistReach, feed: Feed, opened: Callable[[], Any]) -> Any:
-    """Open a stream whose server may name other addresses.
+    """Open a stream of a protocol that follows redirects.
 
     Raises:
         MediaError: it names one that may not be reached.

@@ -1,4 +1,4 @@
-"""Which addresses a source reaches: the one that was named, and what its answers may lead to."""
+"""Addresses that a source reaches: the named one, and others that its server names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _log = logging.getLogger("headrace.media")
 
 
 class ConnectionRule:
-    """Says where FFmpeg may connect to for a source: its own protocols follow what a server says.
+    """Judges the addresses that FFmpeg connects to for a source: it follows those of a server.
 
     A server of RTSP or RTMP may redirect, and names where media are sent to. The host that was
     named is reached at its port, by datagrams at any.
@@ -50,7 +50,7 @@ class ConnectionRule:
         return False
 
     def hold(self, feed: Feed) -> None:
-        """Apply it to what the calling thread opens, as long as its feed reads."""
+        """Judge the connections of the calling thread, until its feed ends."""
         if _native.judge_connections(self):
             feed.at_close.append(partial(_native.judge_connections, None))
         else:
