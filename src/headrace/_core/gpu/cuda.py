@@ -117,13 +117,14 @@ def _open() -> _Driver | EngineError:
     try:
         return _Driver()
     except EngineError as error:
-        return error
+        error.__cause__ = error.__context__ = None
+        return error.with_traceback(None)  # its frames would keep whoever asked first
 
 
 def _opened() -> _Driver:
     handle = _open()
     if isinstance(handle, EngineError):
-        raise handle
+        raise handle.with_traceback(None)
     return handle
 
 
