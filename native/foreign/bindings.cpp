@@ -2,7 +2,10 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
-#include <regex>
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <string>
 
 #include "custom/library.h"
 #include "foreign/known.h"
@@ -16,13 +19,21 @@ using namespace nb::literals;
 namespace headrace::foreign {
 namespace {
 
-// The line of a library's name, libnvinfer.so.8 or libnvinfer_plugin.so.10; 0 for any other.
+// The line of a library's name, libnvinfer.so.8 or libnvinfer_plugin.so.10.3; 0 for any other.
+// By hand: templates of std::regex are shared with every other library of the process, and those of
+// another compiler's standard library crash here.
 int line_of(const std::string &soname) {
-    static const std::regex kName(
-        R"(libnvinfer(_plugin|_vc_plugin|_lean|_dispatch)?\.so\.(\d+)(\..*)?)");
-    std::smatch parts;
-    if (!std::regex_match(soname, parts, kName) || parts[2].length() > 3) return 0;
-    const int major = std::stoi(parts[2]);
+    const size_t dot = soname.find(".so.");
+    if (dot == std::string::npos) return 0;
+    const std::string name = soname.substr(0, dot);
+    constexpr const char *kNames[] = {"libnvinfer", "libnvinfer_plugin", "libnvinfer_vc_plugin",
+                                      "libnvinfer_lean", "libnvinfer_dispatch"};
+    if (std::find(std::begin(kNames), std::end(kNames), name) == std::end(kNames)) return 0;
+    const std::string version = soname.substr(dot + 4, soname.find('.', dot + 4) - dot - 4);
+    int major = 0;
+    const char *end = version.data() + version.size();
+    const auto read = std::from_chars(version.data(), end, major);
+    if (read.ec != std::errc() || read.ptr != end) return 0;
     if (major >= 5 && major <= 7) return 7;
     if (major == 8 || major == 9) return 8;
     return major == 10 || major == 11 ? major : 0;
