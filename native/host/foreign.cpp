@@ -141,6 +141,21 @@ nb::object deserialize_by_factory(const ForeignFactory &factory, const std::stri
     return plugin_to_python(made, made.owned != 0, factory.keeper);
 }
 
+// Calls a method of an object by its name.
+nb::object call_back(const ForeignCallback &object, const std::string &method,
+                     const nb::args &arguments) {
+    headrace_object owner;  // of the texts, for the time of the call
+    std::vector<headrace_value> values;
+    values.reserve(arguments.size());
+    for (nb::handle argument : arguments) values.push_back(from_python(argument, &owner));
+    headrace_value result{};
+    run_foreign([&] {
+        object.calls.call(object.self, method.c_str(), values.data(),
+                          static_cast<int32_t>(values.size()), &result);
+    });
+    return to_python(result);
+}
+
 nb::object get_batch(const ForeignCalibrator &calibrator, const std::vector<std::string> &names) {
     std::vector<const char *> texts;
     texts.reserve(names.size());
@@ -270,6 +285,7 @@ nb::object foreign_to_python(const headrace_value &v) {
     case HEADRACE_LOGGER: return wrapped(v, "logger", &headrace_logger_calls::log);
     case HEADRACE_CALIBRATOR:
         return wrapped(v, "calibrator", &headrace_calibrator_calls::get_batch);
+    case HEADRACE_CALLBACK: return wrapped(v, "callback", &headrace_callback_calls::call);
     default: {
         const auto calls = copied<headrace_factory_calls>(v.extra);
         return world().attr("factory")(hand_over(new ForeignFactory(v.data, calls, {})));
@@ -280,12 +296,20 @@ nb::object foreign_to_python(const headrace_value &v) {
 bool foreign_from_python(nb::handle value, headrace_value &out) {
     ForeignCreator *creator = nullptr;
     ForeignLogger *logger = nullptr;
+    ForeignCallback *callback = nullptr;
+    ForeignCalibrator *calibrator = nullptr;
     if (nb::try_cast(value, creator) && creator) {
         out.kind = HEADRACE_PLUGINS_CREATOR;
         out.data = creator->self;
     } else if (nb::try_cast(value, logger) && logger) {
         out.kind = HEADRACE_LOGGER;
         out.data = logger->self;
+    } else if (nb::try_cast(value, calibrator) && calibrator) {
+        out.kind = HEADRACE_CALIBRATOR;
+        out.data = calibrator->self;
+    } else if (nb::try_cast(value, callback) && callback) {
+        out.kind = HEADRACE_CALLBACK;
+        out.data = callback->self;
     } else {
         return false;
     }
@@ -351,6 +375,12 @@ void bind(nb::module_ &m) {
         .def("log", [](const ForeignLogger &l, int32_t severity, const std::string &text) {
             run_foreign([&] { l.calls.log(l.self, severity, text.c_str()); });
         });
+
+    nb::class_<ForeignCallback>(m, "ForeignCallback",
+                                "An error recorder, a monitor, a listener … of a C++ library.")
+        .def_prop_ro("kind", [](const ForeignCallback &c) { return std::string(c.calls.kind); })
+        .def("call", &call_back, nb::sig("def call(self, method: str, *arguments: object) -> object"),
+             "Call a method by its name, with what follows as its arguments.");
 
     nb::class_<ForeignCalibrator>(m, "ForeignCalibrator", "An INT8 calibrator of a C++ library.")
         .def_prop_ro("algorithm", [](const ForeignCalibrator &c) { return c.calls.algorithm; })

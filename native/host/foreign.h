@@ -73,6 +73,7 @@ struct Foreign {
 using ForeignCreator = Foreign<headrace_creator_calls>;
 using ForeignLogger = Foreign<headrace_logger_calls>;
 using ForeignCalibrator = Foreign<headrace_calibrator_calls>;
+using ForeignCallback = Foreign<headrace_callback_calls>;
 
 // A factory of layers; `keeper` is what gives it back to its library, where that is ours to do.
 struct ForeignFactory : Foreign<headrace_factory_calls> {

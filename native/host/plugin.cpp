@@ -49,6 +49,8 @@ public:
     const Calls &calls() const { return calls_; }
     const std::string &library() const { return image_->path(); }
     uintptr_t image() const { return image_->base(); }
+    bool is_of(uintptr_t code) const { return image_->holds(reinterpret_cast<const void *>(code)); }
+    uintptr_t address() const { return reinterpret_cast<uintptr_t>(self()); }
 
     // A wrapper around what a method of this plugin made, such as its clone; of the plugin itself
     // the wrapper that is there.
@@ -153,6 +155,8 @@ Class<Calls> bind_plugin(nb::module_ &m, const char *name, const char *doc) {
     bound.def_ro("generation", &P::generation)
         .def_prop_ro("library", &P::library)
         .def_prop_ro("image", &P::image)
+        .def_prop_ro("address", &P::address)
+        .def("is_of", &P::is_of)
         .def("class_name",
              [](const P &p) { return readable_class(p.calls().class_name(p.self())); })
         .def("destroy", &P::destroy)

@@ -87,6 +87,7 @@ nb::object to_python(const headrace_value &v) {
     case HEADRACE_PLUGINS_CREATOR:
     case HEADRACE_LOGGER:
     case HEADRACE_CALIBRATOR:
+    case HEADRACE_CALLBACK:
     case HEADRACE_FACTORY: return foreign_to_python(v);
     case HEADRACE_DIMS: {
         if (v.dims.count < 0) return nb::none();

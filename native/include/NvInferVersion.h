@@ -10,8 +10,8 @@
 #define NV_TENSORRT_MAJOR 10
 #endif
 
-#if NV_TENSORRT_MAJOR < 5 || NV_TENSORRT_MAJOR > 10
-#error "NV_TENSORRT_MAJOR must be 5 to 10: headrace's headers know no other generation"
+#if NV_TENSORRT_MAJOR < 5 || NV_TENSORRT_MAJOR > 11
+#error "NV_TENSORRT_MAJOR must be 5 to 11: headrace's headers know no other generation"
 #endif
 
 #ifndef NV_TENSORRT_MINOR

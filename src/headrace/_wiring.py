@@ -36,6 +36,15 @@ def register_standard(registry: PluginRegistry) -> None:
     register(registry)
 
 
+def record_error(recorder: object, text: str) -> None:
+    """Give an error to an `IErrorRecorder`; called by plugins.registry."""
+    from headrace.trt.types.enums import ErrorCodeTRT
+    from headrace.trt.types.reporting import Severity, report
+
+    code = ErrorCodeTRT["INVALID_CONFIG"]
+    report(None, Severity.ERROR, text, recorder=recorder, code=code)  # type: ignore[arg-type]
+
+
 def load_bare_model(path: Path, overrides: Overrides) -> ModelConfig:
     """Recognise a bare model; called by config.model_config.
 

@@ -1,4 +1,4 @@
-"""Layers of language models are refused by name; what stays of the same releases is computed."""
+"""Layers of several experts or devices are refused by name; others of their releases computed."""
 
 from __future__ import annotations
 
@@ -8,31 +8,18 @@ import pytest
 import headrace.trt as trt
 from headrace.errors import EngineError
 from headrace.trt import release
-from tests.trt.harness import engine_of, execute, network, run_layer
+from tests.trt.harness import network, run_layer
 
 RNG = np.random.default_rng(7)
 REFUSED = {
-    "add_attention": ("8.6", "10.14"),
-    "add_attention_v2": ("10.16", "11.0"),
-    "add_rotary_embedding": ("10.14", "10.15"),
-    "add_kv_cache_update": ("10.14", "10.15"),
     "add_moe": ("10.15", "10.16"),
     "add_dist_collective": ("10.15", "10.16"),
 }
 CLASSES = [
     "AttentionIOForm",
-    "AttentionNormalizationOp",
-    "CausalMaskKind",
     "CollectiveOperation",
-    "IAttention",
-    "IAttentionBoundaryLayer",
-    "IAttentionInputLayer",
-    "IAttentionOutputLayer",
     "IDistCollectiveLayer",
-    "IKVCacheUpdateLayer",
     "IMoELayer",
-    "IRotaryEmbeddingLayer",
-    "KVCacheMode",
     "MoEActType",
 ]
 
@@ -85,24 +72,6 @@ def test_other_names_are_missing_as_ever(looks_like):
     looks_like("8.6")
     with pytest.raises(AttributeError, match=r"no attribute 'add_squeeze' in TensorRT 8\.6"):
         net.add_squeeze  # noqa: B018
-
-
-def test_the_advice_for_attention_computes_attention():
-    """norm(Q Kᵀ) V by the layers that the refusal names."""
-    q, k, v = (RNG.standard_normal((2, 4, n, 8)).astype(np.float32) for n in (3, 5, 5))
-    none, transpose = trt.MatrixOperation.NONE, trt.MatrixOperation.TRANSPOSE
-    net = network()
-    tensors = [net.add_input(n, trt.float32, a.shape) for n, a in (("q", q), ("k", k), ("v", v))]
-    scores = net.add_matrix_multiply(tensors[0], none, tensors[1], transpose).get_output(0)
-    softmax = net.add_softmax(scores)
-    softmax.axes = 1 << 3
-    last = net.add_matrix_multiply(softmax.get_output(0), none, tensors[2], none).get_output(0)
-    last.name = "y"
-    net.mark_output(last)
-    made = execute(engine_of(net), q=q, k=k, v=v)["y"]
-    weights = np.exp(q @ k.transpose(0, 1, 3, 2))
-    want = weights / weights.sum(-1, keepdims=True) @ v
-    np.testing.assert_allclose(made, want, atol=5e-6)
 
 
 def fails(net, layer):

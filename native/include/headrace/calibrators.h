@@ -85,6 +85,14 @@ inline void setCalibrator(const Object *owner, nvinfer1::IInt8Calibrator *calibr
     set(owner, "int8_calibrator", Value::foreign(HEADRACE_CALIBRATOR, calibrator, &calls));
 }
 
+inline nvinfer1::IInt8Calibrator *getCalibrator(const Object *owner) {
+    headrace_value result = {};
+    if (const headrace_host *h = host())
+        h->get(owner->headraceObject(), "int8_calibrator", &result);
+    return result.kind == HEADRACE_CALIBRATOR ? CalibratorCalls::of(const_cast<void *>(result.data))
+                                              : nullptr;
+}
+
 }  // namespace HEADRACE_GENERATION
 }  // namespace headrace
 

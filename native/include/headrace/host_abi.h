@@ -75,7 +75,8 @@ typedef enum {
     HEADRACE_LOGGER,          /* data: C++ object, extra: headrace_logger_calls */
     HEADRACE_CALIBRATOR,      /* data: C++ object, extra: headrace_calibrator_calls */
     HEADRACE_FACTORY,         /* data: C++ object, extra: headrace_factory_calls */
-    HEADRACE_ADDRESS          /* data: memory of nobody here */
+    HEADRACE_ADDRESS,         /* data: memory of nobody here */
+    HEADRACE_CALLBACK         /* data: C++ object, extra: headrace_callback_calls */
 } headrace_kind;
 
 typedef struct {
@@ -225,6 +226,14 @@ typedef struct {
     const void *(*read_cache)(void *self, size_t *length);
     void (*write_cache)(void *self, const void *data, size_t length);
 } headrace_calibrator_calls;
+
+/* An error recorder, a progress monitor, a profiler … : `kind` is the name of its interface. */
+typedef struct {
+    uint32_t size;
+    const char *kind;
+    void (*call)(void *self, const char *method, const headrace_value *arguments, int32_t count,
+                 headrace_value *result);
+} headrace_callback_calls;
 
 /* The factories of Caffe and UFF parsers, and those that load engines. What one lacks is null. */
 typedef struct {

@@ -206,6 +206,12 @@ struct As<nvinfer1::Dims> {
         return none;
     }
 };
+template <>
+struct As<nvinfer1::Weights> {
+    static nvinfer1::Weights from(const headrace_value &) {
+        return nvinfer1::Weights{nvinfer1::DataType::kFLOAT, nullptr, 0};
+    }
+};
 template <typename T>
 struct As<T *, typename std::enable_if<std::is_base_of<Object, T>::value>::type> {
     static T *from(const headrace_value &v) {
@@ -295,6 +301,12 @@ R get(const Object *object, const char *name) {
     return As<R>::from(result);
 }
 
+// Reports a method that Headrace does not have, by its name; gives zero, null or false.
+template <typename R>
+R refused(const char *method, const char *release) {
+    return As<R>::from(callValue(nullptr, "refuse_method", {method, release}));
+}
+
 inline bool set(const Object *object, const char *name, const Value &value) {
     const headrace_host *h = host();
     return h && h->set(object->headraceObject(), name, &value);
@@ -315,5 +327,10 @@ inline bool set(const Object *object, const char *name, const Value &value) {
 // A function that the host has under a name of its own, with the arguments behind it.
 #define HEADRACE_CALL(type, function, method, ...) \
     type function { return headrace::call<type>(this, method, {__VA_ARGS__}); }
+
+// A function that compiles and whose call is refused: `method` is class and name, `release` the one
+// that brought it.
+#define HEADRACE_REFUSED(type, function, method, release) \
+    type function { return headrace::refused<type>(method, release); }
 
 #endif  // HEADRACE_HOST_CALL_H

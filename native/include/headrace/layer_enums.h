@@ -94,6 +94,22 @@ enum class UnaryOperation : int32_t {
 enum class ReduceOperation : int32_t { kSUM = 0, kPROD = 1, kMAX = 2, kMIN = 3, kAVG = 4 };
 enum class ScaleMode : int32_t { kUNIFORM = 0, kCHANNEL = 1, kELEMENTWISE = 2 };
 enum class MatrixOperation : int32_t { kNONE = 0, kTRANSPOSE = 1, kVECTOR = 2 };
+enum class CumulativeOperation : int32_t { kSUM = 0 };
+enum class AttentionNormalizationOp : int32_t { kNONE = 0, kSOFTMAX = 1 };
+enum class CausalMaskKind : int32_t { kNONE = 0, kUPPER_LEFT = 1, kLOWER_RIGHT = 2 };
+enum class AttentionIOForm : int32_t { kPADDED_BHND = 0, kPACKED_NHD = 1 };
+enum class KVCacheMode : int32_t { kLINEAR = 0 };
+enum class MoEActType : int32_t { kNONE = 0, kSILU = 1 };
+enum class CollectiveOperation : int32_t {
+    kALL_REDUCE = 0,
+    kALL_GATHER = 1,
+    kBROADCAST = 2,
+    kREDUCE = 3,
+    kREDUCE_SCATTER = 4,
+    kALL_TO_ALL = 5,
+    kGATHER = 6,
+    kSCATTER = 7
+};
 enum class TopKOperation : int32_t { kMAX = 0, kMIN = 1 };
 enum class GatherMode : int32_t { kDEFAULT = 0, kELEMENT = 1, kND = 2 };
 enum class ScatterMode : int32_t { kELEMENT = 0, kND = 1 };
@@ -171,7 +187,17 @@ enum class LayerType : int32_t {
     kREVERSE_SEQUENCE = 44,
     kNORMALIZATION = 45,
     kPLUGIN_V3 = 46,
-    kFULLY_CONNECTED = 47
+    kFULLY_CONNECTED = 47,
+    kSQUEEZE = 48,
+    kUNSQUEEZE = 49,
+    kCUMULATIVE = 50,
+    kDYNAMIC_QUANTIZE = 51,
+    kATTENTION_INPUT = 52,
+    kATTENTION_OUTPUT = 53,
+    kROTARY_EMBEDDING = 54,
+    kKV_CACHE_UPDATE = 55,
+    kMOE = 56,
+    kDIST_COLLECTIVE = 57
 };
 
 }  // namespace nvinfer1
@@ -187,6 +213,11 @@ HEADRACE_ENUM(ReduceOperation);
 HEADRACE_ENUM(ScaleMode);
 HEADRACE_ENUM(MatrixOperation);
 HEADRACE_ENUM(TopKOperation);
+HEADRACE_ENUM(CumulativeOperation);
+HEADRACE_ENUM(AttentionNormalizationOp);
+HEADRACE_ENUM(CausalMaskKind);
+HEADRACE_ENUM(AttentionIOForm);
+HEADRACE_ENUM(KVCacheMode);
 HEADRACE_ENUM(GatherMode);
 HEADRACE_ENUM(ScatterMode);
 HEADRACE_ENUM(FillOperation);

@@ -9,6 +9,13 @@
 
 namespace nvinfer1 {
 
+class IPlugin;
+
+// The type of the indices that a layer gives.
+#define HEADRACE_INDICES                                                                     \
+    bool setIndicesType(DataType type) { return headrace::set(this, "indices_type", type); } \
+    HEADRACE_GET(DataType, getIndicesType, "indices_type")
+
 // Kernels that move over an image: convolution, deconvolution and pooling have these in common.
 #define HEADRACE_WINDOW                                                            \
     HEADRACE_PROPERTY(Dims, getPrePadding, setPrePadding, "pre_padding")           \
@@ -34,12 +41,14 @@ public:
     HEADRACE_WINDOW
     HEADRACE_PROPERTY(Dims, getKernelSizeNd, setKernelSizeNd, "kernel_size_nd")
     void setKernelSize(DimsHW value) { setKernelSizeNd(value); }
+    DimsHW getKernelSize() const { return twoOf("kernel_size_nd"); }
     HEADRACE_PROPERTY(int64_t, getNbOutputMaps, setNbOutputMaps, "num_output_maps")
     HEADRACE_PROPERTY(int64_t, getNbGroups, setNbGroups, "num_groups")
     HEADRACE_PROPERTY(Dims, getDilationNd, setDilationNd, "dilation_nd")
     void setDilation(DimsHW value) { setDilationNd(value); }
-    HEADRACE_SET(Weights, setKernelWeights, "kernel")
-    HEADRACE_SET(Weights, setBiasWeights, "bias")
+    DimsHW getDilation() const { return twoOf("dilation_nd"); }
+    HEADRACE_WEIGHTS(getKernelWeights, setKernelWeights, "kernel")
+    HEADRACE_WEIGHTS(getBiasWeights, setBiasWeights, "bias")
 };
 
 class IDeconvolutionLayer : public ILayer {
@@ -47,11 +56,12 @@ public:
     HEADRACE_WINDOW
     HEADRACE_PROPERTY(Dims, getKernelSizeNd, setKernelSizeNd, "kernel_size_nd")
     void setKernelSize(DimsHW value) { setKernelSizeNd(value); }
+    DimsHW getKernelSize() const { return twoOf("kernel_size_nd"); }
     HEADRACE_PROPERTY(int64_t, getNbOutputMaps, setNbOutputMaps, "num_output_maps")
     HEADRACE_PROPERTY(int64_t, getNbGroups, setNbGroups, "num_groups")
     HEADRACE_PROPERTY(Dims, getDilationNd, setDilationNd, "dilation_nd")
-    HEADRACE_SET(Weights, setKernelWeights, "kernel")
-    HEADRACE_SET(Weights, setBiasWeights, "bias")
+    HEADRACE_WEIGHTS(getKernelWeights, setKernelWeights, "kernel")
+    HEADRACE_WEIGHTS(getBiasWeights, setBiasWeights, "bias")
 };
 
 class IPoolingLayer : public ILayer {
@@ -60,6 +70,7 @@ public:
     HEADRACE_PROPERTY(PoolingType, getPoolingType, setPoolingType, "type")
     HEADRACE_PROPERTY(Dims, getWindowSizeNd, setWindowSizeNd, "window_size_nd")
     void setWindowSize(DimsHW value) { setWindowSizeNd(value); }
+    DimsHW getWindowSize() const { return twoOf("window_size_nd"); }
     HEADRACE_PROPERTY(float, getBlendFactor, setBlendFactor, "blend_factor")
     HEADRACE_PROPERTY(bool, getAverageCountExcludesPadding, setAverageCountExcludesPadding,
                       "average_count_excludes_padding")
@@ -69,8 +80,8 @@ public:
 class IFullyConnectedLayer : public ILayer {
 public:
     HEADRACE_PROPERTY(int32_t, getNbOutputChannels, setNbOutputChannels, "num_output_channels")
-    HEADRACE_SET(Weights, setKernelWeights, "kernel")
-    HEADRACE_SET(Weights, setBiasWeights, "bias")
+    HEADRACE_WEIGHTS(getKernelWeights, setKernelWeights, "kernel")
+    HEADRACE_WEIGHTS(getBiasWeights, setBiasWeights, "bias")
 };
 
 class IActivationLayer : public ILayer {
@@ -91,9 +102,9 @@ public:
 class IScaleLayer : public ILayer {
 public:
     HEADRACE_PROPERTY(ScaleMode, getMode, setMode, "mode")
-    HEADRACE_SET(Weights, setShift, "shift")
-    HEADRACE_SET(Weights, setScale, "scale")
-    HEADRACE_SET(Weights, setPower, "power")
+    HEADRACE_WEIGHTS(getShift, setShift, "shift")
+    HEADRACE_WEIGHTS(getScale, setScale, "scale")
+    HEADRACE_WEIGHTS(getPower, setPower, "power")
     HEADRACE_PROPERTY(int32_t, getChannelAxis, setChannelAxis, "channel_axis")
 };
 
@@ -128,6 +139,13 @@ class IPaddingLayer : public ILayer {
 public:
     HEADRACE_PROPERTY(Dims, getPrePaddingNd, setPrePaddingNd, "pre_padding_nd")
     HEADRACE_PROPERTY(Dims, getPostPaddingNd, setPostPaddingNd, "post_padding_nd")
+    void setPrePadding(DimsHW value) { setPrePaddingNd(value); }
+    void setPostPadding(DimsHW value) { setPostPaddingNd(value); }
+    DimsHW getPrePadding() const { return twoOf(getPrePaddingNd()); }
+    DimsHW getPostPadding() const { return twoOf(getPostPaddingNd()); }
+
+private:
+    static DimsHW twoOf(const Dims &all) { return DimsHW(all.d[0], all.d[1]); }
 };
 
 class IShuffleLayer : public ILayer {
@@ -163,6 +181,7 @@ public:
     HEADRACE_PROPERTY(TopKOperation, getOperation, setOperation, "op")
     HEADRACE_PROPERTY(int32_t, getK, setK, "k")
     HEADRACE_PROPERTY(uint32_t, getReduceAxes, setReduceAxes, "axes")
+    HEADRACE_INDICES
 };
 
 class IGatherLayer : public ILayer {
@@ -189,6 +208,9 @@ public:
     void setTranspose(int32_t index, bool value) {
         setOperation(index, value ? MatrixOperation::kTRANSPOSE : MatrixOperation::kNONE);
     }
+    bool getTranspose(int32_t index) const {
+        return getOperation(index) == MatrixOperation::kTRANSPOSE;
+    }
 };
 
 class IResizeLayer : public ILayer {
@@ -197,10 +219,21 @@ public:
     void setScales(const float *scales, int32_t nbScales) {
         headrace::set(this, "scales", headrace::Value::reals(scales, nbScales));
     }
+    // How many there are; they are written if there is room for all.
+    int32_t getScales(int32_t size, float *scales) const {
+        const int32_t count =
+            headrace::call<int32_t>(nullptr, "count_scales", {headrace::Value(this)});
+        for (int32_t i = 0; scales && count <= size && i < count; ++i)
+            scales[i] = headrace::call<float>(nullptr, "scale_at", {headrace::Value(this), i});
+        return count;
+    }
     HEADRACE_PROPERTY(InterpolationMode, getResizeMode, setResizeMode, "resize_mode")
     void setAlignCorners(bool value) {
         setCoordinateTransformation(value ? ResizeCoordinateTransformation::kALIGN_CORNERS
                                           : ResizeCoordinateTransformation::kASYMMETRIC);
+    }
+    bool getAlignCorners() const {
+        return getCoordinateTransformation() == ResizeCoordinateTransformation::kALIGN_CORNERS;
     }
     HEADRACE_PROPERTY(ResizeCoordinateTransformation, getCoordinateTransformation,
                       setCoordinateTransformation, "coordinate_transformation")
@@ -214,7 +247,7 @@ public:
 class IConstantLayer : public ILayer {
 public:
     HEADRACE_PROPERTY(Dims, getDimensions, setDimensions, "shape")
-    HEADRACE_SET(Weights, setWeights, "weights")
+    HEADRACE_WEIGHTS(getWeights, setWeights, "weights")
 };
 
 class IFillLayer : public ILayer {
@@ -223,16 +256,29 @@ public:
     HEADRACE_PROPERTY(FillOperation, getOperation, setOperation, "operation")
     HEADRACE_PROPERTY(double, getAlpha, setAlpha, "alpha")
     HEADRACE_PROPERTY(double, getBeta, setBeta, "beta")
+    HEADRACE_PROPERTY(int64_t, getAlphaInt64, setAlphaInt64, "alpha")
+    HEADRACE_PROPERTY(int64_t, getBetaInt64, setBetaInt64, "beta")
+    bool isAlphaBetaInt64() const {
+        return headrace::call<bool>(nullptr, "fills_with_integers", {headrace::Value(this)});
+    }
+    HEADRACE_PROPERTY(DataType, getToType, setToType, "to_type")
 };
+
+// Extents of the blocks that share a scale.
+#define HEADRACE_BLOCKS                                                                         \
+    bool setBlockShape(const Dims &shape) { return headrace::set(this, "block_shape", shape); } \
+    HEADRACE_GET(Dims, getBlockShape, "block_shape")
 
 class IQuantizeLayer : public ILayer {
 public:
+    HEADRACE_BLOCKS
     HEADRACE_PROPERTY(int32_t, getAxis, setAxis, "axis")
     HEADRACE_PROPERTY(DataType, getToType, setToType, "to_type")
 };
 
 class IDequantizeLayer : public ILayer {
 public:
+    HEADRACE_BLOCKS
     HEADRACE_PROPERTY(int32_t, getAxis, setAxis, "axis")
     HEADRACE_PROPERTY(DataType, getToType, setToType, "to_type")
 };
@@ -247,6 +293,7 @@ public:
     HEADRACE_PROPERTY(BoundingBoxFormat, getBoundingBoxFormat, setBoundingBoxFormat,
                       "bounding_box_format")
     HEADRACE_PROPERTY(int32_t, getTopKBoxLimit, setTopKBoxLimit, "topk_box_limit")
+    HEADRACE_INDICES
 };
 
 class IGridSampleLayer : public ILayer {
@@ -262,6 +309,8 @@ public:
     HEADRACE_PROPERTY(float, getEpsilon, setEpsilon, "epsilon")
     HEADRACE_PROPERTY(uint32_t, getAxes, setAxes, "axes")
     HEADRACE_PROPERTY(int64_t, getNbGroups, setNbGroups, "num_groups")
+    HEADRACE_PROPERTY(DataType, getComputePrecision, setComputePrecision, "compute_precision")
+    HEADRACE_GET(bool, isV2, "is_v2")
 };
 
 class IEinsumLayer : public ILayer {
@@ -288,16 +337,46 @@ public:
 class IIdentityLayer : public ILayer {};
 class IShapeLayer : public ILayer {};
 class ISelectLayer : public ILayer {};
-class INonZeroLayer : public ILayer {};
+class INonZeroLayer : public ILayer {
+public:
+    HEADRACE_INDICES
+};
 class IParametricReLULayer : public ILayer {};
 class IRaggedSoftMaxLayer : public ILayer {};
-class IPluginV3Layer : public ILayer {};
-class IPluginLayer : public ILayer {};
+class ISqueezeLayer : public ILayer {};
+class IUnsqueezeLayer : public ILayer {};
 
-// The network keeps a copy of the plugin that it was given; it is not to be had back.
+class ICumulativeLayer : public ILayer {
+public:
+    bool setOperation(CumulativeOperation op) { return headrace::set(this, "op", op); }
+    HEADRACE_GET(CumulativeOperation, getOperation, "op")
+    HEADRACE_PROPERTY(bool, getExclusive, setExclusive, "exclusive")
+    HEADRACE_PROPERTY(bool, getReverse, setReverse, "reverse")
+};
+
+class IDynamicQuantizeLayer : public ILayer {
+public:
+    HEADRACE_PROPERTY(int32_t, getAxis, setAxis, "axis")
+    HEADRACE_PROPERTY(int32_t, getBlockSize, setBlockSize, "block_size")
+    HEADRACE_PROPERTY(Dims, getBlockShape, setBlockShape, "block_shape")
+    HEADRACE_PROPERTY(DataType, getToType, setToType, "to_type")
+    HEADRACE_PROPERTY(DataType, getScaleType, setScaleType, "scale_type")
+};
+
+// getPlugin gives the network's copy of the plugin, which the network keeps.
 class IPluginV2Layer : public ILayer {
 public:
-    IPluginV2 &getPlugin() = delete;
+    IPluginV2 &getPlugin();
+};
+
+class IPluginV3Layer : public ILayer {
+public:
+    IPluginV3 &getPlugin();
+};
+
+class IPluginLayer : public ILayer {
+public:
+    IPlugin &getPlugin();
 };
 
 }  // namespace nvinfer1

@@ -71,6 +71,27 @@ public:
     virtual void *reallocate(void *, uint64_t, uint64_t) { return nullptr; }
     virtual bool deallocate(void *) { return false; }
     virtual void free(void *) {}
+    virtual void *allocateAsync(uint64_t size, uint64_t alignment, AllocatorFlags flags,
+                                cudaStream_t) {
+        return allocate(size, alignment, flags);
+    }
+    virtual bool deallocateAsync(void *memory, cudaStream_t) { return deallocate(memory); }
+    virtual APILanguage getAPILanguage() const { return APILanguage::kCPP; }
+    virtual InterfaceInfo getInterfaceInfo() const { return InterfaceInfo{"IGpuAllocator", 1, 0}; }
+};
+
+class IGpuAsyncAllocator : public IGpuAllocator {
+public:
+    void *allocate(uint64_t size, uint64_t alignment, AllocatorFlags flags) override {
+        return allocateAsync(size, alignment, flags, nullptr);
+    }
+    bool deallocate(void *memory) override { return deallocateAsync(memory, nullptr); }
+    void *allocateAsync(uint64_t size, uint64_t alignment, AllocatorFlags flags,
+                        cudaStream_t stream) override = 0;
+    bool deallocateAsync(void *memory, cudaStream_t stream) override = 0;
+    InterfaceInfo getInterfaceInfo() const override {
+        return InterfaceInfo{"IGpuAsyncAllocator", 1, 0};
+    }
 };
 
 // Asked for memory of outputs whose sizes are known only after the run.

@@ -4,7 +4,7 @@
 #ifndef HEADRACE_TRT_LOOPS_H
 #define HEADRACE_TRT_LOOPS_H
 
-#include "layers.h"
+#include "attention.h"
 
 namespace nvinfer1 {
 
@@ -54,7 +54,10 @@ private:
 
 inline ILoop *ILoopBoundaryLayer::getLoop() const { return headrace::get<ILoop *>(this, "loop"); }
 
-class IIfConditionalBoundaryLayer : public ILayer {};
+class IIfConditionalBoundaryLayer : public ILayer {
+public:
+    IIfConditional *getConditional() const;
+};
 class IIfConditionalOutputLayer : public IIfConditionalBoundaryLayer {};
 class IIfConditionalInputLayer : public IIfConditionalBoundaryLayer {};
 class IConditionLayer : public IIfConditionalBoundaryLayer {};
@@ -70,6 +73,10 @@ public:
 private:
     IIfConditional() = delete;
 };
+
+inline IIfConditional *IIfConditionalBoundaryLayer::getConditional() const {
+    return headrace::get<IIfConditional *>(this, "conditional");
+}
 
 }  // namespace nvinfer1
 

@@ -5,6 +5,7 @@
 #define HEADRACE_TRT_NETWORK_H
 
 #include "loops.h"
+#include "recurrent.h"
 #include "registry.h"
 
 namespace nvinfer1 {
@@ -27,11 +28,19 @@ public:
     HEADRACE_GET(int32_t, getNbOutputs, "num_outputs")
     HEADRACE_GET(int32_t, getNbLayers, "num_layers")
     HEADRACE_GET(bool, hasImplicitBatchDimension, "has_implicit_batch_dimension")
-    HEADRACE_GET(NetworkDefinitionCreationFlags, getFlags, "flags")
+    NetworkDefinitionCreationFlags getFlags() const {
+        return headrace::call<NetworkDefinitionCreationFlags>(nullptr, "network_flags",
+                                                              {headrace::Value(this)});
+    }
     bool getFlag(NetworkDefinitionCreationFlag flag) const {
         return (getFlags() >> static_cast<int32_t>(flag)) & 1U;
     }
-    bool hasExplicitPrecision() const { return false; }
+    bool hasExplicitPrecision() const {
+        return getFlag(NetworkDefinitionCreationFlag::kEXPLICIT_PRECISION);
+    }
+    bool usingStronglyTyped() const {
+        return getFlag(NetworkDefinitionCreationFlag::kSTRONGLY_TYPED);
+    }
     HEADRACE_CALL(ITensor *, getInput(int32_t index) const, "get_input", index)
     HEADRACE_CALL(ITensor *, getOutput(int32_t index) const, "get_output", index)
     HEADRACE_CALL(ILayer *, getLayer(int32_t index) const, "get_layer", index)
@@ -40,11 +49,25 @@ public:
     void markOutput(ITensor &tensor) { headrace::call<void>(this, "mark_output", {tensor}); }
     void unmarkOutput(ITensor &tensor) { headrace::call<void>(this, "unmark_output", {tensor}); }
     HEADRACE_CALL(bool, markOutputForShapes(ITensor &tensor), "mark_output_for_shapes", tensor)
+    HEADRACE_CALL(bool, unmarkOutputForShapes(ITensor &tensor), "unmark_output_for_shapes", tensor)
+    HEADRACE_CALL(bool, markDebug(ITensor &tensor), "mark_debug", tensor)
+    HEADRACE_CALL(bool, unmarkDebug(ITensor &tensor), "unmark_debug", tensor)
+    HEADRACE_CALL(bool, isDebugTensor(const ITensor &tensor) const, "is_debug_tensor", tensor)
+    bool markUnfusedTensorsAsDebugTensors() {
+        return headrace::call<bool>(this, "mark_unfused_tensors_as_debug_tensors");
+    }
+    bool unmarkUnfusedTensorsAsDebugTensors() {
+        return headrace::call<bool>(this, "unmark_unfused_tensors_as_debug_tensors");
+    }
+    HEADRACE_CALL(bool, markWeightsRefittable(const char *name), "mark_weights_refittable", name)
+    HEADRACE_CALL(bool, unmarkWeightsRefittable(const char *name), "unmark_weights_refittable",
+                  name)
+    HEADRACE_CALL(bool, areWeightsMarkedRefittable(const char *name) const,
+                  "are_weights_marked_refittable", name)
     void removeTensor(ITensor &tensor) { headrace::call<void>(this, "remove_tensor", {tensor}); }
     HEADRACE_CALL(bool, setWeightsName(Weights weights, const char *name), "set_weights_name",
                   weights, name)
-    void setErrorRecorder(IErrorRecorder *) {}
-    IErrorRecorder *getErrorRecorder() const { return nullptr; }
+    HEADRACE_RECORDER
     IBuilder &getBuilder() const;
 
     HEADRACE_CALL(IConvolutionLayer *,
@@ -153,6 +176,67 @@ public:
                   "add_one_hot", indices, values, depth, axis)
     HEADRACE_CALL(IAssertionLayer *, addAssertion(ITensor &condition, const char *message),
                   "add_assertion", condition, message)
+    HEADRACE_CALL(IRaggedSoftMaxLayer *, addRaggedSoftMax(ITensor &input, ITensor &bounds),
+                  "add_ragged_softmax", input, bounds)
+    HEADRACE_CALL(ITopKLayer *,
+                  addTopK(ITensor &input, TopKOperation op, int32_t k, uint32_t axes,
+                          DataType indicesType),
+                  "add_topk", input, op, k, axes, indicesType)
+    HEADRACE_CALL(INonZeroLayer *, addNonZero(ITensor &input, DataType indicesType), "add_non_zero",
+                  input, indicesType)
+    HEADRACE_CALL(INMSLayer *,
+                  addNMS(ITensor &boxes, ITensor &scores, ITensor &most, DataType indicesType),
+                  "add_nms", boxes, scores, most, indicesType)
+    HEADRACE_CALL(IFillLayer *,
+                  addFill(const Dims &dimensions, FillOperation op, DataType outputType),
+                  "add_fill", dimensions, op, outputType)
+    HEADRACE_CALL(IQuantizeLayer *,
+                  addQuantize(ITensor &input, ITensor &scale, DataType outputType), "add_quantize",
+                  input, scale, outputType)
+    HEADRACE_CALL(IDequantizeLayer *,
+                  addDequantize(ITensor &input, ITensor &scale, DataType outputType),
+                  "add_dequantize", input, scale, outputType)
+    HEADRACE_CALL(IDynamicQuantizeLayer *,
+                  addDynamicQuantize(ITensor &input, int32_t axis, int32_t blockSize,
+                                     DataType outputType, DataType scaleType),
+                  "add_dynamic_quantize", input, axis, blockSize, outputType, scaleType)
+    HEADRACE_CALL(IDynamicQuantizeLayer *,
+                  addDynamicQuantize(ITensor &input, const Dims &blockShape, DataType outputType,
+                                     DataType scaleType),
+                  "add_dynamic_quantize_v2", input, blockShape, outputType, scaleType)
+    HEADRACE_CALL(INormalizationLayer *,
+                  addNormalizationV2(ITensor &input, ITensor &scale, ITensor &bias, uint32_t axes),
+                  "add_normalization_v2", input, scale, bias, axes)
+    HEADRACE_CALL(ICumulativeLayer *,
+                  addCumulative(ITensor &input, ITensor &axis, CumulativeOperation op,
+                                bool exclusive, bool reverse),
+                  "add_cumulative", input, axis, op, exclusive, reverse)
+    HEADRACE_CALL(ISqueezeLayer *, addSqueeze(ITensor &input, ITensor &axes), "add_squeeze", input,
+                  axes)
+    HEADRACE_CALL(IUnsqueezeLayer *, addUnsqueeze(ITensor &input, ITensor &axes), "add_unsqueeze",
+                  input, axes)
+    HEADRACE_CALL(IAttention *,
+                  addAttention(ITensor &query, ITensor &key, ITensor &value,
+                               AttentionNormalizationOp op, bool causal),
+                  "add_attention", query, key, value, op, causal)
+    HEADRACE_CALL(IAttention *,
+                  addAttention(ITensor &query, ITensor &key, ITensor &value,
+                               AttentionNormalizationOp op, CausalMaskKind kind),
+                  "add_attention_v2", query, key, value, op, kind)
+    HEADRACE_CALL(IRotaryEmbeddingLayer *,
+                  addRotaryEmbedding(ITensor &input, ITensor &cosines, ITensor &sines,
+                                     bool interleaved, int32_t dim),
+                  "add_rotary_embedding", input, cosines, sines, interleaved, dim)
+    HEADRACE_CALL(IKVCacheUpdateLayer *,
+                  addKVCacheUpdate(ITensor &cache, ITensor &update, ITensor &writeIndices,
+                                   KVCacheMode mode),
+                  "add_kv_cache_update", cache, update, writeIndices, mode)
+    HEADRACE_REFUSED(IMoELayer *, addMoE(ITensor &, ITensor &, ITensor &),
+                     "INetworkDefinition::addMoE", "10.16")
+    HEADRACE_REFUSED(IDistCollectiveLayer *,
+                     addDistCollective(ITensor &, CollectiveOperation, ReduceOperation, int64_t,
+                                       int64_t *, int64_t),
+                     "INetworkDefinition::addDistCollective", "10.16")
     HEADRACE_CALL(IReverseSequenceLayer *, addReverseSequence(ITensor &input, ITensor &lengths),
                   "add_reverse_sequence", input, lengths)
 
@@ -160,6 +244,21 @@ public:
     IIfConditional *addIfConditional() {
         return headrace::call<IIfConditional *>(this, "add_if_conditional");
     }
+
+    HEADRACE_REFUSED(IRNNv2Layer *, addRNNv2(ITensor &, int32_t, int32_t, int32_t, RNNOperation),
+                     "INetworkDefinition::addRNNv2", "5")
+    HEADRACE_REFUSED(IRNNLayer *,
+                     addRNN(ITensor &, int32_t, size_t, int32_t, RNNOperation, RNNInputMode,
+                            RNNDirection, Weights, Weights),
+                     "INetworkDefinition::addRNN", "5")
+
+    // Up to 7: the extents of windows by a formula of the source; null is the default.
+    HEADRACE_FORMULA(getPoolingOutputDimensionsFormula, setPoolingOutputDimensionsFormula,
+                     "pooling")
+    HEADRACE_FORMULA(getConvolutionOutputDimensionsFormula, setConvolutionOutputDimensionsFormula,
+                     "convolution")
+    HEADRACE_FORMULA(getDeconvolutionOutputDimensionsFormula,
+                     setDeconvolutionOutputDimensionsFormula, "deconvolution")
 
     // The plugin is copied at once.
     IPluginV2Layer *addPluginV2(ITensor *const *inputs, int32_t nbInputs, IPluginV2 &plugin) {
@@ -200,6 +299,12 @@ private:
         return made;
     }
 };
+
+inline IPluginV2 &IPluginV2Layer::getPlugin() { return *headrace::pluginOf<IPluginV2>(this); }
+inline IPluginV3 &IPluginV3Layer::getPlugin() { return *headrace::pluginOf<IPluginV3>(this); }
+inline IPlugin &IPluginLayer::getPlugin() {
+    return headrace::LegacyPlugin::behind(headrace::pluginOf<IPluginV2>(this));
+}
 
 }  // namespace nvinfer1
 

@@ -97,8 +97,10 @@ public:
     const char *getPluginNamespace() const override { return namespace_.c_str(); }
 
     static const char *nameOf(void *self) {
-        return className<nvinfer1::IPlugin>(
-            static_cast<LegacyPlugin *>(static_cast<nvinfer1::IPluginV2 *>(self))->plugin_);
+        return className<nvinfer1::IPlugin>(&behind(static_cast<nvinfer1::IPluginV2 *>(self)));
+    }
+    static nvinfer1::IPlugin &behind(nvinfer1::IPluginV2 *shown) {
+        return *static_cast<LegacyPlugin *>(shown)->plugin_;
     }
 
 private:

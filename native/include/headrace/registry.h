@@ -4,6 +4,7 @@
 #ifndef HEADRACE_TRT_REGISTRY_H
 #define HEADRACE_TRT_REGISTRY_H
 
+#include "callbacks.h"
 #include "plugin_legacy.h"
 
 namespace headrace {
@@ -93,16 +94,48 @@ inline nvinfer1::IPluginCreator *creatorFrom(const headrace_value &value) {
     return standIn<HostCreator>(static_cast<headrace_object *>(const_cast<void *>(value.data)));
 }
 
+// A plugin of third generation of the host, for sources that ask a layer for it.
+class HostPluginV3 : public nvinfer1::IPluginV3 {
+public:
+    explicit HostPluginV3(headrace_object *) {}
+    nvinfer1::IPluginCapability *getCapabilityInterface(nvinfer1::PluginCapabilityType) override {
+        return nullptr;
+    }
+    nvinfer1::IPluginV3 *clone() override { return nullptr; }
+};
+
+template <typename T>
+struct HostTwin;
+template <>
+struct HostTwin<nvinfer1::IPluginV2> {
+    using Type = HostPlugin;
+};
+template <>
+struct HostTwin<nvinfer1::IPluginV3> {
+    using Type = HostPluginV3;
+};
+
+// The plugin of a layer: an object of this library as it is, of others what stands for it.
+template <typename T>
+T *pluginOf(const Object *layer) {
+    const headrace_value value = callValue(nullptr, "plugin_of", {Value(layer), thisLibrary()});
+    void *const data = const_cast<void *>(value.data);
+    if (value.kind == HEADRACE_ADDRESS) return static_cast<T *>(data);
+    return standIn<typename HostTwin<T>::Type>(static_cast<headrace_object *>(data));
+}
+
+enum : int32_t { kCREATORS_V2 = 0, kCREATORS = 1, kCREATORS_RECURSIVE = 2 };
+
 // The creators of a registry, until the next call.
 template <typename T>
-static inline T *const *creatorList(const Object *registry, bool all, int32_t *count) {
+static inline T *const *creatorList(const Object *registry, int32_t which, int32_t *count) {
     static Items<T *> list(0);
-    const int32_t number = call<int32_t>(nullptr, "count_creators", {Value(registry), all});
+    const int32_t number = call<int32_t>(nullptr, "count_creators", {Value(registry), which});
     Items<T *> found(number);
     int32_t size = 0;
     for (int32_t i = 0; i < number; ++i) {
-        nvinfer1::IPluginCreator *one =
-            creatorFrom(callValue(nullptr, "creator_at", {Value(registry), all, i, thisLibrary()}));
+        nvinfer1::IPluginCreator *one = creatorFrom(
+            callValue(nullptr, "creator_at", {Value(registry), which, i, thisLibrary()}));
         if (one) found[size++] = one;
     }
     list.swap(found);
@@ -156,10 +189,16 @@ public:
             this, "get_creator", {type, version, pluginNamespace, headrace::thisLibrary()}));
     }
     IPluginCreator *const *getPluginCreatorList(int32_t *numCreators) const {
-        return headrace::creatorList<IPluginCreator>(this, false, numCreators);
+        return headrace::creatorList<IPluginCreator>(this, headrace::kCREATORS_V2, numCreators);
     }
     IPluginCreatorInterface *const *getAllCreators(int32_t *numCreators) const {
-        return headrace::creatorList<IPluginCreatorInterface>(this, true, numCreators);
+        return headrace::creatorList<IPluginCreatorInterface>(this, headrace::kCREATORS,
+                                                              numCreators);
+    }
+    // Those of the registries in front of this one, too.
+    IPluginCreatorInterface *const *getAllCreatorsRecursive(int32_t *numCreators) {
+        return headrace::creatorList<IPluginCreatorInterface>(this, headrace::kCREATORS_RECURSIVE,
+                                                              numCreators);
     }
     bool isParentSearchEnabled() const {
         return headrace::get<bool>(this, "parent_search_enabled");
@@ -174,8 +213,7 @@ public:
     void deregisterLibrary(PluginLibraryHandle handle) {
         headrace::call<bool>(this, "deregister_library", {static_cast<headrace::Object *>(handle)});
     }
-    void setErrorRecorder(IErrorRecorder *) {}
-    IErrorRecorder *getErrorRecorder() const { return nullptr; }
+    HEADRACE_RECORDER
 
     // Shared between all plugins of a process by their key; counted.
     IPluginResource *acquirePluginResource(const AsciiChar *key, IPluginResource *resource) {

@@ -4,7 +4,38 @@
 #ifndef HEADRACE_TRT_TENSOR_H
 #define HEADRACE_TRT_TENSOR_H
 
-#include "layer_enums.h"
+#include "callbacks.h"
+
+namespace headrace {
+inline namespace HEADRACE_GENERATION {
+
+// Weights that the host holds: their type, how many, and where.
+inline nvinfer1::Weights weightsFrom(const headrace_value &value) {
+    nvinfer1::Weights weights = {nvinfer1::DataType::kFLOAT, nullptr, 0};
+    if (value.kind != HEADRACE_DIMS || value.dims.count != 3) return weights;
+    weights.type = static_cast<nvinfer1::DataType>(value.dims.axes[0]);
+    weights.count = value.dims.axes[1];
+    weights.values = reinterpret_cast<const void *>(static_cast<intptr_t>(value.dims.axes[2]));
+    return weights;
+}
+
+// Numbers that the host holds until the same question is asked again; `count` may be null.
+template <typename T, typename Count>
+const T *numbersFrom(const headrace_value &value, Count *count) {
+    const bool there = value.kind == HEADRACE_DIMS && value.dims.count == 2;
+    if (count) *count = static_cast<Count>(there ? value.dims.axes[0] : 0);
+    return there ? reinterpret_cast<const T *>(static_cast<intptr_t>(value.dims.axes[1])) : nullptr;
+}
+
+}  // namespace HEADRACE_GENERATION
+}  // namespace headrace
+
+#define HEADRACE_WEIGHTS(getter, setter, name)                                             \
+    HEADRACE_SET(Weights, setter, name)                                                    \
+    Weights getter() const {                                                               \
+        return headrace::weightsFrom(                                                      \
+            headrace::callValue(nullptr, "layer_weights", {headrace::Value(this), name})); \
+    }
 
 namespace nvinfer1 {
 
@@ -22,14 +53,21 @@ public:
     HEADRACE_GET(bool, isExecutionTensor, "is_execution_tensor")
     HEADRACE_PROPERTY(TensorLocation, getLocation, setLocation, "location")
     HEADRACE_PROPERTY(TensorFormats, getAllowedFormats, setAllowedFormats, "allowed_formats")
-    void setBroadcastAcrossBatch(bool) {}
-    bool getBroadcastAcrossBatch() const { return false; }
+    void resetDynamicRange() { headrace::call<void>(this, "reset_dynamic_range"); }
+    float getDynamicRangeMin() const { return rangeEnd(0); }
+    float getDynamicRangeMax() const { return rangeEnd(1); }
+    float getDynamicRange() const { return rangeEnd(1); }
+    HEADRACE_PROPERTY(bool, getBroadcastAcrossBatch, setBroadcastAcrossBatch,
+                      "broadcast_across_batch")
     HEADRACE_CALL(void, setDimensionName(int32_t index, const char *name), "set_dimension_name",
                   index, name)
     HEADRACE_CALL(const char *, getDimensionName(int32_t index) const, "get_dimension_name", index)
 
 private:
     ITensor() = delete;
+    float rangeEnd(int32_t which) const {
+        return headrace::call<float>(nullptr, "range_end", {headrace::Value(this), which});
+    }
 };
 
 class ILayer : public headrace::Object {
@@ -49,6 +87,8 @@ public:
     HEADRACE_CALL(bool, outputTypeIsSet(int32_t index) const, "output_type_is_set", index)
     HEADRACE_CALL(void, resetOutputType(int32_t index), "reset_output_type", index)
     HEADRACE_PROPERTY(const char *, getMetadata, setMetadata, "metadata")
+    HEADRACE_REFUSED(bool, setNbRanks(int32_t), "ILayer::setNbRanks", "10.16")
+    HEADRACE_REFUSED(int32_t, getNbRanks() const, "ILayer::getNbRanks", "10.16")
 
 protected:
     ILayer() = delete;

@@ -630,6 +630,15 @@ class ForeignLogger:
 
     def log(self, arg0: int, arg1: str, /) -> None: ...
 
+class ForeignCallback:
+    """An error recorder, a monitor, a listener … of a C++ library."""
+
+    @property
+    def kind(self) -> str: ...
+
+    def call(self, method: str, *arguments: object) -> object:
+        """Call a method by its name, with what follows as its arguments."""
+
 class ForeignCalibrator:
     """An INT8 calibrator of a C++ library."""
 
@@ -664,6 +673,11 @@ class ForeignPluginV2:
 
     @property
     def image(self) -> int: ...
+
+    @property
+    def address(self) -> int: ...
+
+    def is_of(self, arg: int, /) -> bool: ...
 
     def class_name(self) -> str: ...
 
@@ -732,6 +746,11 @@ class ForeignPluginV3:
 
     @property
     def image(self) -> int: ...
+
+    @property
+    def address(self) -> int: ...
+
+    def is_of(self, arg: int, /) -> bool: ...
 
     def class_name(self) -> str: ...
 

@@ -154,7 +154,7 @@ class PluginRegistry:
 
     Attributes:
         parent_search_enabled: whether look-ups go on in the parent.
-        error_recorder: kept for scripts that set one.
+        error_recorder: an `IErrorRecorder` that is given failed look-ups, or None.
         notices: collisions, and libraries that could not be loaded.
         replaceable: ids of creators that give way to others of the same triple (standard plugins).
     """
@@ -236,10 +236,13 @@ class PluginRegistry:
         """As `find`; logs an error if there is none."""
         creator = self.find(type, version, plugin_namespace)
         if creator is None:
-            log.error(
+            text = (
                 "IPluginRegistry::getCreator: Error Code 4: API Usage Error (Cannot find plugin: "
-                "%s)", printable(f"{type}, version: {version}, namespace:{plugin_namespace}."),
-            )  # fmt: skip
+                + printable(f"{type}, version: {version}, namespace:{plugin_namespace}.)")
+            )
+            log.error("%s", text)
+            if self.error_recorder is not None:
+                headrace._wiring.record_error(self.error_recorder, text)
         return creator
 
     def get_plugin_creator(
@@ -317,9 +320,9 @@ class PluginRegistry:
         with self._lock:
             return path.absolute() in self._origins.values()
 
-    def deregister_library(self, handle: LoadedLibrary) -> None:
-        """Remove the creators of a library."""
-        for creator in handle.creators:
+    def deregister_library(self, handle: LoadedLibrary | None) -> None:
+        """Remove the creators of a library; nothing for the None of a library that failed."""
+        for creator in handle.creators if handle is not None else ():
             self.deregister_creator(creator)
 
     def acquire_plugin_resource(self, key: str, resource: Any) -> Any:

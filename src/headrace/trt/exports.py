@@ -48,10 +48,11 @@ _NAMES = {
     "headrace.trt.api.context": "IExecutionContext",
     "headrace.trt.api.engine": "ICudaEngine",
     "headrace.trt.types.enums": (
-        "ActivationType AllocatorFlag>=8 BoundingBoxFormat BuilderFlag CalibrationAlgoType<11 "
+        "ActivationType AllocatorFlag>=8 AttentionNormalizationOp>=10.14 BoundingBoxFormat "
+        "BuilderFlag CalibrationAlgoType<11 CausalMaskKind>=11 "
         "CumulativeOperation>=10.5 DeviceType ElementWiseOperation EngineCapability "
         "EngineStat>=10.14 ErrorCode ErrorCodeTRT ExecutionContextAllocationStrategy>=10 "
-        "FillOperation GatherMode HardwareCompatibilityLevel InterpolationMode "
+        "FillOperation GatherMode HardwareCompatibilityLevel InterpolationMode KVCacheMode>=10.15 "
         "LayerInformationFormat LayerType LoopOutput MatrixOperation MemoryPoolType>=8.4 "
         "NetworkDefinitionCreationFlag OnnxParserFlag PaddingMode PoolingType PreviewFeature "
         "ProfilingVerbosity QuantizationFlag<11 ReduceOperation ResizeCoordinateTransformation "
@@ -80,6 +81,10 @@ _NAMES = {
         "IHostMemory nptype Permutation shutdown_protobuf_library<10 volume Weights"
     ),
     "headrace.trt.layers.base": "ILayer",
+    "headrace.trt.layers.attention": (
+        "IAttention>=10.14 IAttentionBoundaryLayer>=10.14 IAttentionInputLayer>=10.14 "
+        "IAttentionOutputLayer>=10.14 IKVCacheUpdateLayer>=10.15 IRotaryEmbeddingLayer>=10.15"
+    ),
     "headrace.trt.layers.control": (
         "IConditionLayer IIfConditional IIfConditionalBoundaryLayer "
         "IIfConditionalInputLayer IIfConditionalOutputLayer IIteratorLayer ILoop "
@@ -112,20 +117,10 @@ _NAMES = {
 
 _LANGUAGE = "runs vision pipelines and does not compute"
 _REFUSED = {
-    f"{_LANGUAGE} attention": (
-        "add_matrix_multiply and add_softmax, or OnnxParser with a model that holds the attention",
-        "add_attention>=10.14 add_attention_v2>=11 IAttention>=10.14 "
-        "IAttentionBoundaryLayer>=10.14 IAttentionInputLayer>=10.14 IAttentionOutputLayer>=10.14 "
-        "AttentionNormalizationOp>=10.14 AttentionIOForm>=11 CausalMaskKind>=11",
-    ),
-    f"{_LANGUAGE} rotary position embeddings": (
-        "add_slice, add_elementwise and add_concatenation, or OnnxParser with a model that holds "
-        "the embedding",
-        "add_rotary_embedding>=10.15 IRotaryEmbeddingLayer>=10.15",
-    ),
-    f"{_LANGUAGE} key-value caches": (
-        "a language-model runtime",
-        "add_kv_cache_update>=10.15 IKVCacheUpdateLayer>=10.15 KVCacheMode>=10.15",
+    f"{_LANGUAGE} packed sequences of different lengths": (
+        "padded tensors, and IAttention.mask for the positions that count",
+        "AttentionIOForm>=11 query_form>=11 key_value_form>=11 query_lengths>=11 "
+        "key_value_lengths>=11 update_form>=11 update_lengths>=11",
     ),
     f"{_LANGUAGE} mixtures of experts": (
         "a language-model runtime",
@@ -286,6 +281,12 @@ _REFUSALS = {
     for reason, (instead, text) in _REFUSED.items()
     for name, _, span in _rows(text)
 }
+
+
+def reason_of(name: str) -> tuple[str, str] | None:
+    """The reason why a name is refused, about Headrace, and its replacement."""
+    row = _REFUSALS.get(name)
+    return None if row is None else row[:2]
 
 
 def refusal(owner: str, name: str) -> AttributeError | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from headrace._core.errors import HeadraceError
 from headrace.plugins.types import DataType, DimsHW
+from headrace.trt.api.add_attention import AddsAttention
 from headrace.trt.api.layer_graph import LayerGraph
 from headrace.trt.layers import (
     control,
@@ -54,7 +55,7 @@ class _PluginCall(Protocol):
         ">=10.6": "add_plugin",
     }
 )
-class AddsLayers(LayerGraph):
+class AddsLayers(AddsAttention, LayerGraph):
     """Base of `INetworkDefinition`. Maths: tensorrt-api spec 3.4."""
 
     def _add(

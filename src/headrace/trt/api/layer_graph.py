@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import HeadraceError
 from headrace._core.text import error_text
@@ -40,6 +40,7 @@ class LayerGraph(Closable):
         self._logger = logger
         self._recorder: IErrorRecorder | None = None
         self._implicit = implicit
+        self._formulas: dict[str, Any] = {}
         self._opset = DEFAULT_OPSET
         self._domains: dict[str, int] = {}
         self._functions: dict[tuple[str, str], FunctionProto] = {}

@@ -73,6 +73,10 @@ class Runtime(Closable):
             self._registry = PluginRegistry(get_plugin_registry())
         return self._registry
 
+    def set_plugin_registry_parent(self, parent: PluginRegistry) -> None:
+        """Search another registry behind that of this runtime."""
+        self.get_plugin_registry().parent = parent
+
 
 def _bytes_of(source: Any) -> bytes:
     read = getattr(source, "read", None)

@@ -69,3 +69,10 @@ class SharedFields:
 
     def __init__(self, fields: object) -> None:
         self.__headrace_fields__ = fields_to(fields)
+
+
+class CppAddress:
+    """An address on its way to C++."""
+
+    def __init__(self, value: int) -> None:
+        self.__headrace_address__ = value

@@ -13,7 +13,9 @@ from headrace.plugins.registry import get_plugin_registry as _registry
 from headrace.trt.host import creators
 from headrace.trt.host.callback_errors import report_failure
 from headrace.trt.host.creators import GIVEN, register_given
-from headrace.trt.types.reporting import Severity, report
+from headrace.trt.host.details import NETWORK_FLAGS, forget_lent, shapes_of
+from headrace.trt.host.forwarding import CppAddress
+from headrace.trt.types.enums import from_mask
 
 if TYPE_CHECKING:
     from headrace.trt.api.builder import Builder
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from headrace.trt.api.network import INetworkDefinition
     from headrace.trt.api.profile import IOptimizationProfile
     from headrace.trt.api.runtime import Runtime
+    from headrace.trt.layers.base import ILayer
 
 
 _resources: dict[str, list[int]] = {}
@@ -33,19 +36,22 @@ def get_plugin_registry() -> PluginRegistry:
     return _registry()
 
 
-def count_creators(registry: PluginRegistry, every: bool) -> int:
+def count_creators(registry: PluginRegistry, which: int) -> int:
     """IPluginRegistry::getPluginCreatorList and getAllCreators: how many there are."""
-    return len(_creators(registry, every))
+    return len(_creators(registry, which))
 
 
-def creator_at(registry: PluginRegistry, every: bool, index: int, caller: int) -> object:
+def creator_at(registry: PluginRegistry, which: int, index: int, caller: int) -> object:
     """Return one of them, for C++ code at the address `caller`."""
-    return creators.find(_creators(registry, every)[index], caller)
+    return creators.find(_creators(registry, which)[index], caller)
 
 
-def _creators(registry: PluginRegistry, every: bool) -> list[object]:
+def _creators(registry: PluginRegistry, which: int) -> list[object]:
+    """Those of the version-2 line (0), all (1), or all of the registries in front too (2)."""
     known_plugins()
-    return list(registry.all_creators if every else registry.plugin_creator_list)
+    if which == 2:
+        return list(registry.all_creators_recursive)
+    return list(registry.all_creators if which else registry.plugin_creator_list)
 
 
 def init_libnvinfer_plugins(namespace: str = "") -> bool:
@@ -73,9 +79,12 @@ def refuse_foreign_creator(name: str, version: str | None, namespace: str | None
 
 def create_network(builder: Builder, flags: int) -> INetworkDefinition:
     """IBuilder::createNetworkV2: without flag 0 (explicit batch), the batch is implicit."""
+    names = {name for i, name in enumerate(NETWORK_FLAGS) if flags >> i & 1}
     network: INetworkDefinition = trt.INetworkDefinition(
-        builder, builder.logger, flags, implicit=not flags & 1
-    )
+        builder, builder.logger, from_mask("NetworkDefinitionCreationFlag", names),
+        implicit="EXPLICIT_BATCH" not in names,
+    )  # fmt: skip
+    network._strong = network._strong or "STRONGLY_TYPED" in names
     return network
 
 
@@ -98,12 +107,6 @@ def deserialize_with_factory(runtime: Runtime, engine: bytes, factory: Any) -> A
         return runtime.deserialize_cuda_engine(engine)
 
 
-def refuse_selector(config: IBuilderConfig) -> None:
-    """IBuilderConfig::setAlgorithmSelector: say that it is not asked."""
-    text = "setAlgorithmSelector: the selector is not asked: each layer has one algorithm on a CPU"
-    report(config._logger, Severity.WARNING, text)
-
-
 def builder_setting(builder: Builder, name: str, value: Any) -> bool:
     """Keep a setting that builders had before there were configs, for `build_engine`."""
     settings = _settings.setdefault(id(builder), (builder, {}))[1]
@@ -118,11 +121,34 @@ def _config_of(builder: Builder) -> Any:
     config = builder.create_builder_config()
     _, settings = _settings.pop(id(builder), (builder, {}))
     for name, value in settings.items():
-        if name == "max_workspace_size":
-            config.max_workspace_size = value
+        if name not in trt.BuilderFlag.__members__:
+            setattr(config, name, value)
         elif value:
             config.set_flag(getattr(trt.BuilderFlag, name))
+    devices = _devices.pop(id(builder), (builder, None))[1]
+    if devices is not None:
+        config._devices = devices._devices
     return config
+
+
+def builder_setting_of(builder: Builder, name: str) -> Any:
+    """Read a setting that builders had before there were configs."""
+    kept = _settings.get(id(builder), (builder, {}))[1]
+    if name in trt.BuilderFlag.__members__:
+        return bool(kept.get(name, False))
+    if name == "max_workspace_size":
+        return int(kept.get(name, 0))
+    return kept.get(name, getattr(builder.create_builder_config(), name))
+
+
+def builder_of_layer(builder: Builder, method: str, layer: ILayer, value: Any) -> Any:
+    """IBuilder::setDeviceType and others up to 7: the config of the build keeps it."""
+    config = _devices.setdefault(id(builder), (builder, builder.create_builder_config()))[1]
+    arguments = (layer,) if value is None else (layer, value)
+    return getattr(config, method)(*arguments)
+
+
+_devices: dict[int, tuple[object, IBuilderConfig]] = {}
 
 
 def profile_set_dimensions(
@@ -134,7 +160,7 @@ def profile_set_dimensions(
 
 def profile_get_dimensions(profile: IOptimizationProfile, name: str, which: int) -> object:
     """IOptimizationProfile::getDimensions."""
-    return _shapes(profile).get(name, [None] * 3)[which]
+    return shapes_of(profile).get(name, [None] * 3)[which]
 
 
 def profile_set_values(
@@ -149,24 +175,18 @@ def _set_one(
     profile: IOptimizationProfile, key: str, which: int, numbers: Any, give: Callable[..., Any]
 ) -> bool:
     """Keep one of three; set all when the last is there."""
-    shapes = _shapes(profile).setdefault(key, [None, None, None])
+    shapes = shapes_of(profile).setdefault(key, [None, None, None])
     shapes[which] = tuple(numbers)
     if None not in shapes:
         give(*shapes)
     return True
 
 
-_profiles: dict[int, tuple[object, dict[str, list[object]]]] = {}
-
-
-def _shapes(profile: object) -> dict[str, list[object]]:
-    return _profiles.setdefault(id(profile), (profile, {}))[1]
-
-
 def forget_partial() -> None:
     """Drop profiles and settings of builds that have ended."""
-    _profiles.clear()
     _settings.clear()
+    _devices.clear()
+    forget_lent()
 
 
 def uff_register_input(parser: UffParser, name: str, dims: Iterable[int], order: int) -> bool:
@@ -180,7 +200,7 @@ def resource_acquire(key: str) -> object:
     if held is None:
         return None
     held[1] += 1
-    return _Address(held[0])
+    return CppAddress(held[0])
 
 
 def resource_keep(key: str, address: int) -> bool:
@@ -198,11 +218,4 @@ def resource_release(key: str) -> object:
     if held[1]:
         return True
     del _resources[key]
-    return _Address(held[0])
-
-
-class _Address:
-    """An address on its way to C++."""
-
-    def __init__(self, value: int) -> None:
-        self.__headrace_address__ = value
+    return CppAddress(held[0])

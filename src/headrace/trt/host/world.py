@@ -9,16 +9,19 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import numpy as np
+import numpy.typing as npt
 
 from headrace import trt
 from headrace.plugins import types
 from headrace.plugins.field_data import PluginFieldCollection
 from headrace.plugins.registry import PluginRegistry, known_plugins
 from headrace.trt.exports import ENUM_MEMBERS
-from headrace.trt.host import creators, functions, running
+from headrace.trt.host import creators, details, functions, running
 from headrace.trt.host.callback_errors import report_failure, report_log
+from headrace.trt.host.callbacks import FromCpp, callback
 from headrace.trt.host.forwarding import SharedFields, fields_from, fields_to
 from headrace.trt.host.plugins import plugin_v2, plugin_v3
 
@@ -27,7 +30,8 @@ if TYPE_CHECKING:
 
 
 _NAMES = ENUM_MEMBERS["LayerType"][10, 11].split()
-LAYER_TYPES = [*_NAMES[: _NAMES.index("PLUGIN_V3") + 1], "FULLY_CONNECTED"]
+_LATER = [name.partition(">=")[0] for name in _NAMES[_NAMES.index("PLUGIN_V3") + 1 :]]
+LAYER_TYPES = [*_NAMES[: _NAMES.index("PLUGIN_V3") + 1], "FULLY_CONNECTED", *_LATER]
 """In the order of the headers' LayerType."""
 
 
@@ -92,6 +96,10 @@ def calibrator(native: Any) -> Any:
     return CppCalibrator()
 
 
+_weights: WeakValueDictionary[tuple[int, int], npt.NDArray[Any]] = WeakValueDictionary()
+"""(type, address) -> the copy of the weights there, while a layer has it."""
+
+
 class PluginFactory:
     """A plugin factory that a library gives a parser or a runtime."""
 
@@ -120,6 +128,7 @@ class World:
     creator = staticmethod(creators.creator)
     logger = staticmethod(logger)
     calibrator = staticmethod(calibrator)
+    callback = staticmethod(callback)
     factory = staticmethod(PluginFactory)
     fields = staticmethod(fields_from)
 
@@ -128,10 +137,10 @@ class World:
         if target is None:
             if method in _MAKERS:
                 return getattr(trt, _MAKERS[method])(*arguments)
-            function = getattr(functions, method, None) or getattr(running, method, None)
-            if function is None:
-                raise ValueError("called through a null pointer")
-            return function(*arguments)
+            for module in (functions, running, details):
+                if hasattr(module, method):
+                    return getattr(module, method)(*arguments)
+            raise ValueError("called through a null pointer")
         if isinstance(target, PluginRegistry):
             return _registry(target, method, arguments)
         if method == "__bytes__":
@@ -145,7 +154,7 @@ class World:
         if name == "layer_type":
             target, name = _not_null(target)._as_layer(), "type"
         value = _result(getattr(_not_null(target), name))
-        if name == "logger":
+        if name in ("logger", "int8_calibrator"):
             return getattr(value, "native", value)
         if name == "type" and type(value).__name__ == "LayerType":
             return LAYER_TYPES.index(value.name) if value.name in LAYER_TYPES else -1
@@ -161,12 +170,18 @@ class World:
         return kind(number) if member is None else getattr(kind, member)
 
     def weights(self, code: int, address: int, count: int) -> object:
-        """Copy the weights at an address: libraries free them as they like."""
+        """Copy the weights at an address: libraries free them as they like.
+
+        The same weights at the same address are one array, which `setWeightsName` looks for.
+        """
         kind = types.DataType(code)
         if count <= 0 or not address:
             return trt.Weights(kind)
-        size = count * kind.numpy.itemsize
-        return trt.Weights(np.frombuffer(ctypes.string_at(address, size), kind.numpy))
+        data = ctypes.string_at(address, count * kind.numpy.itemsize)
+        array = _weights.get((code, address))
+        if array is None or array.tobytes() != data:
+            array = _weights[code, address] = np.frombuffer(data, kind.numpy)
+        return trt.Weights(array)
 
     def failed(self, method: str, error: BaseException | str) -> None:
         """Report a call that failed."""
@@ -184,6 +199,11 @@ def _not_null(target: Any) -> Any:
 
 
 def _result(value: Any) -> Any:
+    """Give C++ its own objects back as they are, and an order of axes as its numbers."""
+    if isinstance(value, trt.Permutation):
+        return tuple(value)
+    if isinstance(value, FromCpp):
+        return value.native
     return SharedFields(value) if isinstance(value, PluginFieldCollection) else value
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from headrace._core.types import DType
 from headrace.plugins.types import DataType, Dims
-from headrace.trt.layers.base import ILayer, Param
+from headrace.trt.layers.base import ILayer, Param, dims_param
 from headrace.trt.lowering.fragment import Fragment, Inputs, LoweringError, required
 
 _BYTES = {"INT8": np.int8, "UINT8": np.uint8}
@@ -15,6 +15,7 @@ _BYTES = {"INT8": np.int8, "UINT8": np.uint8}
 class _Scaling(ILayer):
     axis = Param(int, "Axis of a scale for each channel; -1 for one scale.", initial=-1)
     to_type = Param(DataType)
+    block_shape = dims_param("Extents of the blocks that share a scale; empty for the scale's own.")
 
 
 class IQuantizeLayer(_Scaling):
@@ -24,6 +25,7 @@ class IQuantizeLayer(_Scaling):
 
     def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
         x = required(inputs, 0)
+        _refuse_blocks(self)
         kind = self._params["to_type"].name
         if kind not in _BYTES:
             raise LoweringError(f"quantising to {kind}; the CPU has INT8 and UINT8")
@@ -43,6 +45,7 @@ class IDequantizeLayer(_Scaling):
 
     def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
         x = required(inputs, 0)
+        _refuse_blocks(self)
         kind = self._params["to_type"]
         scale, axis = _scale(f, self, inputs, np.dtype(np.float32))
         zero = _zero(f, inputs, f.dtype(x))
@@ -101,6 +104,14 @@ class IDynamicQuantizeLayer(ILayer):
             f.op("Reshape", rounded, f.extents(x)),
             f.op("Reshape", scale, f.op("Concat", *scales, axis=0)),
         ]
+
+
+def _refuse_blocks(layer: ILayer) -> None:
+    block = layer._params.get("block_shape") or ()
+    if any(int(d) != -1 for d in block):
+        raise LoweringError(
+            f"a scale for each block {tuple(block)}; the CPU has one scale, or one for each channel"
+        )
 
 
 def _zero(f: Fragment, inputs: Inputs, dtype: DType) -> str | None:

@@ -124,6 +124,7 @@ class IConvolutionLayer(_Convolving):
         bias = _bias(f, self, inputs, x, maps)
         reach = [d * (k - 1) + 1 for d, k in zip(dilation, kernel_shape, strict=True)]
         pre, post, auto = _paddings(self, f.shape(x)[2:], reach, stride)
+        post, auto = _by_formula(self, "convolution", f.shape(x)[2:], reach, dilation, post, auto)
         if self._params["padding_mode"].name.endswith("ROUND_UP"):
             # floor((n + s - 1) / s) is ceil(n / s), and zeros more or less at the end add nothing
             post = [p + s - 1 for p, s in zip(post, stride, strict=True)]
@@ -166,6 +167,8 @@ class IDeconvolutionLayer(_Convolving):
             pre, post = _halves(total, mode)
         elif mode.startswith("CAFFE"):
             post = list(pre)
+        reach = [d * (k - 1) + 1 for d, k in zip(dilation, kernel_shape, strict=True)]
+        post, _ = _by_formula(self, "deconvolution", f.shape(x)[2:], reach, dilation, post, None)
         return [
             f.op(
                 "ConvTranspose", x, kernel, *([bias] if bias else []), kernel_shape=kernel_shape,
@@ -198,6 +201,7 @@ class IPoolingLayer(_Hw):
         stride = _spread(self._params.get("stride"), count, 1)
         spatial = f.shape(x)[2:]
         pre, post, auto = _paddings(self, spatial, window, stride)
+        post, auto = _by_formula(self, "pooling", spatial, window, [1] * count, post, auto)
         mode, ceil = self._params["padding_mode"].name, 0
         if mode.endswith("ROUND_UP"):
             if -1 in spatial:
@@ -301,6 +305,26 @@ def _paddings(
     if mode.startswith("CAFFE"):
         post = list(pre)
     return pre, post, None
+
+
+def _by_formula(
+    layer: _Windowed, kind: str, spatial: Sequence[int], reach: Sequence[int],
+    dilation: Sequence[int], post: list[int], auto: str | None,
+) -> tuple[list[int], str | None]:  # fmt: skip
+    """The padding behind that gives the extents of a formula of TensorRT 7."""
+    formula = layer._network._formulas.get(kind)
+    if formula is None:
+        return post, auto
+    if len(reach) != 2 or -1 in spatial:
+        raise LoweringError("a formula needs an input of two known spatial axes")
+    stride = _spread(layer._params.get("stride"), 2, 1)
+    pre = _spread(layer._params.get("pre_padding"), 2, 0)
+    kernel = _spread(layer._params.get(layer._window_key), 2, 1)
+    extents = formula.compute(spatial, kernel, stride, pre, dilation, name=layer._name)
+    rows = zip(spatial, extents, stride, reach, pre, strict=True)
+    if kind == "deconvolution":
+        return [(n - 1) * s + r - p - out for n, out, s, r, p in rows], auto
+    return [(out - 1) * s + r - n - p for n, out, s, r, p in rows], None
 
 
 def _halves(total: list[int], mode: str) -> tuple[list[int], list[int]]:

@@ -21,10 +21,12 @@ _MEMBERS: dict[str, str] = {
         "THRESHOLDED_RELU GELU_ERF GELU_TANH"
     ),
     "AllocatorFlag": "RESIZABLE",
+    "AttentionNormalizationOp": "NONE SOFTMAX",
     "BoundingBoxFormat": "CORNER_PAIRS CENTER_SIZES",
     "CalibrationAlgoType": (
         "LEGACY_CALIBRATION ENTROPY_CALIBRATION ENTROPY_CALIBRATION_2 MINMAX_CALIBRATION"
     ),
+    "CausalMaskKind": "NONE UPPER_LEFT LOWER_RIGHT",
     "CumulativeOperation": "SUM",
     "DeviceType": "GPU DLA",
     "ElementWiseOperation": "SUM PROD MAX MIN SUB DIV POW FLOOR_DIV AND OR XOR EQUAL GREATER LESS",
@@ -45,6 +47,7 @@ _MEMBERS: dict[str, str] = {
     "GatherMode": "DEFAULT ELEMENT ND",
     "HardwareCompatibilityLevel": "NONE AMPERE_PLUS SAME_COMPUTE_CAPABILITY",
     "InterpolationMode": "NEAREST LINEAR CUBIC",
+    "KVCacheMode": "LINEAR",
     "LayerInformationFormat": "ONELINE JSON",
     "LoopOutput": "LAST_VALUE CONCATENATE REVERSE",
     "MatrixOperation": "NONE TRANSPOSE VECTOR",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from headrace.plugins.types import NumberedEnum
@@ -17,6 +17,7 @@ class Owner(Protocol):
     _typed_by_inputs: bool
     _layers: list[ILayer]
     _outputs: list[ITensor]
+    _formulas: dict[str, Any]
 
     @property
     def _offset(self) -> int:
