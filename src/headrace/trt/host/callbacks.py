@@ -24,16 +24,14 @@ class FromCpp:
         native: the object of the native module.
     """
 
-    native: Any
+    def __init__(self, native: Any) -> None:
+        super().__init__()
+        self.native = native
 
 
 # mypy sees the lazy face `trt` as Any
 class CppErrorRecorder(FromCpp, trt.IErrorRecorder):  # type: ignore[misc]
     """An IErrorRecorder."""
-
-    def __init__(self, native: Any) -> None:
-        super().__init__()
-        self.native = native
 
     def num_errors(self) -> int:
         """Ask the recorder."""
@@ -64,10 +62,6 @@ class CppErrorRecorder(FromCpp, trt.IErrorRecorder):  # type: ignore[misc]
 class CppProgressMonitor(FromCpp, trt.IProgressMonitor):  # type: ignore[misc]
     """An IProgressMonitor."""
 
-    def __init__(self, native: Any) -> None:
-        super().__init__()
-        self.native = native
-
     def phase_start(self, phase_name: str, parent_phase: str | None, num_steps: int) -> None:
         """Call the monitor."""
         self.native.call("phase_start", phase_name, parent_phase, num_steps)
@@ -84,10 +78,6 @@ class CppProgressMonitor(FromCpp, trt.IProgressMonitor):  # type: ignore[misc]
 class CppProfiler(FromCpp, trt.IProfiler):  # type: ignore[misc]
     """An IProfiler."""
 
-    def __init__(self, native: Any) -> None:
-        super().__init__()
-        self.native = native
-
     def report_layer_time(self, layer_name: str, ms: float) -> None:
         """Call the profiler."""
         self.native.call("report_layer_time", layer_name, float(ms))
@@ -95,10 +85,6 @@ class CppProfiler(FromCpp, trt.IProfiler):  # type: ignore[misc]
 
 class CppDebugListener(FromCpp, trt.IDebugListener):  # type: ignore[misc]
     """An IDebugListener."""
-
-    def __init__(self, native: Any) -> None:
-        super().__init__()
-        self.native = native
 
     def process_debug_tensor(
         self, addr: int, location: NumberedEnum, type: DataType, shape: Dims, name: str, stream: int
@@ -113,10 +99,6 @@ class CppDebugListener(FromCpp, trt.IDebugListener):  # type: ignore[misc]
 class CppGpuAllocator(FromCpp, trt.IGpuAllocator):  # type: ignore[misc]
     """An IGpuAllocator."""
 
-    def __init__(self, native: Any) -> None:
-        super().__init__()
-        self.native = native
-
     def allocate(self, size: int, alignment: int, flags: int) -> int:
         """Ask the allocator for memory."""
         return int(self.native.call("allocate", size, alignment, flags) or 0)
@@ -129,25 +111,18 @@ class CppGpuAllocator(FromCpp, trt.IGpuAllocator):  # type: ignore[misc]
 class CppAlgorithmSelector(FromCpp, trt.IAlgorithmSelector):  # type: ignore[misc]
     """An IAlgorithmSelector."""
 
-    def __init__(self, native: Any) -> None:
-        super().__init__()
-        self.native = native
-
-    def select_algorithms(self, context: Any, choices: Sequence[Any]) -> list[int]:
+    def select_algorithms(self, context: object, choices: Sequence[object]) -> list[int]:
         """Ask about a layer; there is one choice."""
         (choice,) = choices
         return list(self.native.call("select_algorithms", context, choice) or ())
 
-    def report_algorithms(self, contexts: Sequence[Any], choices: Sequence[Any]) -> None:
+    def report_algorithms(self, contexts: Sequence[object], choices: Sequence[object]) -> None:
         """Give the selector the choice of all layers."""
         self.native.call("report_algorithms", len(contexts), *contexts, *choices)
 
 
 class CppFormula(FromCpp):
     """An IOutputDimensionsFormula."""
-
-    def __init__(self, native: Any) -> None:
-        self.native = native
 
     def compute(self, *extents: Sequence[int], name: str) -> tuple[int, int]:
         """Ask for the height and width of an output.

@@ -6,7 +6,7 @@ and the operators `Attention`, `RotaryEmbedding` and `TensorScatter` of ONNX.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from headrace.trt.lowering.fragment import Fragment, Inputs, LoweringError, requ
 from headrace.trt.types.enums import AttentionNormalizationOp, CausalMaskKind, KVCacheMode
 from headrace.trt.types.strict import Strict, kept
 from headrace.trt.types.tensor import ITensor
+
+if TYPE_CHECKING:
+    from headrace.plugins.types import NumberedEnum
 
 _MASK, _SCALE = 3, 4
 
@@ -83,21 +86,21 @@ class IAttention(Strict):
     name = kept("_layer.name", "The name.", read_only=True)
 
     @property
-    def norm_op(self) -> Any:
+    def norm_op(self) -> NumberedEnum:
         """SOFTMAX, or NONE for products as they are."""
-        return self._layer._params["norm_op"]
+        return cast("NumberedEnum", self._layer._params["norm_op"])
 
     @norm_op.setter
-    def norm_op(self, value: Any) -> None:
+    def norm_op(self, value: NumberedEnum) -> None:
         self._layer._set_param("norm_op", AttentionNormalizationOp(value))
 
     @property
-    def causal_kind(self) -> Any:
+    def causal_kind(self) -> NumberedEnum:
         """Which positions a query sees: all, or none behind its own, counted from a corner."""
-        return self._layer._params["causal_kind"]
+        return cast("NumberedEnum", self._layer._params["causal_kind"])
 
     @causal_kind.setter
-    def causal_kind(self, value: Any) -> None:
+    def causal_kind(self, value: NumberedEnum) -> None:
         self._layer._set_param("causal_kind", CausalMaskKind(value))
 
     @property
