@@ -20,10 +20,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headrace._core import mapped
 from headrace._core.findings import Finding
 from headrace.batches.transfer import within
 from headrace.cli import batch, ending, live_page, run
 from headrace.cli.live_page import LivePage
+from headrace.config.pipeline_spec import ConsumerSpec
 from headrace.custom import in_process
 from headrace.custom.guard.prints import Prints
 from headrace.diagnose.plugin_check import runs
@@ -43,7 +45,7 @@ from headrace.media.sinks import lasting
 from headrace.media.sinks.publish import PublishSink
 from headrace.media.sources.feed import Feed
 from headrace.media.sources.reconnect import Losses
-from headrace.pipeline import Pipeline, shares
+from headrace.pipeline import Pipeline, consumer, shares, source_errors
 from headrace.pipeline.care import Care
 from headrace.pipeline.health import Health
 from headrace.pipeline.rate_lines import RateLines
@@ -445,6 +447,37 @@ def test_a_loss_is_told_when_standard_error_takes_it_again(
     assert told == [away]
 
 
+def _consumer(ask: Ask) -> str:
+    receiver = SimpleNamespace(receive=list, close=lambda: None)
+    ask("monkeypatch").setattr(consumer, "receiver_for", lambda *_: receiver)
+    one = consumer.Consumer(ConsumerSpec(uri="redis://localhost/commands"))
+    one.follow(Pipeline([FakeSource(3)], [FakeModel()]))
+    _until(lambda: bool(one.notices) or one._thread is None or one._thread.is_alive())
+    time.sleep(0.02)
+    one.close()
+    return "".join(map(str, one.notices))
+
+
+def _source_errors(ask: Ask) -> str:
+    ask("monkeypatch").setattr(source_errors, "broker_for", lambda _: Taking())
+    ask("monkeypatch").setattr(source_errors, "_LOOK_S", 0.01)
+    one = source_errors.SourceErrors("redis://localhost/errors", ask("tmp_path"))
+    one.follow(Pipeline([FakeSource(3)], [FakeModel()]))
+    time.sleep(0.05)
+    one.close()
+    return "".join(map(str, one.notices))
+
+
+def _give_back(ask: Ask) -> str:
+    path = ask("tmp_path") / "weights"
+    path.write_bytes(bytes(8192))
+    with path.open("rb") as file:
+        view = mapped.mapped(file.fileno(), 0, 8192)
+    with mapped.read_once(view):
+        time.sleep(0.1)
+    return ""
+
+
 SCENES: dict[str, list[Scene]] = {
     "headrace-stage": [_pipeline],
     "headrace-write": [_pipeline],
@@ -483,6 +516,9 @@ SCENES: dict[str, list[Scene]] = {
     "headrace-model": [_care],
     "headrace-recording": [_recording],
     "headrace-restart": [_restart],
+    "headrace-consumer": [_consumer],
+    "headrace-give-back": [_give_back],
+    "headrace-errors": [_source_errors],
     "headrace-watch": [_watch],
 }
 

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from headrace._core.threads import say_failure, start_thread
+
 _EVERY_S = 0.02
 
 
@@ -45,8 +47,8 @@ def read_once(view: memoryview) -> Iterator[None]:
         while not over.wait(_EVERY_S):
             give_back(view)
 
-    thread = threading.Thread(target=work, name="headrace-give-back", daemon=True)
-    thread.start()
+    name = "headrace-give-back"  # where it fails, the pages stay in memory for a while
+    thread = start_thread(work, name=name, failed=lambda error: say_failure(name, error))
     try:
         yield
     finally:
