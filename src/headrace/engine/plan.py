@@ -45,8 +45,7 @@ from headrace.engine.plan_prefix import (
     damaged,
 )
 from headrace.engine.tactic import HALVES, Tactic
-from headrace.network.external_data import joined
-from headrace.network.network import MAX_MODEL_BYTES
+from headrace.network.external_data import MAX_MODEL_BYTES, joined
 from headrace.network.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:

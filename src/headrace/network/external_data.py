@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from headrace.network.network import Network
 
 INITIALIZER = "initializer"
+MAX_MODEL_BYTES = 2**31 - 2**20  # a protobuf message ends at 2 GiB; room for the graph itself
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,13 @@ import numpy as np
 
 from headrace._core.errors import ModelError
 from headrace.network.class_maps import ClassMaps
-from headrace.network.external_data import check_tensors, fold
+from headrace.network.external_data import MAX_MODEL_BYTES, check_tensors, fold
 from headrace.network.tensor_spec import TensorSpec, axis_name
 
 if TYPE_CHECKING:
     import onnx_ir as ir
     from onnx import GraphProto, ModelProto
 
-MAX_MODEL_BYTES = 2**31 - 2**20  # a protobuf message ends at 2 GiB; room for the graph itself
 OPENVINO_DOMAIN = "headrace.openvino"
 """Domain of the one node that holds a model of OpenVINO; see `headrace.network.openvino`."""
 
