@@ -14,6 +14,7 @@ from docs._ext import (
     lint_rules,
     pipeline_schema,
     pyds_names,
+    rooms,
     standard_plugins,
     tensorrt_names,
     tracker_keys,
@@ -39,6 +40,7 @@ def main() -> None:
         ("pipeline-files.md", key_tables.pipeline_tables()),
     ):
         texts[DOCS / name] = key_tables.rewritten((DOCS / name).read_text("utf-8"), tables)
+    texts[DOCS / "architecture.md"] = rooms.rewritten((DOCS / "architecture.md").read_text("utf-8"))
     texts[DOCS / "trt.md"] = tensorrt_names.rewritten((DOCS / "trt.md").read_text("utf-8"))
     texts |= {DOCS / "api" / name: text for name, text in api_pages.pages().items()}
     for path in (DOCS / "cli").glob("*.md"):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import headrace
-from docs._ext import api_pages, command_options, versions, words
+from docs._ext import api_pages, command_options, rooms, versions, words
 from headrace.cli import _COMMANDS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -25,6 +25,11 @@ def test_a_page_of_a_command_describes_all_its_options(name: str) -> None:
 @pytest.mark.parametrize(("name", "text"), api_pages.pages().items())
 def test_a_page_of_a_package_is_up_to_date(name: str, text: str) -> None:
     assert (DOCS / "api" / name).read_text("utf-8") == text, "make schema"
+
+
+def test_the_table_of_rooms_is_up_to_date() -> None:
+    page = (DOCS / "architecture.md").read_text("utf-8")
+    assert page == rooms.rewritten(page), "make schema"
 
 
 def test_every_public_name_has_an_entry() -> None:

@@ -50,7 +50,7 @@ class TensorrtUse:
 
     @property
     def expected(self) -> int:
-        """The line whose registry it is given; 78 if its creators decide between 7 and 8."""
+        """Line of the registry to hand out; 78 where creators decide between 7 and 8."""
         return self.line or 78
 
     @cached_property

@@ -1,1 +1,1 @@
-"""Formats of model files: names by content, and the way to ONNX."""
+"""Formats of model files: names by content, and the way to ONNX. Start at `foreign.py`."""

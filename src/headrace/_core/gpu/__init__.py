@@ -1,1 +1,4 @@
-"""The GPU without a runtime: CUDA driver calls, kernels, tensors, visible devices, MPS."""
+"""The GPU without a runtime: CUDA driver calls, kernels, tensors, visible devices, MPS.
+
+Start at `cuda.py`.
+"""

@@ -1,6 +1,8 @@
 """Self-contained HTML reports: one file each, no outside resource, light and dark.
 
 Names resolve on first use: who writes no report loads no template engine.
+
+Start at `render.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""`headrace trtexec`: trtexec's options, report lines and exported files, on Headrace's engines."""
+"""`headrace trtexec`: trtexec's options, report lines and exported files, on Headrace's engines.
+
+Start at `options.py`.
+"""
 
 from __future__ import annotations
 

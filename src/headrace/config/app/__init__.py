@@ -1,1 +1,1 @@
-"""Configs of deepstream-app and test5, read as pipelines."""
+"""Configs of deepstream-app and test5, read as pipelines. Start at `file.py`."""

@@ -1,1 +1,1 @@
-"""Compile users' libraries from their sources."""
+"""Compile users' libraries from their sources. Start at `build_library.py`."""

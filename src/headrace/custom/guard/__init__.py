@@ -1,4 +1,7 @@
-"""Users' libraries in worker processes: a fault there does no harm to the application."""
+"""Users' libraries in worker processes: a fault there does no harm to the application.
+
+Start at `process.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,4 @@
-"""The user's own low-level tracker library: `ll-lib-file`, the functions NvMOT_*."""
+"""The user's own low-level tracker library: `ll-lib-file`, the functions NvMOT_*.
+
+Start at `source.py`.
+"""

@@ -1,1 +1,1 @@
-"""The INT8 scales of a model, found from images."""
+"""The INT8 scales of a model, found from images. Start at `scales.py`."""

@@ -1,4 +1,7 @@
-"""Two models on the same frames: which stage makes them differ, and by how much."""
+"""Two models on the same frames: which stage makes them differ, and by how much.
+
+Start at `comparison.py`.
+"""
 
 from headrace.diagnose.compare.comparison import Comparison
 from headrace.diagnose.compare.matching import Tolerance

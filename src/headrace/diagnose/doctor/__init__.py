@@ -1,1 +1,1 @@
-"""`headrace doctor`: examine this machine by using its parts."""
+"""`headrace doctor`: examine this machine by using its parts. Start at `examination.py`."""

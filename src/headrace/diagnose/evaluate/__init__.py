@@ -1,4 +1,7 @@
-"""Evaluation of models on images with truth: mAP, accuracy, mIoU, side by side."""
+"""Evaluation of models on images with truth: mAP, accuracy, mIoU, side by side.
+
+Start at `evaluation.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""One frame explained: every candidate, the step that dropped it, and the key to change."""
+"""One frame explained: every candidate, the step that dropped it, and the key to change.
+
+Start at `explained.py`.
+"""
 
 from headrace.diagnose.explain.explained import (
     Explanation,

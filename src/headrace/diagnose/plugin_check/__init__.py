@@ -1,6 +1,8 @@
 """Check plugins against the contract that TensorRT's documentation describes.
 
 Names resolve on first use.
+
+Start at `checking.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Runtimes. Each is one file here behind the protocols; nothing else imports a runtime."""
+"""Runtimes: each is one file here behind the protocols; nothing else imports a runtime.
+
+Start at `protocol.py`.
+"""
 
 from __future__ import annotations
 

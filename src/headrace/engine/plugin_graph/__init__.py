@@ -1,1 +1,4 @@
-"""Graphs with plugin nodes: operators of the runtime, or pieces between plugins."""
+"""Graphs with plugin nodes: operators of the runtime, or pieces between plugins.
+
+Start at `opening.py`.
+"""

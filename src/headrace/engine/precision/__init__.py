@@ -1,6 +1,8 @@
 """Precision made explicit in the graph: half-precision casts, INT8 Q/DQ, and their calibration.
 
 Names resolve on first use.
+
+Start at `rules.py`.
 """
 
 from __future__ import annotations

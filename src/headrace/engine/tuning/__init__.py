@@ -1,1 +1,1 @@
-"""Auto-tuning: measure the tactics of a model and keep the fastest."""
+"""Auto-tuning: measure the tactics of a model and keep the fastest. Start at `tune.py`."""

@@ -1,1 +1,4 @@
-"""GStreamer elements under the original's names, over the same inference, tracking and drawing."""
+"""GStreamer elements under the original's names, over the same inference, tracking and drawing.
+
+Start at `element.py`.
+"""

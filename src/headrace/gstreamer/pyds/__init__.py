@@ -1,4 +1,7 @@
-"""DeepStream's Python API for metadata; applications get it under the name `pyds`."""
+"""DeepStream's Python API for metadata; applications get it under the name `pyds`.
+
+Start at `meta.py`.
+"""
 
 from __future__ import annotations
 

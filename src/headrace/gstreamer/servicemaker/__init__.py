@@ -1,4 +1,7 @@
-"""DeepStream's service maker for Python; applications get it under the name `pyservicemaker`."""
+"""DeepStream's service maker for Python; applications get it under the name `pyservicemaker`.
+
+Start at `pipeline.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""From a `ModelConfig` to a `Plan`: find, check, build and save the engine of a config."""
+"""From a `ModelConfig` to a `Plan`: find, check, build and save the engine of a config.
+
+Start at `planning.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Built-in parsers under well-known function names, and the coverage grid.
 
 Names resolve on first use: a parser of the user's own needs none of them.
+
+Start at `head.py`.
 """
 
 from __future__ import annotations

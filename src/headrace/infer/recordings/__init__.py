@@ -1,4 +1,7 @@
-"""Output tensors of frames, kept in a file: parsers are tested without the model."""
+"""Output tensors of frames, kept in a file: parsers are tested without the model.
+
+Start at `recording.py`.
+"""
 
 from headrace.infer.recordings.compare import assert_same_objects, first_difference, result_text
 from headrace.infer.recordings.recording import RecordedItem, Recording, load_recording

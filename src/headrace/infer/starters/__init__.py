@@ -1,1 +1,4 @@
-"""Files to start with: those that `headrace init` writes for a bare model."""
+"""Files to start with: those that `headrace init` writes for a bare model.
+
+Start at `writing.py`.
+"""

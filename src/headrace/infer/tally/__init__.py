@@ -1,4 +1,7 @@
-"""Boxes, objects and items that are left out: counted, and those of a detector in words."""
+"""Boxes, objects and items that are left out: counted, and those of a detector in words.
+
+Start at `counts.py`.
+"""
 
 from headrace.infer.tally.counts import (
     HALVINGS,

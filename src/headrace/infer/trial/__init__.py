@@ -10,6 +10,8 @@ frame, with the figures that tell a right reading from a wrong one. All advice i
     outcome.sound, outcome.objects, outcome.steady  # and str(outcome), outcome.data
 
 `advised` words a finding whose remedy is a change, and `tried` adds what came of it.
+
+Start at `trials.py`.
 """
 
 from headrace.infer.trial.advice import advised, better, calmer, plain, some, tried, tried_changes

@@ -2,6 +2,8 @@
 
 `Watch` belongs to one model. Each rule has a name, evidence it needs, and a sentence: the cause,
 the figures, the key to change. A finding is a `Finding` of level `warning` with that `rule`.
+
+Start at `watch.py`.
 """
 
 from headrace.infer.watch.watch import Watch

@@ -1,6 +1,8 @@
 """Drawing: metadata on frames, many sources on one image, contact sheets.
 
 Names resolve on first use.
+
+Start at `painter.py`.
 """
 
 from __future__ import annotations

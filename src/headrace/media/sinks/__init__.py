@@ -1,1 +1,1 @@
-"""Sinks: where frames and results are written to."""
+"""Sinks: where frames and results are written to. Start at `base.py`."""

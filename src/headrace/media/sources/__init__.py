@@ -1,1 +1,1 @@
-"""Sources: where frames come from."""
+"""Sources: where frames come from. Start at `base.py`."""

@@ -1,1 +1,4 @@
-"""Darknet models: a network as .cfg text, .weights beside it. No darknet needed."""
+"""Darknet models: a network as .cfg text, .weights beside it. No darknet needed.
+
+Start at `importer.py`.
+"""

@@ -1,1 +1,4 @@
-"""OpenVINO's models (IR): a graph in XML, weights beside it. Only running one needs openvino."""
+"""OpenVINO's models (IR): a graph in XML, weights beside it. Only running one needs openvino.
+
+Start at `wrapper.py`.
+"""

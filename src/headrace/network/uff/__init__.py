@@ -1,1 +1,4 @@
-"""UFF models, as TensorRT's converter made them from TensorFlow graphs. No tensorflow needed."""
+"""UFF models, as TensorRT's converter made them from TensorFlow graphs. No tensorflow needed.
+
+Start at `importer.py`.
+"""

@@ -1,4 +1,7 @@
-"""Counting objects in regions and across lines. Names resolve on first use."""
+"""Counting objects in regions and across lines. Names resolve on first use.
+
+Start at `analyzer.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tensors of regions and objects for models that take prepared ones (`nvdspreprocess`)."""
+"""Tensors of regions and objects for models that take prepared ones (`nvdspreprocess`).
+
+Start at `preparer.py`.
+"""
 
 from __future__ import annotations
 

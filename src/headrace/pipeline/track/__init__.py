@@ -1,4 +1,7 @@
-"""Tracking: the same object keeps its id from frame to frame. Names resolve on first use."""
+"""Tracking: the same object keeps its id from frame to frame. Names resolve on first use.
+
+Start at `tracker.py`.
+"""
 
 from __future__ import annotations
 

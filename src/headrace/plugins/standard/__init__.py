@@ -1,6 +1,8 @@
 """The plugins that come with TensorRT (libnvinfer_plugin), computed on the CPU.
 
 Names, versions, fields and shapes are the original's; docs/standard-plugins.md has the table.
+
+Start at `layer.py`.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Classes of the `tensorrt`-shaped API."""
+"""Classes of the `tensorrt`-shaped API. Start at `builder.py`."""

@@ -1,1 +1,4 @@
-"""Scripts written for TensorRT, run unchanged: module aliases and `headrace exec`."""
+"""Scripts written for TensorRT, run unchanged: module aliases and `headrace exec`.
+
+Start at `script.py`.
+"""

@@ -1,1 +1,4 @@
-"""Enumerations, values, tensors and reports of TensorRT's API, below its layers."""
+"""Enumerations, values, tensors and reports of TensorRT's API, below its layers.
+
+Start at `tensor.py`.
+"""
