@@ -1,7 +1,7 @@
 // Networks, layers and builders, source-compatible with what custom libraries include.
 //
 // Part of headrace, Apache-2.0. Written from a description of the interface; see
-// docs/cpp-engines.md. -DNV_TENSORRT_MAJOR=5 … 10 chooses the generation; 10 is the default.
+// docs/cpp-engines.md. -DNV_TENSORRT_MAJOR=5 … 11 chooses the generation; 10 is the default.
 #if !defined(HEADRACE_NV_INFER_H) && !defined(NV_INFER_H)
 #define HEADRACE_NV_INFER_H
 #define NV_INFER_H  // NVIDIA's own header, before or after this one, declares the same

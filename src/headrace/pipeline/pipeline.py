@@ -9,6 +9,7 @@ dropped, and counted.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
@@ -548,11 +549,10 @@ class Pipeline(RunningChanges):
             for error in self._outlet.close(_BRIEF_S if self._threads.limited else CLOSE_S):
                 self._error = self._error or error
             self.finishing = False
-        failed = len(self._mux.errors)
-        if self._error is None and not self._keep_open and failed == len(self.sources):
-            self._error = self._mux.errors[0]
+        if len(errors := self._mux.errors) == len(self.sources) and not self._keep_open:
+            self._error = self._error or errors[0]
         self.report.seconds = perf_counter() - self._started
-        if not self.left:
+        if not self.left and not sys.is_finalizing():  # then judging lacks modules
             left = self._threads.do("headrace-judge", "judging", self._conclude, self._fail)
             self._decided += left
         self._fill(self.report)

@@ -238,11 +238,11 @@ class PluginRegistry:
         if creator is None:
             text = (
                 "IPluginRegistry::getCreator: Error Code 4: API Usage Error (Cannot find plugin: "
-                + printable(f"{type}, version: {version}, namespace:{plugin_namespace}.)")
+                f"{type}, version: {version}, namespace:{plugin_namespace}.)"
             )
-            log.error("%s", text)
+            log.error("%s", printable(text))
             if self.error_recorder is not None:
-                headrace._wiring.record_error(self.error_recorder, text)
+                headrace._wiring.record_error(self.error_recorder, printable(text))
         return creator
 
     def get_plugin_creator(
