@@ -37,7 +37,7 @@ from headrace.pipeline.report import Meter, RunReport, count_objects, fill_repor
 from headrace.pipeline.run_threads import RunThreads
 from headrace.pipeline.segment import Segment, received, segments_of
 from headrace.pipeline.source_opening import gpu_of
-from headrace.pipeline.stage import is_stage, is_tracker
+from headrace.pipeline.stage import stage_name
 
 if TYPE_CHECKING:
     from headrace._core.findings import Finding
@@ -203,7 +203,7 @@ class Pipeline(RunningChanges):
     def left(self) -> list[str]:
         """Stages, or `writing`, that did not come back after a stop with a limit."""
         stuck = [s for s in self._segments if s.care is not None and s.care.stuck]
-        return [*self._threads.left, *(f"the model {_name(s.stage)}" for s in stuck)]
+        return [*self._threads.left, *(f"the model {stage_name(s.stage)}" for s in stuck)]
 
     @property
     def notices(self) -> list[Finding]:
@@ -420,7 +420,7 @@ class Pipeline(RunningChanges):
             self._owned.pop().close()
 
     def __repr__(self) -> str:
-        stages = ", ".join(map(_name, self.stages)) or "no stages"
+        stages = ", ".join(map(stage_name, self.stages)) or "no stages"
         sinks = len(self.sinks)
         return f"Pipeline({self.report.source}: {stages}; {sinks} sink{'s' * (sinks != 1)})"
 
@@ -431,7 +431,7 @@ class Pipeline(RunningChanges):
         parts = facts(
             (
                 ("sources", ", ".join(s.name for s in self.sources)),
-                ("stages", ", ".join(map(_name, self.stages))),
+                ("stages", ", ".join(map(stage_name, self.stages))),
                 ("outputs", ", ".join(str(s.path) for s in self.sinks)),
                 ("state", self.state),
             )
@@ -469,7 +469,9 @@ class Pipeline(RunningChanges):
             for i, segment in enumerate(self._segments):
                 between = links[i - 1] if i else None, outgoing[i]
                 work = partial(self._run_segment, segment, *between)
-                does = f"the stage {_name(segment.stage) if segment.stage else 'of the probes'}"
+                does = (
+                    f"the stage {stage_name(segment.stage) if segment.stage else 'of the probes'}"
+                )
                 leave = partial(self._part, *between)
                 threads.start(f"headrace-stage-{i}", does, work, self._fail, leave)
             if written is not None:
@@ -549,10 +551,12 @@ class Pipeline(RunningChanges):
             for error in self._outlet.close(_BRIEF_S if self._threads.limited else CLOSE_S):
                 self._error = self._error or error
             self.finishing = False
+        if sys.is_finalizing():  # modules are gone that judging and reports need
+            return
         if len(errors := self._mux.errors) == len(self.sources) and not self._keep_open:
             self._error = self._error or errors[0]
         self.report.seconds = perf_counter() - self._started
-        if not self.left and not sys.is_finalizing():  # then judging lacks modules
+        if not self.left:
             left = self._threads.do("headrace-judge", "judging", self._conclude, self._fail)
             self._decided += left
         self._fill(self.report)
@@ -583,12 +587,6 @@ def _fate(mux: Muxer, source_id: int) -> tuple[str, str]:
     report = next(r for r in mux.reports if r.source_id == source_id)
     error = (report.error or "").partition("\n")[0].removeprefix(f"{report.name}: ")
     return report.name, f"{report.state}: {error}" if error else report.state
-
-
-def _name(stage: object) -> str:
-    if is_stage(stage) or is_tracker(stage):
-        return str(getattr(stage, "name", None) or type(stage).__name__)
-    return str(getattr(stage, "__name__", None) or type(stage).__name__)
 
 
 def _first(batch: Batch, count: int) -> Batch:

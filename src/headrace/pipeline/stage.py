@@ -235,6 +235,12 @@ def _probed(probe: Probe) -> Probe:
     return run
 
 
+def stage_name(stage: object) -> str:
+    """How people call a stage, a tracker or a function in its place."""
+    named = "name" if is_stage(stage) or is_tracker(stage) else "__name__"
+    return str(getattr(stage, named, None) or type(stage).__name__)
+
+
 def _name(probe: Callable[..., object]) -> str:
     return str(getattr(probe, "__qualname__", None) or type(probe).__name__)
 
