@@ -379,7 +379,8 @@ void bind(nb::module_ &m) {
     nb::class_<ForeignCallback>(m, "ForeignCallback",
                                 "An error recorder, a monitor, a listener … of a C++ library.")
         .def_prop_ro("kind", [](const ForeignCallback &c) { return std::string(c.calls.kind); })
-        .def("call", &call_back, nb::sig("def call(self, method: str, *arguments: object) -> object"),
+        .def("call", &call_back,
+             nb::sig("def call(self, method: str, *arguments: object) -> object"),
              "Call a method by its name, with what follows as its arguments.");
 
     nb::class_<ForeignCalibrator>(m, "ForeignCalibrator", "An INT8 calibrator of a C++ library.")
