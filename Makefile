@@ -95,7 +95,7 @@ lint: build $(VENV)/.dev      ## ruff, clang-format and clang-tidy, and which fo
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
-	find native/src native/host -name '*.cpp' | xargs -P $$(nproc) -n 1 $(BIN)/clang-tidy --quiet \
+	find native/src native/host native/foreign -name '*.cpp' | xargs -P $$(nproc) -n 1 $(BIN)/clang-tidy --quiet \
 	-p $$(ls -td build/cp*/ | head -1) 2>/dev/null
 
 types: build $(VENV)/.dev     ## mypy, strict

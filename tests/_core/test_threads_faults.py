@@ -307,6 +307,7 @@ def _bus(ask: Ask) -> str:
 
 
 def _engine_file(ask: Ask) -> str:
+    ask("gst")
     from headrace.gstreamer.servicemaker.utils import EngineFileMonitor
 
     EngineFileMonitor(SimpleNamespace(), ask("tmp_path") / "x").start()  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from mimetypes import guess_type
 from os import PathLike, fspath
@@ -262,6 +263,8 @@ class _Opened(Pipeline):
 
     def _finish(self) -> None:
         super()._finish()
+        if sys.is_finalizing():
+            return
         if self._error is None:
             self._error = without_results(self.report)
         try:
