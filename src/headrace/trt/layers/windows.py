@@ -122,7 +122,7 @@ class IConvolutionLayer(_Convolving):
             raise LoweringError("the number of channels must be known")
         kernel = _kernel(f, self, inputs, x, [maps, channels // groups, *kernel_shape])
         bias = _bias(f, self, inputs, x, maps)
-        reach = [d * (k - 1) + 1 for d, k in zip(dilation, kernel_shape, strict=True)]
+        reach = _reach(dilation, kernel_shape)
         pre, post, auto = _paddings(self, f.shape(x)[2:], reach, stride)
         post, auto = _by_formula(self, "convolution", f.shape(x)[2:], reach, dilation, post, auto)
         if self._params["padding_mode"].name.endswith("ROUND_UP"):
@@ -167,7 +167,7 @@ class IDeconvolutionLayer(_Convolving):
             pre, post = _halves(total, mode)
         elif mode.startswith("CAFFE"):
             post = list(pre)
-        reach = [d * (k - 1) + 1 for d, k in zip(dilation, kernel_shape, strict=True)]
+        reach = _reach(dilation, kernel_shape)
         post, _ = _by_formula(self, "deconvolution", f.shape(x)[2:], reach, dilation, post, None)
         return [
             f.op(
@@ -281,6 +281,11 @@ def _spread(value: Sequence[int] | None, count: int, default: int) -> list[int]:
     if len(value) != count:
         raise LoweringError(f"{len(value)} numbers {tuple(value)} for {count} spatial axes")
     return [int(v) for v in value]
+
+
+def _reach(dilation: Sequence[int], kernel: Sequence[int]) -> list[int]:
+    """How many neighbours a kernel spans on each axis."""
+    return [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
 
 
 def _paddings(
