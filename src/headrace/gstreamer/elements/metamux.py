@@ -100,6 +100,7 @@ class NvDsMetaMux(NvElement, Element):
         self._rules = MuxRules()
         self._changed, self._pushing = Condition(), Lock()
         self._stopping, self._flow = False, Gst.FlowReturn.OK
+        self._end: Gst.Event | None = None  # of the active branch, while its buffers wait
         self._src = Gst.Pad.new_from_template(self.template("src"), "src")
         self.add_pad(self._src)
         self.setup()
@@ -141,7 +142,7 @@ class NvDsMetaMux(NvElement, Element):
                 )  # fmt: skip
         elif change == Gst.StateChange.PAUSED_TO_READY:
             with self._changed:
-                self._stopping = True
+                self._stopping, self._end = True, None
                 for branch in self._branches.values():
                     branch.waiting.clear()
                     branch.ended = False
@@ -166,10 +167,10 @@ class NvDsMetaMux(NvElement, Element):
             with self._changed:
                 if name in self._branches:
                     self._branches[name].ended = True
+                if name == self._active():
+                    self._end = event
                 self._changed.notify_all()
             self._push_ready()
-            if name == self._active():
-                return bool(self._src.push_event(event))
             return True
         return bool(self._src.push_event(event)) if name == self._active() else True
 
@@ -196,6 +197,12 @@ class NvDsMetaMux(NvElement, Element):
                 with self._changed:
                     self._flow = flow
                     self._changed.notify_all()
+            with self._changed:  # buffers that wait for other branches come before the end
+                active = self._branches.get(self._active())
+                end = None if active is None or active.waiting else self._end
+                self._end = self._end if end is None else None
+            if end is not None:
+                self._src.push_event(end)
 
     def _next(self) -> Gst.Buffer | None:
         with self._changed:
