@@ -110,7 +110,8 @@ def sample_of(inputs: Iterable[str]) -> TimedInputs:
     videos, images = kinds
     some = videos.sample(_SAMPLE if not images.number else _OF_VIDEOS)
     some += images.sample(_SAMPLE - len(some) if images.number else 1)
-    return TimedInputs(tuple(some), tuple((k.number, k.size_bytes) for k in kinds))  # type: ignore[arg-type]
+    sizes = (videos.number, videos.size_bytes), (images.number, images.size_bytes)
+    return TimedInputs(tuple(some), sizes)
 
 
 def _is_image(name: str) -> bool:

@@ -183,7 +183,7 @@ def _connect(
     def opened(topic: str) -> Sender:
         return open_sender(texts[0], texts[1], topic, texts[2], "nv_msgbroker_connect")
 
-    adaptor_protocol(texts[0])  # one that is not known is told now, not with the first message
+    adaptor_protocol(texts[0])  # refuses an unknown library before the first message
     number = next(_client_numbers)
     _clients[number] = opened, {}
     return number

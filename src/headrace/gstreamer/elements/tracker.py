@@ -116,7 +116,11 @@ class NvTracker(InPlace):
         if other and not own.is_file():
             self.post_warning(f"ll-lib-file={library} is not there: the tracker {name} runs")
         if file and not known:
-            what = f"the tracker {name} runs" if name != "nvmot" else "the library is told its name"
+            what = (
+                f"the tracker {name} runs"
+                if name != "nvmot"
+                else "Headrace gives the library its name"
+            )
             self.post_warning(f"ll-config-file={file} is not there: {what}")
         return True
 

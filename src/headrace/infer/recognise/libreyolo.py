@@ -76,7 +76,7 @@ _FAMILIES = {
     "detr": _Family("HeadraceParseDetrSoftmax", scaling=IMAGENET, final=True),
 }
 _LARGE = ("s", "m", "l", "x")
-"""Sizes of `deimv2` whose images have ImageNet's means; the smaller ones have none."""
+"""Sizes of `deimv2` that subtract ImageNet's means; smaller ones subtract none."""
 _OF_TASKS: dict[tuple[str, str], tuple[Order, Scaling, Fit]] = {
     ("yolonas", "pose"): ("BGR", UNIT, "corner"),
     ("yolonas", "obb"): ("BGR", UNIT, "corner"),

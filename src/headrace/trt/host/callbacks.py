@@ -9,9 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from headrace import trt
 from headrace.plugins.types import DataType, Dims, DimsHW
+from headrace.trt.api.algorithms import IAlgorithmSelector
+from headrace.trt.api.interfaces import (
+    IDebugListener,
+    IGpuAllocator,
+    IProfiler,
+    IProgressMonitor,
+)
 from headrace.trt.types.enums import ErrorCodeTRT
+from headrace.trt.types.reporting import IErrorRecorder
 
 if TYPE_CHECKING:
     from headrace.plugins.types import NumberedEnum
@@ -29,8 +36,7 @@ class FromCpp:
         self.native = native
 
 
-# mypy sees the lazy face `trt` as Any
-class CppErrorRecorder(FromCpp, trt.IErrorRecorder):  # type: ignore[misc]
+class CppErrorRecorder(FromCpp, IErrorRecorder):
     """An IErrorRecorder."""
 
     def num_errors(self) -> int:
@@ -59,7 +65,7 @@ class CppErrorRecorder(FromCpp, trt.IErrorRecorder):  # type: ignore[misc]
         return bool(self.native.call("report_error", int(val), desc))
 
 
-class CppProgressMonitor(FromCpp, trt.IProgressMonitor):  # type: ignore[misc]
+class CppProgressMonitor(FromCpp, IProgressMonitor):
     """An IProgressMonitor."""
 
     def phase_start(self, phase_name: str, parent_phase: str | None, num_steps: int) -> None:
@@ -75,7 +81,7 @@ class CppProgressMonitor(FromCpp, trt.IProgressMonitor):  # type: ignore[misc]
         self.native.call("phase_finish", phase_name)
 
 
-class CppProfiler(FromCpp, trt.IProfiler):  # type: ignore[misc]
+class CppProfiler(FromCpp, IProfiler):
     """An IProfiler."""
 
     def report_layer_time(self, layer_name: str, ms: float) -> None:
@@ -83,7 +89,7 @@ class CppProfiler(FromCpp, trt.IProfiler):  # type: ignore[misc]
         self.native.call("report_layer_time", layer_name, float(ms))
 
 
-class CppDebugListener(FromCpp, trt.IDebugListener):  # type: ignore[misc]
+class CppDebugListener(FromCpp, IDebugListener):
     """An IDebugListener."""
 
     def process_debug_tensor(
@@ -96,7 +102,7 @@ class CppDebugListener(FromCpp, trt.IDebugListener):  # type: ignore[misc]
         )
 
 
-class CppGpuAllocator(FromCpp, trt.IGpuAllocator):  # type: ignore[misc]
+class CppGpuAllocator(FromCpp, IGpuAllocator):
     """An IGpuAllocator."""
 
     def allocate(self, size: int, alignment: int, flags: int) -> int:
@@ -108,7 +114,7 @@ class CppGpuAllocator(FromCpp, trt.IGpuAllocator):  # type: ignore[misc]
         return bool(self.native.call("deallocate", memory))
 
 
-class CppAlgorithmSelector(FromCpp, trt.IAlgorithmSelector):  # type: ignore[misc]
+class CppAlgorithmSelector(FromCpp, IAlgorithmSelector):
     """An IAlgorithmSelector."""
 
     def select_algorithms(self, context: object, choices: Sequence[object]) -> list[int]:
