@@ -6,11 +6,13 @@ import io
 import json
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from headrace._core.findings import Finding
-from headrace.live.log import MOST_WAITING, log_as_json, log_end, log_sources
+from headrace.config import ModelConfig
+from headrace.live.log import MOST_WAITING, errors_logged, log_as_json, log_end, log_sources
 from headrace.pipeline import Pipeline
 from tests.pipeline.fakes import FakeModel, FakeSource
 
@@ -54,6 +56,14 @@ def test_an_error_with_its_trace(stream: io.StringIO) -> None:
     (row,) = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert (row["level"], row["message"]) == ("error", "it failed")
     assert "ValueError: broken" in row["error"]
+
+
+def test_an_error_has_its_fix(stream: io.StringIO, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as ended, errors_logged(logging.getLogger("headrace.live")):
+        ModelConfig.load(tmp_path / "tcp://127.0.0.1:9")
+    (row,) = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert (row["code"], row["exit_code"]) == ("file-unreadable", ended.value.code)
+    assert "headrace run CONFIG SOURCE" in row["fix"][0]
 
 
 def test_the_end_has_the_counts(stream: io.StringIO) -> None:

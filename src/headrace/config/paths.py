@@ -48,6 +48,13 @@ def given_kind(path: Path) -> str:
     return "model" if is_model_name(path.name) else "config file"
 
 
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:")
+_SOURCE_AS_FILE = (
+    "it looks like a source: a source follows the config in `headrace run CONFIG SOURCE`; "
+    "`headrace serve` takes sources from a pipeline file, or by POST /api/sources"
+)
+
+
 def missing_hints(path: Path) -> list[str]:
     """Return hints about a path where no file is."""
     hints = []
@@ -62,6 +69,8 @@ def missing_hints(path: Path) -> list[str]:
         if parent != path.parent:
             missing = path.relative_to(parent).parts[0]
             name = missing
+            if _SCHEME.fullmatch(missing):
+                return [_SOURCE_AS_FILE]
             hints.append(f"{parent} has no folder {missing}")
         with os.scandir(parent) as entries:
             names = [entry.name for entry in itertools.islice(entries, _LISTED_NAMES)]

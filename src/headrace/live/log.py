@@ -25,7 +25,8 @@ MOST_WAITING = 1000
 """Lines that wait for a log that takes none."""
 
 _COUNTS = ("frames", "dropped", "failed", "objects", "seconds", "outputs")
-_FIELDS = ("event", "code", "source", "source_id", "state", "url", "where", "exit_code", *_COUNTS)
+_OF_FINDING = ("code", "where", "data", "expected", "fix")
+_FIELDS = ("event", "source", "source_id", "state", "url", *_OF_FINDING, "exit_code", *_COUNTS)
 
 
 class JsonFormatter(logging.Formatter):
@@ -123,10 +124,9 @@ def log_sources(pipeline: Pipeline) -> None:
 def log_notice(logger: logging.Logger, notice: Finding, **more: object) -> None:
     """Log a notice; `more`: fields of the line."""
     level = getattr(logging, notice.level.upper(), logging.INFO)
-    extra: dict[str, object] = {"event": "notice", "code": notice.code, "where": notice.where}
-    extra |= more
-    text = f"{notice:brief}"
-    logger.log(level, text, extra=extra)
+    row = notice.to_json()
+    extra = {"event": "notice", **{name: row[name] for name in _OF_FINDING}, **more}
+    logger.log(level, row["message"], extra=extra)
 
 
 @contextmanager
