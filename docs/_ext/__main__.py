@@ -13,6 +13,7 @@ from docs._ext import (
     key_tables,
     lint_rules,
     pipeline_schema,
+    plugin_clauses,
     pyds_names,
     rooms,
     standard_plugins,
@@ -45,7 +46,7 @@ def main() -> None:
     texts |= {DOCS / "api" / name: text for name, text in api_pages.pages().items()}
     for path in (DOCS / "cli").glob("*.md"):
         if path.stem != "index":
-            text = path.read_text("utf-8")
+            text = plugin_clauses.rewritten(path.read_text("utf-8"))
             texts[path] = command_options.command_page(path.stem, text)
     for path, text in texts.items():
         path.write_text(text, encoding="utf-8")

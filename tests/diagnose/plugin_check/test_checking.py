@@ -217,7 +217,7 @@ def test_python_plugins(tmp_path: Path, fault: str) -> None:
 
 def test_the_page_lists_every_clause() -> None:
     rows = re.findall(r"^\| `([\w-]+)` \| (.*?) \| (.*?) \|$", PAGE.read_text(), re.M)
-    assert {name: (methods, text) for name, methods, text in rows} == CLAUSES
+    assert {name: (methods, text) for name, methods, text in rows} == CLAUSES, "make schema"
     assert set(OF_METHODS.values()) <= set(CLAUSES)
 
 
