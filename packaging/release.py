@@ -1,9 +1,11 @@
 """Make a release: one command from a clean checkout to signed distributions.
 
-    python packaging/release.py 0.2.0 [--key KEY]
+    python packaging/release.py 0.2.0 [--key KEY] [--home URL --contact ADDRESS]
 
-Sets the version, dates the changelog, commits and tags, builds and checks the wheels, writes the
-notes and the hashes, and signs the hashes with `gpg`. It publishes nothing: pushing the tag starts
+Sets the version, dates the changelog, makes the README's links absolute, commits and tags, builds
+and checks the wheels, writes the notes and the hashes, and signs the hashes with `gpg`. The first
+release says where the project lives and who answers (`--home`, `--contact`); later ones find both
+in pyproject.toml. It publishes nothing: pushing the tag starts
 the host's workflow, which publishes as a trusted publisher (`.github/workflows/release.yml`,
 `.gitlab-ci.yml`). What fails before the commit leaves the checkout as it was.
 """
@@ -14,6 +16,7 @@ import argparse
 import re
 import subprocess
 import sys
+import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -55,6 +58,59 @@ def dated(changelog: str, version: str, day: str) -> tuple[str, str]:
     return text, notes.rstrip() + "\n"
 
 
+def placed(project: str, home: str | None, contact: str | None) -> tuple[str, str]:
+    """Return pyproject.toml with the project's address and a contact, and the address.
+
+    Args:
+        project: pyproject.toml as it is; it keeps an address that it has.
+        home: address of the repository, which serves `/blob/TAG/FILE` and `/raw/TAG/FILE`.
+        contact: e-mail address of the maintainers.
+
+    Raises:
+        SystemExit: one of the two is neither given nor in pyproject.toml, or is none.
+    """
+    table = tomllib.loads(project)["project"]
+    present = table.get("urls", {}).get("Homepage")
+    if home is None and present is None:
+        raise SystemExit("pyproject.toml has no address yet: --home https://HOST/OWNER/headrace")
+    if contact is None and not any("email" in author for author in table["authors"]):
+        raise SystemExit("pyproject.toml has no contact yet: --contact NAME@HOST")
+    if home and not re.fullmatch(r"https://[^\s/]+/\S*[^\s/]", home):
+        raise SystemExit(f"--home must be like https://HOST/OWNER/headrace, not {home!r}")
+    if contact and not re.fullmatch(r"[^\s@\"]+@[^\s@\"]+\.[^\s@\"]+", contact):
+        raise SystemExit(f"--contact must be like NAME@HOST, not {contact!r}")
+    if contact:
+        name = table["authors"][0]["name"]
+        line = f'authors = [{{ name = "{name}", email = "{contact}" }}]'
+        project = re.sub(r"(?m)^authors = .*$", lambda _: line, project)
+    if home and home != present:
+        project = re.sub(r"\n\[project\.urls\]\n(?:[^\n[][^\n]*\n)*", "", project)
+        urls = (
+            f'[project.urls]\nHomepage = "{home}"\nChangelog = "{home}/blob/main/CHANGELOG.md"\n\n'
+        )
+        project = project.replace("[project.scripts]", f"{urls}[project.scripts]", 1)
+    return project, home or present
+
+
+def linked(readme: str, home: str, version: str) -> str:
+    """Return a README whose links to files lead to a release's, from any page.
+
+    Args:
+        readme: Markdown whose links are relative, or lead to an earlier release.
+        home: address of the repository.
+        version: the release.
+    """
+    earlier = re.escape(home) + r"/(?:blob|raw)/v[^/]+/"
+    readme = re.sub(rf"(\]\(){earlier}", r"\1", readme)
+    relative = r"(!?)(\[[^\]]*\]\()(?![a-z]+:|#)([^)\s]+\))"
+
+    def absolute(link: re.Match[str]) -> str:
+        kind = "raw" if link[1] else "blob"
+        return f"{link[1]}{link[2]}{home}/{kind}/v{version}/{link[3]}"
+
+    return re.sub(relative, absolute, readme)
+
+
 def _order(version: str) -> tuple[int, int, int, str]:
     """The order of versions: a pre-release lies before its release."""
     numbers = [int(part) for part in re.findall(r"\d+", version)[:3]]
@@ -74,17 +130,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("version", help="like 0.2.0")
     parser.add_argument("--key", help="the key with which gpg signs; default: gpg's own choice")
+    parser.add_argument(
+        "--home", help="address of the repository, like https://HOST/OWNER/headrace"
+    )
+    parser.add_argument("--contact", help="e-mail address of the maintainers")
     options = parser.parse_args()
     if _run("git", "status", "--porcelain"):
         raise SystemExit("the checkout has changes: commit or stash them first")
     if f"v{options.version}" in _run("git", "tag").split():
         raise SystemExit(f"the tag v{options.version} exists already")
-    project, changelog = ROOT / "pyproject.toml", ROOT / "CHANGELOG.md"
+    project, changelog, readme = (
+        ROOT / name for name in ("pyproject.toml", "CHANGELOG.md", "README.md")
+    )
     day = datetime.now(UTC).strftime("%Y-%m-%d")
     new_project = versioned(project.read_text(), options.version)
+    new_project, home = placed(new_project, options.home, options.contact)
     new_changelog, notes = dated(changelog.read_text(), options.version, day)
     project.write_text(new_project)
     changelog.write_text(new_changelog)
+    readme.write_text(linked(readme.read_text(), home, options.version))
     _run("git", "commit", "-qam", f"Release {options.version}")
     subprocess.run([sys.executable, "packaging/wheels.py"], check=True, cwd=ROOT)
     files = sorted([*DIST.glob("headrace*.whl"), *DIST.glob("headrace*.tar.gz")])

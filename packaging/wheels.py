@@ -14,6 +14,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -26,7 +27,6 @@ WORK, DIST = ROOT / "build" / "wheels", ROOT / "dist"
 APIS = {"cp311": "3.11", "cp312": "3.13"}  # the headers of each; those of 3.13 know 3.12's limits
 _BASELINE = {"x86_64": "-msse4.2 -mpopcnt -mcx16", "aarch64": ""}  # x86-64-v2, armv8-a
 _GLIBC = 28  # 2.28, of 2018: the newest that a wheel may need
-_RATING = 8  # of 10; the two missing are the address of a home page and an e-mail address
 _CORE = "headrace/_core/_native.abi3.so"
 
 
@@ -35,6 +35,17 @@ def run(*command: object, **environment: str) -> None:
     env = {**os.environ, **environment}
     env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
     subprocess.run([str(part) for part in command], check=True, env=env, cwd=ROOT)
+
+
+def rating() -> int:
+    """What the metadata must reach, of 10.
+
+    Without the addresses of a home page and of a contact, which the first release writes, two are
+    missing.
+    """
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    known = "urls" in project and all("email" in author for author in project["authors"])
+    return 10 if known else 8
 
 
 def stamp() -> str:
@@ -104,7 +115,7 @@ def main() -> None:
     run(*build, "--wheel", "packaging/gst", SOURCE_DATE_EPOCH=epoch)
     files = sorted(DIST.glob("headrace*"))
     run("twine", "check", "--strict", *files)
-    run("pyroma", f"--min={_RATING}", ".")
+    run("pyroma", f"--min={rating()}", ".")
     for path in files:
         print(f"{path.relative_to(ROOT)}  {path.stat().st_size / 1e6:.1f} MB")
 

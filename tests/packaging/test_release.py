@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import subprocess
 import sys
@@ -52,6 +53,49 @@ def test_the_changelog_is_dated_and_gives_the_notes() -> None:
     assert notes == "## 0.2.0 (2026-11-28)\n\n- new\n"
     with pytest.raises(SystemExit, match="unreleased"):
         load("release.py")["dated"](changed, "0.3.0", "2026-11-29")
+
+
+def test_the_first_release_says_where_the_project_lives() -> None:
+    placed = load("release.py")["placed"]
+    text = (ROOT / "pyproject.toml").read_text()
+    changed, home = placed(text, "https://forge.example/us/headrace", "us@forge.example")
+    project = tomllib.loads(changed)["project"]
+    assert home == project["urls"]["Homepage"] == "https://forge.example/us/headrace"
+    assert project["authors"][0]["email"] == "us@forge.example"
+    assert placed(changed, None, None) == (changed, home)
+    moved, _ = placed(changed, "https://other.example/headrace", None)
+    assert tomllib.loads(moved)["project"]["urls"]["Homepage"] == "https://other.example/headrace"
+    assert tomllib.loads(moved)["project"] | {"urls": 0} == project | {"urls": 0}
+
+
+@pytest.mark.parametrize(
+    ("home", "contact", "why"),
+    [(None, "us@forge.example", "--home"), ("https://forge.example/headrace", None, "--contact"),
+     ("forge.example", "us@forge.example", "must be like https"),
+     ("https://forge.example/headrace", "us", "must be like NAME")],
+)  # fmt: skip
+def test_an_address_that_is_none_is_refused(
+    home: str | None, contact: str | None, why: str
+) -> None:
+    text = '[project]\nauthors = [{ name = "us" }]\n[project.scripts]\n'
+    with pytest.raises(SystemExit, match=why):
+        load("release.py")["placed"](text, home, contact)
+
+
+def test_links_of_the_readme_lead_to_the_release_from_any_page() -> None:
+    linked = load("release.py")["linked"]
+    home = "https://forge.example/us/headrace"
+    text = "![a](docs/a.png) [b](docs/b.md#c) [d](#e) [f](https://g.example/h)"
+    first = linked(text, home, "0.2.0")
+    assert first == (
+        f"![a]({home}/raw/v0.2.0/docs/a.png) [b]({home}/blob/v0.2.0/docs/b.md#c) "
+        "[d](#e) [f](https://g.example/h)"
+    )
+    assert linked(first, home, "0.3.0") == first.replace("v0.2.0", "v0.3.0")
+    readme = linked((ROOT / "README.md").read_text(), home, "0.2.0")
+    links = re.findall(r"\]\(([^)\s]+)\)", readme)
+    assert len(links) > 60
+    assert [link for link in links if not link.startswith("https://")] == []
 
 
 def test_this_changelog_can_be_released() -> None:
