@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from headrace.cli.init import init
 from headrace.errors import HeadraceError, ModelError
+from tests.copies import copied_example
 from tests.plugins.models import conv_plugin_conv, save
 from tests.warm import headrace
 
@@ -350,14 +351,11 @@ def same_impl(x: Tensor, outputs: tuple[Tensor], stream: int):
 
 @pytest.mark.slow
 def test_a_pipeline_with_a_plugin_in_the_parser_s_file(tmp_path: Path) -> None:
-    import shutil
 
     import onnx
 
     scene = tmp_path / "conveyor"
-    shutil.copytree(
-        ROOT / "examples" / "conveyor", scene, ignore=shutil.ignore_patterns("*.engine*")
-    )
+    copied_example("conveyor", scene)
     config = "config_infer_primary.txt"
     plain = headrace("run", config, "conveyor.mp4", "-o", "plain.jsonl", cwd=scene)
     assert plain.returncode == 0, plain.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from click.testing import CliRunner
 
 from headrace.cli import main
 from headrace.pipeline.track import open_tracker
+from tests.copies import copied_example
 from tests.pipeline.track.scenes import needs_library
 
 SCENE = Path(__file__).parents[2] / "examples" / "conveyor"
@@ -19,7 +19,7 @@ SCENE = Path(__file__).parents[2] / "examples" / "conveyor"
 @needs_library
 @pytest.mark.slow
 def test_the_demo_is_tuned_and_its_tracker_written(tmp_path: Path) -> None:
-    shutil.copytree(SCENE, tmp_path / "scene")
+    copied_example("conveyor", tmp_path / "scene")
     scene, out = tmp_path / "scene", tmp_path / "tracker.yml"
     words = ["tune", "tracker", str(scene / "config_infer_primary.txt"),
              str(scene / "conveyor.mp4"), "--truth", str(scene / "truth.json"), "--trials", "3",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.copies import copied_example
 from tests.warm import headrace
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +34,7 @@ def _examples() -> dict[str, list[str]]:
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the demo scene to run in: nothing is written into the checkout."""
     folder = tmp_path_factory.mktemp("docs") / "conveyor"
-    shutil.copytree(SCENE, folder)
+    copied_example("conveyor", folder)
     shutil.copy(ROOT / "examples/yolox/nvdsparsebbox_yolox.cpp", folder / "my_parser.cpp")
     (folder / "pipeline.yml").write_text(
         "sources: {uri: conveyor.mp4, repeat: 2}\nmodels: config_infer_primary.txt\n"

@@ -13,6 +13,7 @@ import pytest
 
 import headrace
 from headrace._core import _native
+from tests.copies import copied_example
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -32,7 +33,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     skipped = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "src" / "headrace", folder / "src" / "headrace", ignore=skipped)
     shutil.copy(_native.__file__, folder / "src" / "headrace" / "_core")
-    shutil.copytree(ROOT / "examples" / "conveyor", folder / "scene", ignore=skipped)
+    copied_example("conveyor", folder / "scene")
     for diff in DIFFS:
         done = subprocess.run(
             ["git", "apply", "--verbose", "-"],

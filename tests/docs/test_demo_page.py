@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from headrace.config import ModelConfig
+from tests.copies import copied_example
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "demo.md").read_text()
@@ -20,7 +20,7 @@ CONFIGS = ("config_infer_primary.txt", "config_infer_secondary_characters.txt")
 def test_its_python_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(ROOT / "examples" / "conveyor", tmp_path / "examples" / "conveyor")
+    copied_example("conveyor", tmp_path / "examples" / "conveyor")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     names: dict[str, Any] = {}

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 from pathlib import Path
 
+from tests.copies import copied_example
 from tests.warm import headrace
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_the_command_prints_what_the_page_shows(tmp_path: Path) -> None:
-    scene = Path(shutil.copytree(ROOT / "examples" / "conveyor", tmp_path / "conveyor"))
+    scene = copied_example("conveyor", tmp_path / "conveyor")
     names = (scene / "labels.txt").read_text()
     (scene / "background_first.txt").write_text(f"background\n{names}")
     page = (ROOT / "docs" / "labels.md").read_text()

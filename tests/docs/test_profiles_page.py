@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
+
+from tests.copies import copied_example
 
 ROOT = Path(__file__).parents[2]
 
@@ -14,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_page_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(ROOT / "examples" / "conveyor", tmp_path / "conveyor")
+    copied_example("conveyor", tmp_path / "conveyor")
     monkeypatch.chdir(tmp_path / "conveyor")
     (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/profiles.md").read_text(), re.S)
     exec(compile(block, "profiles.md", "exec"), {})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from click.testing import CliRunner
 
 from headrace.cli import main
 from headrace.config import ModelConfig
+from tests.copies import copied_example
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "cli" / "repair.md").read_text()
@@ -21,7 +21,7 @@ PAGE = (ROOT / "docs" / "cli" / "repair.md").read_text()
 def test_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = shutil.copytree(ROOT / "examples" / "conveyor", tmp_path / "conveyor")
+    folder = copied_example("conveyor", tmp_path / "conveyor")
     monkeypatch.chdir(folder)
     right = Path("config_infer_primary.txt").read_text()
     wrong = re.sub("net-scale-factor=.*", "net-scale-factor=1", right)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
 from headrace._core.notices import HeadraceWarning
 from headrace.infer.watch.rules import WATCH_RULES
+from tests.copies import copied_example
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,7 +28,7 @@ def test_the_table_has_every_rule() -> None:
 def test_the_example_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(ROOT / "examples" / "conveyor", tmp_path / "conveyor")
+    copied_example("conveyor", tmp_path / "conveyor")
     monkeypatch.chdir(tmp_path / "conveyor")
     page = (ROOT / "docs" / "watch.md").read_text()
     (block,) = re.findall(r"```python\n(.*?)```", page, re.S)

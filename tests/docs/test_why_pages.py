@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from headrace.cli import main
 from headrace.custom.guard import keeper
 from headrace.infer.attach import EDGE, DropReason
 from headrace.infer.tally.box_losses import CLUSTER_FILTERS
+from tests.copies import copied_example
 from tests.mistakes.cases import config_text
 from tests.mistakes.models import MODELS
 from tests.mistakes.scene import write_scenes
@@ -30,7 +30,7 @@ PAGES = sorted((ROOT / "docs" / "why").glob("*.md"))
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo scene, and beside it a small YOLOv8 export with its config, labels and images."""
     made = tmp_path_factory.mktemp("why") / "conveyor"
-    shutil.copytree(ROOT / "examples" / "conveyor", made)
+    copied_example("conveyor", made)
     write_scenes(made, ["images"])
     MODELS["yolov8.onnx"](made / "yolov8.onnx")
     keys = YOLOV8.configs["config.txt"] | {"labelfile-path": "labels_yolov8.txt"}

@@ -9,7 +9,6 @@ a track, or whose track never carries a complete code, counts as read wrongly.
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from conveyor_training.videos import TEST_SEEDS
 
 from headrace import ArraySource, open_pipeline
 from headrace.meta import UNTRACKED_OBJECT_ID, ClassifierParams, FrameMeta, Layer, NetworkInfo
+from tests.copies import copied_example
 
 FOLDER = Path(__file__).parents[2] / "examples" / "conveyor"
 SEEDS = range(400, 404)
@@ -92,7 +92,7 @@ def images(seed: int, truths: list[list[Truth]]) -> Iterator[npt.NDArray[np.uint
 def videos(tmp_path_factory: pytest.TempPathFactory) -> list[Video]:
     """All seeds as the sources of one pipeline, as `pipeline.yml` describes it."""
     folder = tmp_path_factory.mktemp("readout") / "conveyor"
-    shutil.copytree(FOLDER, folder, ignore=shutil.ignore_patterns("*.engine*"))
+    copied_example("conveyor", folder)
     truths: list[list[list[Truth]]] = [[] for _ in SEEDS]
     sources = [
         ArraySource(images(seed, truths[i]), fps=FPS, format="rgb", name=f"seed {seed}")

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from headrace import open_source
+from tests.copies import copied_example
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HERE = ("01_ten_lines", "02_probes", "04_many_sources", "05_own_frames", "06_tensors")
@@ -27,8 +28,7 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy to run in: nothing is written into the checkout, engines are built once."""
     folder = tmp_path_factory.mktemp("examples")
     for name in ("conveyor", *HERE):
-        ignored = shutil.ignore_patterns("*.engine", "__pycache__", "out")
-        shutil.copytree(EXAMPLES / name, folder / name, ignore=ignored)
+        copied_example(name, folder / name)
     return folder
 
 

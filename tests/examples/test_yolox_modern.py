@@ -13,6 +13,7 @@ import onnxruntime
 import pytest
 
 import headrace
+from tests.copies import copied_example
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "yolox"
 SIDE, SCORE, OVERLAP = 416, 0.3, 0.45  # as the example's config has them
@@ -74,7 +75,7 @@ def overlap(a: Box, b: Box) -> float:
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory, data_dir: Path) -> Path:
     folder = tmp_path_factory.mktemp("yolox_modern")
-    shutil.copytree(EXAMPLE, folder, dirs_exist_ok=True)
+    copied_example(EXAMPLE.name, folder)
     shutil.copy(data_dir / "models" / "yolox_nano.onnx", folder)
     return folder / "config_infer_primary.txt"
 

@@ -15,6 +15,7 @@ import pytest
 
 from headrace import Frame, FrameMeta, Inferencer, ModelConfig, open_source
 from headrace.custom import include_dir
+from tests.copies import copied_example
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "yolox"
 WANTED = (77, 83, 89, 200)
@@ -24,7 +25,7 @@ WANTED = (77, 83, 89, 200)
 def folder(tmp_path_factory: pytest.TempPathFactory, data_dir: Path) -> Path:
     """The example with its model, and the C++ parser compiled for both box layouts."""
     path = tmp_path_factory.mktemp("yolox")
-    shutil.copytree(EXAMPLE, path, dirs_exist_ok=True)
+    copied_example(EXAMPLE.name, path)
     shutil.copy(data_dir / "models" / "yolox_nano.onnx", path)  # its engine is saved beside it
     for size in (24, 28):
         subprocess.run(

@@ -25,10 +25,10 @@ def check(data: bytes) -> bool:
     """Load one input and everything that can be done with it; True when it is a valid pipeline.
 
     Raises:
-        Whatever is not a ConfigError, and AssertionError when a dump does not read back.
+        Whatever is neither a ConfigError nor a ModelError, and AssertionError when a dump does not read back.
     """
     from headrace.config import is_pipeline_file, load_pipeline
-    from headrace.errors import ConfigError
+    from headrace.errors import ConfigError, ModelError
 
     kind, body = data[:1], data[1:]
     path = _FOLDER / ("app.txt" if kind not in (b"y", b"c") else "pipe.yml")
@@ -39,7 +39,7 @@ def check(data: bytes) -> bool:
     is_pipeline = is_pipeline_file(path)
     try:
         spec = load_pipeline(path)
-    except ConfigError as error:
+    except (ConfigError, ModelError) as error:  # ModelError: the bytes begin as a model's do
         _printable(str(error))
         return False
     assert is_pipeline or path.suffix == ".yml"

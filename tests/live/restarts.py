@@ -15,7 +15,6 @@ import hashlib
 import os
 import random
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -30,6 +29,7 @@ import pyarrow.parquet as pq
 
 from headrace.media.sinks.series import PART, UNFINISHED, files_of
 from headrace.media.sinks.whole_video import whole_matroska, whole_mp4
+from tests.copies import copied_example
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/13_service"
@@ -66,7 +66,7 @@ def unit_command() -> list[str]:
 def prepare(folder: Path, outs: list[str], source: Path) -> Path:
     """Copy the example and the model that it names; returns the folder to run it in."""
     for name in ("13_service", "conveyor"):
-        shutil.copytree(ROOT / "examples" / name, folder / name, dirs_exist_ok=True)
+        copied_example(name, folder / name)
     work = folder / "13_service"
     text = (work / "pipeline.yml").read_text()
     sinks = "".join(f"  - {{uri: '{out}'}}\n" if "://" in out else f"  - '{out}'\n" for out in outs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from tests.gstreamer.servicemaker.conftest import SCENE
+from tests.copies import copied_example
 
 PAGE = Path(__file__).parents[3] / "docs" / "service-maker.md"
 
 
 @pytest.mark.slow
 def test_the_page_runs(gst: Any, tmp_path: Path) -> None:
-    folder = shutil.copytree(SCENE, tmp_path / "conveyor")
+    folder = copied_example("conveyor", tmp_path / "conveyor")
     text = PAGE.read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, re.S)
     assert len(blocks) == 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +10,10 @@ import pytest
 from headrace import Inferencer, Pipeline, open_source
 from headrace.meta import UNTRACKED_OBJECT_ID, FrameMeta
 from headrace.pipeline.track import open_tracker
+from tests.copies import copied_example
 from tests.pipeline.track.scenes import (
     ALL,
     IMAGE,
-    TRUTH,
     Score,
     Truth,
     detections,
@@ -92,7 +91,7 @@ def test_sources_do_not_disturb_each_other(spec: str) -> None:
 def test_the_demos_own_detector_and_a_tracker_follow_the_parcels(tmp_path: Path) -> None:
     """From the video's pixels, inferring on every third frame."""
     folder = tmp_path / "conveyor"
-    shutil.copytree(TRUTH.parent, folder)
+    copied_example("conveyor", folder)
     config = folder / "config_infer_primary.txt"
     config.write_text(config.read_text().replace("interval=0", "interval=2"))
     detector, source = Inferencer.from_config(config), open_source(str(folder / "conveyor.mp4"))

@@ -207,7 +207,8 @@ def _range(array: Array) -> str:
 
 
 def _grid(outputs: Arrays) -> Grid | None:
-    if len(outputs) != 2 or any(a.ndim != 3 or a.dtype.kind != "f" for a in outputs.values()):
+    arrays = outputs.values()
+    if len(outputs) != 2 or any(a.ndim != 3 or a.dtype.kind != "f" or not a.size for a in arrays):
         return None
     (a, first), (b, second) = outputs.items()
     if first.shape[1:] != second.shape[1:] or 4 not in (first.shape[0], second.shape[0]):
