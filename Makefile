@@ -52,13 +52,13 @@ demo-gst: build  ## a DeepStream application on the demo scene; installs GStream
 # A test that hangs ends its process with the stacks of its threads.
 HANGS := -o faulthandler_timeout=240 -o faulthandler_exit_on_timeout=true
 test: build $(VENV)/.dev      ## the tests of every push: no slow ones, a tenth of the examples of properties
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" $(HANGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 3 --dist worksteal -m "not slow" $(HANGS)
 
 test-all: build $(VENV)/.dev  ## the whole test suite, as every night: slow tests and all examples too
-	HEADRACE_TEST_PROFILE=full $(BIN)/python -m pytest -q -n 2 --dist worksteal
+	HEADRACE_TEST_PROFILE=full $(BIN)/python -m pytest -q -n 3 --dist worksteal
 
 test-lowest: build/lowest/.lowest  ## the tests of every push with the oldest versions that pyproject.toml allows
-	build/lowest/bin/python -m pytest -q -n 2 --dist worksteal -m "not slow" $(HANGS)
+	build/lowest/bin/python -m pytest -q -n 3 --dist worksteal -m "not slow" $(HANGS)
 
 build/lowest/.lowest: scripts/lowest.py pyproject.toml
 	$(MAKE) VENV=build/lowest build/lowest/.built build/lowest/.dev

@@ -208,6 +208,7 @@ def test_what_is_left_open_says_nothing_at_the_end(host: Host) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_nothing_depends_on_the_order_of_a_set(tmp_path: Path) -> None:
     """Texts of errors and choices, with five seeds of the hashes of strings."""
     (tmp_path / "a.txt").write_text(

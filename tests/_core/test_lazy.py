@@ -98,6 +98,7 @@ def _fresh(code: str) -> str:
 
 
 @pytest.mark.parametrize("package", LAZY)
+@pytest.mark.sampled
 def test_a_fresh_package_lists_names_that_nobody_asked_for(package: str) -> None:
     late = _promised(LAZY[package])
     modules = sorted(set(late.values()) - {"headrace", package})

@@ -77,6 +77,7 @@ each = pytest.mark.parametrize(("folder", "columns"), TABLES)
 
 
 @each
+@pytest.mark.sampled
 def test_pyarrow_and_pandas(results: Path, folder: str, columns: dict[str, str]) -> None:
     table = ds.dataset(results / folder, partitioning="hive").to_table()
     assert table.column_names == [*columns, "run", "shard"]

@@ -247,6 +247,7 @@ def test_a_cluster_without_a_node_that_fits_is_refused_at_once(
     assert "at most 8 core(s) and 1 GPU(s)" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_cluster_of_this_machine_is_not_started_in_vain(
     mean_config: Callable[..., Path], clips: list[Path], tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

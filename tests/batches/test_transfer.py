@@ -114,6 +114,7 @@ def test_a_copy_that_nobody_waits_for_ends() -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.sampled
 def test_a_bad_web_server_is_refused(way: str) -> None:
     pytest.importorskip("aiohttp")
     with rogue("webhook+http", way) as port:

@@ -118,6 +118,7 @@ def test_a_function_of_another_kind_is_refused_before_it_is_called(library: Path
     opened.classifier_parser("ParseThree")
 
 
+@pytest.mark.sampled
 def test_a_wrong_signature_is_refused_with_the_right_one(library: Path) -> None:
     opened = open_library(library, guard="never")
     with pytest.raises(CustomLibraryError) as refused:

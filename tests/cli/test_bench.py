@@ -142,6 +142,7 @@ def test_bench_of_models(mean_config: Config, headrace: Headrace) -> None:
     assert sorted(model.parent.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_bench_of_models_that_leave_axes_free(tmp_path: Path, headrace: Headrace) -> None:
     tokens = helper.make_tensor_value_info("tokens", TensorProto.INT64, ["n", "length"])
     rows = helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["n", "length", 4])

@@ -137,6 +137,7 @@ def test_the_second_run_uses_the_saved_engine(mean_config: Config, photos: Path)
         ({"offsets": "1;2"}, 3, "offsets"),
     ],
 )
+@pytest.mark.sampled
 def test_bad_config_has_its_exit_code_and_names_the_value(
     mean_config: Config, photos: Path, keys: dict[str, object], code: int, words: str
 ) -> None:

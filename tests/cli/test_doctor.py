@@ -151,6 +151,7 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("kind", HARMLESS)
+@pytest.mark.sampled
 def test_what_a_package_does_beside_hides_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:

@@ -106,6 +106,7 @@ def _found(command: str, scene: Path, *options: str) -> int:
 
 @pytest.mark.parametrize("device", ["gpu", "cuda:1234", "cpu,cpu"])
 @pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.sampled
 def test_a_name_that_no_device_has_is_wrong_usage(scene: Path, command: str, device: str) -> None:
     done = headrace(*COMMANDS[command], "--device", device, cwd=scene)
     assert done.returncode == 2, done.stderr
@@ -122,6 +123,7 @@ def test_several_devices_are_different_gpus(scene: Path, devices: str) -> None:
 
 @pytest.mark.skipif(why_no_gpu() is None, reason="there is a GPU")
 @pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.sampled
 def test_a_gpu_that_is_not_there_is_an_error(scene: Path, command: str) -> None:
     before = sorted(scene.iterdir())
     done = headrace(*COMMANDS[command], "--device", "cuda", cwd=scene)
@@ -150,6 +152,7 @@ COUNTED = [
 
 
 @pytest.mark.parametrize("command", COUNTED)
+@pytest.mark.sampled
 def test_rules_and_thresholds_of_a_run_act(two: Path, command: str) -> None:
     assert _found(command, two) == 2
     assert _found(command, two, "--generation", "6.2") == 1

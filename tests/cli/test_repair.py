@@ -138,6 +138,7 @@ def test_an_interrupted_search_leaves_nothing(
     assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == files
 
 
+@pytest.mark.slow
 def test_true_boxes_are_read_with_and_without_a_label(folder: Path) -> None:
     for box in ("0:tomato:8,8,64,64", "0:8,8,64,64", "0:0:8,8,64,64"):
         data = json.loads(_repair("--json", "--box", box).stdout)

@@ -538,6 +538,7 @@ def test_the_page_is_an_output_too(scene: Path) -> None:
     assert "a run has one page: give --view or -o view: once" in done.stderr
 
 
+@pytest.mark.slow
 def test_messages_that_wait_are_counted_and_give_an_exit_code(scene: Path) -> None:
     from tests.media.messages.rogue import rogue
 

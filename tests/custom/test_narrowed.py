@@ -66,6 +66,7 @@ def test_a_release_without_int64_narrows_by_itself(tmp_path: Path, library: Path
 
 
 @pytest.mark.parametrize(("release", "ending"), [("8", "/32"), ("10", "/64")])
+@pytest.mark.sampled
 def test_a_library_of_an_older_tensorrt_gets_what_it_got(
     tmp_path: Path, library: Path, release: str, ending: str
 ) -> None:

@@ -17,6 +17,7 @@ PAGE = (ROOT / "docs" / "demo.md").read_text()
 CONFIGS = ("config_infer_primary.txt", "config_infer_secondary_characters.txt")
 
 
+@pytest.mark.slow
 def test_its_python_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,7 +25,7 @@ def check(data: bytes) -> bool:
     """Load one input and everything that can be done with it; True when it is a valid pipeline.
 
     Raises:
-        Whatever is neither a ConfigError nor a ModelError, and AssertionError when a dump does not read back.
+        Whatever is no ConfigError or ModelError, and AssertionError when a dump does not read back.
     """
     from headrace.config import is_pipeline_file, load_pipeline
     from headrace.errors import ConfigError, ModelError

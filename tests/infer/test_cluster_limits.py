@@ -100,6 +100,7 @@ SCENES = st.builds(
 
 @settings(max_examples=6, deadline=None)
 @given(SCENES, st.sampled_from([0, 0.02, 0.3, 0.7, 1]))
+@pytest.mark.slow
 def test_many_boxes_are_suppressed_as_by_comparing_all(detections, iou):
     with np.errstate(all="ignore"):
         expected = plain_nms(detections, iou)
@@ -181,6 +182,7 @@ def test_the_key_sets_the_limit():
     assert Clusterer(cfg)(grid(20)).cut.counts.tolist() == [13]
 
 
+@pytest.mark.slow
 def test_turned_boxes_that_all_cross_are_cut():
     count = 30_000
     angles = np.linspace(0, np.pi, count, endpoint=False).astype(f32)

@@ -220,6 +220,7 @@ def test_names_forge_no_line(service: Service) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["rtsp", "http", "pipe"])
+@pytest.mark.sampled
 def test_an_end_while_a_source_opens(service: Service, scheme: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         uri = f"{scheme}://127.0.0.1:{silent.getsockname()[1]}/x"

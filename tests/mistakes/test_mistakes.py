@@ -54,6 +54,7 @@ def test_case(case: Case, store: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", _seldom([c for c in mistakes.CASES if c.name not in KEPT]))
+@pytest.mark.sampled
 def test_a_mistake_is_undone(case: Case, store: Path, tmp_path: Path) -> None:
     result = verdict(case, tmp_path, store)
     assert not result.worse, result

@@ -110,6 +110,7 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("kind", ENDLESS)
+@pytest.mark.sampled
 def test_endless_work_is_refused(kind: str) -> None:
     with pytest.raises(ModelError) as caught:
         read(ENDLESS[kind]())

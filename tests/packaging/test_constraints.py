@@ -38,6 +38,7 @@ def test_a_package_without_a_hash_is_refused() -> None:
             lines({"install": [item("numpy", "2.4.0", **hashes)]})
 
 
+@pytest.mark.slow
 def test_pip_takes_the_file(tmp_path: Path) -> None:
     digest = "ab" * 32
     (tmp_path / "c.txt").write_text(

@@ -63,6 +63,7 @@ simulate-fps-interval-ms=60
 """
 
 
+@pytest.mark.slow
 def test_requests_add_a_source_to_a_run_that_ends_by_itself(scene: Path, tmp_path: Path) -> None:
     pytest.importorskip("uvicorn")
     port = free_port()

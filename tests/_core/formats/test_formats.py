@@ -31,6 +31,7 @@ def best(tmp_path: Path) -> Path:
     ("run", "{}", "video.mp4"), ("show", "{}"), ("init", "{}"), ("build", "{}"), ("bench", "{}"),
     ("explain", "{}", "picture.jpg"), ("serve", "{}", "video.mp4"), ("lint", "{}"),
 ])  # fmt: skip
+@pytest.mark.sampled
 def test_commands(best: Path, words: tuple[str, ...]) -> None:
     done = command(*(word.format(best) for word in words))
     assert done.returncode in (1, 4)

@@ -71,6 +71,7 @@ def compiled(folder: Path, text: str, **options: Any) -> list[tuple[str, int]]:
         (TEN, []),
     ],
 )
+@pytest.mark.sampled
 def test_the_release_is_found_and_reported(tmp_path: Path, text: str, majors: list[int]) -> None:
     assert compiled(tmp_path, text) == [("compiled-generation", major) for major in majors]
 
@@ -86,6 +87,7 @@ def test_headers_beside_a_source_speak_for_it_too(tmp_path: Path) -> None:
     assert compiled(tmp_path, '#include "p.h"\n') == [("compiled-generation", 7)]
 
 
+@pytest.mark.slow
 def test_without_a_release_that_fits_the_nearest_is_named(tmp_path: Path) -> None:
     text = SEVEN + "void f(IBuilder *b) { b->noSuchThing(); }"
     with pytest.raises(CustomLibraryError) as caught:

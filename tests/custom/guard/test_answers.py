@@ -210,6 +210,7 @@ def test_a_forged_field_is_an_error(
 
 @pytest.mark.parametrize("name", ["load_library", "open_parser", "make_network", "initialize"])
 @pytest.mark.parametrize("key", ["arrays", "error", "notices", "decisions", "payload"])
+@pytest.mark.sampled
 def test_what_stands_beside_an_answer_is_not_believed_either(
     scene: Callable[[], None], forged: type[ForgedWorker], name: str, key: str
 ) -> None:

@@ -170,6 +170,7 @@ def test_a_worker_that_harms_itself_harms_nobody_else(tried: Any, user: int, hid
 
 @pytest.mark.parametrize("user", USERS)
 @pytest.mark.parametrize("hidden", ["", "landlock", "landlock,namespaces"])
+@pytest.mark.sampled
 def test_what_a_worker_starts_ends_with_it(tried: Any, user: int, hidden: str) -> None:
     before, after = tried(user, hidden)["orphans"]
     assert before >= 5
@@ -213,6 +214,7 @@ def test_each_row_of_the_page_is_tried() -> None:
     assert f"{len(tried)} ways in all" in escapes.PAGE.read_text()
 
 
+@pytest.mark.slow
 def test_strict_refuses_a_worker_that_is_not_closed_off(
     mean_config: Callable[..., Path], tmp_path: Path
 ) -> None:

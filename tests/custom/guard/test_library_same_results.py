@@ -163,6 +163,7 @@ def outcome(
     return [a.tobytes() for a in arrays]
 
 
+@pytest.mark.sampled
 def test_results_are_not_overwritten_by_later_calls(parsers: Parsers) -> None:
     _, parse, _ = parsers
     array = np.zeros(SHAPE, np.float32)

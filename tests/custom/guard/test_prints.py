@@ -91,6 +91,7 @@ def test_one_that_does_not_wait_gets_all(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(keeper.can_guard() is not None, reason="no workers here")
 @pytest.mark.parametrize("closed", [[], [1], [1, 2]])
+@pytest.mark.sampled
 def test_all_that_a_parser_prints_arrives(tmp_path: Path, closed: list[int]) -> None:
     parser = tmp_path / "parser.py"
     parser.write_text(PARSER)

@@ -109,7 +109,7 @@ def test_builds_and_runs_show_the_figure(scene, tmp_path):
     assert "33 of 33 layers" in plain.stderr
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 def test_exports_have_what_was_chosen_with_zero_points_of_0(scene, tmp_path):
     folder, said = scene
     cfg = ModelConfig.load(folder / "config_infer_primary.txt")

@@ -122,6 +122,7 @@ def test_planted_faults_are_named_by_their_clause(
 
 
 @pytest.mark.parametrize("plugin", ["Faulty2", "Faulty3"])
+@pytest.mark.sampled
 def test_without_a_fault_nothing_is_found(faults: Path, plugin: str) -> None:
     report = reported(faults, plugin, "kNone")
     assert report.passed
@@ -139,6 +140,7 @@ def test_without_a_fault_nothing_is_found(faults: Path, plugin: str) -> None:
         ("NeedsFields", "create-defaults", "warning"),
     ],
 )
+@pytest.mark.sampled
 def test_faults_of_creators(faults: Path, plugin: str, clause: str, level: str) -> None:
     fields = {"fault": 0, "factor": 3.0}
     (report,) = check_library(faults, inputs=INPUTS, fields=fields, only=[plugin])
@@ -146,7 +148,7 @@ def test_faults_of_creators(faults: Path, plugin: str, clause: str, level: str) 
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("source", ["twins.cpp", "forms.cpp", "swish.cpp"])
+@pytest.mark.parametrize("source", ["swish.cpp", "twins.cpp", "forms.cpp"])
 def test_sound_plugins_of_every_class_pass_without_being_told_their_inputs(
     compile_host: Compile,
     source: str,
@@ -208,6 +210,7 @@ class FaultyCreator(IPluginCreator):
     ["", "clone", "leaks", "output-types", "inputs-bounds", "inputs-read-only", "enqueue",
      "deterministic", "outputs-written"],
 )  # fmt: skip
+@pytest.mark.sampled
 def test_python_plugins(tmp_path: Path, fault: str) -> None:
     path = tmp_path / f"faulty_{fault.replace('-', '_')}.py"
     path.write_text(f"FAULT = {fault!r}\n{PYTHON}")

@@ -59,6 +59,7 @@ def test_what_no_key_undoes_stays_undecided_with_its_reason(write: Write) -> Non
     assert "labels-count" in [finding["code"] for finding in data["start"]["findings"]]
 
 
+@pytest.mark.slow
 def test_a_true_box_decides_what_plausibility_cannot(write: Write) -> None:
     # to this network a blue square is a red one with the colours exchanged: both are as plausible
     path = write(SSD, {"model-color-format": 1})
@@ -130,6 +131,7 @@ def test_the_time_bounds_the_search(write: Write) -> None:
     assert found.outcome == "undecided"
 
 
+@pytest.mark.slow
 def test_frames_that_show_nothing_decide_nothing(write: Write) -> None:
     for keys in ({}, {"class-attrs-all.pre-cluster-threshold": 0.999}):
         path = write(YOLOV8, keys, scene="empty")
@@ -172,6 +174,7 @@ def test_keys_without_a_group_get_one(write: Write) -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"\0\1\2", b"sources: a.mp4\nmodels: b.txt\n", b"[a]\nb=1\n"]
 )
+@pytest.mark.sampled
 def test_a_file_that_is_no_config_is_refused(write: Write, data: bytes) -> None:
     path = write(YOLOV8)
     path.write_bytes(data)
@@ -188,6 +191,7 @@ def test_a_file_that_is_no_config_is_refused(write: Write, data: bytes) -> None:
         ("parse-bbox-func-name=parse_conveyor\n", ""),
     ],
 )
+@pytest.mark.sampled
 def test_mistakes_around_a_parser_of_the_users_own(tmp_path: Path, old: str, new: str) -> None:
     folder = shutil.copytree(CONVEYOR, tmp_path / "conveyor")
     path = folder / "config_infer_primary.txt"

@@ -30,6 +30,7 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", _HALF)
+@pytest.mark.sampled
 def test_half_a_package_is_one_clear_error(tmp_path: Path, kind: str) -> None:
     folder = tmp_path / "onnxruntime"
     folder.mkdir()

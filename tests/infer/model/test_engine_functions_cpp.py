@@ -88,6 +88,7 @@ def test_every_entry_point_makes_the_network(
     _check(again, model)
 
 
+@pytest.mark.slow
 def test_a_changed_model_file_builds_anew(compile_host: Compile, model: Model) -> None:
     library = compile_host("mini_yolo.cpp", 10)
     cfg = _config(model, library, "engine-create-func-name=MiniYoloEngineCreate")

@@ -139,6 +139,7 @@ def test_a_network_that_is_never_made(library: Path, model: Model) -> None:
         ("Throws", "it threw std::runtime_error: no weights today"),
     ],
 )
+@pytest.mark.sampled
 def test_failures_are_told_as_without_a_worker(
     library: Path,
     model: Model,

@@ -78,6 +78,7 @@ def test_it_is_told_where_and_what(
 
 
 @pytest.mark.parametrize("guard", GUARDS)
+@pytest.mark.slow
 def test_a_line_end_in_a_type_stays_on_its_line(
     compile_host: Compile, tmp_path: Path, guard: str
 ) -> None:
@@ -111,6 +112,7 @@ def test_a_plugin_that_is_never_made_ends_the_run(
 
 
 @pytest.mark.parametrize("guard", GUARDS)
+@pytest.mark.sampled
 def test_values_beyond_its_type_are_told_once_wherever_it_runs(
     compile_host: Compile, tmp_path: Path, guard: str
 ) -> None:

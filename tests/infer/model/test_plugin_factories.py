@@ -226,6 +226,7 @@ def test_failures_are_told(
 
 
 @pytest.mark.parametrize(("kind", "major"), [(0, 7), (1, 10)])
+@pytest.mark.sampled
 def test_a_uff_factory(compile_host: Compile, tmp_path: Path, kind: int, major: int) -> None:
     path, calls = _library(compile_host, tmp_path, major, f"-DKIND={kind}")
     Path("net.uff").write_bytes(

@@ -15,6 +15,7 @@ from headrace.errors import HeadraceError
 from headrace.infer.recognise.recognise import recognise, recognise_for_init
 from headrace.infer.starters.writing import files_for
 from tests.infer.recognise.models import pixel_rows, rows_of
+from tests.profiles import examples
 
 NAMES = ["output0", "boxes", "scores", "dets", "labels", "detection_boxes", "detection_scores",
          "detection_classes", "num_detections", "pred_logits", "pred_boxes", "537", "x",
@@ -27,7 +28,7 @@ METADATA = st.sampled_from(
 SHAPES = st.lists(st.sampled_from([0, 1, 2, 4, 5, 6, 7, 21, 84, 85, 100]), max_size=3)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     shapes=st.lists(SHAPES, min_size=1, max_size=4),
     names=st.permutations(NAMES),

@@ -65,6 +65,7 @@ ULTRALYTICS = {
     ids=["ultralytics", "letterbox", "stem", "interval", "filter"],
 )
 @pytest.mark.parametrize("scene", ["objects", "dark", "noisy", "empty"])
+@pytest.mark.sampled
 def test_detectors_with_other_keys(
     pixels: str, keys: dict[str, object], model: dict[str, object], scene: str, tmp_path: Path
 ) -> None:

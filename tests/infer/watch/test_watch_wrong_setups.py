@@ -83,6 +83,7 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
+@pytest.mark.sampled
 def test_one_mistake(case: str, tmp_path: Path) -> None:
     setup, model, rule, words = WRONG[case]
     config = config_for(tmp_path, model=model, **setup)

@@ -53,6 +53,7 @@ def _until(condition: Callable[[], bool]) -> None:
     ],
     ids=lambda error: type(error).__name__,
 )  # fmt: skip
+@pytest.mark.sampled
 def test_what_a_client_raises_is_told_and_tried_again(
     tmp_path: Path, error: BaseException, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -65,6 +65,7 @@ def frames_in(path: Path) -> list[int]:
     return [json.loads(line)["frame"] for line in path.read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_lives_that_are_killed_lose_nothing(tmp_path: Path) -> None:
     outs = [tmp_path / name for name in ("x.jsonl", "x.mp4", "x.mkv", "x.parquet", "x.arrow")]
     for number, how in enumerate(LIVES):

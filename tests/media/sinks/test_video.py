@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import shutil
 import subprocess
@@ -63,6 +64,21 @@ def test_video(tmp_path: Path, make_meta: MakeMeta, suffix: str) -> None:
     frames = read(path)
     assert [round(f.pts_ns / 1e6) for f in frames] == times
     assert [abs(f.planes[0].mean() - luma_of(i)) < 2 for i, f in enumerate(frames)] == [True] * 5
+
+
+def test_videos_one_after_the_other_hold_one_encoder(tmp_path: Path, make_meta: MakeMeta) -> None:
+    """A service that begins a file every ten minutes may see no full collection for hours."""
+    gc.collect()
+    gc.disable()
+    try:
+        for number in range(5):
+            with open_sink(str(tmp_path / f"{number}.mp4")) as sink:
+                sink.write(gray_frame(0), make_meta(gray_frame(0)))
+            del sink
+        held = [thing for thing in gc.get_objects() if isinstance(thing, av.VideoStream)]
+    finally:
+        gc.enable()
+    assert len(held) <= 1
 
 
 @settings(max_examples=examples(10))

@@ -68,6 +68,7 @@ def test_a_stream_that_goes_silent_ends_with_a_notice(stream: bytes) -> None:
     assert told[0].where == url
 
 
+@pytest.mark.slow
 def test_ffmpeg_comes_back_from_a_silent_peer_by_itself(
     stream: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

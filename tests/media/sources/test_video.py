@@ -126,6 +126,7 @@ def test_odd_size(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
 @pytest.mark.parametrize("victim", [5, 11])
+@pytest.mark.sampled
 def test_a_damaged_frame_is_left_out(tmp_path: Path, threads: int, victim: int) -> None:
     path = write_clip(tmp_path / "d.mp4", options={"bf": "0", "x264-params": "keyint=4"})
     data = bytearray(path.read_bytes())

@@ -50,6 +50,7 @@ def play(tracker: Any, numbers: range, *boxes: Any, source_id: int = 0) -> list[
 
 
 @pytest.mark.parametrize("generation", SOME)
+@pytest.mark.sampled
 def test_a_library_of_each_generation(opened: Open, generation: str) -> None:
     tracker = opened("image 19 past 1 reid 4 shadow 1", generation, reid_output=True)
     assert play(tracker, range(3), A, B) == [[1, 2]] * 3
@@ -79,6 +80,7 @@ def test_past_frames_come_in_pixels_of_the_frame(opened: Open, generation: str) 
 
 
 @pytest.mark.parametrize("color", [1, 2, 6, 19, 20, 28])
+@pytest.mark.sampled
 def test_images_in_the_format_that_it_asks_for(opened: Open, color: int) -> None:
     tracker = opened(f"image {color}")
     m = meta(0, [A])

@@ -34,6 +34,7 @@ def failures(path: Path, function: str, *arguments: object) -> tuple[str, Callba
 
 
 @pytest.mark.parametrize("part", range(len(LAYERS)), ids=LAYERS)
+@pytest.mark.sampled
 def test_layers(part, compile_host, opened) -> None:
     path = opened(compile_host("api_layers.cpp")).path
     lines, collected = failures(path, "check_layers", part)
@@ -50,6 +51,7 @@ def test_layers(part, compile_host, opened) -> None:
 
 
 @pytest.mark.parametrize("part", range(len(BUILD)), ids=BUILD)
+@pytest.mark.sampled
 def test_builders(part, compile_host, opened) -> None:
     path = opened(compile_host("api_build.cpp")).path
     lines, collected = failures(path, "check_build", part)
@@ -57,6 +59,7 @@ def test_builders(part, compile_host, opened) -> None:
 
 
 @pytest.mark.parametrize("part", range(len(RUN)), ids=RUN)
+@pytest.mark.sampled
 def test_engines(part, compile_host, opened) -> None:
     path = opened(compile_host("api_run.cpp")).path
     lines, collected = failures(path, "check_run", part)
@@ -64,6 +67,7 @@ def test_engines(part, compile_host, opened) -> None:
 
 
 @pytest.mark.parametrize("part", range(len(OLD)), ids=OLD)
+@pytest.mark.sampled
 def test_what_releases_before_10_have(part, compile_host, opened) -> None:
     path = opened(compile_host("api_old.cpp", 8)).path
     lines, collected = failures(path, "check_old", part)

@@ -99,6 +99,7 @@ def test_the_functions_engine_is_not_built_again(library: Path, builds: list[Any
     np.testing.assert_allclose(_run(again, IMAGES[:1]), _expected()[:1], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_another_way_to_run_is_built_from_its_network(library: Path, builds: list[Any]) -> None:
     plan = load_or_build(_config(library, "SavesItsEngine"), tactic=Tactic("onnxruntime"))
     assert len(builds) == 2

@@ -36,6 +36,7 @@ def _two_tactics(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("line", "kind"), KINDS)
+@pytest.mark.sampled
 def test_each_class_of_each_line_lives_as_its_twin(
     compile_for_tensorrt: Compile, opened: Open, line: int, kind: str
 ) -> None:
@@ -94,6 +95,7 @@ def test_the_compilers_options_make_no_difference(
 
 
 @pytest.mark.parametrize("line", [7, 8, 10])
+@pytest.mark.sampled
 def test_one_that_names_no_libnvinfer_is_told_by_its_classes_and_creators(
     compile_for_tensorrt: Compile, opened: Open, tmp_path: Path, line: int
 ) -> None:
@@ -130,6 +132,7 @@ def _added(opened: Open, path: Path) -> Any:
 
 
 @pytest.mark.parametrize("line", LINES)
+@pytest.mark.sampled
 def test_shapes_are_computed_with_the_hosts_expressions(
     compile_for_tensorrt: Compile, opened: Open, line: int
 ) -> None:

@@ -54,7 +54,7 @@ def lenet(weights: np.ndarray, image: np.ndarray) -> np.ndarray:
     return 8 * weights[at:].reshape(10, 96) @ x.reshape(96)
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 def test_a_program_builds_saves_loads_and_runs_an_engine(program: Path, tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     weights = rng.normal(0, 0.2, 4 * 25 + 4 + 6 * 4 * 25 + 6 + 960).astype(np.float32)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -22,6 +24,7 @@ _WITH_OPTIONS = ("libx264", "libx265")
 _TIME_BASE = Fraction(1, 90_000)  # fine enough for any frame rate, exact for the usual ones
 _COARSE_BASE = Fraction(1, 60_000)  # MPEG-4 has 16 bits for it
 _HD_HEIGHT = 720  # from here on RGB becomes BT.709, as players assume
+_ended: list[bool] = []  # an entry for each encoder that nobody has any more
 
 
 class FrameEncoder:
@@ -58,6 +61,12 @@ class FrameEncoder:
         gop_s: float = 2.0,
         coding: Coding | None = None,
     ) -> None:
+        if _ended:
+            # PyAV's containers and streams hold each other: tens of MB of an encoder would wait for
+            # the next full collection, which a service of few objects does not see for hours
+            _ended.clear()
+            gc.collect()
+        weakref.finalize(self, _ended.append, True).atexit = False
         coding = coding or Coding()
         known = ENCODERS[coding.codec]
         encoder = next((e for e in known if e in av.codecs_available), None)

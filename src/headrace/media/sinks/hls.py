@@ -128,3 +128,4 @@ class HlsSink(Sink):
                 self._container.mux(self._encoder.flush())
         finally:
             self._container.close()
+            self._encoder = self._container = None  # the encoder has this sink's notices

@@ -117,6 +117,7 @@ class VideoSink(Sink):
                 self._file.sealed = True
                 failure = error if isinstance(error, OSError) else OSError(str(error))
         self._file.close()
+        self._encoder = self._container = None  # the encoder has this sink's notices
         if self._file.sealed:
             self.kept = self._cut()
         if self.kept == 0 or not self.frames:
