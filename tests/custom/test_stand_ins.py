@@ -159,6 +159,25 @@ def test_what_is_not_nvidias_stays_an_error(tmp_path: Path, sdk: Path) -> None:
         open_library(path)
 
 
+def test_what_the_originals_process_has_loaded_need_not_be_linked(
+    tmp_path: Path, sdk: Path, frame: Arguments
+) -> None:
+    source = tmp_path / "unlinked.cpp"
+    source.write_text(
+        '#include "nvdsinfer_custom_impl.h"\nextern "C" int cudaFirst(int), createReorgPlugin(int);'
+        '\nextern "C" bool Parse(std::vector<NvDsInferLayerInfo> const &,'
+        " NvDsInferNetworkInfo const &, NvDsInferParseDetectionParams const &,"
+        " std::vector<NvDsInferObjectDetectionInfo> &)"
+        " { return createReorgPlugin(1) && cudaFirst(1); }\n"
+    )
+    path = tmp_path / "libunlinked.so"
+    gxx(source, f"-I{include_dir()}", f"-L{sdk}", "-lcudart", "-o", path)
+    asked = {demand.soname: demand.names for demand in demands(ElfFile.read(path))}
+    assert asked["libnvinfer_plugin.so"] == [("createReorgPlugin", None)]
+    with pytest.raises(ParserError, match=r"createReorgPlugin of libnvinfer_plugin\.so"):
+        open_library(path).bbox_parser("Parse")(*frame)
+
+
 def test_demands_name_function_version_and_library(linked: Path) -> None:
     asked = {demand.soname: demand for demand in demands(ElfFile.read(linked))}
     assert asked["libcudart.so.12"].versions == ("libcudart.so.12",)

@@ -108,13 +108,22 @@ def demands(elf: ElfFile) -> list[Demand]:
                 by_name[symbol.needed_from].names.append((symbol.name, symbol.version))
         elif symbol.name in offered or (foreign and symbol.weak):
             continue
-        elif owner := _owner(symbol.name, needs) or next(reversed(others), None):
+        elif owner := _owner(symbol.name, needs):
             owner.names.append((symbol.name, None))
-    return needs
+        elif not symbol.weak and (loaded := _owner(symbol.name, _LOADED)):
+            present = by_name.setdefault(loaded.soname, Demand(loaded.soname))
+            present.names.append((symbol.name, None))
+        elif others:
+            others[-1].names.append((symbol.name, None))
+    return list({demand.soname: demand for demand in (*needs, *by_name.values())}.values())
 
 
 ANY_TENSORRT = "libnvinfer.so"
 """Stands in for the libnvinfer of libraries of plugins that are linked against none."""
+
+
+_LOADED = tuple(map(Demand, ("libnvinfer_plugin.so", "libnvonnxparser.so", "libnvparsers.so")))
+"""What the original's process has loaded: libraries call it, linked against it or not."""
 
 
 def _unnamed(elf: ElfFile) -> Demand | None:
@@ -227,15 +236,21 @@ def _take_place(demands: Iterable[Demand], where: str) -> None:
 
 def _open(demand: Demand) -> _Loaded:
     image = build(demand.soname, demand.versions, _MACHINES[platform.machine()])
-    library = _load(image, demand.soname, everywhere=demand.soname == ANY_TENSORRT)
+    library = _load(image, demand.soname)
     anchor = ctypes.addressof(ctypes.c_char.in_dll(library, ANCHOR))
     loaded = _loaded[demand.soname] = _Loaded(anchor, demand.soname, demand.versions)
     return loaded
 
 
-def _load(content: bytes, soname: str, *, everywhere: bool) -> ctypes.CDLL:
-    """Load an image, `everywhere` for libraries that do not name it, too."""
-    mode = ctypes.RTLD_GLOBAL if everywhere else ctypes.RTLD_LOCAL
+def _mode(soname: str) -> int:
+    """How a library is loaded: some are for libraries that do not name them, too."""
+    everywhere = (ANY_TENSORRT, *(loaded.soname for loaded in _LOADED))
+    return ctypes.RTLD_GLOBAL if soname in everywhere else ctypes.RTLD_LOCAL
+
+
+def _load(content: bytes, soname: str) -> ctypes.CDLL:
+    """Load an image."""
+    mode = _mode(soname)
     try:
         file = os.memfd_create(f"headrace-stand-in-{soname}")
     except (AttributeError, OSError):
@@ -287,7 +302,7 @@ def provide_stand_ins(elf: ElfFile, decisions: list[Finding]) -> None:
     """Make the loader find the libraries of NVIDIA that the library is linked against.
 
     An installed library is never replaced. With a GPU, copies that pip or NVIDIA's toolkit
-    installed are loaded from where they are. The others get a stand-in, on x86-64.
+    installed are loaded from where they are. The others get a stand-in.
 
     Raises:
         CustomLibraryError: a stand-in cannot be loaded.
@@ -299,7 +314,7 @@ def provide_stand_ins(elf: ElfFile, decisions: list[Finding]) -> None:
     if missing and gpu_present():
         for demand in list(missing):
             if path := find_elsewhere(demand.soname):
-                ctypes.CDLL(str(path))
+                ctypes.CDLL(str(path), _mode(demand.soname))
                 missing.remove(demand)
                 decisions.append(
                     Finding("library-taken", "info", f"{demand.soname} is taken from {path}", where)
