@@ -164,3 +164,20 @@ def test_each_needed_package_has_a_lower_bound() -> None:
     assert pins(["a-b[c]>=1.2"]) == ["a-b==1.2"]
     with pytest.raises(ValueError, match="no lower bound"):
         pins(["numpy"])
+
+
+@pytest.mark.parametrize("flavour", ["cpu", "gpu", "gst"])
+def test_a_container_copies_what_the_build_reads(flavour: str) -> None:
+    lines = (ROOT / "packaging" / "containers" / f"{flavour}.Containerfile").read_text()
+    copied = {
+        name.rstrip("/")
+        for line in re.findall(r"(?m)^COPY (?!--from)(.+)$", lines)
+        for name in line.split()[:-1]
+    }
+    build = (ROOT / "CMakeLists.txt").read_text()
+    read = set(re.findall(r"\$\{CMAKE_SOURCE_DIR\}/([\w./-]+)", build))
+    read |= set(re.findall(r"(?<![\w/])(?:native|scripts|packaging|src)/[\w./-]+\w", build))
+    read |= set(PROJECT["project"]["license-files"]) | {PROJECT["project"]["readme"]}
+    assert len(read) > 20
+    parts = {name: [name, *map(str, Path(name).parents)] for name in read}
+    assert [name for name, above in parts.items() if not copied & set(above)] == []
