@@ -78,6 +78,7 @@ def test_it_loads_and_says_how(library: CustomLibrary, frame: Arguments) -> None
     [
         ("ParseCall", "cudaFirst of libcudart.so.12"),
         ("ParseNoexcept", "cudaFirst of libcudart.so.12"),
+        ("ParseOwnTerminate", "cudaFirst of libcudart.so.12"),
         ("ParseBuilder", "createInferBuilder_INTERNAL of libnvinfer.so.8"),
         ("ParseMember", "nvinfer1::IPluginV2::plain() const of libnvinfer.so.8"),
         ("ParseVirtual", "a virtual function of nvinfer1::IPluginV2 of libnvinfer.so.8"),

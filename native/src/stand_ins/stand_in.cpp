@@ -77,13 +77,24 @@ Provider provider = nullptr;
     std::abort();
 }
 
+// A library that was loaded later may have put its own handler there.
+void take_terminate() {
+    const std::terminate_handler now = std::get_terminate();
+    if (now == on_terminate) return;
+    terminate_before = now;
+    std::set_terminate(on_terminate);
+}
+
+[[noreturn]] void refuse(const std::string &call) {
+    take_terminate();
+    throw MissingFunction(call);
+}
+
 }  // namespace
 
 void provide(Provider one) { provider = one; }
 
 uintptr_t target_of(const std::string &function, const std::string &library) {
-    static std::once_flag once;
-    std::call_once(once, [] { terminate_before = std::set_terminate(on_terminate); });
     {
         std::lock_guard<std::mutex> hold(notes_lock);
         exporters[function] = library;
@@ -112,7 +123,7 @@ Scope::Scope() : outer_(innermost) { innermost = this; }
 Scope::~Scope() { innermost = outer_; }
 
 void refuse_or_note(const char *function, const char *library) {
-    if (innermost) throw MissingFunction(message(function, library));
+    if (innermost) refuse(message(function, library));
     std::lock_guard<std::mutex> hold(notes_lock);
     if (notes.size() < kMostNotes) notes.emplace_back(function, library);
 }
@@ -124,7 +135,7 @@ void refuse_in_scope(const char *function) {
         std::lock_guard<std::mutex> hold(notes_lock);
         library = exporters[function];
     }
-    throw MissingFunction(message(function, library));
+    refuse(message(function, library));
 }
 
 }  // namespace headrace::stand_ins

@@ -1,5 +1,7 @@
 // A prebuilt library with the habits of public ones: a plugin registered and CUDA memory taken by
 // static initialisers; and parsers that call what is not there. -DNAME is a CUDA function.
+#include <cstdlib>
+#include <exception>
 #include <new>
 #include <stdexcept>
 #include <thread>
@@ -94,6 +96,7 @@ PARSER(ParseSound, value = static_cast<float>(Counted::alive))
 PARSER(ParseMemory, value = at_load.memory && at_load.memory[99] == 1 ? 1.0f : 0.0f)
 PARSER(ParseCall, Counted counted; NAME(2))
 PARSER(ParseNoexcept, quiet(2))
+PARSER(ParseOwnTerminate, std::set_terminate(std::abort); quiet(2))
 PARSER(ParseBuilder, createInferBuilder_INTERNAL(nullptr, 1))
 PARSER(ParseCatching, try { NAME(2); } catch (const std::exception &) { value = 9; })
 PARSER(ParseMember, const Derived *plugin = new (room) Derived; plugin->plain())
