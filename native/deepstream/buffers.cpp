@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "generation.h"
 #include "library.h"
 #include "nvds_latency_meta.h"
 
@@ -98,7 +99,7 @@ HEADRACE_PUBLIC NvDsMeta *gst_buffer_get_nvds_meta(GstBuffer *buffer) {
 }
 
 HEADRACE_PUBLIC NvDsBatchMeta *gst_buffer_get_nvds_batch_meta(GstBuffer *buffer) {
-    if (buffer == nullptr) return nullptr;
+    if (buffer == nullptr || !HEADRACE_SAME_LAYOUT) return nullptr;
     void *state = nullptr;
     NvDsMeta *last = nullptr;
     while (NvDsMeta *meta = next_meta(buffer, &state))

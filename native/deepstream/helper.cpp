@@ -1,9 +1,18 @@
-// Messages and events of the multiplexer, the version, and the log.
+// Messages and events of the multiplexer, the version, the log, and the machine's name.
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <cstdarg>
+#include <string>
 
 #include "gst-nvevent.h"
 #include "gst-nvmessage.h"
 #include "library.h"
+#include "nvds_utils.h"
+#include "nvds_version.h"
 
 using namespace headrace::deepstream;
 
@@ -74,6 +83,10 @@ HEADRACE_EVENT(401, pad_deleted, "nv-pad-deleted")
 HEADRACE_EVENT(402, stream_eos, "nv-stream-eos")
 HEADRACE_EVENT(404, stream_reset, "nv-stream-reset")
 
+HEADRACE_PUBLIC void nvds_version(unsigned int *major, unsigned int *minor) {
+    if (major != nullptr) *major = NVDS_VERSION_MAJOR;
+    if (minor != nullptr) *minor = NVDS_VERSION_MINOR;
+}
 HEADRACE_PUBLIC void nvds_version_print(void) { std::printf("DeepStreamSDK 9.1.0 (headrace)\n"); }
 HEADRACE_PUBLIC void nvds_dependencies_version_print(void) {
     std::printf("no CUDA, no TensorRT: headrace runs the models\n");
@@ -88,4 +101,25 @@ HEADRACE_PUBLIC void nvds_log(const char *category, int, const char *format, ...
     std::vfprintf(stderr, format, arguments);
     std::fputc('\n', stderr);
     va_end(arguments);
+}
+
+// Returns the name and the first IPv4 address: `host (192.0.2.1)`; the caller frees it.
+HEADRACE_PUBLIC char *nvds_get_hostname_with_ip(void) {
+    char name[256] = "localhost";
+    gethostname(name, sizeof name - 1);
+    std::string text = name;
+    ifaddrs *all = nullptr;
+    if (getifaddrs(&all) == 0) {
+        for (const ifaddrs *one = all; one != nullptr; one = one->ifa_next) {
+            if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
+            const auto *in = reinterpret_cast<const sockaddr_in *>(one->ifa_addr);
+            if (ntohl(in->sin_addr.s_addr) == INADDR_LOOPBACK) continue;
+            char address[INET_ADDRSTRLEN] = "";
+            inet_ntop(AF_INET, &in->sin_addr, address, sizeof address);
+            text += std::string(" (") + address + ")";
+            break;
+        }
+        freeifaddrs(all);
+    }
+    return duplicate(text.c_str());
 }

@@ -4,6 +4,10 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "generation.h"
+
+#include "generation.h"
+
 namespace headrace::deepstream {
 namespace {
 
@@ -161,6 +165,7 @@ void give_back(NvDsMetaPool *pool, void *element) {
 using namespace headrace::deepstream;
 
 HEADRACE_PUBLIC NvDsBatchMeta *nvds_create_batch_meta(guint max_batch_size) {
+    if (!HEADRACE_SAME_LAYOUT) return nullptr;
     auto *batch = static_cast<NvDsBatchMeta *>(allocate(sizeof(NvDsBatchMeta)));
     HEADRACE_CALL(glib, void(GRecMutex *), g_rec_mutex_init)(&batch->meta_mutex);
     batch->base_meta.batch_meta = batch;

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <string>
 
+#include "generation.h"
 #include "gst-nvdssr.h"
 #include "nvds_obj_encode.h"
 #include "nvmsgbroker.h"
@@ -128,7 +129,8 @@ HEADRACE_PUBLIC void nvds_obj_enc_finish(NvDsObjEncCtxHandle) {}
 HEADRACE_PUBLIC bool nvds_obj_enc_process(NvDsObjEncCtxHandle, NvDsObjEncUsrArgs *args,
                                           NvBufSurface *surface, NvDsObjectMeta *object,
                                           NvDsFrameMeta *frame) {
-    if (args == nullptr || surface == nullptr || frame == nullptr) return false;
+    if (args == nullptr || surface == nullptr || frame == nullptr || !HEADRACE_SAME_LAYOUT)
+        return false;
     auto *call = served_as<bool(void *, void *, void *, void *)>("nvds_obj_enc_process");
     return call != nullptr && call(args, surface, object, frame);
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "generation.h"
 #include "library.h"
 #include "nvbufsurface.h"
 #include "pixels.h"
@@ -82,7 +83,7 @@ int refused(const char *name) {
 
 HEADRACE_PUBLIC int NvBufSurfaceCreate(NvBufSurface **surface, uint32_t count,
                                        NvBufSurfaceCreateParams *params) {
-    if (surface == nullptr || params == nullptr || count == 0) return -1;
+    if (surface == nullptr || params == nullptr || count == 0 || !HEADRACE_SAME_LAYOUT) return -1;
     auto *made = static_cast<NvBufSurface *>(allocate(sizeof(NvBufSurface)));
     made->batchSize = count;
     made->gpuId = params->gpuId;
@@ -110,6 +111,7 @@ HEADRACE_PUBLIC int NvBufSurfaceDestroy(NvBufSurface *surface) {
 
 HEADRACE_PUBLIC int NvBufSurfaceMap(NvBufSurface *surface, int index, int plane,
                                     NvBufSurfaceMemMapFlags) {
+    if (!HEADRACE_SAME_LAYOUT) return -1;
     return each_image(surface, index, [plane](NvBufSurfaceParams &image) {
         const auto count = static_cast<int>(image.planeParams.num_planes);
         if (image.dataPtr == nullptr || plane < -1 || plane >= count) return true;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "generation.h"
 #include "library.h"
 #include "pixels.h"
 
@@ -124,7 +125,8 @@ uint32_t filled(const NvBufSurface *surface) {
 
 HEADRACE_PUBLIC NvBufSurfTransform_Error NvBufSurfTransform(NvBufSurface *src, NvBufSurface *dst,
                                                             NvBufSurfTransformParams *params) {
-    if (src == nullptr || dst == nullptr || params == nullptr || filled(src) > dst->batchSize)
+    if (src == nullptr || dst == nullptr || params == nullptr || !HEADRACE_SAME_LAYOUT ||
+        filled(src) > dst->batchSize)
         return NvBufSurfTransformError_Invalid_Params;
     const uint32_t flags = params->transform_flag;
     const bool flips = (flags & NVBUFSURF_TRANSFORM_FLIP) != 0;

@@ -5,11 +5,15 @@
 #define HEADRACE_NVBUFSURFACE_H
 
 #include "headrace/glib.h"
+#include "headrace/generation.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+#define NVBUFSURFACE_CHROMA_SUBSAMPLING_HORIZ_DEFAULT 0
+#define NVBUFSURFACE_CHROMA_SUBSAMPLING_VERT_DEFAULT 1
+#define NVBUFSURFACE_CHROMA_SUBSAMPLING_PARAMS_DEFAULT {0, 1}
 #define STRUCTURE_PADDING 4
 #define NVBUF_MAX_PLANES 4
 #define NVBUF_ALIGN_VAL 256

@@ -11,6 +11,8 @@
 extern "C" {
 #endif
 
+#define NVBUFSURF_MAX_SYNCOBJ 5
+
 typedef enum {
     NvBufSurfTransformCompute_Default = 0,
     NvBufSurfTransformCompute_GPU = 1,

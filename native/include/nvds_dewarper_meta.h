@@ -10,6 +10,8 @@
 extern "C" {
 #endif
 
+#define MAX_DEWARPED_VIEWS 4
+
 typedef enum {
     NVDS_META_SURFACE_NONE = 0,
     NVDS_META_SURFACE_FISH_PUSHBROOM = 1,

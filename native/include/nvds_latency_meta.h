@@ -11,6 +11,10 @@
 extern "C" {
 #endif
 
+#define MAX_COMPONENT_LEN 64
+#define nvds_enable_latency_measurement (nvds_get_enable_latency_measurement())
+#define nvds_latency_measurement_silent (nvds_get_latency_measurement_silent())
+
 typedef struct _NvDsMetaSubCompLatency NvDsMetaSubCompLatency;
 typedef struct _NvDsMetaCompLatency NvDsMetaCompLatency;
 typedef struct _NvDsFrameLatencyInfo NvDsFrameLatencyInfo;

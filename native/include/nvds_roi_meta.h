@@ -11,6 +11,8 @@
 extern "C" {
 #endif
 
+#define DS_MAX_POLYGON_POINTS 8
+
 typedef enum {
     NvDsDataType_FP32 = 0,
     NvDsDataType_UINT8 = 1,

@@ -10,10 +10,9 @@
 extern "C" {
 #endif
 
-static inline void nvds_version(unsigned int *major, unsigned int *minor) {
-    *major = NVDS_VERSION_MAJOR;
-    *minor = NVDS_VERSION_MINOR;
-}
+void nvds_version(unsigned int *major, unsigned int *minor);
+void nvds_version_print(void);
+void nvds_dependencies_version_print(void);
 
 #ifdef __cplusplus
 }

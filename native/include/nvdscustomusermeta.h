@@ -10,6 +10,8 @@
 extern "C" {
 #endif
 
+#define NVDS_USER_CUSTOM_META (nvds_get_user_meta_type((gchar *)"NVIDIA.USER.CUSTOM_META"))
+
 typedef struct _NVDS_CUSTOM_PAYLOAD NVDS_CUSTOM_PAYLOAD;
 
 struct _NVDS_CUSTOM_PAYLOAD {

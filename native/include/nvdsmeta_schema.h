@@ -10,6 +10,10 @@
 extern "C" {
 #endif
 
+#define MAX_SOURCE_ID_LEN 128
+#define MAX_NUM_OBJECTS 600
+#define MAX_ENTRIES 100
+
 typedef enum {
     NVDS_EVENT_ENTRY = 0,
     NVDS_EVENT_EXIT = 1,

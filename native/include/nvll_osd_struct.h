@@ -5,6 +5,7 @@
 #define HEADRACE_NVLL_OSD_STRUCT_H
 
 #include "headrace/glib.h"
+#include "headrace/generation.h"
 
 #ifdef __cplusplus
 extern "C" {

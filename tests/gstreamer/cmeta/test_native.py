@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +62,18 @@ def test_the_library_is_where_programs_look_for_it() -> None:
 
 @pytest.mark.slow
 def test_pools_lists_and_copies_are_right_under_address_sanitizer(gst: Any, tmp_path: Path) -> None:
-    sources = sorted((ROOT / "native" / "deepstream").glob("*.cpp"))
+    native = ROOT / "native"
+    sources = [
+        *sorted((native / "deepstream").glob("*.cpp")),
+        *(native / "src" / "cluster" / f"{name}.cpp" for name in ("dbscan", "box_index")),
+    ]
+    numbers = tmp_path / "cluster" / "numbers.h"
+    numbers.parent.mkdir()
+    subprocess.run([sys.executable, ROOT / "scripts" / "native_numbers.py", numbers], check=True)
     program = tmp_path / "pools"
     command = ["g++", "-std=c++17", "-O1", "-g1", "-fsanitize=address,undefined",
-               "-fno-sanitize=vptr", f"-I{include_dir()}", *sources, PROGRAMS / "pools.cpp",
+               "-fno-sanitize=vptr", f"-I{include_dir()}", f"-I{native / 'src'}", f"-I{tmp_path}",
+               *sources, PROGRAMS / "pools.cpp",
                "-ldl", "-o", program]  # fmt: skip
     subprocess.run(command, check=True)
     done = subprocess.run([program], capture_output=True, text=True, check=False)

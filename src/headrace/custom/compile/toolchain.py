@@ -20,7 +20,7 @@ GSTREAMER = (
 APPLICATION = (
     "nvdsgst_meta", "nvds_meta", "nvdsgst_helper", "nvbufsurface", "nvbufsurftransform",
     "nvds_yml_parser", "nvds_utils",
-    "nvds_logger",
+    "nvds_logger", "nvds_inferutils",
 )  # fmt: skip
 """Names of the libraries that applications are linked to."""
 

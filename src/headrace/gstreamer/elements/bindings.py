@@ -8,7 +8,7 @@ from headrace.gstreamer.pyds.loading import gstreamer
 
 if TYPE_CHECKING:
     from gi.repository import Gst
-    from gi.repository.Gst import Bin, Element
+    from gi.repository.Gst import Bin, Element, GhostPad
     from gi.repository.GstBase import BaseSink, BaseTransform
 else:
     Gst = gstreamer()
@@ -17,7 +17,7 @@ import gi
 from gi.repository import GLib, GObject, GstBase, GstVideo
 
 if not TYPE_CHECKING:
-    Element, Bin = Gst.Element, Gst.Bin
+    Element, Bin, GhostPad = Gst.Element, Gst.Bin, Gst.GhostPad
     BaseTransform, BaseSink = GstBase.BaseTransform, GstBase.BaseSink
 VERSION: tuple[int, ...] = gi.version_info
 
@@ -29,6 +29,7 @@ __all__ = [
     "Element",
     "GLib",
     "GObject",
+    "GhostPad",
     "Gst",
     "GstVideo",
 ]

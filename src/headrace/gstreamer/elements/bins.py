@@ -5,12 +5,21 @@ from __future__ import annotations
 import ctypes
 import os
 from itertools import pairwise
+from typing import ClassVar
 
 from headrace.gstreamer.cmeta import native
-from headrace.gstreamer.elements.bindings import Bin, Gst
+from headrace.gstreamer.elements.bindings import Bin, GObject, Gst, GstVideo
 from headrace.gstreamer.elements.element import NVMM, SYSTEM, NvElement, pad, through, weakly
 from headrace.gstreamer.elements.osd import PROPERTIES as OSD_PROPERTIES
-from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Choices, Property, choice
+from headrace.gstreamer.elements.properties import (
+    COMMON,
+    NO_EFFECT,
+    UINT_MAX,
+    Choices,
+    Property,
+    choice,
+    unheeded,
+)
 
 _DECODERS = {
     "video/x-h264": "avdec_h264",
@@ -86,7 +95,14 @@ class NvV4l2Decoder(PartsBin):
             0, "accepted; buffers are made as needed", *_ALLOCATION
         ),
         "bufapi-version": Property("bool", False, "accepted; buffers have one form"),
-    }
+        "disable-dpb": Property("bool", False, "accepted; no frame is held back"),
+        "enable-full-frame": Property("bool", False, "accepted; a parser stands ahead"),
+        **unheeded(
+            "bool", False,
+            "enable-frame-type-reporting", "enable-error-check", "extract-sei-type5-data",
+        ),
+        **unheeded("str", None, "sei-uuid"),
+    }  # fmt: skip
 
     def __init__(self) -> None:
         super().__init__()
@@ -145,6 +161,14 @@ class _Encoder(PartsBin):
     """
 
     PARTS: tuple[str, str]
+    __gsignals__: ClassVar = {
+        "force-IDR": (GObject.SignalFlags.RUN_LAST | GObject.SignalFlags.ACTION, None, ())
+    }
+
+    def do_force_IDR(self) -> None:  # noqa: N802 - the signal's name
+        """Make the next frame a key frame."""
+        event = GstVideo.video_event_new_upstream_force_key_unit(Gst.CLOCK_TIME_NONE, True, 0)
+        self._encoder.get_static_pad("src").send_event(event)
 
     def __init__(self) -> None:
         super().__init__()
@@ -172,17 +196,49 @@ class _Encoder(PartsBin):
             self._encoder.set_property("key-int-max", self.values[name])
 
 
+_TUNING = Choices(
+    "GstV4L2VideoEncTuningInfoPreset",
+    (
+        (1, "HighQualityPreset"), (2, "LowLatencyPreset"), (3, "UltraLowLatencyPreset"),
+        (4, "LosslessPreset"),
+    ),
+)  # fmt: skip
 _ENCODER = {"gpu-id": COMMON["gpu-id"]} | {
     "bitrate": Property("uint", 4_000_000, "bits per second"),
     "preset-level": choice(1, "speed against size", *_PRESETS),
     "iframeinterval": Property("uint", 30, "frames from one key frame to the next"),
     "idrinterval": Property("uint", 256, NO_EFFECT),
     "control-rate": choice(
-        1, NO_EFFECT, "GstV4l2VideoEncRateControlType", "variable_bitrate", "constant_bitrate"
+        1,
+        NO_EFFECT,
+        "GstV4l2VideoEncRateControlType",
+        "variable_bitrate",
+        "constant_bitrate",
+        "constantQP",
     ),
     "insert-sps-pps": Property("bool", False, "accepted; they always are"),
-    "insert-vui": Property("bool", False, NO_EFFECT),
-    "insert-aud": Property("bool", False, NO_EFFECT),
+    "preset-id": Property("uint", 1, NO_EFFECT, 1, 7),
+    "tuning-info-id": Property("enum", 2, NO_EFFECT, choices=_TUNING),
+    "ratecontrol-enable": Property("bool", True, NO_EFFECT),
+    **unheeded(
+        "bool",
+        False,
+        "insert-vui",
+        "insert-aud",
+        "EnableTwopassCBR",
+        "EnableMVBufferMeta",
+        "bit-packetization",
+        "MeasureEncoderLatency",
+        "enable-lossless",
+        "extended-colorformat",
+        "temporalaq",
+        "copy-timestamp",
+    ),
+    **unheeded("uint", UINT_MAX, "quant-i-frames", "quant-p-frames", "quant-b-frames"),
+    **unheeded("uint", 0, "peak-bitrate", "maxbitrate", "SliceIntraRefreshInterval", "cq", "aq"),
+    **unheeded("uint64", 0, "slice-header-spacing"),
+    **unheeded("str", None, "constqp", "initqp", "minqp", "maxqp"),
+    "num-Ref-Frames": Property("uint", 1, NO_EFFECT, 0, 8),
     "num-B-Frames": Property("uint", 0, NO_EFFECT, 0, 2),
     "qp-range": Property("str", None, NO_EFFECT),
     "vbv-size": Property("uint", 4_000_000, NO_EFFECT),
@@ -205,7 +261,11 @@ class NvV4l2H264Enc(_Encoder):
         pad("sink", "sink", "always", NVMM, SYSTEM),
         pad("src", "src", "always", "video/x-h264, stream-format=(string)byte-stream"),
     )
-    PROPERTIES = _ENCODER | {"profile": Property("enum", 0, NO_EFFECT, choices=_H264_PROFILES)}
+    PROPERTIES = _ENCODER | {
+        "profile": Property("enum", 0, NO_EFFECT, choices=_H264_PROFILES),
+        "poc-type": Property("uint", 0, NO_EFFECT, 0, 2),
+        "disable-cabac": Property("bool", False, NO_EFFECT),
+    }
     PARTS = ("x264enc", "h264parse")
 
 
@@ -243,7 +303,12 @@ class NvJpegEnc(PartsBin):
     __gsttemplates__ = (
         pad("sink", "sink", "always", NVMM, SYSTEM), pad("src", "src", "always", "image/jpeg")
     )  # fmt: skip
-    PROPERTIES = {"quality": Property("int", 85, "of the images", 0, 100)}
+    PROPERTIES = {
+        "gpu-id": COMMON["gpu-id"],
+        "quality": Property("int", 85, "of the images", 0, 100),
+        **unheeded("uint", 0, "encoded-size"),
+        "needs-pool": Property("bool", False, "accepted; buffers are made as needed"),
+    }
 
     def __init__(self) -> None:
         super().__init__()
@@ -258,7 +323,8 @@ class NvJpegEnc(PartsBin):
 
     def changed(self, name: str) -> None:
         """Pass the quality on."""
-        self._encoder.set_property(name, self.values[name])
+        if name == "quality":
+            self._encoder.set_property(name, self.values[name])
 
 
 DISPLAY = "HEADRACE_GST_DISPLAY"

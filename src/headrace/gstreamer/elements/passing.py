@@ -107,6 +107,8 @@ class NvDewarper(_Refused):
     FIX = "take it out of the pipeline, or dewarp the images before"
     PROPERTIES = _GPU | {
         "config-file": Property("str", None, _UNUSED),
+        "silent": Property("bool", False, _UNUSED),
+        "dewarper-lib-version": Property("str", None, _UNUSED),
         "source-id": Property("uint", 0, _UNUSED),
         "num-output-buffers": Property("uint", 4, _UNUSED),
         "num-batch-buffers": Property("uint", 1, _UNUSED),

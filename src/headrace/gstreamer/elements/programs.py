@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import site
 import sys
@@ -16,6 +17,7 @@ from headrace._core.errors import HeadraceError, MissingExtraError
 from headrace._core.files import os_errors
 from headrace.binary.elf import ElfError, ElfFile
 from headrace.custom.compile.toolchain import run_folders
+from headrace.gstreamer.cmeta.layout import GENERATIONS, NEWEST, struct_rows
 from headrace.gstreamer.elements.register import ELEMENTS
 
 _LOADED = """import os
@@ -32,6 +34,10 @@ __gstelementfactory__ = factory({name!r})
 _HEAD = 4096
 ELF_MAGIC = b"\x7fELF"
 _OF_TENSORRT = ("libnvinfer", "libnvonnxparser", "libnvparsers")
+_OF_METADATA = ("libnvds", "libnvbuf", "libheadrace_deepstream")
+_RELEASE = re.compile(r"deepstream-(\d+\.\d+)")
+_FIRST_OF_LAYOUT = 9
+"""Releases from this one on have the layout of objects and frames that the library has."""
 _LOADER = "gstreamer1.0-python3-plugin-loader"
 _LOADER_HOME = "/usr"
 """Where the loader's Python, the distribution's, has its modules.
@@ -64,6 +70,37 @@ def is_program(path: Path) -> bool:
     return False
 
 
+def check_layout(elf: ElfFile) -> None:
+    """Refuse a program with structures of metadata in another layout than the library's.
+
+    Headrace's headers leave a mark in each object; without one, the folder tells in which the
+    program looks for its libraries. Libraries and plugins that a program loads are checked when
+    they first ask for metadata.
+
+    Raises:
+        HeadraceError: its headers were of a release whose layout differs.
+    """
+    if not any(name.startswith(_OF_METADATA) for name in elf.needed):
+        return
+    mark = (
+        (elf.section(".note.headrace") or b"").rstrip(b"\0").rpartition(b"\0")[2].decode("latin-1")
+    )
+    folders = [_RELEASE.search(folder) for folder in elf.run_paths]
+    release = mark or next((match[1] for match in folders if match), NEWEST)
+    if mark == NEWEST or (not mark and int(release.partition(".")[0]) >= _FIRST_OF_LAYOUT):
+        return
+    sizes = struct_rows()["NvDsObjectMeta"].sizes
+    older = max((g for g in GENERATIONS if g <= release), default=GENERATIONS[0])
+    raise HeadraceError(
+        f"the program was compiled with headers of {release}: "
+        f"objects, rectangles, surfaces and events have another layout",
+        where=str(elf.path),
+        expected=f"headers of {NEWEST} (NvDsObjectMeta has {sizes[NEWEST]} bytes, "
+        f"{sizes[older]} in {older})",
+        fix="compile its sources anew: headrace compile --exe",
+    )
+
+
 def run_program(path: Path, arguments: Sequence[str]) -> NoReturn:
     """Become a program of the user's that is no Python; one over GStreamer finds the elements.
 
@@ -77,7 +114,8 @@ def run_program(path: Path, arguments: Sequence[str]) -> NoReturn:
         )
     program, over_gstreamer = str(path.resolve()), True
     with suppress(ElfError):  # a shell's script, whose programs are not known
-        needed = ElfFile.read(path).needed
+        elf = ElfFile.read(path)
+        needed = elf.needed
         if theirs := [name for name in needed if name.startswith(_OF_TENSORRT)]:
             raise HeadraceError(
                 f"the program is linked against {', '.join(theirs)}",
@@ -86,6 +124,7 @@ def run_program(path: Path, arguments: Sequence[str]) -> NoReturn:
                 fix="compile its sources anew: headrace compile --exe",
             )
         over_gstreamer = any(name.startswith("libgst") for name in needed)
+        check_layout(elf)
     if over_gstreamer:
         run_tool(program, arguments)
     os.execv(program, [str(path), *arguments])

@@ -81,6 +81,11 @@ INTERPOLATION = (
 )  # fmt: skip
 
 
+def unheeded(kind: str, default: object, *names: str) -> dict[str, Property]:
+    """Make properties of one kind that the original heeds and Headrace does not."""
+    return {name: Property(kind, default, NO_EFFECT) for name in names}
+
+
 def interpolation(default: int) -> Property:
     """Make the property of a scaling method: images are scaled bilinearly, others are named."""
     return choice(default, NO_EFFECT, *INTERPOLATION)._replace(idle=(1, 6))

@@ -140,6 +140,11 @@ class PacketRecorder:
         self._ending: list[Thread] = []
         self._lock = Lock()
 
+    @property
+    def is_recording(self) -> bool:
+        """True while a recording is under way."""
+        return bool(self._running)
+
     def packet(self, buffer: Gst.Buffer, caps: Gst.Caps) -> None:
         """Take a packet of the source.
 

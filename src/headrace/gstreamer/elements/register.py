@@ -49,6 +49,14 @@ ELEMENTS = {
     "nvdewarper": ("passing", "NvDewarper", 0),
     "nvdsvideotemplate": ("video_template", "NvDsVideoTemplate", 0),
     "nvdsmetamux": ("metamux", "NvDsMetaMux", 0),
+    "nvcompositor": ("compositor", "NvCompositor", 0),
+    "nvvideoencfilesinkbin": ("file_out", "NvVideoEncFileSinkBin", 0),
+    "nvinferserverbin": ("named_bins", "NvInferServerBin", 0),
+    "nvtrackerbin": ("named_bins", "NvTrackerBin", 0),
+    "nvtilerbin": ("named_bins", "NvTilerBin", 0),
+    "nvanalyticsbin": ("named_bins", "NvAnalyticsBin", 0),
+    "nvdewarperbin": ("named_bins", "NvDewarperBin", 0),
+    "nvvideorenderersinkbin": ("named_bins", "NvVideoRendererSinkBin", 0),
 }
 
 
@@ -61,13 +69,16 @@ def factory(name: str) -> tuple[str, int, type]:
         bins,
         broker,
         c_calls,
+        compositor,
         convert,
         demux,
+        file_out,
         infer,
         inferserver,
         logger,
         messages,
         metamux,
+        named_bins,
         osd,
         passing,
         postprocess,
@@ -85,9 +96,9 @@ def factory(name: str) -> tuple[str, int, type]:
     serve_images()
     c_calls.serve_calls()
     modules = (
-        analytics, bins, broker, convert, demux, infer, inferserver, logger, messages, metamux, osd,
-        passing, postprocess, preprocess, rtsp_out, segvisual, sources, streammux, tiler, tracker,
-        video_template,
+        analytics, bins, broker, compositor, convert, demux, file_out, infer, inferserver, logger,
+        messages, metamux, named_bins, osd, passing, postprocess, preprocess, rtsp_out, segvisual,
+        sources, streammux, tiler, tracker, video_template,
     )  # fmt: skip
     by_name = {module.__name__.rpartition(".")[2]: module for module in modules}
     module, kind, rank = ELEMENTS[name]

@@ -15,7 +15,14 @@ from headrace.gstreamer.elements.bindings import GObject, Gst
 from headrace.gstreamer.elements.bins import DECODER_MEMORY, SKIPPED, PartsBin
 from headrace.gstreamer.elements.convert import is_nvmm
 from headrace.gstreamer.elements.element import NVMM, pad, reported, weakly
-from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Choices, Property, choice
+from headrace.gstreamer.elements.properties import (
+    COMMON,
+    NO_EFFECT,
+    Choices,
+    Property,
+    choice,
+    unheeded,
+)
 from headrace.gstreamer.elements.raw_output import address_of
 from headrace.gstreamer.elements.reconnect import Patience, Reconnector
 from headrace.gstreamer.elements.recorder import Done, PacketRecorder, RecordingInfo
@@ -87,11 +94,17 @@ URI_PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
     ),
     "smart-rec-mode": choice(0, NO_EFFECT, *_RECORDED)._replace(idle=(1,)),
     "smart-rec-default-duration": Property("uint", 20, "seconds of a recording that names none"),
+    "smart-rec-status": Property("bool", False, "True while it records"),
     "extract-sei-type5-data": Property("bool", False, NO_EFFECT),
     "sei-uuid": Property("str", None, NO_EFFECT),
     "low-latency-mode": Property("bool", False, "accepted; no frame is held back"),
     "leaky": choice(0, NO_EFFECT, "Leaky", "no-leak", "upstream-leak", "downstream-leak"),
     "max-size-buffers": Property("uint", 200, NO_EFFECT),
+    **unheeded("bool", False, "ipc-buffer-timestamp-copy"),
+    **unheeded("str", None, "ipc-socket-path"),
+    "ipc-connection-attempts": Property("int", -1, NO_EFFECT, -1),
+    **unheeded("uint64", 1_000_000, "ipc-connection-interval"),
+    "simulate-fps-interval-ms": Property("uint", 0, NO_EFFECT, 0, 1000),
 }
 
 
@@ -203,6 +216,12 @@ class NvUriSrcBin(PartsBin):
             "mkv" if values["smart-rec-container"] else "mp4", values[cache],
             values["smart-rec-default-duration"], weakly(self._not_recorded),
         )  # fmt: skip
+
+    def do_get_property(self, spec: GObject.ParamSpec) -> Any:
+        """Return the value of a property."""
+        if spec.name == "smart-rec-status":
+            return self._recorder is not None and self._recorder.is_recording
+        return super().do_get_property(spec)
 
     def _not_recorded(self, error: BaseException) -> None:
         self.post_warning(error_text(error))
@@ -360,6 +379,14 @@ class NvMultiUriSrcBin(PartsBin):
         "port": Property("str", "9000", NO_EFFECT, idle=("0",)),
         "ip-address": Property("str", "localhost", NO_EFFECT),
         "mode": choice(0, NO_EFFECT, *_MODES),
+        **unheeded(
+            "bool",
+            False,
+            "extract-sei-type5-data-dec",
+            "sensorID-padID-mapping",
+            "enable-error-propagation",
+        ),
+        **unheeded("str", None, "proto-lib", "conn-str", "topic"),
     }
 
     def __init__(self) -> None:

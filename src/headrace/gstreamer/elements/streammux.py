@@ -27,6 +27,7 @@ from headrace.gstreamer.elements.properties import (
     UINT_MAX,
     Property,
     interpolation,
+    unheeded,
 )
 from headrace.gstreamer.elements.surface import CapsReader, Surface
 from headrace.gstreamer.elements.tree import batch_buffer
@@ -61,6 +62,13 @@ PROPERTIES = COMMON | {
     ),
     "frame-duration": Property("uint64", (1 << 64) - 1, NO_EFFECT),
     "config-file-path": Property("str", None, NO_EFFECT),
+    **unheeded(
+        "bool", False,
+        "sort-batch", "cache-buffer", "align-first-buffer", "extract-sei-sim-time",
+        "drop-backward-sei", "extract-sei-type5-data",
+    ),
+    "cache-buffer-timeout": Property("int", -1, NO_EFFECT, -1),
+    "sync-inputs-ntp": Property("int", 0, NO_EFFECT, 0),
     "interpolation-method": interpolation(1),
 }  # fmt: skip
 UNKNOWN_RATE = (30, 1)  # frames of a stream that names no rate, such as images in a row

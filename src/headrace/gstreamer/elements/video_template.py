@@ -23,7 +23,7 @@ from headrace.gstreamer.elements.element import (
     through,
     weakly,
 )
-from headrace.gstreamer.elements.properties import COMMON, Property
+from headrace.gstreamer.elements.properties import COMMON, Property, unheeded
 from headrace.gstreamer.elements.surface import Surface, of_planes
 from headrace.gstreamer.elements.tree import with_surfaces
 from headrace.gstreamer.pyds.bridge import bridge
@@ -59,6 +59,7 @@ class NvDsVideoTemplate(NvElement, BaseTransform):
         "customlib-props": Property("str", None, "key:value for the library; set it once for each"),
         "dummy-meta-insert": Property("bool", False, "handed to the library"),
         "fill-dummy-batch-meta": Property("bool", False, "handed to the library"),
+        **unheeded("str", None, "config-file", "props-values"),
     }
 
     def __init__(self) -> None:

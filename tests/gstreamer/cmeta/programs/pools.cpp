@@ -5,6 +5,8 @@
 
 #include "gstnvdsmeta.h"
 #include "nvbufsurface.h"
+#include "nvds_utils.h"
+#include "nvdsinfer_dbscan.h"
 
 #define CHECK(condition)                                               \
     do {                                                               \
@@ -107,6 +109,24 @@ int main() {
     CHECK(b->surfaceList[1].mappedAddr.addr[0] == nullptr);
     NvBufSurfaceDestroy(a);
     NvBufSurfaceDestroy(b);
+
+    NvDsInferDBScanHandle handle = NvDsInferDBScanCreate();
+    NvDsInferDBScanClusteringParams rules{0.5F, 2, 1, 60.0F, 0.5F};
+    NvDsInferObjectDetectionInfo boxes[3]{};
+    for (int i = 0; i < 3; i++) {
+        boxes[i].left = i < 2 ? static_cast<float>(i) : 500.0F;
+        boxes[i].width = boxes[i].height = 40;
+        boxes[i].detectionConfidence = 0.5F;
+    }
+    size_t count = 3;
+    NvDsInferDBScanClusterHybrid(handle, &rules, boxes, &count);
+    CHECK(count == 2 && boxes[1].left == 1);  // the box that stands alone is left out
+    NvDsInferDBScanCluster(handle, &rules, boxes, &count);
+    CHECK(count == 1 && boxes[0].left == 0.5F && boxes[0].width == 40);
+    NvDsInferDBScanDestroy(handle);
+    char *host = nvds_get_hostname_with_ip();
+    CHECK(host != nullptr && host[0] != 0);
+    g_free(host);
     std::printf("right\n");
     return 0;
 }
