@@ -13,6 +13,7 @@ extern "C" {
 
 typedef struct _NvDsInferTensorMeta NvDsInferTensorMeta;
 typedef struct _NvDsInferSegmentationMeta NvDsInferSegmentationMeta;
+typedef void (*gst_nvinfer_raw_output_generated_callback)(GstBuffer *buf, NvDsInferNetworkInfo *network_info, NvDsInferLayerInfo *layers_info, guint num_layers, guint batch_size, gpointer user_data);
 
 struct _NvDsInferTensorMeta {
     guint unique_id;

@@ -52,6 +52,19 @@ _STREAMS = (
 )  # fmt: skip
 
 
+_IO_MODES = {
+    f"{side}-io-mode": Property(
+        "enum", 0, "accepted; buffers are made as needed",
+        choices=Choices(
+            f"GstNvV4l2{side.title()}IOMode",
+            ((0, "auto"), (1, "rw"), (2, "mmap"), (3, "userptr"), (4, "dmabuf"),
+             (5, "dmabuf-import")),
+        ),
+    )
+    for side in ("output", "capture")
+}  # fmt: skip
+
+
 class PartsBin(NvElement, Bin):
     """A bin with ghost pads of its templates."""
 
@@ -95,6 +108,7 @@ class NvV4l2Decoder(PartsBin):
             0, "accepted; buffers are made as needed", *_ALLOCATION
         ),
         "bufapi-version": Property("bool", False, "accepted; buffers have one form"),
+        **_IO_MODES,
         "disable-dpb": Property("bool", False, "accepted; no frame is held back"),
         "enable-full-frame": Property("bool", False, "accepted; a parser stands ahead"),
         **unheeded(
@@ -218,6 +232,9 @@ _ENCODER = {"gpu-id": COMMON["gpu-id"]} | {
     ),
     "insert-sps-pps": Property("bool", False, "accepted; they always are"),
     "preset-id": Property("uint", 1, NO_EFFECT, 1, 7),
+    **_IO_MODES,
+    **unheeded("bool", False, "qos"),
+    **unheeded("uint64", 0, "min-force-key-unit-interval"),
     "tuning-info-id": Property("enum", 2, NO_EFFECT, choices=_TUNING),
     "ratecontrol-enable": Property("bool", True, NO_EFFECT),
     **unheeded(
@@ -331,6 +348,12 @@ DISPLAY = "HEADRACE_GST_DISPLAY"
 """`none` shows nothing, `window` a window, a path ending in `.mp4` records what would be shown."""
 
 
+_OF_SINK = (
+    "sync", "async", "qos", "max-lateness", "ts-offset", "render-delay", "throttle-time",
+    "enable-last-sample", "processing-deadline",
+)  # fmt: skip
+
+
 class Display(PartsBin):
     """Shows images where there is a screen, and counts them where there is none."""
 
@@ -339,10 +362,12 @@ class Display(PartsBin):
         "qos": Property("bool", True, "drop images that come too late"),
         "async": Property("bool", True, "wait for the first image before PLAYING"),
         "max-lateness": Property("int64", -1, "ns after which an image is late; -1: never", -1),
-        "window-x": Property("uint", 0, NO_EFFECT),
-        "window-y": Property("uint", 0, NO_EFFECT),
-        "window-width": Property("uint", 0, NO_EFFECT),
-        "window-height": Property("uint", 0, NO_EFFECT),
+        "ts-offset": Property("int64", 0, "ns by which images are shown later"),
+        "render-delay": Property("uint64", 0, "ns that showing takes"),
+        "throttle-time": Property("uint64", 0, "ns from one image to the next at least"),
+        "enable-last-sample": Property("bool", True, "keep the last image"),
+        "processing-deadline": Property("uint64", 20_000_000, "ns that the elements before take"),
+        **unheeded("uint", 0, "window-x", "window-y", "window-width", "window-height"),
     }
 
     def __init__(self) -> None:
@@ -372,10 +397,7 @@ class Display(PartsBin):
 
     def changed(self, name: str) -> None:
         """Pass on the properties that the real sink has too."""
-        if (
-            name in ("sync", "async", "qos", "max-lateness")
-            and self._last.find_property(name) is not None
-        ):
+        if name in _OF_SINK and self._last.find_property(name) is not None:
             self._last.set_property(name, self.values[name])
 
 
@@ -385,6 +407,12 @@ class NvEglGlesSink(Display):
     __gtype_name__ = "GstEglGlesSink"
     ABOUT = ("Display", "Sink/Video", "Shows images, or counts them")
     __gsttemplates__ = (pad("sink", "sink", "always", NVMM, SYSTEM),)
+    PROPERTIES = Display.PROPERTIES | {
+        "create-window": Property("bool", True, "accepted; the display decides"),
+        **unheeded("bool", True, "force-aspect-ratio"),
+        **unheeded("uint", 0, "profile"),
+        **unheeded("uint", 1, "rows", "columns"),
+    }
 
 
 class Nv3dSink(Display):

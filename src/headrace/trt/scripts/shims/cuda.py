@@ -52,6 +52,15 @@ class cudaEvent_t(int):
 class cudaDeviceAttr(IntEnum):
     """Some attributes that scripts ask for."""
 
+    cudaDevAttrMaxThreadsPerBlock = 1
+    cudaDevAttrMaxSharedMemoryPerBlock = 8
+    cudaDevAttrWarpSize = 10
+    cudaDevAttrClockRate = 13
+    cudaDevAttrMultiProcessorCount = 16
+    cudaDevAttrIntegrated = 18
+    cudaDevAttrCanMapHostMemory = 19
+    cudaDevAttrComputeMode = 20
+    cudaDevAttrUnifiedAddressing = 41
     cudaDevAttrComputeCapabilityMajor = 75
     cudaDevAttrComputeCapabilityMinor = 76
 
@@ -132,6 +141,15 @@ class cudaStreamCaptureMode(IntEnum):
 class CUdevice_attribute(IntEnum):
     """Some attributes that scripts ask for."""
 
+    CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1
+    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK = 8
+    CU_DEVICE_ATTRIBUTE_WARP_SIZE = 10
+    CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13
+    CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16
+    CU_DEVICE_ATTRIBUTE_INTEGRATED = 18
+    CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY = 19
+    CU_DEVICE_ATTRIBUTE_COMPUTE_MODE = 20
+    CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING = 41
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76
 
@@ -361,6 +379,7 @@ DRIVER: dict[str, object] = {
     "CUdevice": CUdevice,
     "CUdevice_attribute": CUdevice_attribute,
     "cuInit": lambda flags=0: (_DONE,),
+    "cuDriverGetVersion": lambda: (_DONE, 0),
     "cuDeviceGet": lambda ordinal=0: (_DONE, CUdevice(0)),
     "cuDeviceGetCount": lambda: (_DONE, 1),
     "cuDeviceGetAttribute": lambda attribute, device: (_DONE, 0),
