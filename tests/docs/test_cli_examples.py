@@ -60,6 +60,13 @@ def test_every_command_has_a_page_with_an_example() -> None:
     assert set(_examples()) == set(_COMMANDS)
 
 
+def test_the_unit_on_the_page_is_that_of_the_example() -> None:
+    """Who installs a wheel has no examples."""
+    unit = (ROOT / "examples" / "13_service" / "headrace.service").read_text()
+    page = (ROOT / "docs" / "cli" / "serve.md").read_text()
+    assert f"```ini\n{unit}```" in page
+
+
 @pytest.mark.parametrize(
     "page",
     [pytest.param(p, marks=[pytest.mark.slow] * (p in LONG)) for p in _examples()],
