@@ -18,6 +18,9 @@ from headrace.custom.plugin_library import (
     foreign_error as foreign_error,
 )  # called by trt.scripts
 from headrace.custom.plugin_library import (
+    library_hints as library_hints,
+)  # called by plugins.registry
+from headrace.custom.plugin_library import (
     open_plugins as open_plugins,
 )  # called by plugins.registry
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import onnx
@@ -78,3 +80,69 @@ def test_headrace_show_says_so_too(folder: Path, zoo28: Path) -> None:
     refusal(folder, "never")
     problems = dry_run(ModelConfig.load(folder / "c.txt")).problems
     assert any(OF_NONE in str(p) for p in problems)
+
+
+ASKS = """extern "C" void *getPluginRegistry();
+static struct Asks { Asks() { getPluginRegistry(); } } asks;
+"""
+
+
+@pytest.fixture
+def prebuilt(folder: Path) -> Path:
+    """A library of TensorRT's own headers that asks for the registry and registers nothing."""
+    shutil.which("g++") or pytest.skip("no g++")
+    stub = folder / "libnvinfer.so"
+    empty = ["g++", "-shared", "-x", "c", "/dev/null", "-Wl,-soname,libnvinfer.so.8"]
+    subprocess.run([*empty, "-o", stub], check=True)
+    (folder / "asks.cpp").write_text(ASKS)
+    source = ["g++", "-shared", "-fPIC", "asks.cpp", "-Wl,--no-as-needed", stub.name]
+    subprocess.run([*source, "-o", "libown.so"], cwd=folder, check=True)
+    stub.unlink()
+    return folder
+
+
+OF_TENSORRT = (
+    "libown.so registers no plugin here: it was compiled against TensorRT's own headers "
+    "(needs libnvinfer.so.8; calls getPluginRegistry)"
+)
+
+
+@pytest.mark.parametrize("guard", GUARDS)
+def test_a_prebuilt_library_that_registers_nothing(prebuilt: Path, guard: str) -> None:
+    text = refusal(prebuilt, guard)
+    assert OF_TENSORRT in text
+    assert "--plugins libown.so=FILE" in text
+    assert text.count("registers no plugin") == 1
+
+
+def test_the_parser_says_so_too(prebuilt: Path) -> None:
+    import headrace.trt as trt
+
+    trt.get_plugin_registry().load_library(str(prebuilt / "libown.so"))
+    builder = trt.Builder(trt.Logger())
+    parser = trt.OnnxParser(builder.create_network(1), builder.logger)
+    assert not parser.parse_from_file(str(prebuilt / "m.onnx"))
+    assert OF_TENSORRT in parser.get_error(0).desc()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["trtexec", "--onnx=m.onnx", "--plugins=./libown.so"],
+        ["trace-plugins", "m.onnx", "--library", "libown.so"],
+        ["lint", "c.txt"],
+        ["show", "c.txt"],
+        ["explain", "c.txt", "p.png"],
+    ],
+    ids=lambda command: command[0],
+)
+@pytest.mark.sampled
+def test_commands_say_so_too(prebuilt: Path, command: list[str]) -> None:
+    from PIL import Image
+
+    Image.new("RGB", (8, 8)).save(prebuilt / "p.png")
+    refusal(prebuilt, "auto")
+    run = [sys.executable, "-m", "headrace", *command]
+    done = subprocess.run(run, cwd=prebuilt, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert OF_TENSORRT in " ".join((done.stdout + done.stderr).split())

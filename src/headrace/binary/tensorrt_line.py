@@ -110,6 +110,11 @@ def tensorrt_use(elf: ElfFile) -> TensorrtUse | None:
     return TensorrtUse(elf, 10 if elf.data.find(_NEWER) >= 0 else None, None)
 
 
+def asks_tensorrt(symbol: str) -> bool:
+    """Whether an undefined symbol is a function of TensorRT's own libraries."""
+    return any(pattern.fullmatch(symbol) for pattern in (_ASKED, _FACTORIES))
+
+
 def line_of(major: int) -> int | None:
     """Return the line of a release by its first number; None for one that has none here."""
     if 5 <= major <= 7:

@@ -9,7 +9,7 @@ from headrace._core.errors import CustomLibraryError
 from headrace._core.text import quoted
 from headrace.binary.elf import ElfError, ElfFile
 from headrace.binary.entry_points import CREATORS, uses_host
-from headrace.binary.tensorrt_line import file_brings_plugins
+from headrace.binary.tensorrt_line import asks_tensorrt, file_brings_plugins
 from headrace.custom.library import open_here
 from headrace.custom.preloaded import preload_hints
 from headrace.custom.stand_ins import is_nvidia
@@ -63,6 +63,19 @@ def foreign_error(path: Path) -> CustomLibraryError | None:
     )
 
 
+def _foreign_demand(elf: ElfFile) -> str:
+    """Word the demands of a library of TensorRT's own headers; empty for any other."""
+    needed = ", ".join(sorted(filter(is_nvidia, elf.needed)))
+    asked = sorted({s.name for s in elf.symbols if not s.defined and asks_tensorrt(s.name)})
+    given = sorted(CREATORS & set(elf.exported()))
+    parts = [
+        f"needs {needed}" if needed else "",
+        f"calls {', '.join(asked)}" if asked else "",
+        f"exports {', '.join(given)}" if given else "",
+    ]
+    return "; ".join(filter(None, parts))
+
+
 MOST_NAMED = 5
 
 
@@ -73,10 +86,11 @@ def plugin_hints(path: Path | None) -> list[str]:
         path: the file of `custom-lib-path`; it was loaded. None and files that are no C++
             library have no hints.
     """
-    return [*preload_hints(), *_hints_about(path)]
+    return [*preload_hints(), *library_hints(path)]
 
 
-def _hints_about(path: Path | None) -> list[str]:
+def library_hints(path: Path | None) -> list[str]:
+    """`plugin_hints` without those of other libraries."""
     if path is None:
         return []
     try:
@@ -98,10 +112,12 @@ def _hints_about(path: Path | None) -> list[str]:
             f"{path.name} registers no plugin, though it has code for some: is "
             f"REGISTER_TENSORRT_PLUGIN(<the creator>) in a source of it? {look}"
         ]
-    if not CREATORS.isdisjoint(elf.exported()) or any(map(is_nvidia, elf.needed)):
+    if foreign := _foreign_demand(elf):
         return [
             f"{path.name} registers no plugin here: it was compiled against TensorRT's own "
-            f"headers; compile its sources, those of the plugin too, with headrace compile; {look}"
+            f"headers ({foreign}), and gave no creator when it was loaded; compile its sources, "
+            "those of the plugin too, with headrace compile; or let a file of the same plugins "
+            f"stand for it: --plugins {path.name}=FILE; {look}"
         ]
     return [
         f"{path.name} registers no plugin: a source with REGISTER_TENSORRT_PLUGIN(<the creator>) "

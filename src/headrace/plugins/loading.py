@@ -22,6 +22,7 @@ FUNCTIONS = ("get_plugin_creators", "getPluginCreators")
 
 _loaded: dict[Path, tuple[int, int]] = {}
 """Files with registered plugins -> time of their last change, size."""
+_opened: dict[Path, None] = {}
 _loading: ContextVar[Path | None] = ContextVar("headrace_loading", default=None)
 
 
@@ -52,9 +53,14 @@ def note_loaded(path: Path) -> None:
     _loaded[path] = _stamp(path)
 
 
+def note_opened(path: Path) -> None:
+    """Remember that a file was opened for its plugins, whether any was in it or not."""
+    _opened[path.absolute()] = None
+
+
 def loaded_files() -> list[Path]:
     """Files that were loaded, whether plugins were in them or not."""
-    return list(_loaded)
+    return list(_opened | dict.fromkeys(_loaded))
 
 
 def may_have_creators(module: ModuleType) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from headrace._core.errors import EngineError, ModelError
 from headrace.network.network import RUNTIME_DOMAINS, Network
 from headrace.plugins.fields import attribute_names
-from headrace.plugins.registry import PluginRegistry, get_plugin_registry, without_creators
+from headrace.plugins.registry import PluginRegistry, get_plugin_registry, silent_file_hints
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -36,7 +36,7 @@ class UnknownOperatorsError(EngineError):
 
     def with_hints(self, hints: list[str]) -> UnknownOperatorsError:
         """Put hints about registered plugins before the other advice."""
-        remedies = (*hints, *self.finding.remedies)
+        remedies = tuple(dict.fromkeys((*hints, *self.finding.remedies)))
         return UnknownOperatorsError(replace(self.finding, remedies=remedies))
 
 
@@ -172,11 +172,7 @@ def unknown_error(
         expected="operators of ONNX, or a plugin registered under that name, version and namespace",
         fix=[
             *hints[:MOST_LISTED],
-            *(
-                f"{path.name} was loaded and registers no creator: does it make one, and is it "
-                "registered (register_creator, or a class of a creator that takes no arguments)?"
-                for path in without_creators(get_plugin_registry())
-            ),
+            *silent_file_hints(get_plugin_registry()),
             f"write it: headrace init --plugin {first} makes a template, and "
             f"custom-lib-path={first.lower()}_plugin.py in the config loads it, as does --plugins= "
             "of headrace trtexec",

@@ -29,6 +29,7 @@ from headrace.plugins.loading import (
     loaded_files,
     loading,
     note_loaded,
+    note_opened,
 )
 
 if TYPE_CHECKING:
@@ -61,9 +62,19 @@ def load_given(path: Path, registry: PluginRegistry) -> None:
         note_loaded(path)
 
 
-def without_creators(registry: PluginRegistry) -> list[Path]:
-    """Files that were loaded and registered nothing."""
-    return [path for path in loaded_files() if not registry.come_from(path)]
+def silent_file_hints(registry: PluginRegistry) -> list[str]:
+    """List advice about files that were loaded and registered nothing, one text a file."""
+    silent = [path for path in loaded_files() if not registry.come_from(path)]
+    return [hint for path in silent for hint in _silent_hints(path)]
+
+
+def _silent_hints(path: Path) -> list[str]:
+    if path.suffix.lower() not in PYTHON_SUFFIXES:
+        return headrace._wiring.library_hints(TWINS.get(path.name, path))
+    return [
+        f"{path.name} was loaded and registers no creator: does it make one, and is it "
+        "registered (register_creator, or a class of a creator that takes no arguments)?"
+    ]
 
 
 def open_plugin_file(
@@ -306,6 +317,7 @@ class PluginRegistry:
                 here.
         """
         path = Path(plugin_path).absolute()
+        note_opened(path)
         before = {id(c) for c in self.all_creators}
         with loading(path):
             module, creators = open_plugin_file(path, self)

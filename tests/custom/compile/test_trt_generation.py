@@ -52,6 +52,13 @@ TEN = """
 #include "NvInfer.h"
 extern "C" int tensors(nvinfer1::ICudaEngine *e) { return e->getNbIOTensors(); }
 """
+ELEVEN = """
+#include "NvInfer.h"
+#if NV_TENSORRT_MAJOR < 11
+#error "TensorRT 11 or newer"
+#endif
+extern "C" int tensors(nvinfer1::ICudaEngine *e) { return e->getNbIOTensors(); }
+"""
 
 
 def compiled(folder: Path, text: str, **options: Any) -> list[tuple[str, int]]:
@@ -69,6 +76,7 @@ def compiled(folder: Path, text: str, **options: Any) -> list[tuple[str, int]]:
         (SEVEN, [7]),
         (EIGHT, []),  # old members stay
         (TEN, []),
+        (ELEVEN, [11]),
     ],
 )
 @pytest.mark.sampled
@@ -106,6 +114,7 @@ def test_a_source_without_tensorrt_is_tried_once(tmp_path: Path) -> None:
 
 def test_evidence_orders_the_releases() -> None:
     assert evidence_of("int x;") == ([], [])
-    assert evidence_of("#include <NvInfer.h>")[0] == [10, 8, 7, 6, 5]
+    assert evidence_of("#include <NvInfer.h>")[0] == [10, 11, 8, 7, 6, 5]
     assert evidence_of(SEVEN)[0][0] == 7
     assert evidence_of(EIGHT)[0][0] == 8
+    assert evidence_of(ELEVEN)[0][0] == 11

@@ -38,7 +38,7 @@ from headrace.custom.compile.toolchain import (
 )
 from headrace.custom.compile.trt_generation import (
     MACRO,
-    NEWEST,
+    USUAL,
     attempt,
     evidence_of,
     is_chosen,
@@ -348,7 +348,7 @@ def _generation(
     commands: Callable[[Sequence[str]], list[tuple[Path, list[str]]]],
     files: Sequence[Path],
 ) -> tuple[int, Finding]:
-    """Find the release of TensorRT that sources compile with which the newest one refuses.
+    """Find the release of TensorRT that sources compile with which the usual one refuses.
 
     Raises:
         CustomLibraryError: no release takes them: `error`, or that of the nearest release.
@@ -359,7 +359,7 @@ def _generation(
     attempts = tried(text, lambda major: commands([f"-D{MACRO}={major}"]))
     if attempts and not attempts[-1].errors:
         return attempts[-1].major, notice_of(attempts[-1].major, text, files[0])
-    first = attempt(NEWEST, compiles)
+    first = attempt(USUAL, compiles)
     nearest = min([first, *attempts], key=lambda one: one.errors)
     if nearest.source is not None and nearest is not first:
         error = compile_failed(nearest.output, nearest.source, nearest.command, files)

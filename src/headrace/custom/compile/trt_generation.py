@@ -1,6 +1,6 @@
 """The TensorRT release that sources are written for, by their content and by trials.
 
-Sources that name no release get the newest one of the headers. Where they do not compile with it,
+Sources that name no release get the usual one of the headers. Where they do not compile with it,
 the releases that their text speaks for are tried, then the others.
 """
 
@@ -17,13 +17,15 @@ from pathlib import Path
 from headrace._core.findings import Finding
 
 MACRO = "NV_TENSORRT_MAJOR"
-NEWEST = 10
-MAJORS = (10, 8, 7, 6, 5)
+USUAL = 10
+MAJORS = (10, 11, 8, 7, 6, 5)
 """Interfaces change with these releases; 9 has those of 8."""
 _USES = re.compile(r"nvinfer1|NvInfer|NvOnnxParser|NvCaffeParser|NvUffParser|nvonnxparser")
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 _EVIDENCE: tuple[tuple[str, str, tuple[int, ...]], ...] = (
-    (r"\bIPluginV3\w*", "IPluginV3", (10,)),
+    (r"\bNV_TENSORRT_MAJOR\s*(?:[<>=!]=?)\s*11\b|\bNV_TENSORRT_MAJOR\s*>\s*10\b",
+     "a test for TensorRT 11", (11,)),
+    (r"\bIPluginV3\w*", "IPluginV3", (10, 11)),
     (r"\benqueue\s*\([^)]*\bvoid\s*\*\s*\*\s*\w+[^)]*\)(?!\s*noexcept)", "enqueue with void**",
      (7, 6, 5)),
     (r"\b(?:buildCudaEngine|setFp16Mode|setInt8Mode|IPluginFactory|IPluginExt|addPluginExt)\b",
@@ -32,7 +34,7 @@ _EVIDENCE: tuple[tuple[str, str, tuple[int, ...]], ...] = (
     (r"\b(?:setMaxWorkspaceSize|buildEngineWithConfig|getBindingIndex|getNbBindings|enqueueV2|"
      r"executeV2|getBindingDimensions|setBindingDimensions|addFullyConnected|kSTRICT_TYPES)\b",
      "calls that TensorRT 10 removed", (8, 7)),
-    (r"\bnoexcept\s+override\b", "noexcept methods", (8, 10)),
+    (r"\bnoexcept\s+override\b", "noexcept methods", (8, 10, 11)),
 )  # fmt: skip
 """Pattern of a source, words for it, the releases that it speaks for, likeliest first."""
 
@@ -105,7 +107,7 @@ def tried(
     """
     attempts = []
     for major in evidence_of(text)[0]:
-        if major == NEWEST:
+        if major == USUAL:
             continue
         attempts.append(attempt(major, command_for(major)))
         if not attempts[-1].errors:
@@ -132,6 +134,6 @@ def notice_of(major: int, text: str, source: Path) -> Finding:
     """The notice that a release was taken."""
     reasons = evidence_of(text)[1]
     why = f" ({', '.join(reasons)})" if reasons else ""
-    words = f"compiled as for TensorRT {major}{why}: with {NEWEST}'s interface it does not "
+    words = f"compiled as for TensorRT {major}{why}: with {USUAL}'s interface it does not "
     words += f"compile; -D {MACRO}={major} says so from the start"
     return Finding("compiled-generation", "info", words, str(source), {"major": major})

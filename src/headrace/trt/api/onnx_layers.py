@@ -8,7 +8,7 @@ import numpy as np
 
 from headrace.network.shapes.node_shapes import attributes_of
 from headrace.plugins.lookup import find_creator, is_builtin, is_unknown, text_of
-from headrace.plugins.registry import known_plugins
+from headrace.plugins.registry import get_plugin_registry, known_plugins, silent_file_hints
 from headrace.trt.layers import (
     elementwise,
     quantizing,
@@ -122,11 +122,12 @@ class Checker:
         )
         load = "get_plugin_registry().load_library(PATH) loads a library of plugins"
         there = "; ".join(near) or "no creator of that name is registered"
+        silent = silent_file_hints(get_plugin_registry())
         return ParserError(
             ErrorCode["UNSUPPORTED_NODE"],
             "Plugin not found, are the plugin name, version, and namespace correct? There is no "
             f"operator {node.op_type!r} in ONNX's opset {self._opsets.get('', 1)}, and {there}"
-            + ("" if registry.versions(node.op_type) else f"; {load}"),
+            + ("" if registry.versions(node.op_type) else "; ".join(["", *(silent or [load])])),
             index,
             node.name,
             node.op_type,
