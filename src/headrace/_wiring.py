@@ -19,7 +19,7 @@ from headrace.custom.plugin_library import (
 )  # called by trt.scripts
 from headrace.custom.plugin_library import (
     library_hints as library_hints,
-)  # called by plugins.registry
+)  # called by plugins.lookup
 from headrace.custom.plugin_library import (
     open_plugins as open_plugins,
 )  # called by plugins.registry

@@ -16,6 +16,7 @@ from headrace.plugins import (
     PluginRegistry,
     Tracer,
     calls,
+    checks,
 )
 from headrace.plugins.standard import register_standard
 from tests.plugins.life_cycles import BATCHED, DYNAMIC_TWO_PROFILES, V3_ONE_PROFILE, X, live, steps
@@ -184,21 +185,19 @@ WRONG = [
     ("V2DynamicExt", "supports_format_combination", "yes", "returned 'yes'", "True or False"),
     ("V2DynamicExt", "supports_format_combination", False, "refuses input 0 as FLOAT", "FLOAT"),
     ("V2DynamicExt", "get_workspace_size", -1, "returned -1", "a number of bytes"),
-    ("V2DynamicExt", "get_workspace_size", None, "returned None", "a number of bytes"),
-    ("V2DynamicExt", "initialize", 1, "initialize returned status 1", "0"),
     ("V2DynamicExt", "serialize", b"12", "returned 2 bytes", "4, as get_serialization_size"),
     ("V2DynamicExt", "serialize", 5, "returned 5", "bytes"),
     ("V3", "get_output_data_types", [], "returned 0 of them", "1 DataType: one for each output"),
     ("V3", "get_output_data_types", None, "returned None", "a list of DataType"),
     ("V3", "get_output_shapes", [1], "returned 1", "a DimsExprs"),
     ("V3", "get_output_shapes", [], "returned 0 of them", "1 DimsExprs: one for each output"),
-    ("V3", "get_valid_tactics", [0], "returned [0]", "unique positive numbers"),
-    ("V3", "get_valid_tactics", [2, 2], "returned [2, 2]", "unique positive numbers"),
+    ("V3", "get_valid_tactics", None, "returned None", "a list of tactic"),
+    ("V3", "get_valid_tactics", [0], "returned [0]", "unique numbers of 32 bits but 0"),
+    ("V3", "get_valid_tactics", [2, 2], "returned [2, 2]", "unique numbers of 32 bits but 0"),
     ("V3", "attach_to_context", None, "attach_to_context returned None", "a new ScaleV3"),
     ("V3", "get_fields_to_serialize", [3], "a int in it", "PluginField objects"),
     ("V3", "get_capability_interface", None, "returned None for CORE", "an object"),
     ("V3", "format_combination_limit", 0, "format_combination_limit is 0", "1 or more"),
-    ("V3", "set_tactic", 5, "set_tactic returned status 5", "0"),
     ("V2", "get_output_shape", (-1, 4), "returned (-1, 4)", "a shape"),
     ("V2", "get_output_shape", 4, "returned 4", "a shape"),
     ("V2", "supports_format", False, "refuses FLOAT and HALF", "True for FLOAT"),
@@ -218,6 +217,44 @@ def test_a_wrong_answer(kind: str, method: str, value: Any, found: str, expected
     assert method.split("_returned")[0] in caught.value.finding.sentence
     assert "layer 'scale'" in (caught.value.where or "")
     assert_nothing_left()
+
+
+IGNORED = [
+    ("V3", "configure_plugin"), ("V3", "on_shape_change"), ("V3", "set_tactic"),
+    ("V3", "enqueue"), ("V2DynamicExt", "initialize"), ("V2DynamicExt", "configure_plugin"),
+    ("V2IOExt", "initialize"), ("V2IOExt", "configure_plugin"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [1, "text", [1], 2.5])
+@pytest.mark.parametrize(("kind", "method"), IGNORED)
+def test_a_result_that_the_bindings_ignore(
+    kind: str, method: str, value: Any, caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(checks, "_ignored", set())
+    own = getattr(PLUGINS[kind], method)
+    monkeypatch.setattr(PLUGINS[kind], method, lambda *a: (own(*a), value)[1])
+    for result in live(PLUGINS[kind]):
+        np.testing.assert_array_equal(result, 2 * X[: len(result)])
+    [said] = [r.getMessage() for r in caplog.records if "is ignored" in r.getMessage()]
+    assert f"{method} returned {value!r}" in said
+
+
+def test_no_workspace_in_python_is_zero_bytes(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ScaleV3, "get_workspace_size", lambda *_: None)
+    np.testing.assert_array_equal(live(ScaleV3)[0], 2 * X)
+    assert "get_workspace_size returned None: taken for 0 bytes" in caplog.text
+
+
+def test_a_tactic_may_be_negative(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = []
+    monkeypatch.setattr(ScaleV3, "TACTICS", [-3])
+    monkeypatch.setattr(ScaleV3, "set_tactic", lambda self, tactic: chosen.append(tactic))
+    np.testing.assert_array_equal(live(ScaleV3)[0], 2 * X)
+    assert set(chosen) == {-3}
 
 
 def test_a_missing_attribute_is_named() -> None:

@@ -80,7 +80,7 @@ class InOnnx(Base):
         pytest.param(COUNTED, "body of Loop (node 'turns')", id="loop of known length"),
         pytest.param(SCAN, "body of Scan (node 'rows')", id="scan"),
         pytest.param(NESTED, "body of Loop (node 'turns')", id="loop in a branch"),
-        pytest.param(BRANCH.replace("[choose] ", ""), "else_branch of If (node 'If_y')",
+        pytest.param(BRANCH.replace("[choose] ", ""), "else_branch of If (node 'node_of_y')",
                      id="unnamed"),
         pytest.param(FUNCTION, "then_branch of If (node 'choose')", id="function"),
     ],
@@ -93,6 +93,6 @@ def test_a_plugin_in_a_body_is_refused(text: str, body: str, cls: type, tmp_path
     with pytest.raises(ModelError) as error, Tracer() as tracer:
         build(network_from_onnx(tmp_path / "m.onnx"), options)
     found = str(error.value)
-    assert re.search(r"plugin P \(node '(inner|P_o)'\) is in the " + re.escape(body), found)
+    assert re.search(r"plugin P \(node '(inner|node_of_o)'\) is in the " + re.escape(body), found)
     assert "without control flow" in found
     assert not tracer.sequence("create_plugin")

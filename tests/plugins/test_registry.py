@@ -99,7 +99,8 @@ def test_a_library_registers_its_creators_and_takes_them_away(tmp_path: Path) ->
     assert handle is not None
     first = registry.find("A")
     assert handle.creators == (first,)
-    again = registry.load_library(file)  # the same file, edited perhaps: the new one counts
+    file.write_text(LIBRARY + "\n")
+    again = registry.load_library(file)  # the same file, edited: the new one counts
     assert again is not None
     assert registry.find("A") is not first
     other = tmp_path / "b.py"
@@ -184,3 +185,54 @@ def test_a_given_namespace_goes_before_its_own() -> None:
     registry.register_creator(creator, "mine")
     assert creator.plugin_namespace == "mine"
     assert registry.find("Spaced", "1", "acme") is None
+
+
+class Recorder:
+    """An `IErrorRecorder` that keeps texts."""
+
+    MAX_DESC_LENGTH = 1000
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def report_error(self, code: object, text: str) -> bool:
+        self.texts.append(text)
+        return True
+
+
+def test_the_same_object_again_is_refused_without_a_notice() -> None:
+    registry = PluginRegistry()
+    creator = Creator()
+    assert registry.register_creator(creator)
+    assert not registry.register_creator(creator)
+    assert not registry.notices
+    assert registry.find("Twice") is creator
+
+
+def test_the_recorder_is_told_of_all_errors(tmp_path: Path) -> None:
+    registry = PluginRegistry()
+    registry.error_recorder = recorder = Recorder()
+    registry.register_creator(Creator())
+    registry.register_creator(Creator())
+    registry.get_creator("Nobody", "1")
+    (tmp_path / "two.py").write_text(LIBRARY)
+    assert registry.load_library(tmp_path / "two.py") is not None
+    assert registry.load_library(tmp_path / "two.py") is None
+    collision, absent, loaded = recorder.texts
+    assert "is registered already" in collision
+    assert "Cannot find plugin: Nobody" in absent
+    assert "two.py: its creators are registered already" in loaded
+
+
+def test_a_loaded_library_gives_no_second_handle_until_it_changes(tmp_path: Path) -> None:
+    registry = PluginRegistry()
+    path = tmp_path / "own.py"
+    path.write_text(LIBRARY)
+    handle = registry.load_library(path)
+    assert handle is not None
+    assert registry.load_library(path) is None
+    registry.deregister_library(handle)
+    assert registry.load_library(path) is not None
+    path.write_text(LIBRARY + "# changed\n")
+    assert registry.load_library(path) is not None
+    assert len(registry.all_creators) == 1

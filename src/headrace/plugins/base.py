@@ -2,7 +2,7 @@
 
 Methods are called in the order of the life cycle (see docs/plugins.md). Pointers are integers:
 addresses of host memory, which `headrace.plugins.array_at` views as arrays. A method that fails
-raises; where the original returns a status, anything but 0 or None is a failure as well.
+raises; of statuses only that of `execute_async` is looked at, as in TensorRT.
 
 The classes differ in the batch and types of their arguments:
 
@@ -284,6 +284,27 @@ class IPluginV3(IVersionedInterface):
         """The object is not used any more."""
 
 
+def methods_left_out(plugin: object) -> list[str]:
+    """Methods and attributes that TensorRT asks a Python V3 plugin for and that are defaults here.
+
+    Its build fails without them, where this one goes on; none for plugins of Headrace's own.
+    """
+    cls = type(plugin)
+    if not isinstance(plugin, IPluginV3) or hasattr(plugin, "native"):
+        return []
+    if cls.__module__.startswith("headrace."):
+        return []
+    names = ("get_capability_interface", "configure_plugin", "set_tactic", "on_shape_change")
+    own = [IPluginV3, IPluginV3OneBuild, IPluginV3OneRuntime]
+    missing = [
+        name for name in names if any(getattr(cls, name, 0) is vars(base).get(name) for base in own)
+    ]
+    if "plugin_namespace" not in vars(plugin) and "plugin_namespace" in vars(IPluginV3OneCore):
+        face = getattr(cls, "plugin_namespace", "")
+        missing += ["plugin_namespace"] * (face == IPluginV3OneCore.plugin_namespace)
+    return missing
+
+
 class IPluginCapability(IVersionedInterface):
     """Base of the three capabilities."""
 
@@ -344,7 +365,7 @@ class IPluginV3OneBuild(IPluginCapability):
         return 0
 
     def get_valid_tactics(self) -> Sequence[int]:
-        """Ways to compute, to be timed; unique positive numbers. Empty: one, called 0."""
+        """Ways to compute, to be timed; unique numbers but 0. Empty: one, called 0."""
         return []
 
 

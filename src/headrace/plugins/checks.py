@@ -6,12 +6,14 @@ plugin, layer, method, what was found and what must be there.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import PluginError
-from headrace._core.text import shortened
+from headrace._core.text import printable, shortened
+from headrace.plugins.base import IPluginV3
 from headrace.plugins.calls import Instance, wrong
 from headrace.plugins.expressions import DimsExprs, IDimensionExpr
 from headrace.plugins.field_data import PluginField, PluginFieldCollection
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from typing import TypeGuard
 
 
+log = logging.getLogger("headrace.plugins")
 MAX_OUTPUTS = 1024
 MAX_SIZE = 2**40
 MAX_TEXT = 1024
@@ -55,7 +58,15 @@ def as_bool(instance: Instance, method: str, value: object) -> bool:
 
 
 def as_status(instance: Instance, method: str, value: object) -> None:
-    """A status: 0, None, True and False are success."""
+    """A status of a C++ plugin, or of Python's `execute_async`: 0 is success.
+
+    Other methods of Python fail by an exception alone, as in TensorRT's bindings: what they return
+    is ignored, and named once. None, True and False are success everywhere.
+    """
+    if _returns_nothing(instance.plugin, method):
+        if value is not None and not (_is_int(value) and value == 0):
+            _note_ignored(instance, method, value, "is ignored: raise an exception to fail")
+        return
     if _is_int(value) and value != 0:
         raise wrong(instance, method, f"status {value}", "0")
     if value is not None and not _is_int(value) and type(value).__name__ not in ("bool", "bool_"):
@@ -69,8 +80,28 @@ def status_of(
     as_status(instance, method, instance.call(phase, method, *arguments, face=face))
 
 
+def _returns_nothing(plugin: object, method: str) -> bool:
+    """Whether TensorRT's Python bindings ignore the result of a method."""
+    if hasattr(plugin, "native"):  # of C++
+        return False
+    return isinstance(plugin, IPluginV3) or method in ("initialize", "configure_plugin")
+
+
+_ignored: set[tuple[type, str]] = set()
+
+
+def _note_ignored(instance: Instance, method: str, value: object, what: str) -> None:
+    key = type(instance.plugin), method
+    if key not in _ignored:
+        _ignored.add(key)
+        log.warning("%s", printable(f"{instance.where}: {method} returned {_short(value)}: {what}"))
+
+
 def as_size(instance: Instance, method: str, value: object) -> int:
-    """A number of bytes."""
+    """A number of bytes; None of Python's `get_workspace_size` is 0, as in TensorRT's bindings."""
+    if value is None and method == "get_workspace_size" and not hasattr(instance.plugin, "native"):
+        _note_ignored(instance, method, value, "taken for 0 bytes")
+        return 0
     if not _is_int(value) or not 0 <= value <= MAX_SIZE:
         raise wrong(instance, method, _short(value), "a number of bytes >= 0")
     return int(value)
@@ -138,11 +169,11 @@ def as_blob(instance: Instance, method: str, value: object, size: int | None = N
 
 
 def as_tactics(instance: Instance, method: str, value: Any) -> tuple[int, ...]:
-    """Tactics: unique positive numbers, or none."""
-    values = _sequence(instance, method, [] if value is None else value, "tactic", None)
-    good = all(_is_int(v) and v > 0 for v in values)
+    """Tactics: unique numbers but 0, or none."""
+    values = _sequence(instance, method, value, "tactic", None)
+    good = all(_is_int(v) and v != 0 and -(2**31) <= v < 2**31 for v in values)
     if not good or len(set(values)) != len(values):
-        raise wrong(instance, method, _short(value), "unique positive numbers")
+        raise wrong(instance, method, _short(value), "unique numbers of 32 bits but 0")
     return tuple(int(v) for v in values)
 
 

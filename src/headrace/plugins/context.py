@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headrace._core._native import address_of
+from headrace._core.errors import PluginError
 from headrace._core.findings import Finding
 from headrace._core.types import Array
 from headrace.plugins.base import IPluginV2DynamicExt, IPluginV2Ext
@@ -330,7 +331,7 @@ class ContextPlugin(ABC):
         workspace = 0
         if self._workspace_bytes:
             if self._workspace.nbytes < self._workspace_bytes:
-                self._workspace = fenced((self._workspace_bytes,), np.dtype(np.uint8))
+                self._workspace = self._scratch()
             workspace = address_of(self._workspace)
             end = workspace + self._workspace.nbytes
             blocks.append((workspace, end, True, "the workspace"))
@@ -427,6 +428,22 @@ class ContextPlugin(ABC):
             if sized:  # dense in its real shape, from the start of the memory
                 cut[index] = outputs[index].reshape(-1)[: int(np.prod(shape))].reshape(shape)
         return cut
+
+    def _scratch(self) -> Array:
+        """Take memory for the workspace.
+
+        Raises:
+            PluginError: this machine has not so much.
+        """
+        try:
+            return fenced((self._workspace_bytes,), np.dtype(np.uint8))
+        except MemoryError as error:
+            raise PluginError(
+                f"its workspace of {self._workspace_bytes} bytes is more than there is memory",
+                where=self.spec.where,
+                fix="see what get_workspace_size returns; set_memory_pool_limit(WORKSPACE, …) "
+                "refuses such a plugin when the engine is built",
+            ) from error
 
     def _grow_workspace(self, size: int) -> None:
         self._workspace_bytes = max(self._workspace_bytes, size)

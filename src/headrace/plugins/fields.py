@@ -149,6 +149,7 @@ def _whole(
 def _tensor(declared: PluginField, tensor: Any, where: str, notices: list[Finding]) -> PluginField:
     name, kind = declared.name, tensor.dtype.name
     if kind == "STRING":
+        notices.append(_not_read(name, kind, where))
         return PluginField(
             name, b"".join(_bytes(v) + b"\0" for v in tensor.string_data()), FieldType.CHAR
         )
@@ -156,7 +157,7 @@ def _tensor(declared: PluginField, tensor: Any, where: str, notices: list[Findin
         return PluginField(name, tensor.tobytes(), FieldType.BF16)
     array = np.ascontiguousarray(tensor.numpy())
     if kind == "DOUBLE":
-        return PluginField(name, array.astype(np.float32), FieldType.FLOAT32)
+        return PluginField(name, _clipped(array), FieldType.FLOAT32)
     if kind == "UINT8":
         return PluginField(name, array.astype(np.int32), FieldType.INT32)
     if kind == "INT64":
@@ -168,7 +169,20 @@ def _tensor(declared: PluginField, tensor: Any, where: str, notices: list[Findin
             expected="one of float, float16, bfloat16, double, int8, int16, int32, int64, uint8, "
             "string",
         )
+    if kind == "INT16":
+        notices.append(_not_read(name, kind, where))
     return PluginField(name, array, FieldType.of(array.dtype))
+
+
+def _not_read(name: str, kind: str, where: str) -> Finding:
+    text = f"attribute {name} is a tensor of {kind}: TensorRT's parser refuses the model for it"
+    return Finding("plugin-field", "warning", text, where)
+
+
+def _clipped(array: Array) -> Array:
+    """Doubles as FLOAT; finite ones beyond it are its greatest, as in TensorRT."""
+    most = np.finfo(np.float32).max
+    return np.where(np.isfinite(array), np.clip(array, -most, most), array).astype(np.float32)
 
 
 def plain_fields_of(values: Mapping[str, object], creator: AnyCreator) -> PluginFieldCollection:

@@ -22,7 +22,7 @@ FUNCTIONS = ("get_plugin_creators", "getPluginCreators")
 
 _loaded: dict[Path, tuple[int, int]] = {}
 """Files with registered plugins -> time of their last change, size."""
-_opened: dict[Path, None] = {}
+_opened: dict[Path, tuple[int, int]] = {}
 _loading: ContextVar[Path | None] = ContextVar("headrace_loading", default=None)
 
 
@@ -53,14 +53,20 @@ def note_loaded(path: Path) -> None:
     _loaded[path] = _stamp(path)
 
 
-def note_opened(path: Path) -> None:
-    """Remember that a file was opened for its plugins, whether any was in it or not."""
-    _opened[path.absolute()] = None
+def note_opened(path: Path) -> bool:
+    """Remember that a file is opened for its plugins, whether any is in it or not.
+
+    Returns:
+        False if it was opened before, as it stands.
+    """
+    stamp = _stamp(path)
+    known, _opened[path.absolute()] = _opened.get(path.absolute()), stamp
+    return known != stamp
 
 
 def loaded_files() -> list[Path]:
     """Files that were loaded, whether plugins were in them or not."""
-    return list(_opened | dict.fromkeys(_loaded))
+    return list(_opened | _loaded)
 
 
 def may_have_creators(module: ModuleType) -> bool:

@@ -9,12 +9,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import headrace
 from headrace._core.errors import EngineError, ModelError
 from headrace.network.network import RUNTIME_DOMAINS, Network
 from headrace.plugins.fields import attribute_names
-from headrace.plugins.registry import PluginRegistry, get_plugin_registry, silent_file_hints
+from headrace.plugins.loading import PYTHON_SUFFIXES, loaded_files
+from headrace.plugins.onnx_rules import given_name
+from headrace.plugins.registry import TWINS, PluginRegistry, get_plugin_registry
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import onnx_ir as ir
     from onnx import GraphProto, NodeProto
 
@@ -27,6 +32,8 @@ IN_CPP = (
 )
 
 MOST_LISTED = 5
+NAMESPACE = "plugin_namespace"
+"""Attribute of a node that only plugins have."""
 
 
 class UnknownOperatorsError(EngineError):
@@ -43,18 +50,28 @@ class UnknownOperatorsError(EngineError):
 def is_unknown(
     node: NodeProto, opsets: dict[str, int], functions: frozenset[tuple[str, str]]
 ) -> bool:
-    """Whether a `NodeProto` is neither ONNX's, nor a runtime's, nor a function of the model."""
+    """Whether a `NodeProto` is neither ONNX's, nor a runtime's, nor a function of the model.
+
+    One with the attribute `plugin_namespace` asks for a plugin, whatever it is called.
+    """
     import onnx
 
     domain = "" if node.domain == "ai.onnx" else node.domain
     if domain in RUNTIME_DOMAINS or (node.domain, node.op_type) in functions:
         return False
+    if asks_for_plugin(node):
+        return True
     version = opsets.get(domain, opsets.get("", 1))
     try:
         onnx.defs.get_schema(node.op_type, version, domain)
     except onnx.defs.SchemaError:
         return True
     return False
+
+
+def asks_for_plugin(node: NodeProto) -> bool:
+    """Whether a `NodeProto` has the attribute `plugin_namespace`."""
+    return any(attribute.name == NAMESPACE for attribute in node.attribute)
 
 
 def is_builtin(op_type: str, opset: int) -> bool:
@@ -66,6 +83,23 @@ def is_builtin(op_type: str, opset: int) -> bool:
     except onnx.defs.SchemaError:
         return False
     return True
+
+
+def creator_for(
+    node: NodeProto,
+    opsets: dict[str, int],
+    functions: frozenset[tuple[str, str]],
+    registry: PluginRegistry,
+) -> AnyCreator | None:
+    """Find the creator of the plugin that computes a `NodeProto` of a model; None without one.
+
+    An operator of ONNX is that operator in any domain, unless the node has `plugin_namespace`.
+    """
+    if not is_unknown(node, opsets, functions):
+        return None
+    if node.domain and not asks_for_plugin(node) and is_builtin(node.op_type, opsets.get("", 1)):
+        return None
+    return find_creator(node, registry)
 
 
 def text_of(node: NodeProto, attribute: str, default: str) -> str:
@@ -110,25 +144,30 @@ def check_control_flow(
         ModelError: a plugin is in a body; node, body and plugin are named.
     """
     for node in graph.node:
-        for attribute in node.attribute:
-            bodies = [attribute.g] if attribute.HasField("g") else attribute.graphs
-            for body in bodies:
-                plugin = next(filter(is_plugin, body.node), None)
-                if plugin is not None:
-                    raise ModelError(
-                        f"plugin {plugin.op_type} (node {_name(plugin)!r}) is in the "
-                        f"{attribute.name} of {node.op_type} (node {_name(node)!r})",
-                        where=where,
-                        expected="plugins in the graph itself, not inside If, Loop or Scan",
-                        fix="export the model without control flow: one branch of an If, the turns "
-                        "of a Loop or Scan written out",
-                        code="plugin-in-control-flow",
-                    )
-                check_control_flow(body, is_plugin, where)
+        check_bodies(node, is_plugin, where)
 
 
-def _name(node: NodeProto) -> str:
-    return node.name or f"{node.op_type}_{''.join(node.output[:1])}"
+def check_bodies(node: NodeProto, is_plugin: Callable[[NodeProto], bool], where: str) -> None:
+    """Refuse plugins inside the bodies of one node, as `check_control_flow`.
+
+    Raises:
+        ModelError: a plugin is in a body; node, body and plugin are named.
+    """
+    for attribute in node.attribute:
+        bodies = [attribute.g] if attribute.HasField("g") else attribute.graphs
+        for body in bodies:
+            plugin = next(filter(is_plugin, body.node), None)
+            if plugin is not None:
+                raise ModelError(
+                    f"plugin {plugin.op_type} (node {given_name(plugin)!r}) is in the "
+                    f"{attribute.name} of {node.op_type} (node {given_name(node)!r})",
+                    where=where,
+                    expected="plugins in the graph itself, not inside If, Loop or Scan",
+                    fix="export the model without control flow: one branch of an If, the turns "
+                    "of a Loop or Scan written out",
+                    code="plugin-in-control-flow",
+                )
+            check_control_flow(body, is_plugin, where)
 
 
 def unknown_nodes(network: Network) -> Iterator[ir.Node]:
@@ -181,6 +220,21 @@ def unknown_error(
             *([said] if said else []),
         ],
     )
+
+
+def silent_file_hints(registry: PluginRegistry) -> list[str]:
+    """List advice about files that were loaded and registered nothing, one text a file."""
+    silent = [path for path in loaded_files() if not registry.come_from(path)]
+    return [hint for path in silent for hint in _silent_hints(path)]
+
+
+def _silent_hints(path: Path) -> list[str]:
+    if path.suffix.lower() not in PYTHON_SUFFIXES:
+        return headrace._wiring.library_hints(TWINS.get(path.name, path))
+    return [
+        f"{path.name} was loaded and registers no creator: does it make one, and is it "
+        "registered (register_creator, or a class of a creator that takes no arguments)?"
+    ]
 
 
 def _hints(name: str, version: str, namespace: str, registry: PluginRegistry) -> list[str]:

@@ -6,7 +6,6 @@ Source: tensorrt-plugins spec 3 (parse), 11.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -27,8 +26,9 @@ from headrace.plugins.drivers import add_layer
 from headrace.plugins.expressions import Axis, DimsExprs, evaluate
 from headrace.plugins.fields import fields_of
 from headrace.plugins.layer import LayerPlugin, Ranges, ShapeInput
-from headrace.plugins.lookup import check_control_flow, find_creator, is_builtin, is_unknown
+from headrace.plugins.lookup import check_control_flow, creator_for, is_builtin, is_unknown
 from headrace.plugins.negotiate import TAKEN, closest, network_types, takes
+from headrace.plugins.onnx_rules import Inlined, LayerNames, check_outputs, inlined, inputs_of
 from headrace.plugins.registry import PluginRegistry
 from headrace.plugins.static_shapes import decided_by_values
 from headrace.plugins.types import TensorRTPhase
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 
 Shape = tuple[int | str | None, ...]
-SHAPE_INPUTS = "tensorrt_plugin_shape_input_indices"
 Measure: TypeAlias = (
     "Callable[[ModelProto, Sequence[str], Mapping[str, Shape], Mapping[str, Array]], Arrays]"
 )
@@ -150,12 +149,14 @@ class _Resolver:
     ) -> None:
         self.network, self.registry, self.where = network, registry, where
         self.measure = measure
-        self.proto = _inlined(proto, registry)
+        self.inlined = _inlined(proto, registry)
+        self.proto = self.inlined.proto
         self.opsets = {o.domain if o.domain != "ai.onnx" else "": o.version
                        for o in self.proto.opset_import}  # fmt: skip
         self.functions = frozenset((f.domain, f.name) for f in self.proto.functions)
         self.nodes: list[PluginNode] = []
         self.notices: list[Finding] = []
+        self.given: dict[str, str] = {}  # name of a layer -> its node's name in the file
         self.changed = False
         self.views = views
         check_control_flow(self.proto.graph, self._is_plugin, where)
@@ -166,8 +167,10 @@ class _Resolver:
     def _is_plugin(self, node: NodeProto) -> bool:
         if node.name in self.network.plugins:
             return True
-        unknown = is_unknown(node, self.opsets, self.functions)
-        return unknown and find_creator(node, self.registry) is not None
+        return self._creator(node) is not None
+
+    def _creator(self, node: NodeProto) -> AnyCreator | None:
+        return creator_for(node, self.opsets, self.functions, self.registry)
 
     def _see(self) -> None:
         self.free = ShapeView(self.proto, self.views.free)
@@ -181,7 +184,7 @@ class _Resolver:
 
     def run(self) -> Resolved:
         graph = self.proto.graph
-        taken = Counter(n.name for n in graph.node)
+        self._name_nodes()
         at = -1
         while (at := at + 1) < len(graph.node):  # decompositions make it longer
             node = graph.node[at]
@@ -189,11 +192,10 @@ class _Resolver:
             if live is None and not is_unknown(node, self.opsets, self.functions):
                 continue
             if live is None:
-                creator = find_creator(node, self.registry)
+                creator = self._creator(node)
                 if creator is None:
                     self._native(node)
                     continue
-                node.name = _unique(node, taken)
                 layer = self._create(node, at, creator)
                 if isinstance(layer, int):  # it vanished into the graph
                     at += layer - 1
@@ -203,6 +205,21 @@ class _Resolver:
                 live.layer = node.name  # it may have got its name after the plugin was added
                 self._add(node, live, created=False)
         return Resolved(self.proto, self.nodes, self.free, self.notices, self.changed)
+
+    def _name_nodes(self) -> None:
+        """Give plugin nodes the names of their layers, and no name to two nodes.
+
+        Other nodes without a name stay without.
+        """
+        names = LayerNames()
+        for live in self.network.plugins:
+            names.unique(live)
+        for node in self.proto.graph.node:
+            if node.name in self.network.plugins or not (node.name or self._is_plugin(node)):
+                continue
+            given = self.inlined.given_name(node)
+            node.name = names.unique(given)
+            self.given[node.name] = given
 
     def _native(self, node: NodeProto) -> None:
         """The domain of a built-in operator is not looked at."""
@@ -222,7 +239,7 @@ class _Resolver:
 
     def _create(self, node: NodeProto, at: int, creator: AnyCreator) -> LayerPlugin | int:
         """The layer, or the number of nodes that stand in its place."""
-        plain, shape_inputs = _split_inputs(node, f"{self.where}, node {node.name!r}")
+        plain, shape_inputs = self._inputs(node, third=isinstance(creator, IPluginCreatorV3One))
         known = [self._known(name) if name else None for name in node.input]
         ir_node, user = self._made(node, creator, known)
         plugin = user.plugin
@@ -244,6 +261,18 @@ class _Resolver:
             layer.namespace = creator.plugin_namespace
         return layer
 
+    def _where(self, node: NodeProto) -> str:
+        return f"{self.where}, node {node.name!r}"
+
+    def _inputs(
+        self, node: NodeProto, *, third: bool, quiet: bool = False
+    ) -> tuple[list[str], list[str]]:
+        """Names of the inputs and of the shape inputs, which only plugins of version 3 have."""
+        plain, shapes, notice = inputs_of(node, third=third, where=self._where(node))
+        if notice is not None and not quiet:
+            self.notices.append(notice)
+        return [node.input[i] for i in plain], [node.input[i] for i in shapes]
+
     def _made(
         self, node: NodeProto, creator: AnyCreator, known: Sequence[TensorType | None]
     ) -> tuple[onnx_ir.Node, Instance]:
@@ -255,12 +284,11 @@ class _Resolver:
             if value is not None and fact is not None:
                 value.dtype = ir.DataType.from_numpy(fact.dtype)
                 value.shape = None if fact.axes is None else ir.Shape(fact.axes)
-        fields, notices = fields_of(ir_node, creator, f"{self.where}, node {node.name!r}")
+        fields, notices = fields_of(ir_node, creator, self._where(node))
         self.notices += notices
+        given = self.given.get(node.name, node.name)
         more = (TensorRTPhase.BUILD,) if isinstance(creator, IPluginCreatorV3One) else ()
-        plugin = call_creator(
-            creator, "parse", node.name, "create_plugin", node.name, fields, *more
-        )
+        plugin = call_creator(creator, "parse", node.name, "create_plugin", given, fields, *more)
         name = f"{creator.name} version {creator.plugin_version}"
         return ir_node, Instance(plugin, node.name, name)
 
@@ -295,16 +323,13 @@ class _Resolver:
         return nodes
 
     def _add(self, node: NodeProto, layer: LayerPlugin, *, created: bool) -> None:
-        where = f"{self.where}, node {node.name!r}"
-        plain, shape_inputs = _split_inputs(node, where)
-        if len(node.output) > layer.num_outputs:
+        plain, shape_inputs = self._inputs(node, third=layer.generation == "V3", quiet=True)
+        try:
+            check_outputs(node, layer.num_outputs, layer.type, self._where(node))
+        except ModelError:
             if created:
                 layer.close()
-            raise ModelError(
-                f"the node has {len(node.output)} outputs",
-                where=where,
-                expected=f"at most {layer.num_outputs}: plugin {layer.type} has no more",
-            )
+            raise
         outputs = (*node.output, *[""] * (layer.num_outputs - len(node.output)))
         plugin_node = PluginNode(
             node.name, layer, tuple(plain), tuple(shape_inputs), outputs, created
@@ -499,44 +524,11 @@ def _stand_in(name: str, shape: Sequence[int], dtype: DType, where: str) -> Arra
         ) from error
 
 
-def _split_inputs(node: NodeProto, where: str) -> tuple[list[str], list[str]]:
-    """Inputs and shape inputs."""
-    count = len(node.input)
-    chosen: set[int] = set()
-    for attribute in node.attribute:
-        if attribute.name == SHAPE_INPUTS:
-            for index in attribute.ints:
-                if not -count <= index < count:
-                    raise ModelError(
-                        f"{SHAPE_INPUTS} has {index}", where=where,
-                        expected=f"{-count} to {count - 1}",
-                    )  # fmt: skip
-                chosen.add(index % count)
-    plain = [name for i, name in enumerate(node.input) if i not in chosen]
-    return plain, [node.input[i] for i in sorted(chosen)]
-
-
-def _unique(node: NodeProto, taken: Counter[str]) -> str:
-    if node.name and taken[node.name] == 1:
-        return str(node.name)
-    base = node.name or f"{node.op_type}_{node.output[0] if node.output else ''}"
-    name, number = base, 1
-    while taken[name]:
-        name, number = f"{base}_{number}", number + 1
-    taken[name] += 1
-    return name
-
-
-def _inlined(proto: ModelProto, registry: PluginRegistry) -> ModelProto:
+def _inlined(proto: ModelProto, registry: PluginRegistry) -> Inlined:
     """Functions of the model are inlined where plugins may stand in them."""
     functions = frozenset((f.domain, f.name) for f in proto.functions)
     for function in proto.functions:
         opsets = {o.domain: o.version for o in function.opset_import}
-        if any(
-            is_unknown(n, opsets, functions) and find_creator(n, registry) is not None
-            for n in function.node
-        ):
-            import onnx.inliner
-
-            return onnx.inliner.inline_local_functions(proto)
-    return proto
+        if any(creator_for(n, opsets, functions, registry) is not None for n in function.node):
+            return inlined(proto)
+    return Inlined(proto)

@@ -26,7 +26,6 @@ from headrace.plugins.loading import (
     PYTHON_SUFFIXES,
     file_being_loaded,
     is_loaded,
-    loaded_files,
     loading,
     note_loaded,
     note_opened,
@@ -60,21 +59,6 @@ def load_given(path: Path, registry: PluginRegistry) -> None:
     if not is_loaded(path):
         registry.load_library(path)
         note_loaded(path)
-
-
-def silent_file_hints(registry: PluginRegistry) -> list[str]:
-    """List advice about files that were loaded and registered nothing, one text a file."""
-    silent = [path for path in loaded_files() if not registry.come_from(path)]
-    return [hint for path in silent for hint in _silent_hints(path)]
-
-
-def _silent_hints(path: Path) -> list[str]:
-    if path.suffix.lower() not in PYTHON_SUFFIXES:
-        return headrace._wiring.library_hints(TWINS.get(path.name, path))
-    return [
-        f"{path.name} was loaded and registers no creator: does it make one, and is it "
-        "registered (register_creator, or a class of a creator that takes no arguments)?"
-    ]
 
 
 def open_plugin_file(
@@ -193,7 +177,7 @@ class PluginRegistry:
         it is found under both.
 
         Returns:
-            False if (name, version, namespace) is taken; `notices` then says by what.
+            False if (name, version, namespace) is taken: `notices` says by what other creator.
 
         Raises:
             CustomLibraryError: not a creator; a name or version is missing or too long.
@@ -204,7 +188,7 @@ class PluginRegistry:
         with self._lock:
             before = self._creators.get(key)
             if before is creator:
-                return True
+                return False
             same_file = origin is not None and self._origins.get(key) == origin
             if before is not None and not same_file and id(before) not in self.replaceable:
                 self._note_collision(key, creator, origin)
@@ -251,9 +235,7 @@ class PluginRegistry:
                 "IPluginRegistry::getCreator: Error Code 4: API Usage Error (Cannot find plugin: "
                 f"{type}, version: {version}, namespace:{plugin_namespace}.)"
             )
-            log.error("%s", printable(text))
-            if self.error_recorder is not None:
-                headrace._wiring.record_error(self.error_recorder, printable(text))
+            self._report(text)
         return creator
 
     def get_plugin_creator(
@@ -310,18 +292,23 @@ class PluginRegistry:
         `get_plugin_creators()` of it gives, and the creator classes in it that take no arguments.
 
         Returns:
-            A handle for `deregister_library`; None if a creator of it is taken (see `notices`).
+            A handle for `deregister_library`; None if a creator of it is taken (see `notices`), or
+            if the file is loaded, as it stands.
 
         Raises:
             CustomLibraryError: there is no such file, it fails to load, or it cannot be loaded
                 here.
         """
         path = Path(plugin_path).absolute()
-        note_opened(path)
+        if not note_opened(path) and self.come_from(path):
+            self._report(f"{path}: its creators are registered already")
+            return None
         before = {id(c) for c in self.all_creators}
         with loading(path):
             module, creators = open_plugin_file(path, self)
-            taken = [c for c in creators if not self.register_creator(c, c.plugin_namespace)]
+            held = {id(c) for c in self.all_creators}
+            new = [c for c in creators if id(c) not in held]
+            taken = [c for c in new if not self.register_creator(c, c.plugin_namespace)]
         if taken:
             return None
         here = tuple(c for c in self.all_creators if id(c) not in before)
@@ -358,6 +345,11 @@ class PluginRegistry:
                 entry[0].release()
             return True
 
+    def _report(self, text: str) -> None:
+        log.error("%s", printable(text))
+        if self.error_recorder is not None:
+            headrace._wiring.record_error(self.error_recorder, printable(text))
+
     @property
     def _called(self) -> str:
         return "Local registry" if self.parent is not None else "Global registry"
@@ -372,7 +364,7 @@ class PluginRegistry:
         notice = Finding("plugin-twice", "warning", text, str(origin) if origin else None)
         if notice not in self.notices:
             self.notices.append(notice)
-        log.error("%s", printable(text))
+        self._report(text)
 
     def __repr__(self) -> str:
         return f"PluginRegistry({len(self._creators)} creators)"

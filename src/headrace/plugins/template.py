@@ -73,6 +73,9 @@ class {cls}(IPluginV3, IPluginV3OneCore, IPluginV3OneBuild, IPluginV3OneRuntime)
     def clone(self):
         return {cls}({pass_on})
 
+    def get_capability_interface(self, type):
+        return self
+
     # --- building: types and shapes ---
 
     def get_output_data_types(self, input_types):
@@ -87,10 +90,19 @@ class {cls}(IPluginV3, IPluginV3OneCore, IPluginV3OneBuild, IPluginV3OneRuntime)
         desc = in_out[pos].desc
         return desc.type == DataType.FLOAT and desc.format == TensorFormat.LINEAR
 
+    def configure_plugin(self, inputs, outputs):
+        pass
+
     # --- running: addresses become arrays ---
 
     def attach_to_context(self, context):
         return self.clone()
+
+    def set_tactic(self, tactic):
+        pass
+
+    def on_shape_change(self, inputs, outputs):
+        pass
 
     def enqueue(self, input_desc, output_desc, inputs, outputs, workspace, stream):
         x = array_at(inputs[0], input_desc[0].dims, input_desc[0].type)

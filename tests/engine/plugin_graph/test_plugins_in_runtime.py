@@ -418,8 +418,8 @@ class _Calls:
     ("change", "must", "reason"),
     [
         ({}, False, None),
-        ({"p": TensorProto.BFLOAT16}, True, "plugin 'P_p' takes or gives an unusual type"),
-        ({"n": 0}, True, "a value at plugin 'P_p' is of unknown type"),
+        ({"p": TensorProto.BFLOAT16}, True, "plugin 'node_of_p' takes or gives an unusual type"),
+        ({"n": 0}, True, "a value at plugin 'node_of_p' is of unknown type"),
         ({"headrace.run.3": FLOAT}, True, "a value of the graph is called 'headrace.run.3'"),
     ],
 )

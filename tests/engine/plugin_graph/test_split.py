@@ -325,7 +325,7 @@ def test_attributes_become_fields_by_their_own_kinds(tmp_path: Path) -> None:
     (told,) = [n for n in plan.decisions if "beyond 32 bits" in n.sentence]
     assert told.level == "warning"
     assert "attribute a: 4294967301" in told.sentence
-    assert "node 'P_y'" in (told.where or "")
+    assert "node 'node_of_y'" in (told.where or "")
 
 
 @pytest.mark.parametrize(
@@ -523,7 +523,7 @@ def test_nodes_that_save_a_crossing_run_behind_the_cut(tmp_path: Path) -> None:
     made = model(nodes, [info("x", FLOAT, shape)], [info("y", FLOAT, shape)])
     from headrace.engine.plugin_graph.split import split_graph
 
-    split = split_graph(_described(made, tmp_path), {"P_p": (("r",), ("p",))})
+    split = split_graph(_described(made, tmp_path), {"node_of_p": (("r",), ("p",))})
     first, second = split.sections
     assert first.piece is not None
     assert second.piece is not None

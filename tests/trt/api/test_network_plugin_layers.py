@@ -9,6 +9,8 @@ import pytest
 
 import headrace.trt as trt
 import headrace.trt.plugin as trtp
+from headrace.plugins import Tracer
+from tests.plugins.samples import ScaleV3, ThirdCreator
 from tests.trt.harness import engine_of, execute, network
 
 
@@ -244,3 +246,81 @@ def test_shapes_behind_a_plugin_and_a_plan_without_its_creator():
         trt.get_plugin_registry().deregister_creator(creator)
     assert trt.Runtime(net.builder.logger).deserialize_cuda_engine(plan) is None
     assert "TrtDoubling" in net.builder.logger.errors[-1]
+
+
+class Hungry(ScaleV3):
+    """Wants a workspace of `SIZE` bytes."""
+
+    SIZE = 4096
+
+    def clone(self):
+        return type(self)()
+
+    def get_workspace_size(self, inp, out):
+        return self.SIZE
+
+
+def with_plugin(plugin):
+    """A network of one plugin."""
+    net = network()
+    x = net.add_input("x", trt.float32, (2, 3))
+    layer = net.add_plugin_v3([x], [], plugin)
+    net.mark_output(layer.get_output(0))
+    return net, net.builder.create_builder_config()
+
+
+@pytest.mark.parametrize(("limit", "built"), [(None, True), (4096, True), (4095, False)])
+def test_the_workspace_pool_limits_plugins(limit, built):
+    net, config = with_plugin(Hungry())
+    if limit is not None:
+        config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, limit)
+    plan = net.builder.build_serialized_network(net, config)
+    assert (plan is not None) == built
+    said = " ".join(text for _, text in net.builder.logger.said)
+    assert ("needs a workspace of 4096 bytes" in said) == (not built)
+
+
+def test_a_workspace_beyond_the_machine_is_refused_by_name():
+    class Endless(Hungry):
+        SIZE = 2**40
+
+    net, config = with_plugin(Endless())
+    assert net.builder.build_serialized_network(net, config) is None
+    assert "at most" in net.builder.logger.errors[-1]
+
+
+def test_methods_that_tensorrt_asks_for_are_named():
+    class Bare(ScaleV3):
+        def clone(self):
+            return Bare()
+
+        def get_capability_interface(self, type):
+            return self
+
+    net, config = with_plugin(Bare())
+    assert net.builder.build_serialized_network(net, config) is not None
+    said = " ".join(text for _, text in net.builder.logger.said)
+    assert "has no configure_plugin, on_shape_change: it runs here" in said
+
+
+def test_an_input_that_is_left_out_is_none():
+    net = network()
+    x = net.add_input("x", trt.float32, (2, 3))
+    layer = net.add_plugin_v3([x, None], [], ScaleV3())
+    assert (layer.num_inputs, layer.get_input(1)) == (2, None)
+    assert layer.get_output(0).shape == (2, 3)
+
+
+def test_a_build_opens_its_plan_once():
+    registry = trt.get_plugin_registry()
+    creator = ThirdCreator()
+    registry.register_creator(creator, "")
+    try:
+        net, config = with_plugin(ScaleV3())
+        with Tracer() as tracer:
+            assert net.builder.build_serialized_network(net, config) is not None
+    finally:
+        registry.deregister_creator(creator)
+    loads = [c.method for c in tracer.calls if c.phase == "load"]
+    assert loads.count("create_plugin") == 1
+    assert [c.phase for c in tracer.calls][-1] == "destroy"

@@ -24,6 +24,7 @@ from headrace.plugins.drivers import add_layer
 from headrace.plugins.registry import PluginRegistry
 from headrace.plugins.types import TensorRTPhase
 from headrace.trt.host.callback_errors import collected_errors
+from headrace.trt.host.forwarding import fields_to
 from tests.plugins.life_cycles import X, live_on
 from tests.plugins.samples import PLUGINS, ScaleV3, Watched, creator_for
 from tests.trt.host.conftest import Compile
@@ -186,3 +187,12 @@ def test_the_registry_is_listed(compile_host: Compile, opened: Open) -> None:
     assert lists(b"ScaleV3", 0) == 0  # not of the version-2 line
     assert lists(b"", 0) == len(registry.plugin_creator_list)
     assert lists(b"", 1) == len(registry.all_creators)
+
+
+def test_an_empty_list_has_null_data() -> None:
+    kind = PluginFieldType.FLOAT32
+    fields = [PluginField("none", [], kind), PluginField("one", [2.0], kind)]
+    assert fields_to(fields) == [
+        ("none", int(kind), 0, None),
+        ("one", int(kind), 1, np.float32(2).tobytes()),
+    ]

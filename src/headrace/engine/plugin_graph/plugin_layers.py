@@ -20,6 +20,7 @@ from headrace.engine.plugin_graph.tensor_scales import TensorScales
 from headrace.network.network import Network
 from headrace.network.shapes.protos import model_beside
 from headrace.network.tensor_spec import TensorSpec
+from headrace.plugins.base import methods_left_out
 from headrace.plugins.drivers import missing_creators
 from headrace.plugins.layer import EnginePlugin
 from headrace.plugins.loading import code_of
@@ -145,6 +146,10 @@ def build_plugins(
                 text = f"plugin {layer.type} (node {node.name!r}) works in other forms than the "
                 text += f"network: {converted}"
                 resolved.notices.append(Finding("plugin-forms", "info", text, where))
+            if absent := methods_left_out(layer.instance.plugin):
+                text = f"plugin {layer.type} (node {node.name!r}) has no {', '.join(absent)}: "
+                text += "it runs here, and TensorRT's build refuses it"
+                resolved.notices.append(Finding("plugin-methods", "info", text, where))
         for plugin in built:
             plugin.finish()
         records: list[PluginRecord] = []

@@ -68,7 +68,7 @@ class PluginRecord(JsonRecord, frozen=True, kw_only=True):
     shapes: tuple[Annotated[str, Meta(max_length=16_384)], ...]
     profiles: Annotated[tuple[PluginProfileRecord, ...], Meta(min_length=1, max_length=64)]
     workspaces: tuple[Size, ...]
-    tactics: tuple[Annotated[int, Meta(ge=0, lt=2**31)], ...]
+    tactics: tuple[Annotated[int, Meta(ge=-(2**31), lt=2**31)], ...]
     blobs: tuple[Name, ...]
     aliases: tuple[Annotated[int, Meta(ge=-1, lt=4096)], ...] = ()
     metadata: Text = ""

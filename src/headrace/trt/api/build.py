@@ -22,6 +22,7 @@ from headrace.trt.api.calibration import table_of
 from headrace.trt.api.profile import IOptimizationProfile, Range
 from headrace.trt.api.record import LayerRecord, ShapeRanges, TrtRecord, attach
 from headrace.trt.lowering.graph import LoweredNetwork, lower
+from headrace.trt.types.enums import MemoryPoolType
 from headrace.trt.types.reporting import Severity, report
 from headrace.trt.types.tensor import shape_tensors
 from headrace.trt.types.values import elem_of
@@ -108,6 +109,7 @@ def build_plan(
                 profiles=shapes,
             ),
         )  # fmt: skip
+        _check_workspaces(plan, config)
         progress.step()
     for notice in plan.decisions:
         severity = Severity.WARNING if notice.level == "warning" else Severity.INFO
@@ -118,6 +120,23 @@ def build_plan(
     known = {*lowered.hidden, *(t._name for t in (*network._inputs, *network._outputs))}
     debugged = tuple(t._name for t in watched if t._name in known)
     return attach(plan, structs.replace(record, debugged=debugged, hidden=lowered.hidden))
+
+
+def _check_workspaces(plan: Plan, config: IBuilderConfig) -> None:
+    """Refuse plugins that want more scratch memory than the workspace pool has.
+
+    Raises:
+        EngineError: one does.
+    """
+    limit = config.get_memory_pool_limit(MemoryPoolType["WORKSPACE"])
+    for record in plan.header.plugins:
+        if (most := max(record.workspaces)) > limit:
+            raise EngineError(
+                f"plugin {record} needs a workspace of {most} bytes",
+                expected=f"at most {limit}: the limit of the workspace pool",
+                fix="raise it (set_memory_pool_limit, setMemoryPoolLimit), or let "
+                "get_workspace_size return less",
+            )
 
 
 def _profiles(

@@ -6,9 +6,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from headrace._core.errors import ModelError
 from headrace.network.shapes.node_shapes import attributes_of
-from headrace.plugins.lookup import find_creator, is_builtin, is_unknown, text_of
-from headrace.plugins.registry import get_plugin_registry, known_plugins, silent_file_hints
+from headrace.plugins.lookup import (
+    asks_for_plugin,
+    check_bodies,
+    creator_for,
+    is_builtin,
+    is_unknown,
+    silent_file_hints,
+    text_of,
+)
+from headrace.plugins.registry import get_plugin_registry, known_plugins
 from headrace.trt.layers import (
     elementwise,
     quantizing,
@@ -21,6 +30,7 @@ from headrace.trt.layers import (
 from headrace.trt.layers.base import ILayer
 from headrace.trt.layers.plugins import add_live, add_parsed
 from headrace.trt.lowering.fragment import bodies
+from headrace.trt.release import generation
 from headrace.trt.types.enums import (
     ActivationType,
     ElementWiseOperation,
@@ -35,12 +45,12 @@ from headrace.trt.types.reporting import ParserError
 from headrace.trt.types.tensor import ITensor
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto
+    from onnx import NodeProto
 
     from headrace.plugins.base import IPluginCreator, IPluginCreatorV3One
+    from headrace.plugins.onnx_rules import Inlined
     from headrace.trt.api.network import INetworkDefinition
     from headrace.trt.layers.base import Slot
-    from headrace.trt.types.reporting import ILogger
 
 _BINARY = {
     "Sum": "SUM", "Mod": "FLOOR_DIV", "GreaterOrEqual": "GREATER", "LessOrEqual": "LESS",
@@ -94,25 +104,35 @@ _CLASSES = {op: cls for cls, ops in _LAYERS.items() for op in ops.split()}
 
 
 class Checker:
-    """Judges nodes before any of them is added."""
+    """Judges nodes before any of them is added.
 
-    def __init__(self, proto: ModelProto, network: INetworkDefinition) -> None:
+    Args:
+        read: the model, its functions in the places of their calls.
+        network: receives the layers.
+    """
+
+    def __init__(self, read: Inlined, network: INetworkDefinition) -> None:
+        proto = read.proto
+        self._read = read
         self._opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version
                         for o in proto.opset_import}  # fmt: skip
         self._functions = frozenset((f.domain, f.name) for f in proto.functions)
         self._network = network
 
     def creator(self, node: NodeProto) -> Creator | None:
-        """The creator of a node that ONNX does not define; None for other nodes."""
-        if not is_unknown(node, self._opsets, self._functions):
-            return None
-        return find_creator(node, known_plugins())
+        """The creator of the plugin that computes a node; None for other nodes."""
+        return creator_for(node, self._opsets, self._functions, known_plugins())
 
     def problem(self, index: int, node: NodeProto) -> ParserError | None:
         """Why a node cannot be parsed."""
+        try:
+            check_bodies(node, lambda inner: self.creator(inner) is not None, "")
+        except ModelError as error:
+            return self.error("UNSUPPORTED_NODE", error, index, node)
         if not is_unknown(node, self._opsets, self._functions):
             return None
-        if self.creator(node) is not None or is_builtin(node.op_type, self._opsets.get("", 1)):
+        native = is_builtin(node.op_type, self._opsets.get("", 1)) and not asks_for_plugin(node)
+        if native or self.creator(node) is not None:
             return None
         registry = known_plugins()
         near = registry.near(
@@ -123,14 +143,29 @@ class Checker:
         load = "get_plugin_registry().load_library(PATH) loads a library of plugins"
         there = "; ".join(near) or "no creator of that name is registered"
         silent = silent_file_hints(get_plugin_registry())
-        return ParserError(
-            ErrorCode["UNSUPPORTED_NODE"],
+        text = (
             "Plugin not found, are the plugin name, version, and namespace correct? There is no "
             f"operator {node.op_type!r} in ONNX's opset {self._opsets.get('', 1)}, and {there}"
-            + ("" if registry.versions(node.op_type) else "; ".join(["", *(silent or [load])])),
-            index,
-            node.name,
+            + ("" if registry.versions(node.op_type) else "; ".join(["", *(silent or [load])]))
+        )
+        return self.error(None, text, index, node)
+
+    def error(self, code: str | None, error: object, index: int, node: NodeProto) -> ParserError:
+        """Make the error of a node.
+
+        Args:
+            code: of `ErrorCode`; None: the one that releases have for plugins.
+            error: its text.
+            index: number of the node in the graph.
+            node: it.
+        """
+        return ParserError(
+            ErrorCode[code or ("INVALID_NODE" if generation() >= 10 else "UNSUPPORTED_NODE")],
+            str(error),
+            self._read.place(index),
+            self._read.given_name(node),
             node.op_type,
+            self._read.stack(node),
         )
 
 
@@ -153,10 +188,9 @@ def _class_of(op: str) -> tuple[type[ILayer], dict[str, Any]]:
 def add_node(
     network: INetworkDefinition,
     node: NodeProto,
-    index: int,
+    names: tuple[str, str],
     tensors: dict[str, ITensor],
     creator: Creator | None,
-    logger: ILogger | None,
     live: Any = None,
 ) -> None:
     """Add the layer of a node; a node `Constant` becomes an initialiser.
@@ -164,52 +198,69 @@ def add_node(
     Args:
         network: receives the layer.
         node: the `NodeProto`.
-        index: its number in the model.
+        names: of the node and of the layer.
         tensors: the tensors of the model so far, by name; the outputs are added.
         creator: of the plugin that computes it, if one does.
-        logger: of the parser.
         live: that plugin (`LayerPlugin`), where the parser of another format made it already.
+
+    Raises:
+        HeadraceError: see `add_parsed`.
     """
     if node.op_type == "Constant" and _lift(network, node):
         return
+    if live is not None:
+        layer = add_live(network, names[1], _all_inputs(network, node, tensors), live)
+    elif creator is not None:
+        layer = add_parsed(network, node, names, _all_inputs(network, node, tensors), creator)
+    else:
+        layer = _add_native(network, node, names[1], tensors)
+    layer._metadata = f"[ONNX Layer: {names[1]}]"
+    outputs = iter(layer._outputs)
+    for name in node.output:
+        # layers of ONNX's operators have no output where the node has no name for it
+        tensor = next(outputs) if name or live is not None or creator is not None else None
+        if name and tensor is not None:
+            tensor._name = name
+            tensors[name] = tensor
+
+
+def _all_inputs(
+    network: INetworkDefinition, node: NodeProto, tensors: dict[str, ITensor]
+) -> list[ITensor | None]:
+    """Inputs of a node; initialisers become constant layers, those left out are None."""
+    return [
+        network._constant_tensor(name) if name in network._initializers else tensors.get(name)
+        for name in node.input
+    ]
+
+
+def _add_native(
+    network: INetworkDefinition, node: NodeProto, name: str, tensors: dict[str, ITensor]
+) -> ILayer:
     cls, params = _class_of(node.op_type)
     kind = cls._kind or node.op_type.upper()
     inputs: list[ITensor | None] = []
     slots: list[Slot] = []  # the kind of each input of the node
-    for name in node.input:
-        if name in network._initializers:
-            slots.append(("weights", name))
+    for taken in node.input:
+        if taken in network._initializers:
+            slots.append(("weights", taken))
         else:
-            slots.append(("tensor", len(inputs)) if name else ("none", None))
-            if name:
-                inputs.append(tensors.get(name))
+            slots.append(("tensor", len(inputs)) if taken else ("none", None))
+            if taken:
+                inputs.append(tensors.get(taken))
     captured = {n: tensors[n] for n in _captured(node) if n in tensors}
-    for name, tensor in captured.items():
-        slots.append(("captured", (name, len(inputs))))
+    for inner, tensor in captured.items():
+        slots.append(("captured", (inner, len(inputs))))
         inputs.append(tensor)
-    name = node.name or f"{node.op_type}_{index}"
-    named = [n for n in node.output if n]
-    attributes = attributes_of(node)
-    layer: ILayer | None
-    if live is not None:
-        layer = add_live(network, name, slots, inputs, live)
-    elif creator is not None:
-        layer = add_parsed(network, node, name, slots, inputs, creator, logger)
-    else:
-        layer = cls(
-            network, inputs, kind=kind, params=params | _described(kind, node, attributes),
-            outputs=len(named), name=name, node=node,
-        )  # fmt: skip
-        layer._slots = slots
-        if kind in ("CONVOLUTION", "DECONVOLUTION"):
-            _read_weights(network, layer, node, kind)
-        network._append(layer)
-    if layer is None:  # reported already; nodes that take its outputs are refused
-        return
-    layer._metadata = f"[ONNX Layer: {name}]"
-    for output, tensor in zip(named, layer._outputs, strict=False):
-        tensor._name = output
-        tensors[output] = tensor
+    layer = cls(
+        network, inputs, kind=kind, params=params | _described(kind, node, attributes_of(node)),
+        outputs=sum(map(bool, node.output)), name=name, node=node,
+    )  # fmt: skip
+    layer._slots = slots
+    if kind in ("CONVOLUTION", "DECONVOLUTION"):
+        _read_weights(network, layer, node, kind)
+    network._append(layer)
+    return layer
 
 
 def _lift(network: INetworkDefinition, node: NodeProto) -> bool:

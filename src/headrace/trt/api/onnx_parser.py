@@ -15,10 +15,12 @@ from headrace._core.errors import HeadraceError
 from headrace.network.network import Network
 from headrace.network.onnx_file import network_from_onnx, network_from_onnx_bytes
 from headrace.network.tensor_spec import TensorType
+from headrace.plugins.onnx_rules import LayerNames, inlined
 from headrace.plugins.registry import get_plugin_registry
 from headrace.trt.api.model_message import ModelMessage
 from headrace.trt.api.network import INetworkDefinition
 from headrace.trt.api.onnx_layers import Checker, add_node
+from headrace.trt.layers.plugins import AttributesError
 from headrace.trt.release import current, versioned
 from headrace.trt.types.enums import ErrorCode, Flagged
 from headrace.trt.types.reporting import CollectsErrors, ParserError, Severity, report
@@ -145,13 +147,17 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
             proto = read.to_proto()
         except HeadraceError as error:
             return self._fail("MODEL_DESERIALIZE_FAILED", str(error))
-        checker = Checker(proto, self._network)
+        flat = inlined(proto)
+        checker = Checker(flat, self._network)
         self._subgraphs = []
-        for i, node in enumerate(proto.graph.node):
+        bad = set()
+        for i, node in enumerate(flat.proto.graph.node):
             problem = checker.problem(i, node)
             if problem is not None:
+                bad.add(problem.node())
                 self._keep(problem)
-            good = problem is None
+        for i in range(len(proto.graph.node)):
+            good = i not in bad
             if self._subgraphs and self._subgraphs[-1][1] == good:
                 self._subgraphs[-1][0].append(i)
             else:
@@ -192,7 +198,9 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
                 f"the network has layers of opset {network._opset}, the model has {opset}; parse "
                 "into an empty network",
             )
-        checker = Checker(proto, network)
+        model = inlined(proto)
+        proto = model.proto
+        checker = Checker(model, network)
         live = read.plugins
         checks = [
             checker.problem(i, node)
@@ -211,10 +219,17 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
         network._dirty = 0
         tensors = self._inputs(proto)
         self._initializers(proto)
+        names = LayerNames()
         for index, node in enumerate(proto.graph.node):
             plugin = live.get(node.name)
             creator = None if plugin is not None else checker.creator(node)
-            add_node(network, node, index, tensors, creator, self._logger, plugin)
+            given = model.given_name(node)
+            try:
+                add_node(network, node, (given, names.unique(given)), tensors, creator, plugin)
+            except HeadraceError as error:
+                code = "INTERNAL_ERROR" if isinstance(error, AttributesError) else None
+                self._keep(checker.error(code, error, index, node))
+                return False
         for value in proto.graph.output:
             tensor = tensors.get(value.name)
             if tensor is None and value.name in network._initializers:

@@ -60,8 +60,8 @@ def fields_from(rows: Iterable[Row]) -> PluginFieldCollection:
 
 
 def fields_to(fields: Any) -> list[Row]:
-    """Make the rows that C++ gets of a collection."""
-    return [(f.name, int(f.type), f.size, None if f.data is None else f.raw) for f in fields or ()]
+    """Make the rows that C++ gets of a collection; an empty list has null data, as in TensorRT."""
+    return [(f.name, int(f.type), f.size, f.raw or None) for f in fields or ()]
 
 
 class SharedFields:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from onnx import helper
 
-from headrace._core.errors import HeadraceError
+from headrace._core.errors import HeadraceError, ModelError
 from headrace.network.tensor_spec import TensorType
 from headrace.plugins.base import IPluginCreatorV3One
 from headrace.plugins.calls import Instance, call_creator
@@ -17,7 +17,7 @@ from headrace.plugins.drivers import add_layer
 from headrace.plugins.expressions import evaluate_free
 from headrace.plugins.fields import fields_of
 from headrace.plugins.layer import LayerPlugin, ShapeInput
-from headrace.plugins.nodes import SHAPE_INPUTS
+from headrace.plugins.onnx_rules import SHAPE_INPUTS, check_outputs, inputs_of
 from headrace.plugins.types import DataType, TensorRTPhase
 from headrace.trt.layers.base import ILayer, check_tensors
 from headrace.trt.lowering.fragment import Fragment, Inputs
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 
     from headrace.plugins.base import IPluginCreator
     from headrace.plugins.types import NumberedEnum
-    from headrace.trt.layers.base import Slot
     from headrace.trt.types.owner import Owner
-    from headrace.trt.types.reporting import ILogger
 
 
 class IPluginV2Layer(ILayer):
@@ -53,10 +51,13 @@ class IPluginV2Layer(ILayer):
         driver: LayerPlugin = self._params["_plugin"]
         driver.layer = self._name  # errors name it
         plain = int(self._params["_plain"])
-        names = [name for name in inputs if name is not None]
+        names = [name or "" for name in inputs]  # the last ones that are left out are not there
+        names += [""] * (len(self._inputs) - len(names))
         outputs = [f.fresh("plugin") for _ in self._outputs]
         shapes = _shapes(f, driver, names[:plain], names[plain:])
-        types = driver.output_types([DataType.of(f.dtype(n)) for n in names[:plain]])
+        types = driver.output_types(
+            [DataType.of(f.dtype(n)) if n else LEFT_OUT for n in names[:plain]]
+        )
         attributes: dict[str, Any] = {}
         if names[plain:]:
             attributes[SHAPE_INPUTS] = list(range(plain, len(names)))
@@ -79,33 +80,50 @@ class IPluginLayer(IPluginV2Layer):
     """The oldest name."""
 
 
+LEFT_OUT = DataType.FLOAT
+"""The type that plugins see of an optional input that is left out."""
 PluginLayer = TypeVar("PluginLayer", bound=IPluginV2Layer)
 
 
 def add_plugin(
     network: Owner,
     plugin: object,
-    inputs: Sequence[ITensor],
+    inputs: Sequence[ITensor | None],
+    shape_inputs: Sequence[ITensor] = (),
+    *,
+    cls: type[PluginLayer],
+) -> PluginLayer | None:
+    """Add a layer with a clone of a plugin; None, with a report to the logger, if it refuses.
+
+    An input that is None is an optional one that is left out: it keeps its place.
+    """
+    try:
+        return _added(network, plugin, inputs, shape_inputs, cls=cls)
+    except HeadraceError as error:
+        network._report(str(error))
+        return None
+
+
+def _added(
+    network: Owner,
+    plugin: object,
+    inputs: Sequence[ITensor | None],
     shape_inputs: Sequence[ITensor] = (),
     *,
     name: str | None = None,
     cls: type[PluginLayer],
-) -> PluginLayer | None:
-    """Add a layer with a clone of a plugin; None, with a report to the logger, if it refuses."""
+) -> PluginLayer:
     tensors = [*inputs, *shape_inputs]
-    check_tensors(tensors)
+    check_tensors([t for t in inputs if t is not None])
+    check_tensors(shape_inputs)
     label = name or f"(Unnamed Layer* {len(network._layers)}) [{cls._words or cls.__name__[1:-5]}]"
-    try:
-        driver = add_layer(
-            plugin,
-            layer=label,
-            input_types=[t.dtype for t in inputs],
-            num_shape_inputs=len(shape_inputs),
-            implicit_batch=network._implicit,
-        )
-    except HeadraceError as error:
-        network._report(str(error))
-        return None
+    driver = add_layer(
+        plugin,
+        layer=label,
+        input_types=[LEFT_OUT if t is None else t.dtype for t in inputs],
+        num_shape_inputs=len(shape_inputs),
+        implicit_batch=network._implicit,
+    )
     layer = cls(
         network, tensors, params={"_plugin": driver, "_plain": len(inputs)},
         outputs=driver.num_outputs, name=name,
@@ -119,70 +137,64 @@ def add_plugin(
 def add_parsed(
     network: Owner,
     node: NodeProto,
-    name: str,
-    slots: list[Slot],
-    inputs: list[ITensor | None],
+    names: tuple[str, str],
+    inputs: Sequence[ITensor | None],
     creator: IPluginCreator | IPluginCreatorV3One,
-    logger: ILogger | None,
-) -> ILayer | None:
-    """The layer of a node that a creator is registered for; None if it cannot be made."""
+) -> ILayer:
+    """Add the layer of a node that a creator is registered for.
+
+    Args:
+        network: receives the layer.
+        node: the `NodeProto`.
+        names: of the node, which the creator gets, and of the layer.
+        inputs: of the node, in its order; None for one that is left out.
+        creator: of the plugin.
+
+    Raises:
+        AttributesError: an attribute of a kind that no field can hold.
+        HeadraceError: inputs or outputs that do not fit; the creator or the plugin failed.
+    """
     from headrace.network.ir import node_from_proto
 
-    tensors = _tensors(network, slots, inputs)
+    given, name = names
+    where = f"node {name!r}"
     third = isinstance(creator, IPluginCreatorV3One)
+    plain, shapes, notice = inputs_of(node, third=third, where=where)
     try:
-        fields, notices = fields_of(node_from_proto(node), creator, f"node {name!r}")
-        for notice in notices:
-            network._report(str(notice), trt_severity(notice.level))
-        more = (TensorRTPhase.BUILD,) if third else ()
-        plugin = call_creator(creator, "parse", name, "create_plugin", name, fields, *more)
-    except HeadraceError as error:
-        network._report(str(error))
-        return None
-    marked = next((a.ints for a in node.attribute if a.name == SHAPE_INPUTS), ())
-    indices = {int(i) % len(tensors) for i in marked} if tensors else set()
-    plain = [t for i, t in enumerate(tensors) if i not in indices]
-    shape_inputs = [t for i, t in enumerate(tensors) if i in indices]
+        fields, notices = fields_of(node_from_proto(node), creator, where)
+    except ModelError as error:
+        raise AttributesError(error.finding) from error
+    for said in [*notices, *filter(None, [notice])]:
+        network._report(str(said), trt_severity(said.level))
+    more = (TensorRTPhase.BUILD,) if third else ()
+    plugin = call_creator(creator, "parse", name, "create_plugin", given, fields, *more)
     user = Instance(plugin, name, f"{creator.name} version {creator.plugin_version}")
+    shape_inputs = [t for t in (inputs[i] for i in shapes) if t is not None]
     try:
-        layer = add_plugin(
-            network, plugin, plain, shape_inputs, name=name,
+        layer = _added(
+            network, plugin, [inputs[i] for i in plain], shape_inputs, name=name,
             cls=IPluginV3Layer if third else IPluginV2Layer,
         )  # fmt: skip
     finally:
         user.destroy("parse")
-    if layer is not None:
-        driver = layer._params["_plugin"]
-        driver.namespace = driver.namespace or creator.plugin_namespace
+    driver = layer._params["_plugin"]
+    driver.namespace = driver.namespace or creator.plugin_namespace
+    check_outputs(node, layer.num_outputs, driver.type, where)
     return layer
+
+
+class AttributesError(ModelError):
+    """An attribute of a node becomes no field."""
 
 
 def add_live(
-    network: Owner,
-    name: str,
-    slots: list[Slot],
-    inputs: list[ITensor | None],
-    live: LayerPlugin,
-) -> ILayer | None:
-    """The layer of a node that a parser made a plugin for already: with a clone of it."""
+    network: Owner, name: str, inputs: Sequence[ITensor | None], live: LayerPlugin
+) -> ILayer:
+    """Add the layer of a node that a parser made a plugin for already: with a clone of it."""
     cls = IPluginV3Layer if live.generation == "V3" else IPluginV2Layer
-    tensors = _tensors(network, slots, inputs)
-    layer = add_plugin(network, live.instance.plugin, tensors, name=name, cls=cls)
-    if layer is not None:
-        layer._params["_plugin"].namespace = live.namespace
+    layer = _added(network, live.instance.plugin, inputs, name=name, cls=cls)
+    layer._params["_plugin"].namespace = live.namespace
     return layer
-
-
-def _tensors(network: Owner, slots: list[Slot], inputs: list[ITensor | None]) -> list[ITensor]:
-    """Inputs of a parsed node; initialisers become constant layers."""
-    tensors = []
-    for kind, what in slots:
-        tensor = network._constant_tensor(what) if kind == "weights" else None
-        if kind == "tensor":
-            tensor = inputs[what]
-        if tensor is not None:
-            tensors.append(tensor)
-    return tensors
 
 
 def trt_severity(level: str) -> NumberedEnum:
@@ -194,7 +206,7 @@ def trt_severity(level: str) -> NumberedEnum:
 def _shapes(
     f: Fragment, driver: LayerPlugin, names: list[str], shape_names: list[str]
 ) -> list[tuple[int, ...]]:
-    dims = [f.shape(n) for n in names]
+    dims = [f.shape(n) if n else (0,) for n in names]
     values = []
     for name in shape_names:
         info = f.infos[name].value
