@@ -13,6 +13,7 @@
 #include "library.h"
 #include "nvds_utils.h"
 #include "nvds_version.h"
+#include "nvdsgstutils.h"
 
 using namespace headrace::deepstream;
 
@@ -122,4 +123,11 @@ HEADRACE_PUBLIC char *nvds_get_hostname_with_ip(void) {
         freeifaddrs(all);
     }
     return duplicate(text.c_str());
+}
+
+// Lets an rtspsrc note the sender's time on its buffers; other elements stay as they are.
+HEADRACE_PUBLIC void configure_source_for_ntp_sync(GstElement *source) {
+    if (source == nullptr) return;
+    HEADRACE_CALL(gstreamer, void(void *, const char *, const char *), gst_util_set_object_arg)
+    (source, "add-reference-timestamp-meta", "true");
 }

@@ -295,6 +295,7 @@ LOGGER_FINDER = "setLoggerFinder"
 FACTORIES = tuple(f"NvDsInferPluginFactory{kind}Get" for kind in ("Caffe", "Uff", "Runtime"))
 GIVERS = frozenset([*CREATORS, *FACTORIES])
 """Functions that give objects the host calls: their library need not call the host itself."""
+_PLUGIN = re.compile(r"gst_plugin_\w+_get_desc")
 
 
 OLD_SIGNATURE_BEFORE = 8
@@ -333,6 +334,11 @@ def export_hints(elf: ElfFile, *, has_plugins: bool = False) -> list[str]:
         return [f'write extern "C" before {names}: without it no config can name {names}']
     if entry_points(elf) or has_plugins or not GIVERS.isdisjoint(elf.exported()):
         return []
+    if any(_PLUGIN.fullmatch(name) for name in elf.functions()):
+        return [
+            "it is a plugin of GStreamer: name its folder in GST_PLUGIN_PATH, and start the "
+            "application with headrace exec"
+        ]
     others = sorted(n for n in elf.functions() if not n.startswith("_"))
     if others:
         names = ", ".join(others[:4]) + (", …" if len(others) > 4 else "")

@@ -10,6 +10,7 @@ import pytest
 
 from headrace._core.errors import HeadraceError
 from headrace.binary.elf import ElfFile
+from headrace.binary.entry_points import export_hints
 from headrace.custom.compile.toolchain import include_dir, link_dir, run_folders
 from headrace.gstreamer.elements.programs import check_layout
 
@@ -117,3 +118,11 @@ def test_a_library_is_judged_by_its_own_mark(tmp_path: Path) -> None:
     lines, said = run(program)
     assert lines == ["batch", "none"]
     assert said.startswith(f"error: {library} was compiled with headers of 6.4,")
+
+
+def test_a_plugin_of_gstreamer_is_named_for_what_it_is(tmp_path: Path) -> None:
+    (tmp_path / "plugin.c").write_text("void *gst_plugin_example_get_desc(void) { return 0; }")
+    command = ["gcc", "-shared", tmp_path / "plugin.c", "-o", tmp_path / "libexample.so"]
+    subprocess.run(command, check=True)
+    (hint,) = export_hints(ElfFile.read(tmp_path / "libexample.so"))
+    assert "GST_PLUGIN_PATH" in hint

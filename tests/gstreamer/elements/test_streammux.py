@@ -128,3 +128,49 @@ def test_a_jump_while_it_plays_is_taken_at_once_many_times(
     run.wait()
     last = [time for *_, time in run.seen][-1]
     assert last > 9 * 10**9
+
+
+def test_elements_behind_hear_of_sources_that_come_end_and_go(gst: Any) -> None:
+    """In order with the frames: C applications make and take away branches by these events."""
+    seen: list[str] = []
+    pipeline = gst.parse_launch(
+        "videotestsrc num-buffers=3 ! video/x-raw,width=64,height=48 ! m.sink_0 "
+        "videotestsrc num-buffers=2 ! video/x-raw,width=64,height=48 ! m.sink_4 "
+        "nvstreammux name=m batch-size=2 width=64 height=48 drop-pipeline-eos=1 ! fakesink name=s"
+    )
+
+    def look(pad: Any, info: Any) -> int:
+        if info.type & gst.PadProbeType.BUFFER:
+            node = pyds.gst_buffer_get_nvds_batch_meta(hash(info.get_buffer())).frame_meta_list
+            while node is not None:
+                seen.append(f"frame {node.data.source_id}")
+                node = node.next
+        elif (structure := info.get_event().get_structure()) and "nv-" in structure.get_name():
+            number = structure.get_uint("source-id")[1]
+            assert structure.get_name().endswith(f"-{number}")
+            seen.append(f"{structure.get_name().removeprefix('nv-').rpartition('-')[0]} {number}")
+        return 1
+
+    sink = pipeline.get_by_name("s").get_static_pad("sink")
+    sink.add_probe(gst.PadProbeType.BUFFER | gst.PadProbeType.EVENT_DOWNSTREAM, look)
+    pipeline.set_state(gst.State.PLAYING)
+
+    def wait(text: str) -> None:
+        for _ in range(200):
+            if text in seen:
+                return
+            pipeline.get_bus().timed_pop_filtered(gst.SECOND // 10, gst.MessageType.ERROR)
+        raise AssertionError((text, seen))
+
+    wait("stream-eos 0")
+    wait("stream-eos 4")
+    mux = pipeline.get_by_name("m")
+    pad = mux.get_static_pad("sink_4")
+    pad.get_peer().unlink(pad)
+    mux.release_request_pad(pad)
+    wait("pad-deleted 4")
+    pipeline.set_state(gst.State.NULL)
+    for number, frames in ((0, 3), (4, 2)):
+        own = [text.rpartition(" ")[0] for text in seen if text.endswith(f" {number}")]
+        expected = ["pad-added", *["frame"] * frames, "stream-eos"]
+        assert own[: len(expected)] == expected

@@ -31,7 +31,13 @@ from headrace.gstreamer.elements.properties import (
 )
 from headrace.gstreamer.elements.surface import CapsReader, Surface
 from headrace.gstreamer.elements.tree import batch_buffer
-from headrace.gstreamer.pyds.events import STREAM_RESET
+from headrace.gstreamer.pyds.events import (
+    PAD_ADDED,
+    PAD_DELETED,
+    STREAM_EOS,
+    STREAM_RESET,
+    push_source_event,
+)
 from headrace.gstreamer.pyds.functions import (
     nvds_acquire_frame_meta_from_pool,
     nvds_add_frame_meta_to_batch,
@@ -96,6 +102,7 @@ class _Source:
         self.framerate = UNKNOWN_RATE
         self.frames = self.received = 0
         self.ended = self.announced = self.flushing = False
+        self.is_known = False  # to the elements behind
 
     def next_pts_ns(self) -> int:
         """Time of the next frame by the frame rate, for streams that have none, such as JPEG."""
@@ -132,6 +139,7 @@ class NvStreamMux(NvElement, Element):
         self._flow = Gst.FlowReturn.OK
         self._turn = 0
         self._ended: list[int] = []
+        self._gone: list[int] = []  # sources whose pads went, until the thread tells of them
         self._pushing = Lock()  # a batch is pushed before a jump, or dropped
         self._started = self._over = self._sought = False
         self._size = (0, 0)
@@ -178,6 +186,8 @@ class NvStreamMux(NvElement, Element):
         sink.set_active(False)
         with self._changed:
             self._sources.pop(sink, None)
+            if source is not None and source.is_known:
+                self._gone.append(source.number)
             self._changed.notify_all()
         self.remove_pad(sink)
 
@@ -313,7 +323,7 @@ class NvStreamMux(NvElement, Element):
             self._stopping, self._flow, self._size = False, Gst.FlowReturn.OK, (0, 0)
             self._pts_ns, self._started, self._over, self._sought = -1, False, False, False
             for source in self._sources.values():
-                source.ended = source.announced = source.flushing = False
+                source.ended = source.announced = source.flushing = source.is_known = False
                 source.frames = source.received = 0
         elif change == Gst.StateChange.PAUSED_TO_READY:
             self._stop()
@@ -337,19 +347,24 @@ class NvStreamMux(NvElement, Element):
     def _push_batches(self) -> None:
         while not self._stopping:
             taken = self._take()
-            for source in self._newly_ended():
+            ended = self._newly_ended()
+            for source in ended:
                 self._announce(source)
-            if taken:
-                if not self._push(taken):
-                    return
-            elif self._all_ended():
+            if taken and not self._push(taken):
+                return
+            for source in ended:  # behind its last frame
+                if source.is_known:
+                    push_source_event(hash(self._src), STREAM_EOS, source.number)
+            while self._gone:
+                push_source_event(hash(self._src), PAD_DELETED, self._gone.pop(0))
+            if not taken and self._all_ended():
                 if not self.values["drop-pipeline-eos"]:
                     self._push_end()
                 self._wait_for_more()
 
     def _push_end(self) -> None:
         with self._pushing:
-            if not self._all_ended():  # a jump came between
+            if self._over or not self._all_ended():  # told already, or a jump came between
                 return
             if not self._started:
                 self._src.push_event(Gst.Event.new_stream_start("nvstreammux"))
@@ -358,7 +373,7 @@ class NvStreamMux(NvElement, Element):
 
     def _wait_for_more(self) -> None:
         with self._changed:
-            while not self._stopping and self._all_ended():
+            while not (self._stopping or self._gone) and self._all_ended():
                 self._changed.wait(POLL_S)
 
     def _all_ended(self) -> bool:
@@ -394,7 +409,9 @@ class NvStreamMux(NvElement, Element):
                         deadline is not None and now >= deadline
                     ):
                         return [(s, s.flushes, s.waiting.popleft()) for s in self._next(full, most)]
-                if any(s.ended and not s.waiting and not s.announced for s in sources):
+                if self._gone or any(
+                    s.ended and not s.waiting and not s.announced for s in sources
+                ):
                     return []
                 wait = (
                     POLL_S
@@ -442,6 +459,9 @@ class NvStreamMux(NvElement, Element):
             if not self._started:
                 self._start_stream(fresh)
                 self._started = True
+            for source in (one[0] for one in fresh if not one[0].is_known):
+                push_source_event(hash(self._src), PAD_ADDED, source.number)
+                source.is_known = True
             flow = self._src.push(self._batch(fresh))
         if flow == Gst.FlowReturn.FLUSHING and not self._stopping:
             return True  # a jump is under way

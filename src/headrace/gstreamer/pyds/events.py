@@ -1,4 +1,4 @@
-"""Events that applications send to elements while they run."""
+"""Events of the original: those that applications send to elements, and those of sources."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from headrace.gstreamer.pyds.loading import gstreamer
 from headrace.gstreamer.pyds.struct import function
 
 STREAM_RESET, INTERVAL_UPDATE = "nv-stream-reset", "nv-infer-interval-update"
+PAD_ADDED, PAD_DELETED, STREAM_EOS = "nv-pad-added", "nv-pad-deleted", "nv-stream-eos"
+_NUMBERS = {PAD_ADDED: 400, PAD_DELETED: 401, STREAM_EOS: 402}
 _DOWNSTREAM, _SERIALIZED, _STICKY, _MULTI = 2, 4, 8, 16
+_POINTER = ctypes.c_void_p
 _SHIFT = 8
 """Bits of the flags in the number of an event's type: GST_EVENT_MAKE_TYPE."""
 
@@ -37,10 +40,34 @@ def gst_element_send_nvevent_interval_update(address: int, stream_id: str, inter
 
 
 def _send(address: int, number: int, flags: int, text: str) -> bool:
+    send = function(_library().gst_element_send_event, ctypes.c_int, _POINTER, _POINTER)
+    return bool(send(address, _event(number, flags, text)))
+
+
+def push_source_event(address: int, name: str, source_id: int) -> bool:
+    """Push the event of a source that comes, goes or ends; True if the elements behind take it.
+
+    Its name carries the source's number: of sticky events of one name the last alone stays.
+
+    Args:
+        address: `hash(pad)` of the multiplexer's output.
+        name: `PAD_ADDED`, `PAD_DELETED` or `STREAM_EOS`.
+        source_id: of the source.
+    """
+    text = f"{name}-{source_id}, source-id=(uint){source_id}"
+    flags = _DOWNSTREAM | _SERIALIZED | _STICKY | _MULTI
+    push = function(_library().gst_pad_push_event, ctypes.c_int, _POINTER, _POINTER)
+    return bool(push(address, _event(_NUMBERS[name], flags, text)))
+
+
+def _event(number: int, flags: int, text: str) -> int:
+    library = _library()
+    structure = function(library.gst_structure_from_string, _POINTER, ctypes.c_char_p, _POINTER)
+    make = function(library.gst_event_new_custom, _POINTER, ctypes.c_int, _POINTER)
+    event: int = make(number << _SHIFT | flags, structure(text.encode(), None))
+    return event
+
+
+def _library() -> ctypes.CDLL:
     gstreamer()
-    library = ctypes.CDLL("libgstreamer-1.0.so.0")
-    pointer = ctypes.c_void_p
-    structure = function(library.gst_structure_from_string, pointer, ctypes.c_char_p, pointer)
-    make = function(library.gst_event_new_custom, pointer, ctypes.c_int, pointer)
-    send = function(library.gst_element_send_event, ctypes.c_int, pointer, pointer)
-    return bool(send(address, make(number << _SHIFT | flags, structure(text.encode(), None))))
+    return ctypes.CDLL("libgstreamer-1.0.so.0")
