@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from headrace.custom.compile.build_library import compile_library
 from headrace.custom.compile.toolchain import include_dir
 from headrace.gstreamer.cmeta.native import library_path
 from headrace.gstreamer.pyds.meta import items
@@ -118,3 +120,20 @@ def test_recordings_and_images_of_objects_are_made_for_c(
     jpegs = list(folder.glob("object_*.jpg"))
     assert jpegs
     assert all(path.read_bytes()[:2] == b"\xff\xd8" for path in jpegs)
+
+
+def test_control_c_ends_a_program_in_c(needs_headers: None, gst: Any, tmp_path: Path) -> None:
+    """The Python of GStreamer's loader takes the signal, which nobody waits for in C."""
+    compile_library([PROGRAMS / "waits.c"], tmp_path / "waits", program=True)
+    program = subprocess.Popen(
+        [sys.executable, "-m", "headrace", "exec", tmp_path / "waits"],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert program.stdout is not None
+    assert program.stdout.readline() == "ready\n"
+    program.send_signal(signal.SIGINT)
+    try:
+        assert program.wait(timeout=20) == -signal.SIGINT
+    finally:
+        program.kill()
+        program.stdout.close()

@@ -14,7 +14,7 @@ from headrace._core.errors import CustomLibraryError
 
 GSTREAMER = (
     "gstreamer-1.0", "gstreamer-base-1.0", "gstreamer-video-1.0", "gstreamer-app-1.0",
-    "gstreamer-rtsp-server-1.0", "glib-2.0", "json-glib-1.0", "yaml-cpp", "uuid",
+    "gstreamer-rtsp-server-1.0", "glib-2.0", "json-glib-1.0", "yaml-cpp", "uuid", "x11",
 )  # fmt: skip
 """Packages that applications over GStreamer are compiled with, where they are installed."""
 APPLICATION = (

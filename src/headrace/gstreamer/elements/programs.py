@@ -21,9 +21,15 @@ from headrace.gstreamer.cmeta.layout import GENERATIONS, NEWEST, struct_rows
 from headrace.gstreamer.elements.register import ELEMENTS
 
 _LOADED = """import os
+import signal
 import site
 import sys
 
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    try:  # Ctrl-C ends the program as before: the loader's Python took it
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    except ValueError:
+        pass  # the program loads elements in another thread
 os.environ.pop("PYTHONHOME", None)  # of the loader alone
 sys.executable = {python!r}  # processes that are started find this installation
 site.addsitedir({site!r})
