@@ -14,7 +14,7 @@ import click
 from headrace._core.errors import ConfigError, EngineError, HeadraceError, ModelError
 from headrace._core.formats.archives import is_bare_model, model_file
 from headrace._core.formats.foreign import onnx_beside
-from headrace._core.formats.tensorrt import is_tensorrt_file, read_engine_facts
+from headrace._core.formats.tensorrt import is_tensorrt_file, read_engine_facts, tensors_text
 from headrace.cli.inputs import is_engine, is_model, load_config, refuse_options
 from headrace.cli.options import run_options
 from headrace.cli.output import echo, print_json, print_table
@@ -293,8 +293,10 @@ def _foreign_engine_data(path: Path) -> dict[str, Any]:
     except EngineError as error:
         data["runs_here"] = f"no: {error.__cause__ or error:brief}"
         data["names_in_it"] = list(facts.names)
-        if facts.shapes:
-            data["shapes_in_it"] = {name: list(shape) for name, shape in facts.shapes.items()}
+        tables = {"inputs": facts.inputs, "outputs": facts.outputs, "shapes": facts.shapes}
+        for kind, tensors in tables.items():
+            if tensors:
+                data[f"{kind}_in_it"] = {name: list(shape) for name, shape in tensors.items()}
     else:
         data["runs_here"] = "yes"
         data |= {"inputs": _plain(plan.inputs), "outputs": _plain(plan.outputs)}
@@ -309,8 +311,9 @@ def _foreign_engine_data(path: Path) -> dict[str, Any]:
 
 def _print_engine_or_model(data: dict[str, Any], *, layers: bool) -> None:
     """For people: fields, tactics if they were compared, layers if asked for."""
-    if shapes := data.get("shapes_in_it"):
-        data["shapes_in_it"] = [f"{name} {'x'.join(map(str, s))}" for name, s in shapes.items()]
+    for key in ("inputs_in_it", "outputs_in_it", "shapes_in_it"):
+        if shapes := data.get(key):
+            data[key] = tensors_text(shapes)
     if "unknown_operators" in data:
         data["plugins"] = _plugin_texts(data["plugins"])
         data["unknown_operators"] = _unknown_texts(data["unknown_operators"])

@@ -7,7 +7,12 @@ from pathlib import Path
 import headrace
 from headrace._core.errors import EngineError
 from headrace._core.files import os_errors, sha256_of
-from headrace._core.formats.tensorrt import built_by, without_wrapper
+from headrace._core.formats.tensorrt import (
+    built_by,
+    read_engine_facts,
+    tensors_text,
+    without_wrapper,
+)
 from headrace.engine.backends import CompilingBackend, RunnerOptions, get_backend
 from headrace.engine.plan import COMPILED_BLOB, MODEL_BLOB, Plan, blob_record
 from headrace.engine.plan_header import (
@@ -36,6 +41,10 @@ def plan_from_tensorrt(path: Path) -> Plan:
         backend = _usable_tensorrt()
         runner = backend.open(b"", RunnerOptions(), data)
     except EngineError as error:
+        facts = read_engine_facts(path)
+        if facts.inputs and facts.outputs:
+            what += f"; it takes {tensors_text(facts.inputs)} and gives "
+            what += tensors_text(facts.outputs)
         raise EngineError(
             f"{what}; it cannot be run here: {error:brief}", where=str(path)
         ) from error

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace._core.formats.tensorrt import built_by, read_engine_facts
+from headrace._core.formats.tensorrt import built_by, read_engine_facts, tensors_text
 
 
 def name(text: str, width: int = 8) -> bytes:
@@ -86,6 +86,56 @@ def test_shapes_of_older_engines(
     facts = read_engine_facts(tmp_path / "a.engine")
     assert facts.shapes.get("images") == shape
     assert facts.names[0] == "images"
+
+
+def tagged(kind: int, *parts: bytes) -> bytes:
+    """A value of the newer engines' stream: tag, version, content."""
+    return struct.pack("<HH", 0x8000 + kind, 1) + b"".join(parts)
+
+
+def number(value: int) -> bytes:
+    return tagged(7, struct.pack("<i", value))
+
+
+def tensor(
+    text: str, sizes: tuple[int, ...], role: int, *, place: int = 0, wide: bool = False
+) -> bytes:
+    """The record of a tensor, as engines of TensorRT 8.6 to 10.15 have it."""
+    length = struct.pack("<Q", len(text.encode()))
+    data = tagged(0x26, number(place), tagged(0x9D))
+    data += tagged(0x18, length) + b"\1\x80" + tagged(0xC, length, text.encode())
+    data += tagged(0x37, tagged(3, b"\0"), tagged(0xE, number(0)), tagged(3, b"\0"), b"\0\1\x80")
+    data += tagged(9, struct.pack("<9q", 8, *range(8))) + number(0) + b"\xc8\x7f"
+    kind, form = (0xEA, "q") if wide else (0x11, "i")
+    axes = struct.pack(f"<Q{len(sizes)}{form}", len(sizes), *sizes)
+    data += tagged(kind, number(len(sizes))) + b"\1\x80" + tagged(9 if wide else 7, axes)
+    data += struct.pack("<H", 0xFFFF - 0x8000 - kind)
+    return data + tagged(0x24, number(0)) + tagged(0x53, number(role)) + b"\x62\x7f\x60\x7f"
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_inputs_and_outputs_of_newer_engines(tmp_path: Path, wide: bool) -> None:
+    data = engine() + tensor("/model.0/Conv_output_0", (1, 16, 320, 320), 0, place=1, wide=wide)
+    data += tensor("output0", (-1, 84, 8400), 1, wide=wide)
+    data += tensor("images", (-1, 3, 640, 640), 0, wide=wide)
+    data += tensor("größe", (), 0, wide=wide) + tensor("far", (2**40,) * wide, 7, wide=wide)
+    (tmp_path / "a.engine").write_bytes(data)
+    facts = read_engine_facts(tmp_path / "a.engine")
+    assert facts.inputs == {"images": (-1, 3, 640, 640), "größe": ()}
+    assert facts.outputs == {"output0": (-1, 84, 8400)}
+    assert tensors_text(facts.outputs) == "output0 ?x84x8400"
+
+
+@given(st.binary(max_size=200), st.integers(0, 300))
+def test_a_damaged_record_is_left_out(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, start: int
+) -> None:
+    path = tmp_path_factory.mktemp("x") / "a.engine"
+    whole = engine() + tensor("images", (1, 3, 8, 8), 0)
+    path.write_bytes(whole[:start] + data + whole[start + len(data) :])
+    read_engine_facts(path)
+    path.write_bytes(whole[:start])
+    assert read_engine_facts(path).inputs in ({}, {"images": (1, 3, 8, 8)})
 
 
 @given(st.binary(max_size=200))

@@ -87,6 +87,8 @@ class EngineFacts:
         gpu: name of the GPU that it was built on; empty where it does not say.
         names: of tensors and layers, the most frequent first.
         shapes: of tensors, by name, without a batch; engines of TensorRT 8.5 and older have them.
+        inputs, outputs: shapes by name, with the batch, -1 for a free axis; engines of TensorRT 8.6
+            and newer have them.
         plugins: names of plugins.
         metadata: what an exporter wrote in front of it: names of classes, image size.
     """
@@ -95,8 +97,16 @@ class EngineFacts:
     gpu: str = ""
     names: tuple[str, ...] = ()
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    inputs: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    outputs: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     plugins: tuple[str, ...] = ()
     metadata: Mapping[str, object] = field(default_factory=dict)
+
+
+def tensors_text(tensors: Mapping[str, tuple[int, ...]]) -> str:
+    """Tensors in words: `images 1x3x640x640, sizes ?x2`."""
+    sides = {name: "x".join("?" if d < 0 else str(d) for d in t) for name, t in tensors.items()}
+    return ", ".join(f"{name} {size}" for name, size in sides.items())
 
 
 # A name stands behind its length, in 4 or 8 bytes: numbers of weights seldom look so.
@@ -138,8 +148,10 @@ def read_engine_facts(path: Path) -> EngineFacts:
         gpu,
         tuple(name for name, _ in names.most_common(_MOST_NAMES) if name not in plugins),
         shapes,
-        tuple(plugins)[:_MOST_NAMES],
-        _wrapper(data, len(data) - len(engine)),
+        inputs=_bound(engine, 0),
+        outputs=_bound(engine, 1),
+        plugins=tuple(plugins)[:_MOST_NAMES],
+        metadata=_wrapper(data, len(data) - len(engine)),
     )
 
 
@@ -161,6 +173,59 @@ def _shape_behind(engine: bytes, end: int) -> tuple[int, ...] | None:
         if twin == count and max(kinds) < 16 and all(0 < size < 1 << 24 for size in sizes):
             return sizes
     return None
+
+
+# Newer engines are a stream of values behind tags: a tag and a version, 16 bits each, then the
+# value; a compound value ends with its tag inverted. Tags that differ by release are not read.
+# Tried on real engines of 8.6.1, 10.0.1, 10.9.0 and 10.15.1.
+_TAG = rb".\x80\x01\x00"
+_INT = rb"\x07\x80\x01\x00(.{4})"
+_TENSOR = re.compile(
+    _INT + _TAG + rb"\x18\x80\x01\x00(.{8})\x01\x80\x0c\x80\x01\x00(.{8})", re.DOTALL
+)  # the place of a tensor, then its name: an array of characters behind its length, twice
+_AXES = re.compile(
+    rb"(?:\x11\x80\x01\x00" + _INT + rb"\x01\x80\x07|\xea\x80\x01\x00" + _INT + rb"\x01\x80\x09)"
+    rb"\x80\x01\x00(.{8})",
+    re.DOTALL,
+)  # 32 bits for a size, or 64
+_ROLE = re.compile(_TAG + _INT + _TAG + _INT, re.DOTALL)
+_MOST_RECORD = 400  # bytes from a name to its dimensions
+_MOST_NAME = 400
+
+
+def _bound(engine: bytes, role: int) -> dict[str, tuple[int, ...]]:
+    """Read the shapes of a newer engine's inputs (0) or outputs (1), in the order of the file."""
+    if engine[:4] != b"ftrt":
+        return {}
+    tensors: dict[str, tuple[int, ...]] = {}
+    for match in _TENSOR.finditer(engine):
+        place, size, twin = (int.from_bytes(part, "little") for part in match.groups())
+        end = match.end() + size
+        if place or size != twin or not 0 < size <= _MOST_NAME:
+            continue
+        text = engine[match.end() : end].decode("utf-8", "replace")
+        shape = _axes_behind(engine, end, role)
+        if shape is not None and text.isprintable():
+            tensors.setdefault(text, shape)
+    return tensors
+
+
+def _axes_behind(engine: bytes, end: int, role: int) -> tuple[int, ...] | None:
+    """Read the dimensions of a tensor of a role whose name ends at `end`; None if it has none."""
+    match = _AXES.search(engine, end, end + _MOST_RECORD)
+    if match is None:
+        return None
+    narrow, wide, twin = match.groups()
+    count = int.from_bytes(narrow or wide, "little")
+    if count > _MOST_AXES or count != int.from_bytes(twin, "little"):
+        return None
+    form = f"<{count}{'i' if narrow else 'q'}"
+    behind = match.end() + struct.calcsize(form) + 2
+    known = _ROLE.match(engine, behind)
+    if known is None or int.from_bytes(known[2], "little") != role:
+        return None
+    sizes = struct.unpack_from(form, engine, match.end())
+    return sizes if all(-1 <= size < 1 << 31 for size in sizes) else None
 
 
 def _wrapper(data: bytes, size: int) -> Mapping[str, object]:
