@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 from headrace._core.text import quoted
@@ -137,3 +138,6 @@ def add_preparations(
         if "operate-on-gie-id" in section.values:
             values["preprocess_gie_id"] = section.values["operate-on-gie-id"]
             origins["preprocess_gie_id"] = section.origin("operate-on-gie-id")
+        text = f"[{name}] makes the tensors: scaling, colours and offsets of "
+        text += f"{Path(values['config']).name} are not applied to them"
+        document.remark(group.line, text, "info", code="tensors-prepared", data={"group": name})
