@@ -47,6 +47,7 @@ class Ran:
 
     errors: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    infos: list[str] = field(default_factory=list)
     ended: list[int] = field(default_factory=list)
     seen: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
 
@@ -93,6 +94,8 @@ def play(gst: Any) -> Iterator[Run]:
                 break
             if message.type == gst.MessageType.WARNING:
                 ran.warnings.append(message.parse_warning()[0].message)
+            if message.type == gst.MessageType.INFO:
+                ran.infos.append(message.parse_info()[0].message)
             structure = message.get_structure()
             if structure is not None and structure.get_name() == "stream-eos":
                 ran.ended.append(structure.get_value("stream-id"))

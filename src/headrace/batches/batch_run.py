@@ -32,6 +32,7 @@ from headrace.batches.manifest import RESERVED, write_manifest
 from headrace.batches.placement import Placement, placed
 from headrace.batches.processes import ProcessExecutor, open_worker
 from headrace.batches.work import (
+    FRAMES,
     UNITS_EACH,
     Work,
     Worker,
@@ -133,6 +134,7 @@ class BatchRun:
         options: how it runs.
         on_stage: called with each step that begins, in words.
         on_ready: called with the notices and the placement, before the first unit; may raise.
+        on_notice: called with each notice of the models at work.
     """
 
     work: Work
@@ -141,6 +143,7 @@ class BatchRun:
     options: BatchOptions
     on_stage: Callable[[str], None] = lambda _: None
     on_ready: Callable[[Sequence[Finding], Placement], None] = lambda _notices, _placement: None
+    on_notice: Callable[[Finding], None] = lambda _: None
     notices: list[Finding] = field(default_factory=list)
 
     def run(self, on_change: Callable[[BatchProgress], None] = lambda _: None) -> BatchReport:
@@ -170,7 +173,9 @@ class BatchRun:
         first, names = _begun(given_inputs(self.inputs, columns))
         work = self._split_or_not(configs, first)
         few = len(first) < usable_cores()
-        placement = self._placement(work, _units(work, first) if few else len(first))
+        placement = self._placement(work, _units(work, first) if few else len(first), first)
+        share = len(first) // max(1, placement.workers)
+        work = replace(work, judged_after=min(FRAMES, max(1, share)))
         identity = json.dumps(parts, sort_keys=True)
         work = replace(work, facts={"headrace.run": run_id(parts), "headrace.made-of": identity})
         folder = BatchFolder(out, run_id(parts), bucket)
@@ -194,6 +199,7 @@ class BatchRun:
                     retry_failed=self.options.retry_failed,
                     max_failed=self.options.max_failed,
                     on_change=on_change,
+                    on_notice=self.on_notice,
                 )
                 with _stopped_by_signals(driver):
                     progress = driver.run(names)
@@ -202,6 +208,7 @@ class BatchRun:
                 folder.save()
                 write_manifest(out)
                 folder.publish(MANIFEST)
+            self.notices += driver.notices
             total = {k: n for k, n in folder.ledger.counts().items() if k not in ("split", "whole")}
         finally:
             folder.close()
@@ -226,7 +233,7 @@ class BatchRun:
         import_extra("pyarrow", "arrow")
         sample = sample_of(expand_inputs(self.inputs))
         before = memory_of_this_process()
-        placement = self._placement(self.work, sample.inputs)
+        placement = self._placement(self.work, sample.inputs, sample.names)
         self.on_ready(self.notices, placement)
         worker = Worker(with_threads(self.work, placement.threads), None)
         try:
@@ -245,13 +252,13 @@ class BatchRun:
             core_hour_price=price,
         )
 
-    def _placement(self, work: Work, units: int) -> Placement:
+    def _placement(self, work: Work, units: int, names: Sequence[str]) -> Placement:
         """Open the models, which builds engines and refuses wrong ones, and share the cores out."""
         self.on_stage("opening models")
         options = replace(work.options, threads=None)  # those of a worker
         if self.options.on != "local":  # this machine may have no GPU where nodes have
             options = replace(options, device="auto")
-        worker = Worker(replace(work, options=options), None)
+        worker = Worker(replace(work, options=options), None, names)
         try:
             self.notices += worker.notices
             self.on_stage("measuring workers and threads")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from time import monotonic, time
 
 from headrace._core.errors import HeadraceError
+from headrace._core.findings import Finding
 from headrace._core.text import counted
 from headrace.batches.executor import Executor
 from headrace.batches.folder import KINDS, BatchFolder
@@ -74,6 +75,10 @@ class Driver:
         retry_failed: whether units that failed in an earlier run run again.
         max_failed: end the run when more units than that have failed in it; None: never.
         on_change: called after each result.
+        on_notice: called with what the models of a worker warn of, each rule and place once.
+
+    Attributes:
+        notices: what was told so.
     """
 
     def __init__(
@@ -85,7 +90,10 @@ class Driver:
         retry_failed: bool = False,
         max_failed: int | None = None,
         on_change: Callable[[BatchProgress], None] = lambda _: None,
+        on_notice: Callable[[Finding], None] = lambda _: None,
     ) -> None:
+        self.notices: list[Finding] = []
+        self._on_notice = on_notice
         self.progress = BatchProgress(workers=executor.workers)
         self._folder = folder
         self._executor = executor
@@ -159,7 +167,16 @@ class Driver:
                 return
         self.progress.listed = True
 
+    def _tell(self, notices: Iterable[Finding]) -> None:
+        known = {(n.code, n.where) for n in self.notices}
+        for notice in notices:
+            if (notice.code, notice.where) not in known:
+                known.add((notice.code, notice.where))
+                self.notices.append(notice)
+                self._on_notice(notice)
+
     def _take(self, result: UnitResult) -> None:
+        self._tell(result.notices)
         item = self._under_way.pop(result.unit.id, None)
         if item is None:
             return

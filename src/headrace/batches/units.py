@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from headrace._core.files import sha256_of
+from headrace._core.findings import Finding
 from headrace.media.sources.video_structure import VideoCut, VideoSpan
 
 Outcome = Literal["done", "failed", "split", "doubtful", "storage", "lost"]
@@ -61,6 +62,7 @@ class UnitResult:
         seconds: wall-clock time of the attempt.
         error: text for the user.
         warnings: of source and results.
+        notices: warnings of the models that this worker has not handed back before.
         files: kind of output -> its content.
         spans: for `split`.
         begun: False if the worker was lost before the unit's turn came.
@@ -76,6 +78,7 @@ class UnitResult:
     seconds: float = 0.0
     error: str = ""
     warnings: tuple[str, ...] = ()
+    notices: tuple[Finding, ...] = ()
     files: dict[str, Content] = field(default_factory=dict)
     spans: tuple[VideoSpan, ...] = ()
     begun: bool = True

@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from math import lcm
 from pathlib import Path
 from time import perf_counter
@@ -24,6 +25,8 @@ from headrace.batches.storage import StorageError, storage_error
 from headrace.batches.tables import TABLES
 from headrace.batches.units import BatchUnit, UnitResult
 from headrace.config.pipeline_spec import PipelineSpec, SinkSpec, SourceSpec
+from headrace.engine.device import choose_device
+from headrace.infer.refusal import tried_refusal
 from headrace.infer.run_options import RunOptions
 from headrace.media import Source, open_source
 from headrace.media.names import IMAGE_SUFFIXES, VIDEO_SUFFIXES
@@ -32,6 +35,7 @@ from headrace.media.sinks.table import ArrowSink, FrameArrowSink, FrameParquetSi
 from headrace.media.sources.video_span import SpanDoubtError, VideoSpanSource
 from headrace.media.sources.video_structure import VideoSpan, video_seconds, video_structure
 from headrace.pipeline.assembly import Assembling, open_model
+from headrace.pipeline.pipeline import Pipeline
 from headrace.pipeline.report import without_results
 from headrace.pipeline.source_opening import gpu_of
 from headrace.pipeline.stage_order import numbered
@@ -41,7 +45,11 @@ if TYPE_CHECKING:
     from headrace.config import ModelConfig
     from headrace.infer.batch import Batch
     from headrace.infer.inferencer import Inferencer
+    from headrace.media import Frame
     from headrace.pipeline.report import RunReport
+
+FRAMES = 8
+"""Frames that are enough to judge by."""
 
 _MOST_TEXTS = 5
 _PASSING = frozenset(
@@ -66,6 +74,7 @@ class Work:
         cpus: processor cores of one worker; None leaves that to the system.
         facts: metadata of the tables.
         columns: of the user's manifests: they stand behind the own ones in the tables.
+        judged_after: frames that a worker has seen when it judges what its models find.
     """
 
     spec: PipelineSpec
@@ -76,6 +85,7 @@ class Work:
     cpus: int | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
     columns: Columns = ()
+    judged_after: int = FRAMES
 
 
 def split_obstacle(work: Work, configs: Sequence[ModelConfig]) -> str | None:
@@ -140,12 +150,20 @@ def video_spans(work: Work, path: Path, name: str) -> tuple[list[VideoSpan], str
     return [], video.doubt or "it has no second place to cut at"
 
 
+class _UnitPipeline(Pipeline):
+    """The pipeline of one unit: its worker judges the models, whose frames are those of many."""
+
+    def _conclude(self) -> None:
+        pass
+
+
 class Worker:
     """Opens the models of a batch, and runs units through them.
 
     Args:
         work: the pipeline.
         parts: folder for results that wait for their commit; None hands them back as bytes.
+        names: inputs whose first frames show what ends the refusal of a model.
 
     Attributes:
         notices: of configs and models.
@@ -154,10 +172,13 @@ class Worker:
         HeadraceError: a model cannot be opened.
     """
 
-    def __init__(self, work: Work, parts: Path | None) -> None:
+    def __init__(self, work: Work, parts: Path | None, names: Sequence[str] = ()) -> None:
         self._work = work
         self._parts = parts
+        self._names = names
         self.notices: list[Finding] = []
+        self._told: set[Finding] = set()
+        self._unjudged = work.judged_after
         self._models: list[Inferencer] = []
         self._open()
 
@@ -167,13 +188,24 @@ class Worker:
         configs, notices = numbered(spec.load_models(), where)
         try:
             for cfg in configs:
-                self._models.append(open_model(cfg, self._work.options))
+                try:
+                    self._models.append(open_model(cfg, self._work.options))
+                except HeadraceError as error:
+                    raise self._tried(error, cfg) from error.__cause__
         except BaseException:
             self.close()
             raise
         notices = [*spec.notices, *notices]
         notices += [n for part in (*configs, *self._models) for n in part.notices]
         self.notices = list(dict.fromkeys(notices))
+        self._told.update(self.notices)
+
+    def _tried(self, error: HeadraceError, cfg: ModelConfig) -> HeadraceError:
+        """Add the results of its advice on the first frames to the refusal of a model."""
+        options = self._work.options
+        device = choose_device(options.device, cfg.gpu_id)
+        frames = islice(first_frames(self._names), FRAMES)
+        return tried_refusal(error, cfg, frames, options, device, self._models)
 
     @property
     def models(self) -> list[Inferencer]:
@@ -293,6 +325,7 @@ class Worker:
                 stages=[*self._models, _renaming(source.name)],
                 opened={0: source},
                 sinks=[self._table(k, f, unit) for k, f in files.items() if k in TABLES],
+                kind=_UnitPipeline,
             ).assemble()
             try:
                 report = assembly.pipeline.run()
@@ -311,11 +344,23 @@ class Worker:
             source.close()
         result.frames = report.frames
         result.objects = sum(report.objects.values())
+        result.notices = self._news(report.frames)
         warnings += [f"{n:brief}" for n in source.notices if n.level == "warning"]
         if self._parts is None:
             result.files = {kind: file.read_bytes() for kind, file in files.items()}
         else:
             result.files = dict(files)
+
+    def _news(self, frames: int) -> tuple[Finding, ...]:
+        """Return the new warnings of the models, which are judged when they have seen enough."""
+        if 0 < self._unjudged <= frames:
+            for model in self._models:
+                model.conclude()
+        self._unjudged = max(0, self._unjudged - frames)
+        warnings = [n for m in self._models for n in m.notices if n.level == "warning"]
+        news = tuple(n for n in dict.fromkeys(warnings) if n not in self._told)
+        self._told.update(news)
+        return news
 
     def _table(self, kind: str, file: Path, unit: BatchUnit) -> Sink:
         """A sink of rows: for images Arrow, which takes a tenth of the time and is packed later."""
@@ -351,6 +396,15 @@ class Worker:
         text = f"{error:brief}" if error is not None else "; ".join(lost)
         kind = HeadraceError if error is None else type(error)
         raise kind(text, fix=list(dict.fromkeys(why))[-_MOST_TEXTS:])
+
+
+def first_frames(names: Iterable[str]) -> Iterator[Frame]:
+    """Yield frames of the inputs that are files, in order; what cannot be read is left out."""
+    for name in names:
+        path = name.removeprefix("file://")
+        if "://" not in path:
+            with suppress(HeadraceError), open_source(path) as source:
+                yield from source
 
 
 @contextmanager

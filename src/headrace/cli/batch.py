@@ -189,8 +189,12 @@ def batch(
         if not quiet:
             echo(f"workers: {placement.workers}, threads of each: {placement.threads}", err=True)
 
+    def tell(notice: Any) -> None:
+        print_notices([notice], quiet=quiet)
+        shown.add(notice)
+
     with RunProgress(enabled=not quiet, unit="inputs or parts of videos") as progress:
-        whole.on_stage, whole.on_ready = progress.stage, ready
+        whole.on_stage, whole.on_ready, whole.on_notice = progress.stage, ready, tell
         if plan:
             estimate = whole.plan(price)
         else:

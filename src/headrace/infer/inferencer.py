@@ -10,7 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
-from headrace._core.errors import EngineError
+from headrace._core.errors import EngineError, HeadraceError
 from headrace._core.findings import Finding
 from headrace.config import ModelConfig
 from headrace.config.enums import ProcessMode
@@ -147,15 +147,19 @@ class Inferencer:
                 the first frame.
         """
         run, config_keys = RunOptions.of(cls.from_config, locals())
+        over = combined(config_keys)
         if isinstance(config, ModelConfig):
-            cfg = combined(config_keys).on(config)
+            cfg = over.on(config)
         else:
-            cfg = ModelConfig.load(
-                config, combined(config_keys).with_parser(Path(config), run.parser)
-            )
+            cfg = ModelConfig.load(config, over.with_parser(Path(config), run.parser))
         if unique_id is not None:
             cfg = cfg.with_overrides(gie_unique_id=unique_id)
-        return cls.open(cfg, run, choose_device(run.device, cfg.gpu_id), name)
+        try:
+            return cls.open(cfg, run, choose_device(run.device, cfg.gpu_id), name)
+        except HeadraceError as error:
+            from headrace.infer.refusal import guessed_refusal
+
+            raise guessed_refusal(error, cfg) from error.__cause__
 
     @classmethod
     def open(
@@ -276,7 +280,7 @@ class Inferencer:
     @property
     def notices(self) -> list[Finding]:
         """Decisions so far, those of library, parser and plausibility watch included."""
-        model = self.model  # held: an update may let go of it meanwhile
+        model = self.model  # held through an update
         if model.watch is not None:
             model.watch.judge()
         return self._record.notices_with(model.all_notices())
@@ -451,9 +455,8 @@ class Inferencer:
 
         The plausibility watch may run the network a few times more. Findings join `notices`.
         """
-        model = self.model
-        if model.watch is not None:
-            model.watch.judge(final=True)
+        if (watch := self.model.watch) is not None:
+            watch.judge(final=True)
 
     def warn(self, code: str, text: str, where: str | None = None) -> None:
         """Add a warning to the notices, once."""

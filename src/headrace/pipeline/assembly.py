@@ -232,13 +232,14 @@ class Assembling:
 
     def _tried(self, error: HeadraceError, cfg: ModelConfig, device: Device) -> HeadraceError:
         """Add the results of its advice on the first frames to the refusal of a model."""
+        from headrace.infer.refusal import FRAMES, guessed_refusal, tried_refusal
+
         source = next((s for s in self._sources if not isinstance(s, FailedSource)), None)
         if source is None or source.live:
-            return error
-        from headrace.infer.refusal import FRAMES, tried_refusal
-
+            return guessed_refusal(error, cfg)
         self.on_stage(f"trying what is recommended: {cfg.path.name}")
-        return tried_refusal(error, cfg, islice(source, FRAMES), self.options, device)
+        before = [item for item in self._items if isinstance(item, Inferencer)]
+        return tried_refusal(error, cfg, islice(source, FRAMES), self.options, device, before)
 
     def _add_followers(self) -> None:
         """Put the tracker behind the primary models, and the counting behind the tracker."""

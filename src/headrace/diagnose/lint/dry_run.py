@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from headrace._core.errors import EngineError, HeadraceError
+from headrace._core.errors import HeadraceError
 from headrace._core.findings import Finding
 from headrace.config import ModelConfig
 from headrace.config.model_files import model_paths
 from headrace.custom.plugin_library import plugin_hints
 from headrace.engine.backends import DEFAULT_BACKEND
-from headrace.engine.input_shapes import resolve_shape
 from headrace.engine.plan import Plan
 from headrace.infer.decoding import require_runnable
 from headrace.infer.model.engine_search import saved_engine, serving_plan
 from headrace.infer.model.guarded_engines import NoPreviewError, preview_network, preview_plugins
-from headrace.infer.model.image_input import axis_order, network_dims
+from headrace.infer.model.image_input import network_dims
 from headrace.infer.model.inspect_engine import EngineFunction, engine_function
 from headrace.infer.model.network_source import network_source
+from headrace.infer.model.settled_outputs import settled_outputs
 from headrace.infer.model.source import FunctionSource, ModelSource, model_source
 from headrace.infer.parser_choice import (
     Choice,
@@ -30,8 +30,7 @@ from headrace.infer.parser_fit import check_outputs
 from headrace.infer.parsers.labels import Labels, load_labels
 from headrace.meta import NetworkInfo
 from headrace.network import Network
-from headrace.network.shapes.model_shapes import ModelShapes
-from headrace.network.tensor_spec import Axes, TensorSpec
+from headrace.network.tensor_spec import TensorSpec
 from headrace.plugins.custom_files import load_custom_plugins
 from headrace.plugins.loading import PYTHON_SUFFIXES
 from headrace.plugins.lookup import unknown_error, unknown_nodes
@@ -145,7 +144,7 @@ def dry_run(cfg: ModelConfig) -> DryRun:
             channels, height, width = network_dims(done.inputs[0], cfg)
             done.image = NetworkInfo(width, height, channels)
     if done.network is not None:
-        done.outputs = _settled_outputs(done.network, cfg)
+        done.outputs = settled_outputs(done.network, cfg)
     with collected():
         choice = done.choice = choose_parser(cfg)
         if choice is not None:
@@ -154,37 +153,6 @@ def dry_run(cfg: ModelConfig) -> DryRun:
                 done.notices += choice.library.decisions
             check_outputs(cfg, choice, done.outputs, done.image, done.labels, done.notices)
     return done
-
-
-def _settled_outputs(network: Network, cfg: ModelConfig) -> list[TensorSpec]:
-    """The outputs, with the lengths that the size of the config's images gives free axes.
-
-    They stay as they are where that size is not known, or the model is over 2 GiB.
-    """
-    outputs = list(network.outputs)
-    fixed = all(spec.shape and all(isinstance(d, int) for d in spec.shape[1:]) for spec in outputs)
-    if fixed or network.is_large or not network.inputs:
-        return outputs
-    first = network.inputs[0]
-    try:
-        image = resolve_shape(first, cfg.infer_dims, axis_order(cfg), where=str(cfg.path))
-    except EngineError:
-        return outputs  # told already
-    shapes = {spec.name: tuple(max(d, 1) for d in spec.dims) for spec in network.inputs}
-    shapes[first.name] = tuple(d or 1 for d in image)
-    output_shapes = ModelShapes(network.to_proto().SerializeToString()).outputs(shapes)
-    return [
-        replace(spec, shape=_known(spec.shape, output_shapes.get(spec.name))) for spec in outputs
-    ]
-
-
-def _known(axes: Axes, shape: tuple[int, ...] | None) -> Axes:
-    """The axes; free ones behind the batch as found."""
-    if not shape or (axes and len(shape) != len(axes)):
-        return axes
-    pairs = list(zip(axes or (None,) * len(shape), shape, strict=True))
-    lengths = (f if f > 0 and not isinstance(a, int) else a for a, f in pairs[1:])
-    return (pairs[0][0], *lengths)
 
 
 def _try_creators(cfg: ModelConfig, source: ModelSource | None, done: DryRun) -> None:

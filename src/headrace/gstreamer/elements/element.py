@@ -74,7 +74,7 @@ class NvElement:
         ABOUT: its name, kind and purpose, as gst-inspect-1.0 shows them.
         values: of the properties.
         assigned: names of the properties that the application set.
-        posted: texts of the warnings that `post_warnings` put on the bus.
+        posted: texts of the notices that `post_notices` put on the bus.
     """
 
     PROPERTIES: Mapping[str, Property] = {}
@@ -184,13 +184,14 @@ class NvElement:
         """Put a warning on the bus."""
         self._post(Gst.Message.new_warning, text, detail)
 
-    def post_warnings(self, notices: Iterable[Finding]) -> None:
-        """Put the warnings among notices on the bus, each once."""
+    def post_notices(self, notices: Iterable[Finding]) -> None:
+        """Put notices on the bus, each once: warnings, and others as messages of information."""
         for notice in notices:
             text = str(notice)
-            if notice.level == "warning" and text not in self.posted:
+            if text not in self.posted:
                 self.posted.add(text)
-                self.post_warning(text)
+                warns = notice.level == "warning"
+                self._post(Gst.Message.new_warning if warns else Gst.Message.new_info, text, "")
 
     def _post(
         self, make: Callable[[Gst.Element, GLib.Error, str], Gst.Message], text: str, detail: str
@@ -308,6 +309,8 @@ def reported(failed: R) -> Callable[[Callable[..., R]], Callable[..., R]]:
             try:
                 return method(self, *arguments)
             except BaseException as error:  # PyGObject would print it and go on
+                if isinstance(error, HeadraceError):
+                    self.post_notices(error.notices)
                 self.post_error(as_exception(error))
                 return failed
 

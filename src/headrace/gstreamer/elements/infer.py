@@ -186,8 +186,7 @@ class NvInfer(InPlace):
             self._updater.wait()
             self._updater = None
         if self._inferencer is not None:
-            self._inferencer.conclude()
-            self._report()
+            self._conclude()
             self._inferencer.close()
             self._inferencer = self._raw_output = None
         return True
@@ -239,6 +238,8 @@ class NvInfer(InPlace):
                 self._in_flight.restart()
             elif event.type & Gst.EventTypeFlags.SERIALIZED:
                 self._in_flight.drain()
+            if event.type == Gst.EventType.EOS:  # before NULL, which closes the bus
+                self._conclude()
         structure = event.get_structure()
         if structure is not None and structure.get_name() == INTERVAL_UPDATE:
             self.values["interval"] = structure.get_value("interval")
@@ -247,10 +248,16 @@ class NvInfer(InPlace):
             return True
         return bool(BaseTransform.do_sink_event(self, event))
 
-    def _report(self) -> None:
-        """Put warnings of the model on the bus, each once."""
+    def _conclude(self) -> None:
+        """Judge what the model found in the whole stream."""
         assert self._inferencer is not None
-        self.post_warnings(self._inferencer.notices)
+        self._inferencer.conclude()
+        self._report()
+
+    def _report(self) -> None:
+        """Put notices of the model on the bus, each once."""
+        assert self._inferencer is not None
+        self.post_notices(self._inferencer.notices)
 
 
 class NvInferBin(NvInfer):

@@ -43,7 +43,7 @@ class NvDsPostProcess(InPlace):
         """Read the config and load the parser."""
         file = self.file_of("postprocesslib-config-file", "parser and thresholds")
         self._parser = RawOutputParser(outputs_config(file, self.values["postprocesslib-name"]))
-        self.post_warnings(self._parser.notices)
+        self.post_notices(self._parser.notices)
         return True
 
     def do_stop(self) -> bool:
@@ -55,7 +55,7 @@ class NvDsPostProcess(InPlace):
                     f"no raw outputs of model {number} came: it needs output-tensor-meta=1 and"
                     f" gie-unique-id={number}"
                 )
-            self.post_warnings(self._parser.notices)
+            self.post_notices(self._parser.notices)
             self._parser.close()
             self._parser = None
         return True
@@ -77,7 +77,7 @@ class NvDsPostProcess(InPlace):
             for frame, (meta, before) in zip(frames, meta_pairs, strict=True):
                 add_results(batch, frame, meta, before)
         if not self.posted:
-            self.post_warnings(parser.notices)
+            self.post_notices(parser.notices)
         return Gst.FlowReturn.OK
 
     def _parse_regions(

@@ -130,7 +130,7 @@ class NvTracker(InPlace):
         notices = self._tracker.notices[self._told :]
         if notices:
             self._told += len(notices)
-            self.post_warnings(notices)
+            self.post_notices(notices)
 
     def do_stop(self) -> bool:
         """Forget all tracks."""

@@ -55,19 +55,25 @@ class Sample:
         return {name: Layer(name, data) for name, data in self.outputs.items()}
 
 
-def sampled(pre: Preprocessor, run: Run, frames: Iterable[Frame]) -> list[Sample]:
-    """Scale whole frames and run the network on each.
+Piece = tuple[Frame, Rect | None]
+"""A frame with the rectangle of it that a network sees; None for the whole frame."""
+
+
+def sampled(pre: Preprocessor, run: Run, pieces: Iterable[Piece]) -> list[Sample]:
+    """Scale pieces of frames and run the network on each.
 
     Raises:
         EngineError: the network failed.
     """
     samples = []
-    for frame in frames:
+    for frame, crop in pieces:
         tensor = np.empty(pre.shape, np.float32)
-        transform = pre(frame, tensor)
+        transform = pre(frame, tensor, crop)
         outputs = {name: data[0].copy() for name, data in run(tensor).items()}
         size = frame.width, frame.height
-        samples.append(Sample(tensor, outputs, transform=transform, size=size, frame=frame))
+        samples.append(
+            Sample(tensor, outputs, transform=transform, size=size, frame=frame, crop=crop)
+        )
     return samples
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from headrace.infer.record import Record
 from headrace.infer.run_options import RunOptions
 from headrace.infer.trial.outcome import Kind, Outcome, reading_of, steadiness
 from headrace.infer.trial.samples import (
+    Piece,
     Run,
     Sample,
     blank_frames,
@@ -168,6 +170,7 @@ class ConfigTrials:
         frames: Iterable[Frame] = (),
         samples: Sequence[Sample] = (),
         *,
+        pieces: Iterable[Piece] = (),
         cfg: ModelConfig | None = None,
         labels: Labels | None = None,
         **more: Any,
@@ -177,6 +180,7 @@ class ConfigTrials:
         Args:
             model: with a preprocessor.
             frames: whole images, which the network runs on now; not on the budget.
+            pieces: of frames, in the same way.
             samples: those that it ran on already.
             cfg, labels: in place of the model's own, where its outputs are not parsed.
             more: `options`, `budget`.
@@ -185,8 +189,9 @@ class ConfigTrials:
             EngineError: the network failed.
         """
         run = network_of(model)
-        if frames and model.preprocessor is not None:
-            samples = [*samples, *sampled(model.preprocessor, run, frames)]
+        if model.preprocessor is not None:
+            shown = chain(pieces, ((frame, None) for frame in frames))
+            samples = [*samples, *sampled(model.preprocessor, run, shown)]
         return cls(
             cfg or model.config, model.network, model.labels if labels is None else labels, samples,
             run=run, choice=model.parser, **more,
