@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from math import lcm
 from pathlib import Path
@@ -26,8 +27,10 @@ from headrace.batches.tables import TABLES
 from headrace.batches.units import BatchUnit, UnitResult
 from headrace.config.pipeline_spec import PipelineSpec, SinkSpec, SourceSpec
 from headrace.engine.device import choose_device
-from headrace.infer.refusal import tried_refusal
+from headrace.infer.loaded_model import Model
+from headrace.infer.record import Record
 from headrace.infer.run_options import RunOptions
+from headrace.infer.trial.refusal import tried_refusal
 from headrace.media import Source, open_source
 from headrace.media.names import IMAGE_SUFFIXES, VIDEO_SUFFIXES
 from headrace.media.sinks.base import Sink
@@ -151,7 +154,7 @@ def video_spans(work: Work, path: Path, name: str) -> tuple[list[VideoSpan], str
 
 
 class _UnitPipeline(Pipeline):
-    """The pipeline of one unit: its worker judges the models, whose frames are those of many."""
+    """The pipeline of one unit: the worker judges its models, on the frames of many units."""
 
     def _conclude(self) -> None:
         pass
@@ -204,8 +207,9 @@ class Worker:
         """Add the results of its advice on the first frames to the refusal of a model."""
         options = self._work.options
         device = choose_device(options.device, cfg.gpu_id)
+        load = partial(Model.load, options=options, record=Record(), device=device)
         frames = islice(first_frames(self._names), FRAMES)
-        return tried_refusal(error, cfg, frames, options, device, self._models)
+        return tried_refusal(error, cfg, frames, options, load, self._models)
 
     @property
     def models(self) -> list[Inferencer]:
@@ -399,7 +403,7 @@ class Worker:
 
 
 def first_frames(names: Iterable[str]) -> Iterator[Frame]:
-    """Yield frames of the inputs that are files, in order; what cannot be read is left out."""
+    """Yield frames of the inputs that are files, in order; unreadable ones are left out."""
     for name in names:
         path = name.removeprefix("file://")
         if "://" not in path:

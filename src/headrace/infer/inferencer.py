@@ -157,7 +157,7 @@ class Inferencer:
         try:
             return cls.open(cfg, run, choose_device(run.device, cfg.gpu_id), name)
         except HeadraceError as error:
-            from headrace.infer.refusal import guessed_refusal
+            from headrace.infer.trial.refusal import guessed_refusal
 
             raise guessed_refusal(error, cfg) from error.__cause__
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ from headrace._core.notices import notices_on_errors
 from headrace.config import ModelConfig
 from headrace.engine.device import Device, check_device_name, choose_device, lanes_of_one
 from headrace.infer.inferencer import Inferencer
+from headrace.infer.loaded_model import Model
+from headrace.infer.record import Record
 from headrace.infer.run_options import RunOptions
 from headrace.media import check_sinks
 from headrace.media.resizing import FrameSize
@@ -232,14 +235,15 @@ class Assembling:
 
     def _tried(self, error: HeadraceError, cfg: ModelConfig, device: Device) -> HeadraceError:
         """Add the results of its advice on the first frames to the refusal of a model."""
-        from headrace.infer.refusal import FRAMES, guessed_refusal, tried_refusal
+        from headrace.infer.trial.refusal import FRAMES, guessed_refusal, tried_refusal
 
         source = next((s for s in self._sources if not isinstance(s, FailedSource)), None)
         if source is None or source.live:
             return guessed_refusal(error, cfg)
         self.on_stage(f"trying what is recommended: {cfg.path.name}")
         before = [item for item in self._items if isinstance(item, Inferencer)]
-        return tried_refusal(error, cfg, islice(source, FRAMES), self.options, device, before)
+        load = partial(Model.load, options=self.options, record=Record(), device=device)
+        return tried_refusal(error, cfg, islice(source, FRAMES), self.options, load, before)
 
     def _add_followers(self) -> None:
         """Put the tracker behind the primary models, and the counting behind the tracker."""

@@ -211,7 +211,7 @@ def _bound(engine: bytes, role: int) -> dict[str, tuple[int, ...]]:
 
 
 def _axes_behind(engine: bytes, end: int, role: int) -> tuple[int, ...] | None:
-    """Read the dimensions of a tensor of a role whose name ends at `end`; None if it has none."""
+    """Read the dimensions behind a name that ends at `end`; None for another role."""
     match = _AXES.search(engine, end, end + _MOST_RECORD)
     if match is None:
         return None

@@ -249,7 +249,7 @@ class NvInfer(InPlace):
         return bool(BaseTransform.do_sink_event(self, event))
 
     def _conclude(self) -> None:
-        """Judge what the model found in the whole stream."""
+        """Judge the results of the whole stream."""
         assert self._inferencer is not None
         self._inferencer.conclude()
         self._report()

@@ -12,13 +12,11 @@ from headrace.config.document import ConfigProblemsError
 from headrace.config.enums import PARSER_FIELDS, NetworkType
 from headrace.infer.batch import frame_meta
 from headrace.infer.geometry import Rect
-from headrace.infer.loaded_model import Model
 from headrace.infer.model.image_input import network_dims
 from headrace.infer.model.settled_outputs import settled_outputs
 from headrace.infer.model.source import FunctionSource, model_source
 from headrace.infer.parsers import suggest
 from headrace.infer.parsers.labels import Labels, load_labels
-from headrace.infer.record import Record
 from headrace.infer.trial.advice import advised, plain, tried, tried_changes
 from headrace.infer.trial.candidates import parser_change, readers
 from headrace.infer.trial.samples import Piece
@@ -26,13 +24,15 @@ from headrace.infer.trial.trials import Change, ConfigTrials
 from headrace.meta import NetworkInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from headrace._core.findings import Finding
     from headrace.config import ModelConfig
-    from headrace.engine.device import Device
     from headrace.infer.inferencer import Inferencer
+    from headrace.infer.loaded_model import Model
     from headrace.infer.run_options import RunOptions
+
+    Load = Callable[[ModelConfig], Model]
     from headrace.media.frame import Frame
 
 FRAMES = 8
@@ -52,7 +52,7 @@ def tried_refusal(
     cfg: ModelConfig,
     frames: Iterable[Frame],
     options: RunOptions,
-    device: Device,
+    load: Load,
     before: Sequence[Inferencer] = (),
 ) -> E:
     """Add the results of its advice, or of built-in parsers that fit the outputs, to an error.
@@ -62,7 +62,7 @@ def tried_refusal(
         cfg: the config that is refused.
         frames: whole images, at most `FRAMES`; read only if there is something to try.
         options: of the run.
-        device: where it computes.
+        load: opens the model of a config in that way.
         before: the models in front of it, whose objects a secondary model works on.
     """
     finding = error.finding
@@ -71,7 +71,7 @@ def tried_refusal(
     if meant := _meant(error, cfg):
         finding = advised(finding, meant)
     try:
-        with _without_parser(cfg, options, device) as model:
+        with _without_parser(cfg, load) as model:
             trials = ConfigTrials.of_model(
                 model,
                 pieces=list(islice(_pieces(model, frames, before), FRAMES)),
@@ -118,7 +118,7 @@ def _told(error: E, finding: Finding) -> E:
 
 
 def _tried(finding: Finding, trials: ConfigTrials) -> Finding:
-    """Try what a finding recommends, else what the files say for certain, else other parsers."""
+    """Try the advice of a finding, else the keys that are certain, else other parsers."""
     certain = None if tried_changes(finding) else finding.data.get("set")
     if certain is not None:
         outcome = trials({key: None if v is None else str(v) for key, v in certain.items()})
@@ -133,7 +133,7 @@ def _tried(finding: Finding, trials: ConfigTrials) -> Finding:
 
 
 def _pieces(model: Model, frames: Iterable[Frame], before: Sequence[Inferencer]) -> Iterator[Piece]:
-    """Yield what a model sees of frames: the whole ones, or the objects of the models before."""
+    """Yield the pieces that a model sees: whole frames, or objects of the models before."""
     if model.selector is None:
         yield from ((frame, None) for frame in frames)
         return
@@ -174,7 +174,7 @@ def _meant(error: HeadraceError, cfg: ModelConfig) -> list[Change]:
 
 
 @contextmanager
-def _without_parser(cfg: ModelConfig, options: RunOptions, device: Device) -> Iterator[Model]:
+def _without_parser(cfg: ModelConfig, load: Load) -> Iterator[Model]:
     """Open the model of a config without its parser."""
     path = cfg.custom_lib_path
     libraries = [None] if path is None or not path.is_file() else [path, None]
@@ -182,7 +182,7 @@ def _without_parser(cfg: ModelConfig, options: RunOptions, device: Device) -> It
         fields = {"network_type": NetworkType.OTHER, "custom_lib_path": library}
         origins = {name: cfg.origin(name) for name in fields}
         try:
-            model = Model.load(cfg.changed(fields, origins), options, Record(), device)
+            model = load(cfg.changed(fields, origins))
         except HeadraceError:
             if library is libraries[-1]:
                 raise
