@@ -88,6 +88,21 @@ def test_init_answers_as_a_first_call_whatever_was_imported(gst: Any, first: str
         assert told == f"{answer}\n", call
 
 
+def test_adding_to_a_pipeline_answers_true(gst: Any) -> None:
+    """As in C, and in Python without GstPython: `if not pipeline.add(element)` is common."""
+    code = """
+Gst.init(None)
+pipeline, element = Gst.Pipeline(), Gst.ElementFactory.make("nvstreammux")
+print(pipeline.add(element), Gst.Bin.new("b").add(Gst.ElementFactory.make("nvdsosd")))
+try:
+    pipeline.add(element)
+except Exception as error:
+    print(type(error).__name__)
+"""
+    told = _python(_INSTALLED + _GST + code, plain=True)
+    assert told in ("True True\nAddError\n", "True True\n")
+
+
 def test_a_module_over_gst_brings_the_elements_too(gst: Any) -> None:
     code = """
 import gi

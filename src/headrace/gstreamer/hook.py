@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import headrace
@@ -78,6 +78,20 @@ def watch(gst: Any) -> None:
     setattr(gst, _MARK, True)
     gst.init = _registering(gst.init, lambda rest: rest)
     gst.init_check = _registering(gst.init_check, lambda rest: (True, rest))
+    add = vars(gst.Bin).get("add")
+    if isinstance(add, FunctionType):  # GstPython's own raises, and answers nothing
+        gst.Bin.add = _true_of(add)
+
+
+def _true_of(function: Callable[..., object]) -> Callable[..., bool]:
+    """Let a function that raises where it fails answer True, as C's does: applications look."""
+
+    @wraps(function)
+    def call(*arguments: Any) -> bool:
+        function(*arguments)
+        return True
+
+    return call
 
 
 def unwatched(function: Callable[..., Any]) -> Callable[..., Any]:
