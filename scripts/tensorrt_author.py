@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from tensorrt_author_builder import builder_text
 from tensorrt_slots import Line, Slot, read, write
 
 _VERSIONS = {7: 7201, 8: 8601, 10: 101600, 11: 110100}
@@ -220,7 +221,7 @@ def author_text(line: Line) -> str:
         out.append(_class(line, "IPluginCreator"))
     out += [_class(line, "IPluginRegistry"), "}  // namespace nvinfer1\n"]
     out.append('extern "C" nvinfer1::IPluginRegistry *getPluginRegistry() noexcept;\n')
-    out.append("namespace nvinfer1 {\n")
+    out += ["namespace nvinfer1 {\n", builder_text(line)]
     return "\n".join([*out, _END])
 
 

@@ -112,7 +112,7 @@ def read(number: int) -> Line:
             tuple(_slot(text, noexcept) for text in rows.get("overrides", "").splitlines()),
         )
         for name, rows in table.items()
-        if isinstance(rows, dict)
+        if isinstance(rows, dict) and "slots" in rows
     }
     return Line(number, table["first"], table["last"], noexcept, interfaces)
 

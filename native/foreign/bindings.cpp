@@ -26,8 +26,9 @@ int line_of(const std::string &soname) {
     const size_t dot = soname.find(".so.");
     if (dot == std::string::npos) return 0;
     const std::string name = soname.substr(0, dot);
-    constexpr const char *kNames[] = {"libnvinfer", "libnvinfer_plugin", "libnvinfer_vc_plugin",
-                                      "libnvinfer_lean", "libnvinfer_dispatch"};
+    constexpr const char *kNames[] = {"libnvinfer",           "libnvinfer_plugin",
+                                      "libnvinfer_vc_plugin", "libnvinfer_lean",
+                                      "libnvinfer_dispatch",  "libnvonnxparser"};
     if (std::find(std::begin(kNames), std::end(kNames), name) == std::end(kNames)) return 0;
     const std::string version = soname.substr(dot + 4, soname.find('.', dot + 4) - dot - 4);
     int major = 0;

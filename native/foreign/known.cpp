@@ -109,6 +109,18 @@ void note_release(const void *object, int32_t release) noexcept {
     }
 }
 
+void note_caller(const void *code, int line, int32_t release) noexcept {
+    const void *const base = base_of(code);
+    if (!base) return;
+    try {
+        std::lock_guard<std::mutex> hold(lock);
+        Origin &from = origins[base];
+        from.line = line;
+        from.release = std::max(from.release, release);
+    } catch (...) {  // it is only shown
+    }
+}
+
 Origin origin(const void *address) noexcept {
     const void *const base = base_of(address);
     std::lock_guard<std::mutex> hold(lock);

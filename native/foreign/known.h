@@ -32,6 +32,8 @@ int &expected_line();
 void require_line(int line, int32_t release, const char *what);
 // Remembers the release that code of the library of an object names.
 void note_release(const void *object, int32_t release) noexcept;
+// The same of code: a function of the library called the host from that address.
+void note_caller(const void *code, int line, int32_t release) noexcept;
 // Line and release of the library that an address is in; zeros for any other.
 struct Origin {
     int line = 0;

@@ -1,6 +1,7 @@
 // Libraries of TensorRT 10.
 #include "foreign/line10.h"
 
+#include "foreign/faces.h"
 #include "foreign/registry.h"
 
 namespace headrace::foreign {
@@ -31,6 +32,7 @@ private:
 Exports exports10() { return {&logger_finder<Line10>, &Registry::add_by_kind}; }
 
 void *function10(const std::string &name) {
+    if (void *made = maker10(name)) return made;
     using Version = int (*)();
     if (name == "getInferLibMajorVersion")
         return reinterpret_cast<void *>(static_cast<Version>([] { return 10; }));

@@ -1,6 +1,7 @@
 // Libraries of TensorRT 11.
 #include "foreign/line11.h"
 
+#include "foreign/faces.h"
 #include "foreign/registry.h"
 
 namespace headrace::foreign {
@@ -31,6 +32,7 @@ private:
 Exports exports11() { return {&logger_finder<Line11>, &Registry::add_by_kind}; }
 
 void *function11(const std::string &name) {
+    if (void *made = maker11(name)) return made;
     using Version = int (*)();
     if (name == "getInferLibMajorVersion")
         return reinterpret_cast<void *>(static_cast<Version>([] { return 11; }));

@@ -1,6 +1,7 @@
 // Libraries of TensorRT 5.1 to 7.2.
 #include "foreign/line7.h"
 
+#include "foreign/faces.h"
 #include "foreign/registry.h"
 
 namespace headrace::foreign {
@@ -10,6 +11,7 @@ bool add7(void *creator, const char *name_space) noexcept {
 }
 
 void *function7(const std::string &name) {
+    if (void *made = maker7(name)) return made;
     using Version = int (*)();
     return function_of<Line7, RegistryV2<Line7>>(
         name, reinterpret_cast<void *>(static_cast<Version>([] { return 7201; })));

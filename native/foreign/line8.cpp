@@ -1,6 +1,7 @@
 // Libraries of TensorRT 8.0 to 9.3.
 #include "foreign/line8.h"
 
+#include "foreign/faces.h"
 #include "foreign/registry.h"
 
 namespace headrace::foreign {
@@ -24,6 +25,7 @@ public:
 Exports exports8() { return {&logger_finder<Line8>, &Registry::add}; }
 
 void *function8(const std::string &name) {
+    if (void *made = maker8(name)) return made;
     using Version = int (*)();
     return function_of<Line8, Registry>(
         name, reinterpret_cast<void *>(static_cast<Version>([] { return 9300; })));

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "NvInfer.h"
+#include "foreign/objects.h"
 #include "host/foreign.h"
 #include "host/init_params.h"
 #include "host/world.h"
@@ -16,39 +17,41 @@ using namespace nb::literals;
 namespace headrace::hosting {
 namespace {
 
-template <typename T>
-T *as(headrace_object *handle) {
-    return reinterpret_cast<T *>(handle);
-}
-
 void *require(const custom::SharedObject &library, const std::string &name) {
     void *function = library.symbol(name);
     if (!function) throw std::runtime_error("no exported symbol " + name);
     return function;
 }
 
+// What a function of a library is given for an object: the handle, of headrace's headers, else the
+// form that libraries of its line know.
+template <typename T>
+T *given(int line, const char *of_class, nb::handle object) {
+    headrace_object *const handle = headrace_object::of(object);
+    return static_cast<T *>(line ? foreign::show(line, of_class, handle)
+                                 : static_cast<void *>(handle));
+}
+
 // (what the function said, the engine it made or None)
 nb::tuple call_creator(const custom::SharedObject &library, const std::string &name,
-                       nb::handle builder, nb::handle config, InitParams &params, int32_t type) {
+                       nb::handle builder, nb::handle config, InitParams &params, int32_t type,
+                       int line) {
     using nvinfer1::DataType;
-    using nvinfer1::IBuilder;
-    using nvinfer1::IBuilderConfig;
-    using nvinfer1::ICudaEngine;
-    using With = bool (*)(IBuilder *, IBuilderConfig *, const NvDsInferContextInitParams *,
-                          DataType, ICudaEngine *&);
-    using Without = bool (*)(IBuilder *, NvDsInferContextInitParams *, DataType, ICudaEngine *&);
+    using With = bool (*)(void *, void *, const NvDsInferContextInitParams *, DataType, void *&);
+    using Without = bool (*)(void *, NvDsInferContextInitParams *, DataType, void *&);
     void *function = require(library, name);
-    auto *b = as<IBuilder>(headrace_object::of(builder));
-    auto *c = config.is_none() ? nullptr : as<IBuilderConfig>(headrace_object::of(config));
-    ICudaEngine *engine = nullptr;
+    void *b = given<void>(line, "IBuilder", builder);
+    void *c = config.is_none() ? nullptr : given<void>(line, "IBuilderConfig", config);
+    void *engine = nullptr;
     const bool said = run_foreign([&] {
         const auto kind = static_cast<DataType>(type);
         if (c) return reinterpret_cast<With>(function)(b, c, &params.struct_(), kind, engine);
         return reinterpret_cast<Without>(function)(b, &params.struct_(), kind, engine);
     });
     if (!engine) return nb::make_tuple(said, nb::none());
-    return nb::make_tuple(said,
-                          headrace_object::behind(reinterpret_cast<headrace_object *>(engine)));
+    const auto *handle =
+        line ? foreign::object_behind(engine) : static_cast<headrace_object *>(engine);
+    return nb::make_tuple(said, headrace_object::behind(handle));
 }
 
 // What NvDsInferCreateModelParser made.
@@ -99,8 +102,9 @@ void bind_entry(nb::module_ &m) {
     m.def("host_forget", &headrace_object::forget, "since"_a,
           "Let go of the objects that libraries were given after `host_count` was that.");
     m.def("call_engine_creator", &call_creator, "library"_a, "name"_a, "builder"_a,
-          "config"_a.none(), "params"_a, "type"_a,
-          "(what the function said, the engine or None). Without a config: the old signature.");
+          "config"_a.none(), "params"_a, "type"_a, "line"_a = 0,
+          "(what the function said, the engine or None). Without a config: the old signature. "
+          "`line`: of a library of TensorRT's own headers, else 0.");
     m.def(
         "library_number",
         [](const custom::SharedObject &library, const std::string &name) {
@@ -113,11 +117,14 @@ void bind_entry(nb::module_ &m) {
              [](const ModelParser &p) {
                  return run_foreign([&] { return p.parser().hasFullDimsSupported(); });
              })
-        .def("parse",
-             [](const ModelParser &p, nb::handle network) {
-                 auto *n = as<nvinfer1::INetworkDefinition>(headrace_object::of(network));
-                 return run_foreign([&] { return static_cast<int>(p.parser().parseModel(*n)); });
-             })
+        .def(
+            "parse",
+            [](const ModelParser &p, nb::handle network, int line) {
+                using Network = nvinfer1::INetworkDefinition;
+                auto *n = given<Network>(line, "INetworkDefinition", network);
+                return run_foreign([&] { return static_cast<int>(p.parser().parseModel(*n)); });
+            },
+            "network"_a, "line"_a = 0)
         .def("name",
              [](const ModelParser &p) {
                  const char *name = run_foreign([&] { return p.parser().getModelName(); });

@@ -21,7 +21,9 @@
 
 #define HEADRACE_JOIN2(a, b) a##b
 #define HEADRACE_JOIN(a, b) HEADRACE_JOIN2(a, b)
+#ifndef HEADRACE_GENERATION
 #define HEADRACE_GENERATION HEADRACE_JOIN(trt, NV_TENSORRT_MAJOR)
+#endif
 
 // Says which headers, and which generation of them, the library was compiled with: 8060 is 8.6.
 #if defined(__ELF__) && !defined(HEADRACE_NO_ABI_MARKER)

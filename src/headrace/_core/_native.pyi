@@ -830,9 +830,9 @@ def host_forget(since: int) -> None:
     Let go of the objects that libraries were given after `host_count` was that.
     """
 
-def call_engine_creator(library: SharedObject, name: str, builder: object, config: object | None, params: InitParams, type: int) -> tuple:
+def call_engine_creator(library: SharedObject, name: str, builder: object, config: object | None, params: InitParams, type: int, line: int = 0) -> tuple:
     """
-    (what the function said, the engine or None). Without a config: the old signature.
+    (what the function said, the engine or None). Without a config: the old signature. `line`: of a library of TensorRT's own headers, else 0.
     """
 
 def library_number(library: SharedObject, name: str) -> int:
@@ -843,7 +843,7 @@ class ModelParser:
 
     def has_full_dims(self) -> bool: ...
 
-    def parse(self, arg: object, /) -> int: ...
+    def parse(self, network: object, line: int = 0) -> int: ...
 
     def name(self) -> str: ...
 

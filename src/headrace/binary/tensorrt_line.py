@@ -12,12 +12,13 @@ from functools import cached_property
 from pathlib import Path
 
 from headrace.binary.elf import ElfError, ElfFile
-from headrace.binary.entry_points import CREATORS, uses_host
+from headrace.binary.entry_points import CREATORS, made_for_tensorrt, uses_host
 
 LINES = {7: "5.1 to 7.2", 8: "8.0 to 9.3", 10: "10", 11: "11"}
 """Line -> the releases of TensorRT in it."""
 _SONAME = re.compile(r"libnvinfer(_\w+)?\.so\.(\d{1,3})(\.|$)")
 _ASKED = re.compile(r"getPluginRegistry|getBuilderPluginRegistry|createInfer\w+_INTERNAL")
+_MAKERS = re.compile(r"NvDsInfer\w*CudaEngineGet|NvDsInferCreateModelParser")
 _NEWER = b"N8nvinfer15v_1_0"
 """How the names of classes begin that are in a namespace of versions: from 10 on."""
 _BASES = (
@@ -90,10 +91,11 @@ def _mangled(name: str) -> tuple[bytes, bytes]:
     return b"N8nvinfer1" + own + b"E\0", _NEWER + own + b"E\0"
 
 
-def tensorrt_use(elf: ElfFile) -> TensorrtUse | None:
+def tensorrt_use(elf: ElfFile, maker: str | None = None) -> TensorrtUse | None:
     """Return the demands of a library on TensorRT's own libraries; None without any.
 
-    Libraries of headrace's headers ask for nothing there.
+    Libraries of headrace's headers ask for nothing there. `maker` is a function that makes
+    networks: by what it is given it may call TensorRT without a name of it.
     """
     if uses_host(elf):
         return None
@@ -101,12 +103,17 @@ def tensorrt_use(elf: ElfFile) -> TensorrtUse | None:
     calls = any(_ASKED.fullmatch(name) for name in asked)
     given = not CREATORS.isdisjoint(elf.exported()) and elf.data.find(b"8nvinfer1") >= 0
     old = any(_FACTORIES.fullmatch(name) for name in asked)
-    if not (calls or given or old):
+    # one that only calls what it is given asks for nothing by name
+    makers = {maker} if maker else set(filter(_MAKERS.fullmatch, elf.exported()))
+    makes = made_for_tensorrt(elf) is None and not makers.isdisjoint(elf.exported())
+    if not (calls or given or old or makes):
         return None
     for soname in elf.needed:
         parts = _SONAME.match(soname)
         if parts and (line := line_of(int(parts[2]))):
             return TensorrtUse(elf, line, soname)
+    if not (calls or given or old) and elf.data.find(b"nvinfer1") < 0:
+        return None  # nothing says that its headers were TensorRT's
     return TensorrtUse(elf, 10 if elf.data.find(_NEWER) >= 0 else None, None)
 
 
@@ -124,9 +131,9 @@ def line_of(major: int) -> int | None:
     return major if major in LINES else None
 
 
-def served(elf: ElfFile) -> TensorrtUse | None:
+def served(elf: ElfFile, maker: str | None = None) -> TensorrtUse | None:
     """Return `tensorrt_use` if the library's plugins can be called; else None."""
-    use = tensorrt_use(elf)
+    use = tensorrt_use(elf, maker)
     named = use is not None and use.soname is None and any(map(_SONAME.match, elf.needed))
     return None if named else use
 

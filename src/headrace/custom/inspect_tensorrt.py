@@ -70,11 +70,11 @@ def tensorrt_report(
         mixed=use.mixed,
         gpu=code,
         needs=tuple(name for name in elf.needed if _CUDA.match(name)),
-        runs=tuple(_runs(code, points)) if here else (),
+        runs=tuple(_runs(code, points, use.line)) if here else (),
     )
 
 
-def _runs(code: GpuCode | None, points: Sequence[EntryPoint]) -> list[str]:
+def _runs(code: GpuCode | None, points: Sequence[EntryPoint], line: int | None) -> list[str]:
     runs = []
     if code is None:
         runs.append("plugins compute on this machine: they have no code for a GPU")
@@ -84,7 +84,13 @@ def _runs(code: GpuCode | None, points: Sequence[EntryPoint]) -> list[str]:
         runs.append(f"plugins compute on the GPU ({code})")
     makers = [p.name for p in points if p.kind in _CREATORS]
     if makers:
-        runs.append(f"{', '.join(makers)}: not called; the model's own file is read")
+        names = ", ".join(makers)
+        if line is None:
+            runs.append(f"{names}: not called, the file does not tell its release")
+        elif code is not None and why_no_gpu():
+            runs.append(f"{names}: makes the network where no model file is named")
+        else:
+            runs.append(f"{names}: makes the network")
     parsers = [p for p in points if p.kind not in (*_CREATORS, "plugin factory") and not p.device]
     if parsers:
         runs.append(f"{len(parsers)} functions for outputs run on this machine")

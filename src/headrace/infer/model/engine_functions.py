@@ -18,6 +18,7 @@ from headrace._core.findings import Finding
 from headrace._core.user_module import describe
 from headrace.binary.elf import ElfFile
 from headrace.binary.entry_points import OLD_SIGNATURE_BEFORE, made_for_tensorrt
+from headrace.binary.tensorrt_line import served
 from headrace.config.enums import NetworkMode
 from headrace.custom.library import open_library
 from headrace.custom.python_library import IModelParser, PythonLibrary
@@ -28,6 +29,7 @@ from headrace.network.network import Network
 from headrace.network.onnx_file import network_from_onnx_bytes
 from headrace.trt.host import functions
 from headrace.trt.host.callback_errors import CallbackErrors, collected_errors, report_log
+from headrace.trt.host.loading import set_up
 
 if TYPE_CHECKING:
     from headrace.config.model_config import ModelConfig
@@ -86,12 +88,13 @@ class CppEngines:
         builder = _remembering_builder(_log_message)
         builder.max_batch_size = self._cfg.batch_size
         config = None
-        release = made_for_tensorrt(self._elf) or 10
+        line = self._line(function)
+        release = line or made_for_tensorrt(self._elf) or 10
         if function != CUDA_ENGINE_GET and release >= OLD_SIGNATURE_BEFORE:
             config = _builder_config(builder, self._cfg)
         succeeded, engine = _native.call_engine_creator(
             self._library.native, function, builder, config, init_params(self._cfg),
-            int(_data_type(self._cfg)),
+            int(_data_type(self._cfg)), line,
         )  # fmt: skip
         if not succeeded:
             raise _failed(where, "it returned false", errors)
@@ -106,7 +109,7 @@ class CppEngines:
             raise _failed(where, "it returned no parser", errors)
         try:
             network = _empty_network(builder, self._cfg, parser.has_full_dims())
-            status = parser.parse(network)
+            status = parser.parse(network, self._line(function))
             if status:
                 raise _failed(where, f"parseModel returned status {status}", errors)
             try:
@@ -118,6 +121,14 @@ class CppEngines:
         finally:
             parser.close()
         return imported
+
+    def _line(self, function: str) -> int:
+        """The line of TensorRT's own headers that it was compiled against; 0 without."""
+        use = served(self._elf, function)
+        if use is None or use.line is None:
+            return 0
+        set_up()  # a library that asks for nothing by name was opened without
+        return use.line
 
 
 def _failed(where: str, problem: str, errors: CallbackErrors, more: Any = ()) -> CustomLibraryError:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from headrace._core.errors import CustomLibraryError
 from headrace.binary.elf import ElfError, ElfFile
 from headrace.binary.entry_points import FIXED, KINDS, OLD_SIGNATURE_BEFORE, made_for_tensorrt
+from headrace.binary.tensorrt_line import served
 from headrace.custom.inspect import inspect_library
 from headrace.infer.model.library_source import function_of
 
@@ -26,7 +27,8 @@ class EngineFunction:
         signature: how it is called.
         reason: evidence for that signature.
         evidence: of the library's compiler, headers, and sizes in its code.
-        callable_here: False if headrace cannot call it: it was compiled against TensorRT's headers.
+        callable_here: False if headrace cannot call it: it was compiled against TensorRT's headers,
+            and nothing tells of which release.
     """
 
     library: Path
@@ -59,6 +61,8 @@ def engine_function(cfg: ModelConfig, known_name: str | None) -> EngineFunction 
     if function is None:
         return None
     kind = FIXED.get(function, "engine creator")
+    use = served(elf, function)
+    line_of_file = use.line if use is not None else None
     signature, reason = _signature(kind, elf)
     evidence = [report.built]
     version = made_for_tensorrt(elf)
@@ -74,7 +78,7 @@ def engine_function(cfg: ModelConfig, known_name: str | None) -> EngineFunction 
         signature,
         reason,
         tuple(evidence),
-        callable_here=report.headers != "nvidia",
+        callable_here=report.headers != "nvidia" or line_of_file is not None,
     )
 
 

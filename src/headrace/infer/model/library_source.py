@@ -22,6 +22,7 @@ from headrace.infer.model.source import CUDA_ENGINE_GET, MODEL_PARSER, FunctionS
 
 if TYPE_CHECKING:
     from headrace.binary.elf import ElfFile
+    from headrace.binary.tensorrt_line import TensorrtUse
     from headrace.config.model_config import ModelConfig
     from headrace.custom.python_library import PythonLibrary
     from headrace.infer.model.engine_functions import CppEngines
@@ -77,11 +78,12 @@ def library_source(cfg: ModelConfig, notices: list[Finding]) -> FunctionSource |
         error = of_another_kind(elf, named, "engine creator", kind)
         raise named_at(error, cfg.origin("engine_create_func_name"))
     function = function_of(cfg, exported)
+    use = served(elf, function)
     ours = uses_host(elf) or (function is not None and made_for_tensorrt(elf) is not None)
+    if not ours and function is not None:
+        ours = _makes_here(cfg, elf, function, use, notices)
     if not ours:
-        if function is not None:
-            _note_not_callable(cfg, function, notices)
-        if served(elf) is not None:
+        if use is not None:
             _engines(cfg, path, elf, notices)
         return None
     engines = _engines(cfg, path, elf, notices)
@@ -126,6 +128,34 @@ def _engines(
     return engines
 
 
+def _makes_here(
+    cfg: ModelConfig, elf: ElfFile, function: str, use: TensorrtUse | None, notices: list[Finding]
+) -> bool:
+    """Whether a function that was compiled against TensorRT's own headers makes the network.
+
+    It does not where its release is not told, and where its layers need a GPU that this machine
+    lacks while the config names a model file: the file is read then, with a notice.
+
+    Raises:
+        CustomLibraryError: as `_note_not_callable`.
+    """
+    if use is None or use.line is None:
+        _note_not_callable(cfg, function, notices)
+        return False
+    from headrace._core.gpu.cuda import why_no_gpu
+    from headrace.binary.fat_binary import gpu_code_of
+
+    kind, code = model_kind(cfg), gpu_code_of(elf.data)
+    if kind is None or code is None or (reason := why_no_gpu()) is None:
+        return True
+    text = (
+        f"{function} of {elf.path.name} makes layers that compute on a GPU ({code}), and {reason}: "
+        f"headrace reads the {kind} model"
+    )
+    notices.append(Finding("builder-unused", "info", text, cfg.where("engine_create_func_name")))
+    return False
+
+
 def _note_not_callable(cfg: ModelConfig, function: str, notices: list[Finding]) -> None:
     """Append the notice that a model file replaces a function compiled for TensorRT.
 
@@ -139,8 +169,10 @@ def _note_not_callable(cfg: ModelConfig, function: str, notices: list[Finding]) 
         if cfg.model_engine_file is not None:
             return
         raise CustomLibraryError(
-            f"{function} is compiled against TensorRT's own headers and cannot be called here",
+            f"{function} is compiled against TensorRT's own headers, and nothing tells of which "
+            "release: it cannot be called",
             where=str(path),
+            expected="a library that is linked against libnvinfer.so.5 to .11",
             fix=f"compile the library's sources for headrace: headrace compile … -o {path.name}",
         )
     text = f"{function} of {path.name} builds engines for TensorRT; headrace reads the {kind} model"

@@ -1,0 +1,93 @@
+"""Engine creators of libraries that were compiled against TensorRT's own headers, of every line.
+
+Their header is made of the tables of virtual functions, as in tests/trt/host/test_plugins_compiled.
+Public headers: tests/outside/test_tensorrt_creators.py.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from headrace.config import ModelConfig
+from headrace.custom.guard.keeper import can_guard
+from headrace.errors import CustomLibraryError
+from headrace.infer.model import load_or_build
+from tests.trt.host.conftest import LINES, Compile
+
+IMAGE = np.arange(72, dtype=np.float32).reshape(1, 3, 4, 6) - 36
+CONFIG = """[property]
+net-scale-factor=1
+batch-size=1
+network-type=100
+custom-lib-path={library}
+custom-lib-guard={guard}
+engine-create-func-name={function}
+"""
+
+
+def config(folder: Path, library: Path, function: str, guard: str = "never") -> ModelConfig:
+    path = folder / "config.txt"
+    path.write_text(CONFIG.format(library=library, function=function, guard=guard))
+    return ModelConfig.load(path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def compiled(compile_for_tensorrt: Compile, line: int) -> Path:
+    return compile_for_tensorrt("creators.cpp", line, f'-DNAME="{line}"')
+
+
+def sums_and_one() -> npt.NDArray[np.float32]:
+    """Sums of 2 by 2 pixels of all channels; halved below zero; plus one."""
+    sums = IMAGE.reshape(1, 3, 2, 2, 3, 2).sum((1, 3, 5), keepdims=False)[:, None]
+    return np.where(sums < 0, sums / 2, sums) + 1
+
+
+@pytest.mark.parametrize("guard", ["never"] + ["always"] * (can_guard() is None))
+@pytest.mark.parametrize(
+    ("line", "function"),
+    [*((line, "Sums") for line in LINES), (7, "Implicit"), (8, "Implicit")],
+)
+@pytest.mark.sampled
+def test_an_engine_is_built_saved_and_found_again(
+    compile_for_tensorrt: Compile, folder: Path, line: int, function: str, guard: str
+) -> None:
+    cfg = config(folder, compiled(compile_for_tensorrt, line), function, guard)
+    for turn in range(2):
+        plan = load_or_build(cfg)
+        with plan.open_session() as session:
+            found = session.run({"image": IMAGE})["sums_and_one"]
+        np.testing.assert_allclose(found.reshape(1, 1, 2, 3), sums_and_one(), rtol=1e-6)
+        told = [n.sentence for n in plan.decisions]
+        assert any(f"made by {function}" in text for text in told) == (turn == 0)
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("Throws", "it threw std::runtime_error: no weights today"),
+        ("Nulls", "INetworkDefinition::addActivation: it was given null for an object"),
+        ("Stranger", "it was given an object that is not of this host"),
+        ("DeadNetwork", "it returned false"),
+        ("Refused", "INetworkDefinition::add"),
+        ("Wide", "it was given dimensions of 99 axes"),
+    ],
+)
+@pytest.mark.sampled
+def test_failures_name_the_call(
+    compile_for_tensorrt: Compile, folder: Path, line: int, function: str, words: str
+) -> None:
+    cfg = config(folder, compiled(compile_for_tensorrt, line), function)
+    with pytest.raises(CustomLibraryError) as caught:
+        load_or_build(cfg)
+    assert words in str(caught.value)
+    assert function in str(caught.value)

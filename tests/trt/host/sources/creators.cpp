@@ -1,0 +1,220 @@
+// Engine creators of a library of TensorRT's own headers: a convolution, an activation, and the
+// library's own layer, which adds one. Enums are opaque in the header of tests.
+#include <cstring>
+#include <stdexcept>
+
+#include "NvInfer.h"
+
+using namespace nvinfer1;
+
+namespace {
+
+#if NV_TENSORRT_MAJOR >= 10
+using Extent = int64_t;
+#else
+using Extent = int32_t;
+#endif
+
+Dims of(int count, Extent a, Extent b, Extent c = 0, Extent d = 0) {
+    Dims dims{};
+    dims.nbDims = count;
+    const Extent all[] = {a, b, c, d};
+    for (int i = 0; i < count; ++i) dims.d[i] = all[i];
+    return dims;
+}
+
+class PlusOne : public IPluginV2IOExt {
+public:
+    const char *getPluginType() const noexcept override { return "PlusOneOf" NAME; }
+    const char *getPluginVersion() const noexcept override { return "1"; }
+    int getNbOutputs() const noexcept override { return 1; }
+    Dims getOutputDimensions(int, const Dims *inputs, int) noexcept override { return inputs[0]; }
+    int initialize() noexcept override { return 0; }
+    void terminate() noexcept override {}
+    unsigned long getWorkspaceSize(int) const noexcept override { return 0; }
+    int enqueue(int batch, const void *const *in,
+#if NV_TENSORRT_MAJOR < 8
+                void **out,
+#else
+                void *const *out,
+#endif
+                void *, cudaStream_t) noexcept override {
+        const float *from = static_cast<const float *>(in[0]);
+        float *to = static_cast<float *>(out[0]);
+        for (long i = 0; i < batch * size_; ++i) to[i] = from[i] + 1;
+        return 0;
+    }
+    unsigned long getSerializationSize() const noexcept override { return sizeof(size_); }
+    void serialize(void *to) const noexcept override { std::memcpy(to, &size_, sizeof(size_)); }
+    void destroy() noexcept override { delete this; }
+    void setPluginNamespace(const char *) noexcept override {}
+    const char *getPluginNamespace() const noexcept override { return ""; }
+    DataType getOutputDataType(int, const DataType *types, int) const noexcept override {
+        return types[0];
+    }
+#if NV_TENSORRT_MAJOR < 11
+    bool isOutputBroadcastAcrossBatch(int, const bool *, int) const noexcept override {
+        return false;
+    }
+    bool canBroadcastInputAcrossBatch(int) const noexcept override { return false; }
+#endif
+    IPluginV2Ext *clone() const noexcept override { return new PlusOne(*this); }
+    void configurePlugin(const PluginTensorDesc *in, int, const PluginTensorDesc *,
+                         int) noexcept override {
+        size_ = 1;
+        for (int i = 0; i < in->dims.nbDims; ++i) size_ *= in->dims.d[i];
+    }
+    bool supportsFormatCombination(int at, const PluginTensorDesc *all, int,
+                                   int) const noexcept override {
+        return all[at].type == DataType::kFLOAT && all[at].format == TensorFormat::kLINEAR;
+    }
+    long size_ = 0;
+};
+
+class PlusOneCreator : public IPluginCreator {
+public:
+    const char *getPluginName() const noexcept override { return "PlusOneOf" NAME; }
+    const char *getPluginVersion() const noexcept override { return "1"; }
+    const PluginFieldCollection *getFieldNames() noexcept override {
+        static PluginFieldCollection none{0, nullptr};
+        return &none;
+    }
+    IPluginV2 *createPlugin(const char *, const PluginFieldCollection *) noexcept override {
+        return new PlusOne;
+    }
+    IPluginV2 *deserializePlugin(const char *, const void *data, unsigned long) noexcept override {
+        auto *made = new PlusOne;
+        std::memcpy(&made->size_, data, sizeof(made->size_));
+        return made;
+    }
+    void setPluginNamespace(const char *) noexcept override {}
+    const char *getPluginNamespace() const noexcept override { return ""; }
+};
+REGISTER_TENSORRT_PLUGIN(PlusOneCreator);
+
+ITensor *convolved(INetworkDefinition &network, ITensor &input) {
+    float ones[12];
+    for (float &one : ones) one = 1;
+    const Weights kernel{DataType::kFLOAT, ones, 12}, none{DataType::kFLOAT, nullptr, 0};
+    auto *layer = network.addConvolutionNd(input, 1, of(2, 2, 2), kernel, none);
+    for (float &one : ones) one = -7;  // the library's own from here on
+    layer->setStrideNd(of(2, 2, 2));
+    layer->setName("sums");
+    const Dims shape = layer->getOutput(0)->getDimensions();
+    const int axis = shape.nbDims - 3;
+    if (shape.d[axis] != 1 || shape.d[axis + 1] != 2 || shape.d[axis + 2] != 3) return nullptr;
+    if (std::strcmp(layer->getName(), "sums") != 0 || layer->getNbInputs() != 1) return nullptr;
+    auto *bent = network.addActivation(*layer->getOutput(0), ActivationType(3));  // leaky
+    bent->setAlpha(0.5f);
+    return bent->getOutput(0);
+}
+
+ICudaEngine *engine(IBuilder &builder, IBuilderConfig &config, bool implicit) {
+    INetworkDefinition *network =
+        builder.createNetworkV2(implicit || NV_TENSORRT_MAJOR >= 11 ? 0U : 1U);
+    const Dims input = implicit ? of(3, 3, 4, 6) : of(4, 1, 3, 4, 6);
+    ITensor *x = network->addInput("image", DataType::kFLOAT, input);
+    x = convolved(*network, *x);
+    if (!x) return nullptr;
+    PlusOne plugin;
+    x = network->addPluginV2(&x, 1, plugin)->getOutput(0);
+    x->setName("sums_and_one");
+    network->markOutput(*x);
+    if (network->getNbLayers() != 3 || network->getLayer(1) == nullptr) return nullptr;
+#if NV_TENSORRT_MAJOR >= 8
+    if (&network->getBuilder() != &builder) return nullptr;
+    config.setAvgTimingIterations(2);
+    IHostMemory *plan = builder.buildSerializedNetwork(*network, config);
+    delete network;
+    if (!plan) return nullptr;
+    IRuntime *runtime = createInferRuntime(*getLogger());
+    ICudaEngine *made = runtime->deserializeCudaEngine(plan->data(), plan->size()
+#if NV_TENSORRT_MAJOR < 10
+                                                                         ,
+                                                       nullptr
+#endif
+    );
+    delete plan;
+    delete runtime;
+    return made;
+#else
+    ICudaEngine *made = builder.buildEngineWithConfig(*network, config);
+    network->destroy();
+    return made;
+#endif
+}
+
+}  // namespace
+
+#if NV_TENSORRT_MAJOR < 8
+#define CREATOR(name)                                                                     \
+    extern "C" bool name(IBuilder *builder, const void *, DataType, ICudaEngine *&made) { \
+        IBuilderConfig *own = builder->createBuilderConfig();                             \
+        return name##With(*builder, *own, made);                                          \
+    }
+#else
+#define CREATOR(name)                                                                       \
+    extern "C" bool name(IBuilder *builder, IBuilderConfig *config, const void *, DataType, \
+                         ICudaEngine *&made) {                                              \
+        return name##With(*builder, *config, made);                                         \
+    }
+#endif
+
+static bool SumsWith(IBuilder &builder, IBuilderConfig &config, ICudaEngine *&made) {
+    return (made = engine(builder, config, false)) != nullptr;
+}
+static bool ImplicitWith(IBuilder &builder, IBuilderConfig &config, ICudaEngine *&made) {
+    return (made = engine(builder, config, true)) != nullptr;
+}
+static bool ThrowsWith(IBuilder &, IBuilderConfig &, ICudaEngine *&) {
+    throw std::runtime_error("no weights today");
+}
+static bool NullsWith(IBuilder &builder, IBuilderConfig &, ICudaEngine *&) {
+    INetworkDefinition *network = builder.createNetworkV2(NV_TENSORRT_MAJOR >= 11 ? 0U : 1U);
+    auto *layer = network->addActivation(*static_cast<ITensor *>(nullptr), ActivationType(0));
+    return layer != nullptr;
+}
+static bool StrangerWith(IBuilder &builder, IBuilderConfig &, ICudaEngine *&) {
+    INetworkDefinition *network = builder.createNetworkV2(NV_TENSORRT_MAJOR >= 11 ? 0U : 1U);
+    static char bytes[256];
+    auto *layer = network->addActivation(*reinterpret_cast<ITensor *>(bytes), ActivationType(0));
+    return layer != nullptr;
+}
+static bool DeadNetworkWith(IBuilder &builder, IBuilderConfig &, ICudaEngine *&) {
+    INetworkDefinition *network = builder.createNetworkV2(NV_TENSORRT_MAJOR >= 11 ? 0U : 1U);
+    ITensor *x = network->addInput("image", DataType::kFLOAT, of(4, 1, 3, 4, 6));
+#if NV_TENSORRT_MAJOR >= 8
+    delete network;
+#else
+    network->destroy();
+#endif
+    return network->addActivation(*x, ActivationType(0)) != nullptr;
+}
+static bool RefusedWith(IBuilder &builder, IBuilderConfig &config, ICudaEngine *&) {
+    config.setFlags(0);
+    builder.setGpuAllocator(nullptr);
+    INetworkDefinition *network = builder.createNetworkV2(NV_TENSORRT_MAJOR >= 11 ? 0U : 1U);
+    ITensor *x = network->addInput("image", DataType::kFLOAT, of(4, 1, 3, 4, 6));
+#if NV_TENSORRT_MAJOR < 8
+    network->addRNNv2(*x, 1, 1, 1, RNNOperation(0));
+#elif NV_TENSORRT_MAJOR < 10
+    network->addRNNv2(*x, 1, 1, 1, RNNOperation(0));
+#else
+    network->addMoE(*x, *x, *x);
+#endif
+    return false;
+}
+static bool WideWith(IBuilder &builder, IBuilderConfig &, ICudaEngine *&) {
+    INetworkDefinition *network = builder.createNetworkV2(NV_TENSORRT_MAJOR >= 11 ? 0U : 1U);
+    Dims dims = of(4, 1, 3, 4, 6);
+    dims.nbDims = 99;
+    return network->addInput("image", DataType::kFLOAT, dims) != nullptr;
+}
+CREATOR(Sums)
+CREATOR(Implicit)
+CREATOR(Throws)
+CREATOR(Nulls)
+CREATOR(Stranger)
+CREATOR(DeadNetwork)
+CREATOR(Refused)
+CREATOR(Wide)
