@@ -207,13 +207,14 @@ template <typename R, typename T, typename F>
 R ask(T *own, F function, const char *of_class, const char *name) noexcept {
     if constexpr (std::is_invocable_v<F, T &>) {
         try {
-            note_call(of_class, name);
             if constexpr (std::is_void_v<std::invoke_result_t<F, T &>>) {
                 function(*own);
                 if constexpr (!std::is_void_v<R>) return R{1};
                 return Zero<R>::of();
             } else {
                 decltype(auto) value = function(*own);
+                if constexpr (std::is_pointer_v<std::decay_t<decltype(value)>>)
+                    if (!value) null_answer(of_class, name);
                 if constexpr (!std::is_void_v<R>)
                     return out<R>(std::forward<decltype(value)>(value));
             }

@@ -1,8 +1,11 @@
 #include "foreign/host.h"
 
+#include <cstdio>
 #include <string>
 
+#include "foreign/known.h"
 #include "foreign/refused.h"
+#include "guard/crash.h"
 
 namespace headrace::foreign {
 
@@ -50,10 +53,18 @@ void tell(int32_t severity, const char *message) noexcept {
 }
 
 void fail(const char *function, const char *why) noexcept {
+    guard::set_refused(function);
     call(nullptr, "fail_foreign", {text(function), text(why)});
 }
 
+void null_answer(const char *of_class, const char *function) noexcept {
+    char said[200];
+    std::snprintf(said, sizeof said, "%s::%s of %s", of_class, function, last_release());
+    guard::set_refused(said);
+}
+
 void refused(const char *of_class, const char *function) noexcept {
+    null_answer(of_class, function);
     call(nullptr, "refuse_foreign", {text(of_class), text(function)});
 }
 

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <mutex>
 #include <stdexcept>
@@ -15,6 +16,13 @@ namespace {
 std::mutex lock;
 std::vector<Registered> all;
 std::map<const void *, Origin> origins;  // by where a library begins in memory
+char last[64] = "TensorRT";              // read where a process dies: no allocation
+
+void note(Origin &from, int line, int32_t release) {
+    from.line = line;
+    from.release = std::max(from.release, release);
+    std::snprintf(last, sizeof last, "%s", release_text(from.line, from.release).c_str());
+}
 
 const void *base_of(const void *address) {
     Dl_info image{};
@@ -47,9 +55,7 @@ bool take(const Registered &one, const headrace_creator_calls &calls, const char
     keep_loaded(table);
     {
         std::lock_guard<std::mutex> hold(lock);
-        Origin &from = origins[base];
-        from.line = one.line;
-        from.release = std::max(from.release, one.release);
+        note(origins[base], one.line, one.release);
     }
     headrace_object *const host = registry();
     if (!host) return false;
@@ -104,7 +110,7 @@ void note_release(const void *object, int32_t release) noexcept {
     try {
         std::lock_guard<std::mutex> hold(lock);
         Origin &from = origins[base];
-        from.release = std::max(from.release, release);
+        note(from, from.line, release);
     } catch (...) {  // it is only shown
     }
 }
@@ -114,12 +120,12 @@ void note_caller(const void *code, int line, int32_t release) noexcept {
     if (!base) return;
     try {
         std::lock_guard<std::mutex> hold(lock);
-        Origin &from = origins[base];
-        from.line = line;
-        from.release = std::max(from.release, release);
+        note(origins[base], line, release);
     } catch (...) {  // it is only shown
     }
 }
+
+const char *last_release() noexcept { return last; }
 
 Origin origin(const void *address) noexcept {
     const void *const base = base_of(address);

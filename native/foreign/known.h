@@ -41,6 +41,9 @@ struct Origin {
 };
 Origin origin(const void *address) noexcept;
 
+// The release of the library that named one last, as `release_text` writes it.
+const char *last_release() noexcept;
+
 // "TensorRT 8.6.1" of 8601; "TensorRT 5.1 to 7.2" of line 7 where the release is not told.
 std::string release_text(int line, int32_t release);
 

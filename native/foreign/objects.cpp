@@ -50,8 +50,6 @@ void release(void *shown) noexcept {
     headrace_host_api_1()->release(object);
 }
 
-void note_call(const char *, const char *) noexcept {}
-
 void *show(int line, const char *of_class, headrace_object *object) {
     void *shown = line == 7    ? show7(of_class, object)
                   : line == 8  ? show8(of_class, object)

@@ -19,9 +19,6 @@ headrace_object *object_behind(const void *shown);
 // A library deletes an object: the host's is let go.
 void release(void *shown) noexcept;
 
-// The last functions of the host that libraries called, newest last: for the report of a death.
-void note_call(const char *of_class, const char *function) noexcept;
-
 // Makes what libraries of a line know an object of the host by: an IBuilder, an IBuilderConfig, an
 // INetworkDefinition. Throws std::invalid_argument for a line without builders.
 void *show(int line, const char *of_class, headrace_object *object);

@@ -203,3 +203,11 @@ def test_hash_of_symbol_tables() -> None:
     assert elf_hash("printf") == 0x077905A6
     assert elf_hash("exit") == 0x0006CF04
     assert elf_hash("a" * 40) < 1 << 28
+
+
+def test_an_installed_tensorrt_is_not_loaded(
+    linked: Path, sdk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its objects would not be headrace's; of CUDA an installed library is taken."""
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(sdk))
+    assert [d.soname for d in demands(ElfFile.read(linked))] == ["libnvinfer.so.8"]

@@ -45,14 +45,16 @@ def version(headers: Path) -> int:
     return major * (10000 if major >= 10 else 1000) + minor * 100 + patch
 
 
-def build(headers: Path, release: int, folder: Path) -> Path:
+def build(
+    headers: Path, release: int, folder: Path, source: str = "twins.cpp", *flags: str
+) -> Path:
     major = release // (10000 if release >= 100000 else 1000)
     (folder / "cuda_runtime_api.h").write_text(CUDA)
     stub, library = folder / "libnvinfer.so", folder / "libtwins.so"
     empty = ["g++", "-shared", "-x", "c", "/dev/null", f"-Wl,-soname,libnvinfer.so.{major}"]
     subprocess.run([*empty, "-o", stub], check=True)
     command = ["g++", "-std=c++14", "-O1", "-w", "-shared", "-fPIC", f"-I{headers}", f"-I{folder}"]
-    command += [str(SOURCES / "twins.cpp"), "-Wl,--no-as-needed", str(stub), "-o", str(library)]
+    command += [*flags, str(SOURCES / source), "-Wl,--no-as-needed", str(stub), "-o", str(library)]
     subprocess.run(command, check=True)
     return library
 

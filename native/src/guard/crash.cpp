@@ -55,7 +55,7 @@ struct Region {
 
 int report = -1;
 int hang = 0;
-char function[512], message[1024];
+char function[512], message[1024], refused[256];
 std::atomic<const char *> releasing{nullptr};
 uintptr_t stack_low = 0;
 Region guarded[kRegions];
@@ -129,6 +129,7 @@ const char *abort_message() {
 void write_report(const ucontext_t *context, bool aborted) {
     Line line;
     if (function[0]) line.add("function ").add(function).end();
+    if (refused[0]) line.add("refused ").add(refused).end();
     if (const char *field = releasing) line.add("release ").add(field).end();
     const char *said = message[0] ? message : nullptr;
 #ifdef __GLIBC__
@@ -354,7 +355,12 @@ void end_as(int code) {
 
 void end_by_exit() { exits = true; }
 
-void set_function(const char *name) { std::snprintf(function, sizeof function, "%s", name); }
+void set_function(const char *name) {
+    std::snprintf(function, sizeof function, "%s", name);
+    refused[0] = '\0';
+}
+
+void set_refused(const char *call) { std::snprintf(refused, sizeof refused, "%s", call); }
 
 [[noreturn]] void give_up(const char *function_name, const char *why) {
     set_function(function_name);

@@ -23,6 +23,9 @@ void end_by_exit();
 // What is called from now on.
 void set_function(const char *name);
 
+// A call of that function that was answered with null, false or zero: it may die of the answer.
+void set_refused(const char *call);
+
 // Ends this process, in which a function has left the GPU unusable.
 [[noreturn]] void give_up(const char *function_name, const char *why);
 

@@ -65,6 +65,14 @@ def is_nvidia(soname: str) -> bool:
     return any(re.match(library, soname) for library, _ in _FAMILIES)
 
 
+def is_tensorrt(soname: str) -> bool:
+    """Whether it is one of TensorRT's libraries: headrace stands in for them, installed or not."""
+    return bool(_TENSORRT.match(soname))
+
+
+_TENSORRT = re.compile(r"libnv(infer|onnxparser|parsers|caffe_?parser|uff_?parser)\w*\.so")
+
+
 @dataclass
 class Demand:
     """Names needed of one library that is not installed.
@@ -91,7 +99,7 @@ def demands(elf: ElfFile) -> list[Demand]:
     needs = [
         Demand(name, tuple(elf.version_needs.get(name, ())))
         for name in elf.needed
-        if (foreign or is_nvidia(name)) and find_library(name, elf) is None
+        if is_tensorrt(name) or ((foreign or is_nvidia(name)) and find_library(name, elf) is None)
     ]
     if (unnamed := _unnamed(elf)) is not None:
         needs.append(unnamed)
@@ -164,7 +172,7 @@ def _offered(elf: ElfFile) -> frozenset[str]:
     waiting = [(name, elf) for name in elf.needed]
     while waiting:
         name, wanted_by = waiting.pop()
-        path = find_library(name, wanted_by)
+        path = None if is_tensorrt(name) else find_library(name, wanted_by)
         if path is None or path in seen:
             continue
         seen.add(path)
@@ -301,8 +309,9 @@ _SHOWN = 6
 def provide_stand_ins(elf: ElfFile, decisions: list[Finding]) -> None:
     """Make the loader find the libraries of NVIDIA that the library is linked against.
 
-    An installed library is never replaced. With a GPU, copies that pip or NVIDIA's toolkit
-    installed are loaded from where they are. The others get a stand-in.
+    An installed library is never replaced, but for TensorRT's: its objects would not be headrace's.
+    With a GPU, copies that pip or NVIDIA's toolkit installed are loaded from where they are. The
+    others get a stand-in.
 
     Raises:
         CustomLibraryError: a stand-in cannot be loaded.
@@ -313,7 +322,7 @@ def provide_stand_ins(elf: ElfFile, decisions: list[Finding]) -> None:
     missing = demands(elf)
     if missing and gpu_present():
         for demand in list(missing):
-            if path := find_elsewhere(demand.soname):
+            if not is_tensorrt(demand.soname) and (path := find_elsewhere(demand.soname)):
                 ctypes.CDLL(str(path), _mode(demand.soname))
                 missing.remove(demand)
                 decisions.append(
@@ -324,9 +333,11 @@ def provide_stand_ins(elf: ElfFile, decisions: list[Finding]) -> None:
     _native.stand_in_calls()  # those of another library
     _take_place(missing, where)
     names = [demand.soname for demand in missing]
-    text = (
-        f"not installed: {', '.join(names)}; headrace stands in, and a function that calls into it "
-    )
+    there = [name for name in names if is_tensorrt(name) and find_library(name, elf)]
+    absent = [name for name in names if name not in there]
+    text = f"not installed: {', '.join(absent)}; " if absent else ""
+    text += f"installed, but not loaded: {', '.join(there)}; " if there else ""
+    text += "headrace stands in, and a function that calls into it "
     decisions.append(Finding("library-stand-in", "info", f"{text}gets an error", where))
 
 

@@ -29,9 +29,11 @@ engine-create-func-name={function}
 """
 
 
-def config(folder: Path, library: Path, function: str, guard: str = "never") -> ModelConfig:
+def config(
+    folder: Path, library: Path, function: str, guard: str = "never", more: str = ""
+) -> ModelConfig:
     path = folder / "config.txt"
-    path.write_text(CONFIG.format(library=library, function=function, guard=guard))
+    path.write_text(CONFIG.format(library=library, function=function, guard=guard) + more)
     return ModelConfig.load(path)
 
 
@@ -91,3 +93,19 @@ def test_failures_name_the_call(
         load_or_build(cfg)
     assert words in str(caught.value)
     assert function in str(caught.value)
+
+
+@pytest.mark.skipif(can_guard() is not None, reason="no workers here")
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.sampled
+def test_a_death_by_a_null_layer_names_the_call_and_its_release(
+    compile_for_tensorrt: Compile, folder: Path, line: int
+) -> None:
+    cfg = config(folder, compiled(compile_for_tensorrt, line), "Dies", "always")
+    with pytest.raises(CustomLibraryError) as caught:
+        load_or_build(cfg)
+    method = "addRNNv2" if line < 10 else "addMoE"
+    words = f"before, INetworkDefinition::{method} of TensorRT {line}"
+    assert words in str(caught.value)
+    assert "was answered with null" in str(caught.value)
+    assert "Dies" in str(caught.value)

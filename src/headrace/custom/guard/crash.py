@@ -46,6 +46,7 @@ class Report:
         gpu: the fault that broke its context of CUDA.
         function: the one that was being called.
         release: field of its result that headrace was releasing.
+        refused: the last call of it that was answered with null, false or zero.
         message: of an exception or a failed assertion.
         overflow: the stack is used up.
         pc: where it happened.
@@ -64,6 +65,7 @@ class Report:
     gpu: str = ""
     function: str = ""
     release: str = ""
+    refused: str = ""
     message: str = ""
     overflow: bool = False
     pc: int | None = None
@@ -104,7 +106,7 @@ def _read_line(report: Report, key: str, value: str) -> None:
             report.exit = int(value)
         case "stack-overflow":
             report.overflow = True
-        case "gpu" | "function" | "release" | "message":
+        case "gpu" | "function" | "release" | "refused" | "message":
             setattr(report, key, value.strip() if key == "message" else value)
         case "pc":
             report.pc = int(value, 16)
@@ -166,7 +168,8 @@ def describe(
         return "used up its stack (endless recursion, or arrays too large for it)", lines
     if report.signal == signal.SIGABRT:
         return f"aborted (SIGABRT){said}", lines
-    return _by_signal(report) + said, lines
+    answered = f"; before, {report.refused} was answered with null" if report.refused else ""
+    return _by_signal(report) + said + answered, lines
 
 
 def _by_signal(report: Report) -> str:

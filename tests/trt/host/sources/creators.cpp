@@ -190,19 +190,25 @@ static bool DeadNetworkWith(IBuilder &builder, IBuilderConfig &, ICudaEngine *&)
 #endif
     return network->addActivation(*x, ActivationType(0)) != nullptr;
 }
+// A layer that is not served: null.
+static ILayer *missing(IBuilder &builder) {
+    INetworkDefinition *network = builder.createNetworkV2(NV_TENSORRT_MAJOR >= 11 ? 0U : 1U);
+    ITensor *x = network->addInput("image", DataType::kFLOAT, of(4, 1, 3, 4, 6));
+#if NV_TENSORRT_MAJOR < 10
+    return reinterpret_cast<ILayer *>(network->addRNNv2(*x, 1, 1, 1, RNNOperation(0)));
+#elif NV_TENSORRT_VERSION >= 101600
+    return reinterpret_cast<ILayer *>(network->addMoE(*x, *x, *x));
+#else
+    return nullptr;
+#endif
+}
 static bool RefusedWith(IBuilder &builder, IBuilderConfig &config, ICudaEngine *&) {
     config.setFlags(0);
     builder.setGpuAllocator(nullptr);
-    INetworkDefinition *network = builder.createNetworkV2(NV_TENSORRT_MAJOR >= 11 ? 0U : 1U);
-    ITensor *x = network->addInput("image", DataType::kFLOAT, of(4, 1, 3, 4, 6));
-#if NV_TENSORRT_MAJOR < 8
-    network->addRNNv2(*x, 1, 1, 1, RNNOperation(0));
-#elif NV_TENSORRT_MAJOR < 10
-    network->addRNNv2(*x, 1, 1, 1, RNNOperation(0));
-#else
-    network->addMoE(*x, *x, *x);
-#endif
-    return false;
+    return missing(builder) != nullptr;
+}
+static bool DiesWith(IBuilder &builder, IBuilderConfig &, ICudaEngine *&) {
+    return missing(builder)->getNbOutputs() == 1;
 }
 static bool WideWith(IBuilder &builder, IBuilderConfig &, ICudaEngine *&) {
     INetworkDefinition *network = builder.createNetworkV2(NV_TENSORRT_MAJOR >= 11 ? 0U : 1U);
@@ -218,3 +224,4 @@ CREATOR(Stranger)
 CREATOR(DeadNetwork)
 CREATOR(Refused)
 CREATOR(Wide)
+CREATOR(Dies)
