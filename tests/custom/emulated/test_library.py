@@ -82,7 +82,7 @@ def test_libraries_that_are_missing_are_stood_in_for(
     for function, called in (
         ("ParseCall", "cudaFirst"),
         ("ParseNoexcept", "cudaFirst"),
-        ("ParseBuilder", "createInferBuilder_INTERNAL"),
+        ("ParsePath", "setInternalLibraryPath"),
         ("ParseMember", "plain"),
         ("ParseVirtual", "virtual function"),
     ):

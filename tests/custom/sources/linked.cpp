@@ -29,7 +29,7 @@ int cudaMalloc(void **, unsigned long);
 int cudaFree(void *);
 int NAME(int);
 void *getPluginRegistry() noexcept;
-void *createInferBuilder_INTERNAL(void *, int) noexcept;
+void *setInternalLibraryPath(void *, int) noexcept;
 }
 
 namespace {
@@ -97,7 +97,7 @@ PARSER(ParseMemory, value = at_load.memory && at_load.memory[99] == 1 ? 1.0f : 0
 PARSER(ParseCall, Counted counted; NAME(2))
 PARSER(ParseNoexcept, quiet(2))
 PARSER(ParseOwnTerminate, std::set_terminate(std::abort); quiet(2))
-PARSER(ParseBuilder, createInferBuilder_INTERNAL(nullptr, 1))
+PARSER(ParsePath, setInternalLibraryPath(nullptr, 1))
 PARSER(ParseCatching, try { NAME(2); } catch (const std::exception &) { value = 9; })
 PARSER(ParseMember, const Derived *plugin = new (room) Derived; plugin->plain())
 PARSER(ParseBase, new (room) nvinfer1::IPluginV2(); value = 1)

@@ -20,6 +20,6 @@ int IPluginV2::plain() const { return 77; }
 }  // namespace nvinfer1
 extern "C" {
 void *getPluginRegistry() noexcept { return nullptr; }
-void *createInferBuilder_INTERNAL(void *, int) noexcept { return nullptr; }
+void *setInternalLibraryPath(void *, int) noexcept { return nullptr; }
 }
 #endif
