@@ -21,6 +21,21 @@ if not TYPE_CHECKING:
     BaseTransform, BaseSink = GstBase.BaseTransform, GstBase.BaseSink
 VERSION: tuple[int, ...] = gi.version_info
 
+
+def structure_of(
+    holder: Gst.Caps | Gst.Event | Gst.Message, index: int = 0
+) -> Gst.Structure | None:
+    """Return a copy of a structure of caps, an event or a message; None where there is none.
+
+    The bindings of GStreamer 1.26 wrap it, so that it is no longer there than what holds it.
+    """
+    found = holder.get_structure(index) if isinstance(holder, Gst.Caps) else holder.get_structure()
+    if hasattr(found, "__enter__"):
+        with found as inner:
+            return inner.copy() if inner is not None else None
+    return found.copy() if found is not None else None
+
+
 __all__ = [
     "VERSION",
     "BaseSink",
@@ -32,4 +47,5 @@ __all__ = [
     "GhostPad",
     "Gst",
     "GstVideo",
+    "structure_of",
 ]

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 from headrace.gstreamer.cmeta import native
-from headrace.gstreamer.elements.bindings import Bin, GObject, Gst, GstVideo
+from headrace.gstreamer.elements.bindings import Bin, GObject, Gst, GstVideo, structure_of
 from headrace.gstreamer.elements.element import NVMM, SYSTEM, NvElement, pad, through, weakly
 from headrace.gstreamer.elements.osd import PROPERTIES as OSD_PROPERTIES
 from headrace.gstreamer.elements.properties import (
@@ -151,7 +151,7 @@ class NvV4l2Decoder(PartsBin):
         """Put the decoder in when the caps of the stream are known."""
         event = info.get_event()
         if event.type == Gst.EventType.CAPS and self._decoder is None:
-            structure = event.parse_caps().get_structure(0)
+            structure = structure_of(event.parse_caps())
             name = structure.get_name()
             self._tag.set_property("untagged", not structure.has_field("colorimetry"))
             factory = _DECODERS.get(name)

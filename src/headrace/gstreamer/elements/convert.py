@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.gstreamer.elements.bindings import BaseTransform, Gst
+from headrace.gstreamer.elements.bindings import BaseTransform, Gst, structure_of
 from headrace.gstreamer.elements.element import (
     FORMATS,
     NVMM,
@@ -103,7 +103,7 @@ def relabelled(
     new_caps = Gst.Caps.new_empty()
     for label in (True, False) if nvmm is None else (nvmm,):
         for i in range(caps.get_size()):
-            structure = caps.get_structure(i).copy()
+            structure = structure_of(caps, i)
             for name in drop:
                 structure.remove_field(name)
             for name, value in (put or {}).items():
@@ -170,7 +170,7 @@ class NvVideoConvert(NvElement, BaseTransform):
         new_caps = (
             caps.copy() if self.values["flip-method"] not in QUARTERS else Gst.Caps.new_empty()
         )
-        formats = {"format": _FORMATS.get_structure(0).get_value("format")}
+        formats = {"format": structure_of(_FORMATS).get_value("format")}
         new_caps.append(relabelled(caps, None, FREE_FIELDS, formats))
         if filter_caps is None:
             return new_caps
@@ -180,7 +180,7 @@ class NvVideoConvert(NvElement, BaseTransform):
         self, direction: Gst.PadDirection, caps: Gst.Caps, other: Gst.Caps
     ) -> Gst.Caps:
         """Keep the input's size, rate and format where the output leaves them open."""
-        known, structure = caps.get_structure(0), other.get_structure(0).copy()
+        known, structure = structure_of(caps), structure_of(other)
         sides = ("width", "height")
         turns = self.values["flip-method"] in QUARTERS
         for name, of_known in zip(sides, reversed(sides) if turns else sides, strict=True):
@@ -204,7 +204,7 @@ class NvVideoConvert(NvElement, BaseTransform):
     def do_set_caps(self, incaps: Gst.Caps, outcaps: Gst.Caps) -> bool:
         """Prepare the conversion."""
         self._reader = CapsReader(incaps)
-        self._format = outcaps.get_structure(0).get_string("format")
+        self._format = structure_of(outcaps).get_string("format")
         self._to_nvmm = is_nvmm(outcaps)
         self._info = video_info(outcaps)
         return True

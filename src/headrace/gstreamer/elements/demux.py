@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.gstreamer import pyds
-from headrace.gstreamer.elements.bindings import Element, Gst
+from headrace.gstreamer.elements.bindings import Element, Gst, structure_of
 from headrace.gstreamer.elements.convert import relabelled
 from headrace.gstreamer.elements.element import NVMM, NvElement, pad, weakly
 from headrace.gstreamer.elements.properties import Property
@@ -64,7 +64,7 @@ class NvStreamDemux(NvElement, Element):
         match event.type:
             case Gst.EventType.CAPS:
                 self._caps = relabelled(event.parse_caps(), True, put={"batch-size": 1})
-                self._format = self._caps.get_structure(0).get_string("format")
+                self._format = structure_of(self._caps).get_string("format")
                 self._started.clear()
                 self._ended.clear()
                 return True

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from headrace._core.errors import ConfigError, HeadraceError
 from headrace.config import ModelConfig
-from headrace.gstreamer.elements.bindings import BaseTransform, GObject, Gst
+from headrace.gstreamer.elements.bindings import BaseTransform, GObject, Gst, structure_of
 from headrace.gstreamer.elements.element import NVMM, InPlace, reported, through, timed, weakly
 from headrace.gstreamer.elements.in_flight import InFlight
 from headrace.gstreamer.elements.preprocess import add_region_results, prepared_tensors
@@ -240,7 +240,7 @@ class NvInfer(InPlace):
                 self._in_flight.drain()
             if event.type == Gst.EventType.EOS:  # before NULL, which closes the bus
                 self._conclude()
-        structure = event.get_structure()
+        structure = structure_of(event)
         if structure is not None and structure.get_name() == INTERVAL_UPDATE:
             self.values["interval"] = structure.get_value("interval")
             if self._inferencer is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from headrace._core.pages.graphs import Box, Link
-from headrace.gstreamer.elements.bindings import Gst
+from headrace.gstreamer.elements.bindings import Gst, structure_of
 from headrace.gstreamer.elements.element import NvElement
 
 _SIZES = ("width", "height")
@@ -79,7 +79,7 @@ def _caps_lines(caps: Gst.Caps) -> tuple[tuple[str, ...], str]:
     """Caps in two short lines, and whole."""
     if caps is None or not caps.get_size():
         return (), "not negotiated"
-    structure, features = caps.get_structure(0), caps.get_features(0)
+    structure, features = structure_of(caps), caps.get_features(0)
     plain = features is None or features.is_equal(
         Gst.CapsFeatures.from_string("memory:SystemMemory")
     )

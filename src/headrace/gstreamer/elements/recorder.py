@@ -14,7 +14,7 @@ from threading import Lock, Thread
 
 from headrace._core.errors import HeadraceError, MediaError
 from headrace._core.threads import start_thread
-from headrace.gstreamer.elements.bindings import Gst
+from headrace.gstreamer.elements.bindings import Gst, structure_of
 
 _MUXES = {"mp4": "mp4mux", "mkv": "matroskamux"}
 _PARSERS = {"video/x-h264": "h264parse", "video/x-h265": "h265parse"}
@@ -60,7 +60,7 @@ class _Recording:
         self.start_ns, self.end_ns = start_ns, end_ns
         self._offset_ns: int | None = None
         self._first_ns = self._last_ns = start_ns
-        parser = _PARSERS[caps.get_structure(0).get_name()]
+        parser = _PARSERS[structure_of(caps).get_name()]
         mux = _MUXES[path.suffix[1:]]
         self._pipeline = Gst.parse_launch(
             f"appsrc name=in format=time max-bytes=0 ! {parser} ! {mux} ! filesink name=out"
@@ -100,7 +100,7 @@ class _Recording:
         if message is None or message.type == Gst.MessageType.ERROR:
             why = "it does not end" if message is None else message.parse_error()[0].message
             raise MediaError(f"a recording cannot be written: {why}", where=str(self.path))
-        structure = self._caps.get_structure(0)
+        structure = structure_of(self._caps)
         width, height = (structure.get_int(key)[1] for key in ("width", "height"))
         length_ms = (self._last_ns - self._first_ns) // 1_000_000
         directory, name = str(self.path.parent), self.path.name
@@ -189,7 +189,7 @@ class PacketRecorder:
             MediaError: no packet of H.264 or H.265 came yet, or the folder is not there.
         """
         with self._lock:
-            if self._caps is None or self._caps.get_structure(0).get_name() not in _PARSERS:
+            if self._caps is None or structure_of(self._caps).get_name() not in _PARSERS:
                 raise MediaError(
                     "nothing can be recorded yet",
                     expected="packets of H.264 or H.265, which the source gives once it plays",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.gstreamer.elements.bindings import BaseTransform, Gst
+from headrace.gstreamer.elements.bindings import BaseTransform, Gst, structure_of
 from headrace.gstreamer.elements.convert import relabelled
 from headrace.gstreamer.elements.element import NvElement, guarded, reported
 from headrace.gstreamer.elements.tree import batch_buffer
@@ -42,7 +42,7 @@ class Remaking(NvElement, BaseTransform):
     @reported(False)
     def do_set_caps(self, incaps: Gst.Caps, outcaps: Gst.Caps) -> bool:
         """Note the format of the images."""
-        self._format = outcaps.get_structure(0).get_string("format")
+        self._format = structure_of(outcaps).get_string("format")
         return True
 
     @guarded((Gst.FlowReturn.ERROR, None))

@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace._core.threads import start_thread
 from headrace.gstreamer import pyds
-from headrace.gstreamer.elements.bindings import Element, GObject, Gst, GstVideo
+from headrace.gstreamer.elements.bindings import Element, GObject, Gst, GstVideo, structure_of
 from headrace.gstreamer.elements.element import (
     NVMM,
     SYSTEM,
@@ -115,7 +115,7 @@ _Taken = tuple[_Source, int, tuple[Surface, int, int, tuple[int, int], int]]
 
 
 def _is_reset(event: Gst.Event) -> bool:
-    structure = event.get_structure()
+    structure = structure_of(event)
     return structure is not None and structure.get_name().startswith(STREAM_RESET)
 
 
@@ -211,7 +211,7 @@ class NvStreamMux(NvElement, Element):
                 except Exception as error:  # an unknown format ends the pipeline, with its name
                     self.post_error(error)
                     return False
-                present, top, bottom = caps.get_structure(0).get_fraction("framerate")
+                present, top, bottom = structure_of(caps).get_fraction("framerate")
                 source.framerate = (top, bottom) if present and top > 0 else UNKNOWN_RATE
             case Gst.EventType.EOS:
                 with self._changed:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from headrace._core.errors import MediaError
 from headrace.gstreamer.cmeta.images import planes_in
-from headrace.gstreamer.elements.bindings import GstVideo
+from headrace.gstreamer.elements.bindings import GstVideo, structure_of
 from headrace.gstreamer.pyds.struct import function
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import ColorSpace, PixelFormat, Plane, plane_shapes
@@ -247,7 +247,7 @@ class CapsReader:
     """
 
     def __init__(self, caps: Gst.Caps) -> None:
-        structure = caps.get_structure(0)
+        structure = structure_of(caps)
         self.format = str(structure.get_string("format"))
         if self.format not in RAW_FORMATS:
             raise MediaError(

@@ -11,7 +11,7 @@ from typing import Any
 from headrace._core.errors import ConfigError, CustomLibraryError
 from headrace.gstreamer.cmeta import native
 from headrace.gstreamer.cmeta.images import is_of_elements, sent_images
-from headrace.gstreamer.elements.bindings import BaseTransform, Gst
+from headrace.gstreamer.elements.bindings import BaseTransform, Gst, structure_of
 from headrace.gstreamer.elements.convert import FREE_FIELDS, relabelled
 from headrace.gstreamer.elements.element import (
     FORMATS,
@@ -120,7 +120,7 @@ class NvDsVideoTemplate(NvElement, BaseTransform):
         self, direction: Gst.PadDirection, caps: Gst.Caps, filter_caps: Gst.Caps | None
     ) -> Gst.Caps:
         """Allow any size and format: the library chooses them."""
-        formats = {"format": _FORMATS.get_structure(0).get_value("format")}
+        formats = {"format": structure_of(_FORMATS).get_value("format")}
         new_caps = caps.copy()
         new_caps.append(relabelled(caps, None, FREE_FIELDS, formats))
         if filter_caps is None:
@@ -184,7 +184,7 @@ class NvDsVideoTemplate(NvElement, BaseTransform):
         buffer = info.get_buffer()
         batch = bridge().get(hash(buffer))
         if batch is not None and not is_of_elements(hash(buffer)):
-            caps = pad.get_current_caps().get_structure(0)
+            caps = structure_of(pad.get_current_caps())
             size = caps.get_int("width")[1], caps.get_int("height")[1]
             format = str(caps.get_string("format"))
             surfaces: list[Surface] = [

@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace._core.errors import ConfigError
 from headrace._core.near import did_you_mean, near_names
-from headrace.gstreamer.elements.bindings import GObject, Gst
+from headrace.gstreamer.elements.bindings import GObject, Gst, structure_of
 
 _TRUTH = {"true": True, "false": False}
 
@@ -210,5 +210,5 @@ def _linked(out: Gst.Pad, into: Gst.Pad) -> bool:
 def _caps_name(pad: Gst.Pad) -> str:
     caps = pad.query_caps(None)
     features = caps.get_features(0) if caps.get_size() else None
-    name = caps.get_structure(0).get_name() if caps.get_size() else "nothing"
+    name = structure_of(caps).get_name() if caps.get_size() else "nothing"
     return f"{name}({features.to_string()})" if features and not caps.is_any() else name

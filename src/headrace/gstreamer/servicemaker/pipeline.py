@@ -14,7 +14,7 @@ from typing import Any
 from headrace._core.errors import ConfigError, HeadraceError, MediaError
 from headrace._core.text import printable
 from headrace._core.threads import as_exception, start_thread
-from headrace.gstreamer.elements.bindings import Gst
+from headrace.gstreamer.elements.bindings import Gst, structure_of
 from headrace.gstreamer.elements.recorder import RecordingInfo
 from headrace.gstreamer.elements.register import register
 from headrace.gstreamer.elements.sources import NvMultiUriSrcBin, NvUriSrcBin
@@ -398,7 +398,7 @@ class Pipeline:
             old, new, _ = message.parse_state_changed()
             self._tell(StateTransitionMessage(origin, PipelineState(old), PipelineState(new)))
         elif message.type == Gst.MessageType.ELEMENT:
-            structure = message.get_structure()
+            structure = structure_of(message)
             if structure.get_name() in ("stream-add", "stream-remove"):
                 values = {
                     name: structure.get_value(key) or ""

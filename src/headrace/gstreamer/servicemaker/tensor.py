@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from headrace._core.errors import MediaError
 from headrace._core.types import Array, DType
-from headrace.gstreamer.elements.bindings import Gst, GstVideo
+from headrace.gstreamer.elements.bindings import Gst, GstVideo, structure_of
 from headrace.gstreamer.elements.surface import CapsReader, packed
 from headrace.gstreamer.pyds.bridge import bridge
 from headrace.gstreamer.servicemaker.view import view_of
@@ -171,7 +171,7 @@ class Buffer:
         batch = bridge().get(hash(self.gst))
         if not 0 <= batch_id < self.batch_size:
             raise MediaError(f"batch_id {batch_id} of a buffer of {self.batch_size} images")
-        format = self._caps.get_structure(0).get_string("format") if self._caps else "RGB"
+        format = structure_of(self._caps).get_string("format") if self._caps else "RGB"
         if batch is None:
             if self._caps is None:
                 raise MediaError("the buffer has no caps: its layout is unknown")
