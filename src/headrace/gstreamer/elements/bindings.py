@@ -22,12 +22,10 @@ if not TYPE_CHECKING:
 VERSION: tuple[int, ...] = gi.version_info
 
 
-def structure_of(
-    holder: Gst.Caps | Gst.Event | Gst.Message, index: int = 0
-) -> Gst.Structure | None:
-    """Return a copy of a structure of caps, an event or a message; None where there is none.
+def structure_of(holder: Gst.Caps | Gst.Event | Gst.Message, index: int = 0) -> Gst.Structure:
+    """Return a copy of a structure of caps, an event or a message; None if that has none.
 
-    The bindings of GStreamer 1.26 wrap it, so that it is no longer there than what holds it.
+    Bindings of GStreamer 1.26 wrap the structure that the holder owns.
     """
     found = holder.get_structure(index) if isinstance(holder, Gst.Caps) else holder.get_structure()
     if hasattr(found, "__enter__"):
