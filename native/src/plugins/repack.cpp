@@ -2,6 +2,8 @@
 // lines; what is larger than the caches leaves it past them, as a large memory copy does.
 #include "plugins/repack.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -18,9 +20,23 @@ namespace headrace::plugins {
 namespace {
 
 constexpr std::size_t kTile = 16384;  // bytes of a tile
-constexpr std::size_t kPastCaches = std::size_t{4}
-                                    << 20;  // bytes of a target that caches do not hold
+constexpr std::size_t kSmallCaches = std::size_t{4} << 20;
 constexpr std::size_t kWorthThreads = std::size_t{1} << 18;
+
+// Bytes of a target that the caches do not hold: three quarters of a core's share of the last one,
+// from where on a memory copy writes past them, too.
+std::size_t past_caches() {
+    static const std::size_t bytes = [] {
+        std::size_t share = 0;
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+        const long size = sysconf(_SC_LEVEL3_CACHE_SIZE), cores = sysconf(_SC_NPROCESSORS_ONLN);
+        if (size > 0 && cores > 0)
+            share = static_cast<std::size_t>(size) / static_cast<std::size_t>(cores) / 4 * 3;
+#endif
+        return std::max(kSmallCaches, share);
+    }();
+    return bytes;
+}
 
 #if defined(__SSE2__)
 template <int Item>
@@ -237,7 +253,7 @@ void in_parts(const Packing &p, std::size_t bytes, Do act) {
 template <typename T>
 void pack_of(const Packing &p, const T *rows, T *blocks) {
     const std::size_t bytes = p.images * p.blocks() * p.positions * p.width * sizeof(T);
-    const bool past = bytes > kPastCaches;
+    const bool past = bytes > past_caches();
     const std::size_t tile = std::max<std::size_t>(16, kTile / (p.width * sizeof(T)) / 16 * 16);
     in_parts(p, bytes, [&](const Part &part) {
         const std::size_t first = part.block * p.width;
@@ -266,7 +282,7 @@ void pack_of(const Packing &p, const T *rows, T *blocks) {
 template <typename T>
 void unpack_of(const Packing &p, const T *blocks, T *rows) {
     const std::size_t bytes = p.images * p.channels * p.positions * sizeof(T);
-    const bool past = bytes > kPastCaches;
+    const bool past = bytes > past_caches();
     const std::size_t tile = std::max<std::size_t>(64, kTile / (p.width * sizeof(T)) / 64 * 64);
     in_parts(p, bytes, [&](const Part &part) {
         const std::size_t first = part.block * p.width;

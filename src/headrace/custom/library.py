@@ -118,6 +118,31 @@ def open_library(
     )
 
 
+def unguarded(what: str, path: Path, guard: GuardMode) -> Finding:
+    """Make the notice that part of a library runs in this process.
+
+    Args:
+        what: the part, and the reason.
+        path: the library.
+        guard: the mode that the user wants.
+
+    Raises:
+        CustomLibraryError: that is `always`, which allows nothing of the kind.
+    """
+    if guard == "always":
+        raise CustomLibraryError(
+            what,
+            where=str(path),
+            expected="with guard=always: code that a worker process can run",
+            fix=[
+                "guard=auto (custom-lib-guard=auto, --guard auto) runs it in this process",
+                "or bring networks and plugins as a C++ library whose plugins have creators",
+            ],
+            code="not-guarded",
+        )
+    return Finding("not-guarded", "warning", what, str(path))
+
+
 def is_guarded(path: Path, python: bool, guard: GuardMode) -> tuple[bool, list[Finding]]:
     """Decide whether a library runs in a worker process.
 

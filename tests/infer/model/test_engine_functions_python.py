@@ -184,10 +184,26 @@ def test_library_of_parsers_alone_still_needs_a_model(config):
         load_or_build(config("def parse(layers, network, params): ..."))
 
 
-@pytest.mark.parametrize("guard", ["always", "auto"])
-def test_what_python_makes_is_not_guarded_and_says_so(config, guard):
-    lines = ("engine-create-func-name=make", f"custom-lib-guard={guard}")
-    plan = load_or_build(config(CREATE.replace("RETURNED", "network"), *lines))
+def test_what_python_makes_is_not_guarded(config):
+    lines = ("engine-create-func-name=make", "custom-lib-guard=")
+    text = CREATE.replace("RETURNED", "network")
+    plan = load_or_build(config(text, lines[0], lines[1] + "auto"))
     doubled(plan)
-    told = [n for n in plan.decisions if "networks that Python makes are not guarded" in n.sentence]
-    assert [n.level for n in told] == (["warning"] if guard == "always" else [])
+    assert not [n for n in plan.decisions if "not guarded" in n.sentence]
+    with pytest.raises(HeadraceError, match="networks that Python makes are not guarded") as said:
+        load_or_build(config(text, lines[0], lines[1] + "always"))
+    assert said.value.code == "not-guarded"
+    assert "guard=auto" in str(said.value)
+
+
+def test_plugins_in_python_are_refused_where_all_is_guarded(config):
+    text = """
+from headrace.plugins import IPluginCreator, PluginFieldCollection
+class Own(IPluginCreator):
+    def __init__(self):
+        super().__init__()
+        self.name, self.plugin_version = "Own", "1"
+        self.field_names = PluginFieldCollection()
+""" + CREATE.replace("RETURNED", "network")
+    with pytest.raises(HeadraceError, match="are not guarded"):
+        load_or_build(config(text, "custom-lib-guard=always"))

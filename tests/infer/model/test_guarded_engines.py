@@ -207,7 +207,9 @@ def test_plugins_of_a_worker_cannot_be_created_here(
 @pytest.mark.slow
 def test_factories_rule_it_out_and_that_is_told(compile_host: Compile, model: Model) -> None:
     library = compile_host("mini_yolo.cpp", 10, "-DWITH_MODEL_PARSER")
-    plan = load_or_build(_config(model, library, guard="always"))
+    plan = load_or_build(_config(model, library, guard="auto"))
     _check(plan, model)
     told = [n for n in plan.decisions if "are not guarded, but run in this process" in n.sentence]
     assert [n.level for n in told] == ["warning"]
+    with pytest.raises(CustomLibraryError, match="are not guarded, but run in this process"):
+        load_or_build(_config(model, library, guard="always"))

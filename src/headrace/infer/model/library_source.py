@@ -53,8 +53,10 @@ def library_source(cfg: ModelConfig, notices: list[Finding]) -> FunctionSource |
 
         source = _python_source(cfg, PythonLibrary(path))
         if source is not None and cfg.custom_lib_guard == "always":
+            from headrace.custom.library import unguarded
+
             text = "networks that Python makes are not guarded: its function runs in this process"
-            notices.append(Finding("not-guarded", "warning", text, str(path)))
+            notices.append(unguarded(text, path, "always"))
         return source
     from headrace.binary.elf import ElfError, ElfFile  # for C++ libraries alone
     from headrace.binary.entry_points import checked_kind, made_for_tensorrt, uses_host
@@ -103,7 +105,7 @@ def _engines(
     cfg: ModelConfig, path: Path, elf: ElfFile, notices: list[Finding]
 ) -> CppEngines | GuardedEngines:
     """Open the library in this process or in a worker, as `custom-lib-guard` asks."""
-    from headrace.custom.library import is_guarded
+    from headrace.custom.library import is_guarded, unguarded
 
     guarded, reasons = is_guarded(path, False, cfg.custom_lib_guard)
     notices += reasons
@@ -113,7 +115,7 @@ def _engines(
             f"its networks and plugins are not guarded, but run in this process: {factories[0]} "
             "gives objects of the time before plugin creators"
         )
-        notices.append(Finding("not-guarded", "warning", text, str(path)))
+        notices.append(unguarded(text, path, cfg.custom_lib_guard))
     engines: CppEngines | GuardedEngines
     if guarded and not factories:
         from headrace.custom.guard import GuardOptions

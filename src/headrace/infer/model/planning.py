@@ -173,8 +173,10 @@ class _Planning:
         from headrace.plugins.registry import get_plugin_registry
 
         if get_plugin_registry().come_from(path):
+            from headrace.custom.library import unguarded
+
             text = "plugins in Python are not guarded: they run in this process"
-            self.notices.append(Finding("not-guarded", "warning", text, str(path)))
+            self.notices.append(unguarded(text, path, "always"))
 
     def _note_decisions(self, plan: Plan, precisions: ConfigPrecision) -> None:
         """Put the notices about precision, and those of this call, before the plan's own."""
