@@ -122,7 +122,9 @@ def _checks() -> Row:
     layer = add_layer(Doubled(), layer="doubled", input_types=[DataType.FLOAT])
     shape = (1, 16, 128, 128)
     ranges = Ranges((shape,), (shape,), (shape,))
-    plugin = layer.build([TensorSpec("x", np.dtype(np.float32), shape)], [np.dtype(np.float32)], [ranges])
+    plugin = layer.build(
+        [TensorSpec("x", np.dtype(np.float32), shape)], [np.dtype(np.float32)], [ranges]
+    )
     plugin.finish()
     context = plugin.context()
     x, y = np.ones(shape, np.float32), np.empty(shape, np.float32)

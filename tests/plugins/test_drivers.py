@@ -17,6 +17,7 @@ from headrace.plugins import (
     Tracer,
     calls,
     checks,
+    driver_v3,
 )
 from headrace.plugins.standard import register_standard
 from tests.plugins.life_cycles import BATCHED, DYNAMIC_TWO_PROFILES, V3_ONE_PROFILE, X, live, steps
@@ -98,6 +99,17 @@ def test_tactics_are_timed_once_per_question(monkeypatch: pytest.MonkeyPatch) ->
     with Tracer() as second:
         live(ScaleV3)
     assert second.counts()["enqueue"] == 3  # the twin asks the timing cache
+    kept = driver_v3.timings()
+    monkeypatch.setattr(driver_v3, "_timings", {})
+    driver_v3.know_timings(dict.fromkeys(kept, 9))  # of other tactics
+    with Tracer() as third:
+        live(ScaleV3)
+    assert third.counts()["enqueue"] == 2 * 3 + 3
+    monkeypatch.setattr(driver_v3, "_timings", {})
+    driver_v3.know_timings(kept)
+    with Tracer() as fourth:
+        live(ScaleV3)
+    assert fourth.counts()["enqueue"] == 3
 
 
 METHODS = {
@@ -302,3 +314,18 @@ def test_a_version_2_plugin_needs_an_implicit_batch() -> None:
         add_layer(PLUGINS["V2"](), layer="a", input_types=[DataType.FLOAT])
     with pytest.raises(PluginError, match="a str is not a plugin"):
         add_layer("nothing", layer="a", input_types=[])
+
+
+def test_a_plugin_that_ends_while_a_call_is_recorded_is_recorded_too() -> None:
+    tracer = Tracer()
+
+    class Ends:
+        def __repr__(self) -> str:
+            tracer.add(("destroy", "", self.other, "destroy", ()), None, 0.0, "", False)
+            return "ends"
+
+        other: object = object()
+
+    with tracer:
+        tracer.add(("run", "", object(), "enqueue", (Ends(),)), None, 0.0, "", False)
+    assert {call.method for call in tracer.calls} == {"destroy", "enqueue"}

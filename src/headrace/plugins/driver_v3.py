@@ -6,8 +6,9 @@ and must give the same object every time; while running it is asked once per con
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -50,8 +51,19 @@ if TYPE_CHECKING:
 
 CORE, BUILD, RUNTIME = PluginCapabilityType
 TIMING_RUNS = 3
-_timings: dict[tuple[object, ...], int] = {}
-"""Timing cache: (type, version, timing_cache_id, forms, shapes, tactics) -> fastest tactic."""
+_timings: dict[str, int] = {}
+"""Timing cache: type, version, timing_cache_id, forms, shapes, tactics as text -> the fastest."""
+
+
+def timings() -> dict[str, int]:
+    """The fastest tactics that builds of this process found, for a cache that is kept."""
+    return dict(_timings)
+
+
+def know_timings(tactics: Mapping[str, int]) -> None:
+    """Take what `timings` gave, of another process perhaps; own measurements stay."""
+    for question, tactic in tactics.items():
+        _timings.setdefault(question, tactic)
 
 
 def _must(
@@ -296,11 +308,11 @@ class _Building:
         forms: Sequence[TensorForm],
     ) -> int:
         """Run each tactic on zeros of the usual shapes and return the fastest."""
-        question = (
-            self.layer.type, self.layer.version, cache_id, tuple(forms),
-            tuple(tuple(d.opt) for part in tensors for d in part), tuple(tactics),
-        )  # fmt: skip
-        if cache_id is not None and question in _timings:
+        question = json.dumps([
+            self.layer.type, self.layer.version, cache_id, [str(form) for form in forms],
+            [[int(n) for n in d.opt] for part in tensors for d in part], list(tactics),
+        ])  # fmt: skip
+        if cache_id is not None and _timings.get(question) in tactics:
             return _timings[question]
         ins, outs = ([_at_opt(d) for d in part] for part in tensors)
         memory = iter(forms)

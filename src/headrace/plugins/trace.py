@@ -81,7 +81,7 @@ class Tracer:
         self.calls: list[PluginCall] = []
         self.dropped = 0
         self._most = most
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # the collector may end a plugin while a call is recorded
         self._known: dict[int, tuple[object, int]] = {}
         self._objects = 0
 

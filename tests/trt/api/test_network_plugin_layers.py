@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -324,3 +324,40 @@ def test_a_build_opens_its_plan_once():
     loads = [c.method for c in tracer.calls if c.phase == "load"]
     assert loads.count("create_plugin") == 1
     assert [c.phase for c in tracer.calls][-1] == "destroy"
+
+
+def test_a_timing_cache_keeps_the_tactics_of_plugins(monkeypatch):
+    from headrace.plugins import driver_v3
+
+    class Two(Hungry):
+        TACTICS: ClassVar = [3, 7]
+        timing_cache_id = "two"
+
+    def built(cache):
+        monkeypatch.setattr(driver_v3, "_timings", {})
+        net, config = with_plugin(Two())
+        config.set_timing_cache(config.create_timing_cache(cache), False)
+        with Tracer() as tracer:
+            assert net.builder.build_serialized_network(net, config) is not None
+        return bytes(config.get_timing_cache().serialize()), tracer.counts()
+
+    kept, first = built(b"")
+    again, second = built(kept)
+    assert again == kept
+    assert first["enqueue"] == 6
+    assert "enqueue" not in second
+    assert built(b"of another origin")[1]["enqueue"] == 6
+
+
+def test_settings_without_effect_are_named_once(monkeypatch):
+    from headrace.trt.types import reporting
+
+    monkeypatch.setattr(reporting, "_noted", set())
+    builder = network().builder
+    builder.gpu_allocator = None
+    assert not builder.logger.said
+    builder.gpu_allocator = allocator = object()
+    builder.gpu_allocator = allocator
+    [(_, text)] = builder.logger.said
+    assert "gpu_allocator is kept and not called" in text
+    assert builder.gpu_allocator is allocator

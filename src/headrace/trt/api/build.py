@@ -16,6 +16,7 @@ from headrace.engine.builder import BuildOptions, build
 from headrace.engine.plan import Plan
 from headrace.engine.plan_header import Precision
 from headrace.engine.precision.rules import PrecisionRules
+from headrace.plugins.driver_v3 import know_timings, timings
 from headrace.plugins.types import DataType
 from headrace.trt.api.algorithms import select
 from headrace.trt.api.calibration import table_of
@@ -90,6 +91,9 @@ def build_plan(
         EngineError, ModelError: why there can be no engine.
     """
     progress = Progress(config._plain.get("progress_monitor"))
+    caches = "DISABLE_TIMING_CACHE" not in config._flags
+    if caches and (given := config.get_timing_cache()) is not None:
+        know_timings(given._tactics)
     with progress.phase("Building Engine", None, 3):
         if config._device_problem:
             raise EngineError(config._device_problem)
@@ -114,8 +118,10 @@ def build_plan(
     for notice in plan.decisions:
         severity = Severity.WARNING if notice.level == "warning" else Severity.INFO
         report(logger, severity, f"{notice:brief}")
-    if config.get_timing_cache() is None and "DISABLE_TIMING_CACHE" not in config._flags:
-        config.set_timing_cache(config.create_timing_cache(b""), False)
+    if caches:
+        cache = config.get_timing_cache() or config.create_timing_cache(b"")
+        cache._tactics |= timings()
+        config.set_timing_cache(cache, False)
     record = _record(network, config, lowered, profiles, max_batch)
     known = {*lowered.hidden, *(t._name for t in (*network._inputs, *network._outputs))}
     debugged = tuple(t._name for t in watched if t._name in known)

@@ -14,7 +14,7 @@ from headrace.trt.api.network import INetworkDefinition
 from headrace.trt.api.profile import IOptimizationProfile
 from headrace.trt.release import CHOOSE_RELEASE, current, generation, versioned
 from headrace.trt.types.enums import ErrorCodeTRT, names_in
-from headrace.trt.types.reporting import Severity, report
+from headrace.trt.types.reporting import Severity, note_without_effect, report
 from headrace.trt.types.strict import Closable, Stored, always, kept
 from headrace.trt.types.values import IHostMemory
 
@@ -58,7 +58,16 @@ class Builder(Closable):
 
     logger = kept("_logger", "Where errors are reported.", read_only=True)
     error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
-    gpu_allocator = kept("_allocator", "Kept; memory is the host's.")
+
+    @property
+    def gpu_allocator(self) -> IGpuAllocator | None:
+        """An `IGpuAllocator`: kept and not called, since memory is the host's."""
+        return self._allocator
+
+    @gpu_allocator.setter
+    def gpu_allocator(self, value: IGpuAllocator | None) -> None:
+        self._allocator = value
+        note_without_effect(self._logger, "gpu_allocator" if value is not None else "")
 
     @property
     def max_batch_size(self) -> int:

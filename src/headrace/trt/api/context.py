@@ -19,7 +19,7 @@ from headrace.plugins.types import DataType, Dims
 from headrace.trt.api.interfaces import IRuntimeConfig
 from headrace.trt.release import CHOOSE_RELEASE, current, versioned
 from headrace.trt.types.enums import ProfilingVerbosity, TensorLocation
-from headrace.trt.types.reporting import Severity, report
+from headrace.trt.types.reporting import Severity, note_without_effect, report
 from headrace.trt.types.strict import Closable, Stored, by_binding, kept
 from headrace.trt.types.values import address_of, strides
 
@@ -297,7 +297,8 @@ class IExecutionContext(Closable):
         return int(self._plain.get("event", 0))
 
     def set_aux_streams(self, aux_streams: Sequence[int]) -> None:
-        """There are no streams."""
+        """Name it once: runs are in order, in one stream."""
+        note_without_effect(self._engine._logger, "set_aux_streams" if aux_streams else "")
 
     def get_runtime_config(self) -> IRuntimeConfig:
         """Settings of this context."""

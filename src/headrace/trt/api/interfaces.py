@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -214,19 +215,36 @@ class TimingCacheValue:
     timingMSec: float = float("nan")
 
 
+def _tactics_in(data: bytes) -> dict[str, int]:
+    """The tactics of a saved cache; none in bytes of another origin, or in damaged ones."""
+    try:
+        held = json.loads(data.removeprefix(_CACHE_MAGIC)) if data.startswith(_CACHE_MAGIC) else {}
+    except ValueError:
+        return {}
+    if not isinstance(held, dict):
+        return {}
+    return {text: n for text, n in held.items() if isinstance(n, int) and not isinstance(n, bool)}
+
+
 @versioned({">=10.8": "query_keys, queryKeys, query, update"})
 class ITimingCache(Closable):
-    """Carries the bytes that it was given, so that scripts that save and load it work.
+    """Keeps the fastest tactics of plugins; those of other layers a CPU has none of.
 
-    Headrace keeps measured times elsewhere, see `headrace build --timing-cache`.
+    Bytes of another origin are carried as they are, so that scripts that save and load them work.
+    Headrace keeps measured times of runtimes elsewhere, see `headrace build --timing-cache`.
     """
 
     def __init__(self, data: bytes = b"") -> None:
         self._data = bytes(data) or _CACHE_MAGIC
+        self._tactics = _tactics_in(self._data)
+        if self._tactics:
+            self._data = _CACHE_MAGIC
 
     def serialize(self) -> IHostMemory:
         """The bytes to save."""
-        return IHostMemory(self._data)
+        if not self._tactics:
+            return IHostMemory(self._data)
+        return IHostMemory(_CACHE_MAGIC + json.dumps(self._tactics, sort_keys=True).encode())
 
     def combine(self, input_cache: ITimingCache, ignore_mismatch: bool) -> bool:
         """Take another cache in."""
@@ -234,11 +252,12 @@ class ITimingCache(Closable):
             raise TypeError(f"a timing cache, not a {type(input_cache).__name__}")
         if len(input_cache._data) > len(self._data):
             self._data = input_cache._data
+        self._tactics = {**input_cache._tactics, **self._tactics}
         return True
 
     def reset(self) -> bool:
         """Forget everything."""
-        self._data = _CACHE_MAGIC
+        self._data, self._tactics = _CACHE_MAGIC, {}
         return True
 
     def query_keys(self) -> list[TimingCacheKey]:

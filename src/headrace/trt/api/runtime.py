@@ -9,7 +9,7 @@ from headrace.engine.plan import Plan
 from headrace.plugins.registry import PluginRegistry, get_plugin_registry
 from headrace.trt.api.engine import ICudaEngine, open_engine
 from headrace.trt.release import versioned
-from headrace.trt.types.reporting import Severity, report
+from headrace.trt.types.reporting import Severity, note_without_effect, report
 from headrace.trt.types.strict import Closable, Stored, always, kept
 
 if TYPE_CHECKING:
@@ -36,7 +36,16 @@ class Runtime(Closable):
         self._plain: dict[str, object] = {}
         self._registry: PluginRegistry | None = None
 
-    gpu_allocator = Stored(None, "Kept; memory is the host's.")
+    @property
+    def gpu_allocator(self) -> object:
+        """An `IGpuAllocator`: kept and not called, since memory is the host's."""
+        return self._plain.get("gpu_allocator")
+
+    @gpu_allocator.setter
+    def gpu_allocator(self, value: object) -> None:
+        self._plain["gpu_allocator"] = value
+        note_without_effect(self._logger, "gpu_allocator" if value is not None else "")
+
     max_threads = Stored(1, "Recorded.")
     DLA_core = Stored(-1, "There is none.")
     engine_host_code_allowed = Stored(False, "Plans hold no code.")

@@ -121,6 +121,20 @@ def report(
             _print_failure("report_error", error)
 
 
+_WITHOUT_EFFECT = {
+    "gpu_allocator": "gpu_allocator is kept and not called: tensors are in the host's memory",
+    "set_aux_streams": "set_aux_streams has no effect: runs are in order, in one stream",
+}
+_noted: set[str] = set()
+
+
+def note_without_effect(logger: ILogger | None, setting: str) -> None:
+    """Name a setting that has no effect on a CPU, once in a process; "" is none."""
+    if setting and setting not in _noted:
+        _noted.add(setting)
+        report(logger, Severity.WARNING, _WITHOUT_EFFECT[setting])
+
+
 @versioned(
     {
         ">=9": "node_name, node_operator",
