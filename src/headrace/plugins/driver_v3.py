@@ -61,7 +61,7 @@ def timings() -> dict[str, int]:
 
 
 def know_timings(tactics: Mapping[str, int]) -> None:
-    """Take what `timings` gave, of another process perhaps; own measurements stay."""
+    """Take the result of `timings`, of another process perhaps; own measurements stay."""
     for question, tactic in tactics.items():
         _timings.setdefault(question, tactic)
 
