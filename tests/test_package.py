@@ -91,6 +91,7 @@ ANY_PER_1000_LINES = 8.2
 LONG = {
     "config/pipeline_spec.py",
     "config/reading.py",
+    "gstreamer/elements/streammux.py",
     "infer/inferencer.py",
     "infer/postprocess.py",
     "infer/recognise/recognise.py",

@@ -24,6 +24,8 @@ def test_a_list_is_a_config_but_where_lists_are_taken() -> None:
     assert is_config("list.txt")
     assert not is_config("list.txt", lists=True)
     assert is_config("pgie.txt", lists=True)
+    Path("server.txt").write_text("# of Triton\ninfer_config {\n  unique_id: 1\n}\n")
+    assert is_config("server.txt", lists=True)
     assert is_config("gone.txt", lists=True)
     assert is_config("yolo.onnx", lists=True)
     assert not is_config("s3://bucket/list.txt", lists=True)

@@ -25,7 +25,8 @@ def is_config(name: str, *, lists: bool = False) -> bool:
 
     Args:
         name: the argument.
-        lists: True where a `.txt` may be a list of inputs: one whose first line opens no `[group]`.
+        lists: True where a `.txt` may be a list of inputs: one whose first line opens no `[group]`,
+            and which is no config of nvinferserver.
     """
     if "://" in name:
         return not lists and name.lower().endswith(_CONFIGS)
@@ -34,11 +35,13 @@ def is_config(name: str, *, lists: bool = False) -> bool:
     path = Path(name)
     if not lists or path.suffix.lower() != ".txt" or not path.is_file():
         return True
+    from headrace.config.server_config import is_server_config
+
     with open(path, encoding="utf-8", errors="replace") as file:
         for line in file:
             text = line.strip()
             if text and not text.startswith(("#", ";")):
-                return text.startswith("[")
+                return text.startswith("[") or is_server_config(path.read_bytes())
     return True
 
 

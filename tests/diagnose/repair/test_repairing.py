@@ -171,6 +171,14 @@ def test_keys_without_a_group_get_one(write: Write) -> None:
     assert path.read_text() == text.replace("format=1", "format=0")
 
 
+def test_a_config_of_the_server_is_named(write: Write, tmp_path: Path) -> None:
+    path = write(YOLOV8)
+    path.write_text("infer_config {\n  unique_id: 1\n}\n")
+    with pytest.raises(ConfigError, match="a config of nvinferserver") as caught:
+        repair(path, str(path.parent / "images"))
+    assert caught.value.code == "foreign-file"
+
+
 @pytest.mark.parametrize(
     "data", [b"", b"\0\1\2", b"sources: a.mp4\nmodels: b.txt\n", b"[a]\nb=1\n"]
 )

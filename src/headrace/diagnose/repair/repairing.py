@@ -16,6 +16,7 @@ from headrace._core.formats.archives import is_bare_model
 from headrace._core.json_record import finite_data
 from headrace.config.keys import PROPERTY_KEYS
 from headrace.config.reading import read_bytes
+from headrace.config.server_config import is_server_config
 from headrace.config.values import Kind
 from headrace.diagnose.lint.fixes import FileFix, fixes_for, keys_of, with_keys
 from headrace.diagnose.lint.linting import Linter
@@ -197,8 +198,24 @@ def moved(data: bytes, old: Path, new: Path) -> bytes:
 
 
 def _text_of(path: Path) -> tuple[bytes, bool]:
-    """The text of a config, or of the one that recognition makes, and whether it is sure."""
-    return bare_text(path) if is_bare_model(path) else (read_bytes(path), True)
+    """The text of a config, or of the one that recognition makes, and whether it is sure.
+
+    Raises:
+        ConfigError: the file is of nvinferserver, whose form has no keys to change.
+    """
+    if is_bare_model(path):
+        return bare_text(path)
+    text = read_bytes(path)
+    if is_server_config(text):
+        raise ConfigError(
+            "this is a config of nvinferserver: repair changes keys of nvinfer's configs",
+            where=str(path),
+            expected="an nvinfer config, or a bare model",
+            fix=["headrace explain tells why its frames have no boxes",
+                 "give the model of its repository, whose images and head are searched"],
+            code="foreign-file",
+        )  # fmt: skip
+    return text, True
 
 
 def _mended(path: Path, text: bytes) -> bytes:
