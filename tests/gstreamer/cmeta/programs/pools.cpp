@@ -126,7 +126,7 @@ int main() {
     NvDsInferDBScanDestroy(handle);
     char *host = nvds_get_hostname_with_ip();
     CHECK(host != nullptr && host[0] != 0);
-    g_free(host);
+    std::free(host);  // GLib allocates by malloc
     std::printf("right\n");
     return 0;
 }
