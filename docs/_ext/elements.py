@@ -41,7 +41,7 @@ ELEMENTS = (
     Element("drawing", "[osd]", "osd", "Painter", "nvdsosd"),
     Element("class maps", "not: they are drawn without it", "osd.show-masks", "Painter", "nvsegvisual"),
     Element("video files", "[sinkN]", "sinks.codec", "open_sink", "nvv4l2h264enc nvv4l2h265enc"),
-    Element("an RTSP server", "not: -o rtsp://HOST/PATH publishes to one, --view shows a page", "sinks.uri", "open_sink", "nvrtspoutsinkbin"),
+    Element("an RTSP server", "[sinkN]", "sinks.uri", "open_sink", "nvrtspoutsinkbin"),
     Element("a window", "not: --view shows a page", "not: --view shows a page", "not: --view shows a page", "nveglglessink nv3dsink"),
     Element("messages out", "[sinkN]", "sinks.uri", "open_sink", "nvmsgconv nvmsgbroker"),
     Element("one converter for several brokers", "[message-converter]", "sinks.uri", "open_sink", "nvmsgconv"),

@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 from headrace._core import mapped
+from headrace._core.errors import HeadraceError
 from headrace._core.findings import Finding
 from headrace.batches.transfer import within
 from headrace.cli import batch, ending, live_page, run
@@ -130,6 +131,17 @@ def _publish(ask: Ask) -> str:
     finally:
         heard = "".join(map(str, sink.notices))
     return heard
+
+
+def _rtsp_server(ask: Ask) -> str:
+    sink = PublishSink(f"rtsp-server://127.0.0.1:{free_port()}/a", Path("x"), fps=1000)
+    for number in range(12):
+        frame = gray_frame(number, pts_ns=number)
+        sink.write(frame, ask("make_meta")(frame))
+        time.sleep(0.02)
+    with suppress(HeadraceError):  # none was sent
+        sink.close()
+    return "".join(map(str, sink.notices))
 
 
 def _view(ask: Ask) -> str:
@@ -487,6 +499,7 @@ SCENES: dict[str, list[Scene]] = {
     "headrace-messages": [_messages],
     "headrace-feed": [_feed],
     "headrace-publish": [_publish],
+    "headrace-rtsp-server": [_rtsp_server],
     "headrace-view": [_view],
     "headrace-share-stop": [_share],
     "headrace-model-load": [_model],

@@ -21,6 +21,7 @@ import pytest
 
 from tests.media.messages.servers import rabbitmq, served
 from tests.media.sources.test_stream_rtsp import Server, available
+from tests.ports import free_port
 
 FRAMES = 60
 _COMES_S = 10.0
@@ -204,6 +205,40 @@ def is_playlist(path: Path) -> None:
     assert sum(map(images, path.parent.glob("*.ts"))) == FRAMES
 
 
+@contextmanager
+def to_player(folder: Path) -> Iterator[tuple[str, Received]]:
+    """A player that is there before the first frame: it counts the images."""
+    port, got = free_port(), bytearray()
+
+    def play() -> None:
+        end = time.monotonic() + _COMES_S
+        while time.monotonic() < end:
+            try:
+                with socket.create_connection(("127.0.0.1", port)) as link:
+                    link.sendall(
+                        b"SETUP rtsp://x/ds-test RTSP/1.0\r\nTransport: RTP/AVP/TCP\r\n\r\n"
+                        b"PLAY rtsp://x/a RTSP/1.0\r\n\r\n"
+                    )
+                    while piece := link.recv(1 << 16):
+                        got.extend(piece)
+                return
+            except OSError:
+                time.sleep(0.02)
+
+    player = threading.Thread(target=play)
+    player.start()
+
+    def received() -> None:
+        player.join(_COMES_S)
+        data, last = bytes(got)[got.find(b"$") :], 0
+        while data.startswith(b"$"):
+            size = int.from_bytes(data[2:4], "big")
+            last, data = last + (data[5] >> 7), data[4 + size :]
+        assert last >= 10  # from the key frame on that follows when it comes late
+
+    yield f"rtsp-server://127.0.0.1:{port}/ds-test", received
+
+
 def is_table(path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     assert parquet.read_table(path).num_rows > FRAMES / 2
@@ -214,6 +249,7 @@ OUTPUTS: dict[str, Any] = {
     "publish:udp://": lambda folder: over_udp(folder, "publish:"),
     "rtsp://": to_server,
     "publish:rtsp://": lambda folder: to_server(folder, "publish:"),
+    "rtsp-server://": to_player,
     "webhook+http://": to_service,
     "messages:webhook+http://": lambda folder: to_service(folder, "messages:"),
     "redis://": to_redis,

@@ -61,6 +61,8 @@ def application_config(config: Path, clip: Path, output: str) -> None:
 
 def sink_of_application(url: str, name: str) -> str:
     """`[sinkN]` of deepstream-app with which an output is named; nothing where it has none."""
+    if url.startswith("rtsp-server:"):
+        return f"[sink0]\nenable=1\ntype=4\nrtsp-port={urlsplit(url).port}\n"
     if "://" in url:
         where = urlsplit(url)
         user = ";guest" * (where.scheme == "amqp")
@@ -72,7 +74,15 @@ def sink_of_application(url: str, name: str) -> str:
     return f"[sink0]\nenable=1\ntype=3\ncontainer=1\ncodec=1\noutput-file={name}\n"
 
 
-OF_APPLICATIONS = {"out.mp4", "kitti:out", "redis://", "mqtt://", "amqp://", "kafka://"}
+OF_APPLICATIONS = {
+    "out.mp4",
+    "rtsp-server://",
+    "kitti:out",
+    "redis://",
+    "mqtt://",
+    "amqp://",
+    "kafka://",
+}
 
 
 def application_keys(config: Path, clip: Path, output: str) -> None:
@@ -147,7 +157,7 @@ def test_the_page_shows_the_cells_that_are_tested() -> None:
     assert [row[0].strip("`") for row in rows] == [o for o in OUTPUTS if not _named_twice(o)]
     assert all(row[1].startswith("yes") for row in rows)
     assert {row[0].strip("`") for row in rows if row[2] != "`-o`"} == OF_APPLICATIONS
-    assert {row[0].strip("`") for row in rows if row[3]} == {*ELEMENTS, "rtsp://"}
+    assert {row[0].strip("`") for row in rows if row[3]} == {*ELEMENTS, "rtsp-server://"}
 
 
 def _named_twice(output: str) -> bool:

@@ -32,7 +32,8 @@ SINK_KINDS: dict[str, str] = {
     "parquet": "Parquet table, one row per object (.parquet)",
     "arrow": "Arrow table, one row per object (.arrow, .feather)",
     "messages": "messages (mqtt://, kafka://, redis://, amqp://HOST/TOPIC, webhook+https://HOST)",
-    "publish": "a live stream (rtsp://HOST/PATH to an RTSP server, udp://HOST:PORT as MPEG-TS)",
+    "publish": "a live stream (rtsp://HOST/PATH to an RTSP server, rtsp-server://HOST:PORT/PATH from "
+    "one of its own, udp://HOST:PORT as MPEG-TS)",
     "hls": "HTTP Live Streaming, H.264 in segments (.m3u8)",
     "clip": "video around events, as it came, without encoding (clip:DIR?before=5&after=10)",
     "object-images": "frames with objects, and the objects, as JPEG for training "
@@ -55,7 +56,7 @@ PRESETS = (
 """Speeds of video encoders, in the order of the numbers of x264, from 1."""
 RECEIVED_SCHEMES = ("mqtt", "mqtts", "kafka", "redis", "rediss", "amqp", "amqps")
 """Schemes of consumers."""
-STREAM_SCHEMES = ("rtsp", "rtsps", "udp")
+STREAM_SCHEMES = ("rtsp", "rtsps", "udp", "rtsp-server")
 """Schemes of outputs of the kind `publish`."""
 
 

@@ -117,13 +117,13 @@ def test_notices_name_what_is_not_applied_once(
 
 
 @pytest.mark.parametrize(("port", "shown"), [("", "8554"), ("rtsp-port=8600\n", "8600")])
-def test_an_output_by_rtsp_is_told_the_commands_that_show_it(
-    read: Read, port: str, shown: str
-) -> None:
-    (notice,) = told(read(f"[sink3]\nenable=1\ntype=4\n{port}"), "[sink3]")
-    assert notice.startswith("warning [sink3] is left out: headrace serves no RTSP itself")
-    assert "app.txt --view " in notice
-    assert f"-o rtsp://127.0.0.1:{shown}/ds-test sends them to" in notice
+def test_an_output_by_rtsp_is_served(read: Read, port: str, shown: str) -> None:
+    spec = read(f"[sink3]\nenable=1\ntype=4\ncodec=2\nbitrate=900000\ncontainer=1\n{port}")
+    (notice,) = told(spec, "[sink3]")
+    assert notice.startswith(f"info [sink3] players find it at rtsp://127.0.0.1:{shown}/ds-test")
+    (sink,) = spec.sinks
+    assert (sink.kind, sink.uri) == ("publish", f"rtsp-server://0.0.0.0:{shown}/ds-test")
+    assert (sink.codec, sink.bitrate, sink.container) == ("h265", 900_000, None)
 
 
 def test_origins_are_the_apps_lines(app: Callable[[str], PipelineSpec], tmp_path: Path) -> None:

@@ -144,6 +144,7 @@ BESIDE: dict[tuple[str, str], dict[str, dict[str, str]]] = {
     ("sourceN", "select-rtp-protocol"): {"": {"type": "4", "uri": "rtsp://h/2"}},
     ("sinkN", "output-file"): {"": _FILE},
     ("sinkN", "type"): {"": {"output-file": "o.mp4"}},
+    ("sinkN", "rtsp-port"): {"": {"type": "4"}},
     **{
         ("sinkN", key): {"": _FILE}
         for key in ("codec", "container", "bitrate", "iframeinterval", "profile", "sw-preset")

@@ -23,7 +23,7 @@ def unused(*rows: tuple[Reason, str]) -> dict[str, Reason]:
 HARDWARE = Reason("info", "memory kinds, GPUs and hardware units are not chosen here")
 SPEED = Reason("info", "speeds are always measured and reported")
 TRANSPORT = Reason("info", "buffers of the transport are chosen by themselves")
-RTSP_OUT = Reason("info", "it is of the RTSP server of type=4, and headrace serves none")
+RTSP_FEED = Reason("info", "the RTSP server of type=4 gets its images without a port between")
 CLOCK = Reason("info", "frames keep the times of their stream")
 DECODE = Reason("warning", "every frame is decoded")
 SEI = Reason("warning", "data inside the video stream is not read")

@@ -17,7 +17,7 @@ from headrace.config.pipeline_yaml import Item
 from headrace.config.values import Values
 
 _DISPLAYS = {2: "window", 5: "screen", 7: "window"}
-_RTSP_PORT = "8554"  # of the original's server, where the group names none
+_RTSP_PORT = 8554  # of the original's server, where the group names none
 _OF_CONVERTER = ("msg-conv-", "multiple-payloads", "debug-payload-dir")
 _CODECS = {1: "h264", 2: "h265", 3: "mpeg4"}
 _CONTAINERS = {1: "mp4", 2: "matroska"}
@@ -92,6 +92,8 @@ class AppSinks:
                 self._put({"kind": "fake"}, section.origin("type"), source, section)
             elif kind == 3:
                 self._file(section, name, group.line, source)
+            elif kind == 4:
+                self._served(section, name, source)
             else:
                 self._not_there(kind, section, group, name)
 
@@ -144,22 +146,25 @@ class AppSinks:
             return None
         return -1 if self._sources == 1 else int(number)
 
+    def _served(self, section: FoundGroup, name: str, source: int) -> None:
+        """Serve the images as the original does: at every address of the machine, by RTSP."""
+        port = section.get("rtsp-port", _RTSP_PORT)
+        values: Values = {"kind": "publish", "uri": f"rtsp-server://0.0.0.0:{port}/ds-test"}
+        self._put(values, section.origin("type"), source, section)
+        self._coding(section, name)
+        values, origins = self.items[-1]
+        for key in ("container", "codec"):
+            if key in values and values[key] != "h265":
+                del values[key], origins[key]
+        text = f"[{name}] players find it at rtsp://127.0.0.1:{port}/ds-test, those of other "
+        text += "machines at this one's address"
+        self._document.remark(section.line("type"), text, "info", code="stream-served")
+
     def _not_there(self, kind: int, section: FoundGroup, group: Group, name: str) -> None:
         line, run = group.line, f"headrace run {shlex.quote(str(self._document.path))}"
         if kind in _DISPLAYS:
             what = f"there is no {_DISPLAYS[kind]} to show frames in"
             self._leave_out(line, name, what, f"{run} --view shows them in a browser", "info")
-        elif kind == 4:
-            ports = (e.text for e in group.entries if e.key == "rtsp-port" and e.text.isdigit())
-            port = next(ports, _RTSP_PORT)
-            self._leave_out(
-                line,
-                name,
-                "headrace serves no RTSP itself",
-                f"{run} --view shows the images in a browser, and {run} -o "
-                f"rtsp://127.0.0.1:{port}/ds-test sends them to an RTSP server that takes streams "
-                "(MediaMTX)",
-            )
         else:
             self._leave_out(
                 section.line("type"),

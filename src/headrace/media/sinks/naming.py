@@ -18,6 +18,7 @@ PUBLISH_SCHEMES = {
     "rtsp": "rtsp://HOST/PATH",
     "rtsps": "rtsps://HOST/PATH",
     "udp": "udp://HOST:PORT",
+    "rtsp-server": "rtsp-server://HOST:PORT/PATH",
 }
 _PUBLISH = re.compile(rf"(?:^|[:/])({'|'.join(PUBLISH_SCHEMES)}):/+", re.IGNORECASE)
 MAX_LABEL = 60  # a file name may have 255 bytes, and more is added to it

@@ -227,6 +227,7 @@ def open_sink(
         options |= {"coding": coding} if coding else {}
     elif kind in ("publish", "hls"):
         options = {"fps": fps, "threads": threads}
+        options |= {"coding": coding} if coding and kind == "publish" else {}
     elif kind in _FRAME_FILES:
         options = {"labels": source_labels(sources)}
     sink_class = _sink_class(kind)

@@ -1,7 +1,8 @@
-"""Frames as a live stream: published to an RTSP server, or sent as MPEG-TS over UDP."""
+"""Frames as a live stream: to an RTSP server, from one of our own, or as MPEG-TS over UDP."""
 
 from __future__ import annotations
 
+import io
 import threading
 from collections import deque
 from contextlib import suppress
@@ -9,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import av
 
@@ -20,8 +21,10 @@ from headrace._core.threads import start_thread
 from headrace._core.urls import url_name
 from headrace.media.frame import Frame
 from headrace.media.sinks.base import Sink
+from headrace.media.sinks.coding import CODEC_NAMES, Coding
 from headrace.media.sinks.frame_encoder import FrameEncoder
 from headrace.media.sinks.naming import PUBLISH_SCHEMES, stream_url
+from headrace.media.sinks.rtsp_server import Mount
 from headrace.media.sources.decoded import reason_of
 from headrace.media.sources.reconnect import Losses, ReconnectPolicy
 from headrace.meta import FrameMeta
@@ -40,7 +43,9 @@ _FORMATS: dict[str, tuple[str, dict[str, str]]] = {
     "rtsp": ("rtsp", {"rtsp_transport": "tcp", "timeout": str(round(_TIMEOUT_S * 1e6))}),
     "rtsps": ("rtsp", {"rtsp_transport": "tcp", "timeout": str(round(_TIMEOUT_S * 1e6))}),
     "udp": ("mpegts", {}),
+    "rtsp-server": ("h264", {}),
 }
+_SERVER_PORT = 8554
 
 
 class PublishSink(Sink):
@@ -52,9 +57,11 @@ class PublishSink(Sink):
 
     Args:
         name: `rtsp://HOST/PATH`, `rtsps://…` or `udp://HOST:PORT`; user and password may stand in
-            it and appear nowhere.
+            it and appear nowhere. `rtsp-server://HOST:PORT/PATH` serves players itself, at this
+            address of this machine.
         fps: expected frame rate.
         threads: encoder threads; None lets the encoder choose.
+        coding: the codec and its settings; None is H.264.
         reconnect: how it comes back after a loss.
 
     Attributes:
@@ -63,7 +70,8 @@ class PublishSink(Sink):
         reconnects: how often a lost connection came back.
 
     Raises:
-        MediaError: the address lacks its host, port or path.
+        MediaError: the address lacks its host, port or path, nothing can listen there, or the codec
+            is none of streams.
     """
 
     kind = "publish"
@@ -76,6 +84,7 @@ class PublishSink(Sink):
         *,
         fps: float | None = None,
         threads: int | None = None,
+        coding: Coding | None = None,
         reconnect: ReconnectPolicy | None = None,
     ) -> None:
         self._url = stream_url(name)
@@ -84,7 +93,8 @@ class PublishSink(Sink):
         url = urlsplit(self._url)
         self._format, self._options = _FORMATS[url.scheme.lower()]
         try:
-            whole = bool(url.hostname and (url.port if self._format == "mpegts" else url.path))
+            self._port = url.port
+            whole = bool(url.hostname and (self._port if self._format == "mpegts" else url.path))
         except ValueError:  # no number of a port
             whole = False
         if not whole:
@@ -93,6 +103,10 @@ class PublishSink(Sink):
                 where=shown,
                 expected=", ".join(PUBLISH_SCHEMES.values()),
             )
+        self._coding = coding or Coding()
+        if self._coding.codec not in ("h264", "h265"):
+            codec = CODEC_NAMES[self._coding.codec]
+            raise MediaError(f"no stream is sent as {codec}", where=shown, expected="h264 or h265")
         self._rate = Fraction(fps or 25.0).limit_denominator(1001)
         self._threads = threads
         self._policy = reconnect or ReconnectPolicy(max_s=10.0)
@@ -108,6 +122,19 @@ class PublishSink(Sink):
         self.sent = self.dropped = self.reconnects = 0
         self._thread: threading.Thread | None = None
         self._end_by = float("inf")
+        self._mount = self._served(url) if url.scheme.lower() == "rtsp-server" else None
+
+    def _served(self, url: SplitResult) -> Mount:
+        """The stream of an own server."""
+        host, port = url.hostname or "", self._port or _SERVER_PORT
+        try:
+            return Mount(host, port, url.path, self._coding.codec)
+        except OSError as error:
+            raise MediaError(
+                f"no RTSP server can listen at {host}:{port}: {reason_of(error)}",
+                where=self.name,
+                fix="choose another port, or an address of this machine",
+            ) from error
 
     def begin(self, source: Source) -> None:
         """Learn whether frames come in real time."""
@@ -147,6 +174,8 @@ class PublishSink(Sink):
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join(min(_END_S, max(0.0, self._end_by - monotonic())))
+        if self._mount is not None:
+            self._mount.close()
         self._losses.stopped()
         self.dropped += len(self._items)
         self._items.clear()
@@ -201,18 +230,25 @@ class PublishSink(Sink):
             self._changed.wait_for(lambda: self._items or self._ending.is_set())
             return self._items[0] if self._items else None
 
+    def _container(self) -> av.container.OutputContainer:
+        """Open the other side; an own server's images need a container for their encoder alone."""
+        if self._mount is not None:
+            format = "hevc" if self._coding.codec == "h265" else "h264"
+            return av.open(io.BytesIO(), "w", format=format)
+        return av.open(
+            self._url, "w", format=self._format, options=self._options, timeout=_TIMEOUT_S
+        )
+
     def _connection(self, first: tuple[Frame, FrameMeta], *, came_back: bool) -> str | None:
         """Send over one connection until the end, or why it was lost."""
         container: av.container.OutputContainer | None = None
         try:
-            container = av.open(
-                self._url, "w", format=self._format, options=self._options,
-                timeout=_TIMEOUT_S,
-            )  # fmt: skip
+            container = self._container()
             encoder = FrameEncoder(
                 container, first[0], rate=self._rate, name=self.name, notice=self._note,
-                options=_OPTIONS, threads=self._threads, gop_s=_GOP_S,
+                options=_OPTIONS, threads=self._threads, gop_s=_GOP_S, coding=self._coding,
             )  # fmt: skip
+            mux = container.mux if self._mount is None else self._mount.mux
             container.start_encoding()
             with self._changed:
                 self._connected, self._slow = True, False
@@ -224,9 +260,9 @@ class PublishSink(Sink):
                     item = self._items.popleft()
                     self._slow = False
                     self._changed.notify_all()
-                container.mux(encoder.encode(*item))
+                mux(encoder.encode(*item))
                 self.sent += 1
-            container.mux(encoder.flush())
+            mux(encoder.flush())
         except MediaError as error:
             return f"{error:brief}"
         except Exception as error:  # whatever an encoder or the network does, it is tried again
