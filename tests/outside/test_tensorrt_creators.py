@@ -40,7 +40,9 @@ def test_creators_of_every_release_build_their_network(
         if release == 110000:
             continue  # it has no IPluginV2IOExt
         (folder := tmp_path / headers.name).mkdir()
-        library = build(headers, release, folder, "creators.cpp", f'-DNAME="{headers.name}"')
+        library = build(
+            headers, release, folder, "compiled/creators.cpp", f'-DNAME="{headers.name}"'
+        )
         for function in ["Sums"] + ["Implicit"] * (release < 100000):
             plan = load_or_build(config(folder, library, function))
             with plan.open_session() as session:

@@ -44,7 +44,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def compiled(compile_for_tensorrt: Compile, line: int) -> Path:
-    return compile_for_tensorrt("creators.cpp", line, f'-DNAME="{line}"')
+    return compile_for_tensorrt("compiled/creators.cpp", line, f'-DNAME="{line}"')
 
 
 def sums_and_one() -> npt.NDArray[np.float32]:

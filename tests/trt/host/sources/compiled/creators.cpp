@@ -122,7 +122,9 @@ ICudaEngine *engine(IBuilder &builder, IBuilderConfig &config, bool implicit) {
     network->markOutput(*x);
     if (network->getNbLayers() != 3 || network->getLayer(1) == nullptr) return nullptr;
 #if NV_TENSORRT_MAJOR >= 8
+#if !defined(NV_TENSORRT_MINOR) || NV_TENSORRT_MAJOR * 100 + NV_TENSORRT_MINOR >= 806
     if (&network->getBuilder() != &builder) return nullptr;
+#endif
     config.setAvgTimingIterations(2);
     IHostMemory *plan = builder.buildSerializedNetwork(*network, config);
     delete network;
