@@ -112,7 +112,7 @@ def test_a_prebuilt_library_that_registers_nothing(prebuilt: Path, guard: str) -
     text = refusal(prebuilt, guard)
     assert OF_TENSORRT in text
     assert "--plugins libown.so=FILE" in text
-    assert text.count("registers no plugin") == 1
+    assert text.count(OF_TENSORRT) == 1  # files of other tests may be silent, too
 
 
 def test_the_parser_says_so_too(prebuilt: Path) -> None:
