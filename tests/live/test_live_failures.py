@@ -181,6 +181,19 @@ def test_a_model_that_fails_is_told_and_the_other_runs_on(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("guard", ["always", "never"])
+def test_a_model_that_hangs_from_its_first_frame_stops_no_other(planted: Any, guard: str) -> None:
+    service = planted("--guard", guard, fault="hang")
+    service.connect()
+    wait_until(lambda: service.client.ask("/readyz")[0] == 503, N_S + 2)
+    for _ in range(4):  # beyond the time limit of a guarded call
+        count = service.inferred("good.txt")
+        wait_until(lambda count=count: service.inferred("good.txt") > count + 5, 3)
+        time.sleep(2)
+    assert service.end() == 11
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["planted.py", "bad.onnx"])
 @pytest.mark.parametrize("missing", [False, True])
 def test_a_file_that_cannot_be_loaded_again_is_told(planted: Any, name: str, missing: bool) -> None:

@@ -159,6 +159,52 @@ def test_patience_with_a_batch_is_not_longer_than_that_with_a_model() -> None:
     thread.join(10)
 
 
+def test_a_model_that_failed_is_waited_for_shortly_until_it_answers() -> None:
+    """Each further call may hang, too, and the frames of the other models would wait each time."""
+    stage = FakeModel()
+    calls: list[Any] = []
+    stage.begin = lambda _: None  # type: ignore[assignment]
+    stage.complete = lambda _: calls.pop()()  # type: ignore[assignment]
+    care, batch, freed = Care(), Batch([], [], []), threading.Event()
+
+    def answer() -> None:
+        stage.completed_items += 1
+
+    def crash() -> None:
+        stage.completed_items += 1
+        stage.failed_items += 1
+
+    def call(*works: Any) -> None:
+        for work in works:
+            calls.append(work)
+            care.begin(stage, batch)
+            care.complete(stage, None, batch)
+
+    assert care.patience_s == care_module.PATIENCE_S
+    care.most_s = 3.0
+    assert care.patience_s == 3.0
+    call(crash)
+    first = care.patience_s
+    call(answer)
+    well = care.patience_s
+    call(crash)
+    trial = care.patience_s
+    assert trial < first == well
+    call(answer)
+    assert care.patience_s == well
+    call(crash, lambda: freed.wait(60))  # this one goes on without it
+    assert care.stuck
+    freed.set()
+    wait_until(lambda: not care.stuck)
+    assert care.patience_s == trial
+    call(answer)
+    assert care.patience_s == well
+    care._longest_s = 1.0
+    call(crash)
+    assert care.patience_s == 2.0, "a slow one is not given up while it answers"
+    care.end()
+
+
 def test_without_keep_open_a_failure_ends_the_run() -> None:
     model = Planted()
     model.fault = "begin"

@@ -6,7 +6,7 @@ import json
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
@@ -42,6 +42,7 @@ from headrace.batches.work import (
     video_spans,
     with_threads,
 )
+from headrace.config import ModelConfig
 from headrace.config.pipeline_spec import PipelineSpec
 from headrace.engine.device import choose_device
 from headrace.engine.machine import usable_cores
@@ -156,14 +157,17 @@ class BatchRun:
         if self.options.on != "local":
             check_address(self.options.on)
             check_device(self.work.options.device)
-            self._check_cluster()
-        with results_place(self.out) as (out, bucket):
-            return self._run(out, bucket, on_change)
+        configs, _ = numbered(self.work.spec.load_models(), None, self.work.options.generation)
+        with self._joined_cluster(), results_place(self.out) as (out, bucket):
+            return self._run(configs, out, bucket, on_change)
 
     def _run(
-        self, out: Path, bucket: Bucket | None, on_change: Callable[[BatchProgress], None]
+        self,
+        configs: Sequence[ModelConfig],
+        out: Path,
+        bucket: Bucket | None,
+        on_change: Callable[[BatchProgress], None],
     ) -> BatchReport:
-        configs, _ = numbered(self.work.spec.load_models(), None, self.work.options.generation)
         self.notices += _left_out(self.work.spec)
         columns, renamed = columns_of(self.inputs, RESERVED)
         self.notices += renamed
@@ -286,13 +290,15 @@ class BatchRun:
             split_s = span_seconds(first, usable_cores())
         return replace(self.work, split_s=split_s, multiple=batch_multiple(configs))
 
-    def _check_cluster(self) -> None:
-        """Refuse a cluster that does not answer or does not fit, before models are opened."""
-        from headrace.batches.ray_cluster import check_cluster
+    def _joined_cluster(self) -> AbstractContextManager[None]:
+        """Join a cluster before models are opened: one that does not answer or fit is refused."""
+        if self.options.on == "local":
+            return nullcontext()
+        from headrace.batches.ray_cluster import joined_cluster
 
-        options = self.work.options
-        gpus = self._device_of_nodes() == "cuda"
-        check_cluster(self.options.on, max(1, options.threads or 1), gpus)
+        cores = max(1, self.work.options.threads or 1)
+        gpus, waits = self._device_of_nodes() == "cuda", self.options.workers is not None
+        return joined_cluster(self.options.on, cores, gpus, waits=waits)
 
     def _device_of_nodes(self) -> str:
         device = self.work.options.device

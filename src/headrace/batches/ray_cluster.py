@@ -10,7 +10,8 @@ import logging
 import os
 import socket
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -211,6 +212,58 @@ def check_cluster(on: str, cores: int, gpus: bool) -> None:
         ) from error
 
 
+@contextmanager
+def joined_cluster(on: str, cores: int, gpus: bool, *, waits: bool) -> Iterator[None]:
+    """Join a cluster that runs already for the time of the block, unless the program has joined it.
+
+    So a cluster without a node that fits is refused before models are opened, which may take
+    minutes. One that would be started on this machine is only looked at.
+
+    Args:
+        on, cores, gpus: as `check_cluster` takes them.
+        waits: nodes that fit may come later.
+
+    Raises:
+        HeadraceError: as `check_cluster`; or none of its nodes has what an actor needs.
+    """
+    ray = import_extra("ray", "ray")
+    check_cluster(on, cores, gpus)
+    joins = not ray.is_initialized() and (on != "ray" or bool(os.environ.get("RAY_ADDRESS")))
+    if not joins:
+        yield
+        return
+    _join(on)
+    try:
+        if not waits:
+            require_node(ray.nodes(), cores, gpus)
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _join(address: str) -> None:
+    """Connect this process to a cluster, or start one.
+
+    Raises:
+        HeadraceError: it does not answer.
+    """
+    ray = import_extra("ray", "ray")
+    try:
+        ray.init(
+            # never one that a stopped cluster has left the address of on this machine
+            address=os.environ.get("RAY_ADDRESS", "local") if address == "ray" else address,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+    except Exception as error:  # ray has many, of several packages
+        raise HeadraceError(
+            f"the Ray cluster does not answer: {error_text(error)}",
+            where=address,
+            fix="RAY_AUTH_MODE=token connects to a cluster that asks for a token",
+            code="ray-away",
+        ) from error
+
+
 class RayExecutor:
     """Runs units on a Ray cluster.
 
@@ -255,17 +308,7 @@ class RayExecutor:
         here = self._ours and address == "ray" and not os.environ.get("RAY_ADDRESS")
         check_cluster(address, cores, gpus)
         if self._ours:
-            try:
-                ray.init(
-                    # never one that a stopped cluster has left the address of on this machine
-                    address=os.environ.get("RAY_ADDRESS", "local") if address == "ray" else address,
-                    log_to_driver=False,
-                    logging_level=logging.ERROR,
-                )
-            except Exception as error:  # ray has many, of several packages
-                raise HeadraceError(
-                    f"the Ray cluster does not answer: {error_text(error)}", where=address
-                ) from error
+            _join(address)
         shipment, contents = shipped(work, configs)
         try:
             require_node(ray.nodes(), cores, gpus, grows=not here)

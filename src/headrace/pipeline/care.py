@@ -23,6 +23,8 @@ _MOST_ERRORS = 5  # different ones that become notices
 PATIENCE_S = 10.0  # patience before the first answer: a GPU gets ready
 _LEAST_S = 2.0  # patience with a model that answers at once
 _TIMES = 20.0  # patience, in the longest time that an answer took
+_TRIAL_S = 0.5  # patience with a model whose last batch failed: the others' frames do not wait
+_TRIAL_TIMES = 2.0  # the same for one that is slow when it is well
 _LOOK_S = 0.2  # how soon a wait notices that it should be shorter
 _RESULTS = ("attached", "labelled", "class_maps")
 
@@ -47,7 +49,7 @@ class Care:
         restarts: how often the model was opened anew.
         unanswered_since: since when items wait for an answer, by `monotonic`; None: for none.
         empty_since: since when answers hold no results; None: the latest one held some.
-        most_s: longest patience with a model that has answered before.
+        most_s: longest patience.
         stuck: True while a call of the model does not come back.
     """
 
@@ -58,7 +60,7 @@ class Care:
         self.unanswered_since: float | None = None
         self.empty_since: float | None = None
         self.most_s = PATIENCE_S
-        self._failing = self._hurried = False
+        self._failing = self._hurried = self._on_trial = False
         self._longest_s: float | None = None
         self._stuck: _Task | None = None
         self._tasks: SimpleQueue[_Task | None] | None = None
@@ -76,19 +78,22 @@ class Care:
         """How long a batch may take before it goes on without the model's results."""
         if self._hurried:
             return _LEAST_S
-        if self._longest_s is None:
-            return PATIENCE_S
-        return max(_LEAST_S, min(self.most_s, _TIMES * self._longest_s))
+        longest_s = self._longest_s
+        if longest_s is None:
+            return _LEAST_S if self._on_trial else max(_LEAST_S, self.most_s)
+        if self._on_trial:
+            return max(_TRIAL_S, min(self.most_s, _TRIAL_TIMES * longest_s))
+        return max(_LEAST_S, min(self.most_s, _TIMES * longest_s))
 
     def begin(self, stage: Stage, batch: Batch) -> Any:
         """Begin a batch; None where it goes on without the model."""
+        if self._stuck is not None and not self.stuck:
+            self._came_back(stage)
         if self.unanswered_since is None:
             self.unanswered_since = monotonic()
         if self.stuck:
             self.passed += len(batch)
             return None
-        if self._stuck is not None:
-            self._came_back(stage)
         try:
             return stage.begin(batch)
         except Exception as error:  # whatever it is, the frames go on
@@ -112,7 +117,7 @@ class Care:
         while not task.done.wait(_LOOK_S) and monotonic() - start < self.patience_s:
             pass  # which is less when the run stops
         if not task.done.is_set():
-            self._stuck = task
+            self._stuck, self._on_trial = task, True
             self.passed += len(batch)
             seconds = monotonic() - start
             self.last_error = f"it did not come back within {seconds:.1f} s"
@@ -122,8 +127,7 @@ class Care:
         if task.error is not None:
             self._failed(stage, task.error, len(batch))
         else:
-            self._longest_s = max(self._longest_s or 0.0, monotonic() - start)
-            self._judge(stage)
+            self._judge(stage, monotonic() - start)
         return batch
 
     def hurry(self) -> None:
@@ -136,8 +140,7 @@ class Care:
         A stuck call keeps its thread.
         """
         self.end()
-        self._stuck = self._longest_s = None
-        self._failing = True
+        self._stuck, self._on_trial, self._failing = None, False, True
         self.restarts += 1
 
     def end(self) -> None:
@@ -179,30 +182,33 @@ class Care:
         if task is not None and task.error is not None:
             self._failed(stage, task.error, 0)
         else:
+            self._judge(stage)
             self._note("model-back", "it came back", stage, level="info")
 
-    def _judge(self, stage: Stage) -> None:
-        """Learn from the counts whether the batch was answered, and held results."""
+    def _judge(self, stage: Stage, seconds: float = 0.0) -> None:
+        """Learn from the counts whether the batch was answered, in which time, and held results."""
         answered = stage.completed_items - stage.failed_items
         results = stage.results
         lost = stage.failed_items + results.get("crashed", 0) + results.get("no_memory", 0)
         kept = sum(results.get(name, 0) for name in _RESULTS)
         before, self._counts = self._counts, (answered, lost, kept)
         if answered > before[0]:
-            self._failing, self.unanswered_since = False, None
+            self._failing = self._on_trial = False
+            self.unanswered_since = None
+            self._longest_s = max(self._longest_s or 0.0, seconds)
             if kept > before[2]:
                 self.empty_since = None
             elif self.empty_since is None:
                 self.empty_since = monotonic()
         elif lost > before[1]:
-            self._failing = True
+            self._failing = self._on_trial = True
         elif not self._failing:  # there was nothing to answer
             self.unanswered_since = None
 
     def _failed(self, stage: Stage, error: Exception, frames: int) -> None:
         self.failures += 1
         self.passed += frames
-        self._failing = True
+        self._failing = self._on_trial = True
         finding = getattr(error, "finding", None)
         self.last_error = error_text(error) if finding is None else f"{finding:line}"
         text = f"a batch failed, and its frames went on without results: {error_text(error)}"

@@ -62,6 +62,20 @@ def _insert(rng: random.Random, data: bytearray, start: int, end: int) -> None:
     data[at:at] = rng.randbytes(rng.randint(1, 50))
 
 
+def _anywhere(rng: random.Random, folder: Path, waiting: list[bytes]) -> set[bytes]:
+    """Some bytes at any place: over a boundary they are bytes of two records, and cost both."""
+    parts = _parts(folder)
+    path, _, size, _ = rng.choice([p for p in parts if p[3] in waiting])
+    boundary = rng.choice([end for p, _, end, _ in parts if p == path])
+    at = boundary - 2 if rng.random() < 0.5 else rng.randrange(size)
+    data = bytearray(path.read_bytes())
+    count = min(4, len(data) - at)
+    data[at : at + count] = bytes(byte ^ rng.randint(1, 255) for byte in data[at : at + count])
+    path.write_bytes(data)
+    touched = [p for p in parts if p[0] == path and p[1] < at + count and p[2] > at]
+    return {message for _, _, _, message in touched if message in waiting}
+
+
 def _zeros(rng: random.Random, folder: Path, _: list[bytes]) -> set[bytes]:
     with rng.choice(sorted(folder.glob("*.seg"))).open("ab") as file:
         file.write(bytes(rng.randint(1, 9000)))
@@ -109,7 +123,7 @@ def _cursor(rng: random.Random, folder: Path, _: list[bytes]) -> set[bytes]:
 
 DAMAGES = [
     *map(_in_record, (_flip, _overwrite, _huge, _delete, _insert)),
-    _zeros, _truncate, _remove, _foreign, _link, _copy, _cursor,
+    _anywhere, _zeros, _truncate, _remove, _foreign, _link, _copy, _cursor,
 ]  # fmt: skip
 
 
