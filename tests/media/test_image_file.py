@@ -84,6 +84,17 @@ def png(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(bytes(99)))
 
 
+@pytest.mark.parametrize("comment", [b"#" + bytes(1 << 21), b"#\n" * (1 << 20), b" " * (1 << 21)])
+def test_a_header_of_long_comments_is_refused(tmp_path: Path, comment: bytes) -> None:
+    for head, rest in ((b"P6\n", b"\n8 8\n255\n"), (b"P5\n8 ", b"\n8\n255\n")):
+        path = tmp_path / "a.ppm"
+        path.write_bytes(head + comment + rest + bytes(200))
+        with pytest.raises(MediaError, match="the header of the image has more than 64 kB"):
+            read_image(path)
+    path.write_bytes(b"P6\n#" + bytes(1000) + b"\n8 8\n255\n" + b"#" * 192)
+    assert read_image(path).shape == (8, 8, 3)
+
+
 @pytest.mark.parametrize("size", [(10_001, 10_000), (13_000, 13_000), (200_000, 200_000)])
 def test_more_pixels_than_agreed_are_refused_before_they_are_decoded(
     tmp_path: Path, size: tuple[int, int]

@@ -118,7 +118,7 @@ void Channel::leave_if_forked() const {
 
 bool Channel::next() {
     const auto posted = [&] {
-        return control_->request.load(std::memory_order_acquire) != served_;
+        return control_->request.load() != served_;  // behind the note that this side sleeps
     };
     while (!posted()) {
         control_->worker_sleeps.store(1);

@@ -179,6 +179,11 @@ constexpr uint32_t kNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | 
 constexpr std::initializer_list<uint32_t> kRequests = {FIONREAD, FIONBIO,    FIOCLEX,   FIONCLEX,
                                                        TCGETS,   TIOCGWINSZ, TIOCGPGRP, FIOQSIZE};
 
+// First letters of requests that no driver of a GPU knows: of terminals, sockets, disks, and of
+// file systems, where a folder that is open for reading is enough to make or remove others in it.
+constexpr std::initializer_list<uint32_t> kOfOthers = {'T',  'f',  'X',  'r',  'o',  0x12,
+                                                       0x89, 0x94, 0x97, 0xbc, 0xcf, 0xf5};
+
 }  // namespace
 
 bool can_filter() { return kThisArchitecture != 0; }
@@ -207,26 +212,36 @@ bool filter_calls(bool gpu, bool shortens) {
          {__NR_kill, __NR_tgkill, __NR_tkill, __NR_rt_sigqueueinfo, __NR_rt_tgsigqueueinfo})
         program.only(call, 0, {me}, EPERM);
     program.refuse(kProcesses, EPERM);
+    program.refuse(kWatching, EPERM);
     for (long call :
          {__NR_prlimit64, __NR_sched_setaffinity, __NR_sched_setscheduler, __NR_sched_setparam,
           __NR_sched_setattr, __NR_move_pages, __NR_get_robust_list})
         program.only(call, 0, {0, me}, EPERM);
     program.only_with(__NR_setpriority, PRIO_PROCESS, true, {0, me}, EPERM);
     program.only_with(__NR_ioprio_set, 1, true, {0, me}, EPERM);  // IOPRIO_WHO_PROCESS
-    // The kernel would send signals for it; leases stop others; seals are set once.
+    // The kernel would send signals for it; leases stop others; watching tells what they do; the
+    // room of pipes is that of all processes of a user; seals are set once.
     program.never(__NR_fcntl, 1, kAll,
-                  {F_SETOWN, F_SETOWN_EX, F_SETSIG, F_SETLEASE, 1033 /* F_ADD_SEALS */}, EPERM);
+                  {F_SETOWN, F_SETOWN_EX, F_SETSIG, F_SETLEASE, F_NOTIFY, F_SETPIPE_SZ,
+                   1033 /* F_ADD_SEALS */},
+                  EPERM);
+    // Of the socket that it shares with the application: a handle of that process.
+    program.never(__NR_getsockopt, 2, kAll, {77 /* SO_PEERPIDFD */}, EPERM);
+    program.never(__NR_setsockopt, 2, kAll, {76 /* SO_PASSPIDFD */}, EPERM);
     program.only_with(__NR_prctl, PR_SET_PDEATHSIG, false, {SIGKILL}, EPERM);
 
-    // Files: what Landlock does not look at.
+    // Files: what Landlock does not look at. Opened for neither reading nor writing, a file asks
+    // none of its rights, and is emptied all the same.
     program.refuse(kRightsOfFiles, EPERM);
-    program.never(__NR_openat, 2, O_TRUNC | O_ACCMODE, {O_TRUNC | O_RDONLY}, EACCES);
+    const std::initializer_list<uint32_t> emptying = {O_TRUNC | O_RDONLY, O_ACCMODE,
+                                                      O_TRUNC | O_ACCMODE};
+    program.never(__NR_openat, 2, O_TRUNC | O_ACCMODE, emptying, EACCES);
 #ifdef __NR_open
-    program.never(__NR_open, 1, O_TRUNC | O_ACCMODE, {O_TRUNC | O_RDONLY}, EACCES);
+    program.never(__NR_open, 1, O_TRUNC | O_ACCMODE, emptying, EACCES);
 #endif
     if (!shortens) program.refuse(__NR_truncate, EACCES);
     program.refuse(__NR_fallocate, EOPNOTSUPP);  // C libraries write zeros instead
-    program.requests(kRequests, gpu, {'T', 'f', 'X', 0x89});
+    program.requests(kRequests, gpu, kOfOthers);
 
     program.none_of(__NR_clone, 0, kNamespaces, EPERM);
     program.refuse(kUnknown, ENOSYS);

@@ -48,6 +48,10 @@
 #define __NR_fchmodat2 452  // NOLINT(bugprone-reserved-identifier): the kernel's name
 #endif
 
+#ifndef __NR_lsm_set_self_attr
+#define __NR_lsm_set_self_attr 460
+#endif
+
 namespace headrace::guard {
 
 using Calls = std::initializer_list<long>;
@@ -90,6 +94,15 @@ constexpr Calls kRightsOfFiles = {
 #endif
 #ifdef __NR_utime
     __NR_utime,     __NR_utimes,      __NR_futimesat,
+#endif
+};
+
+// They tell what others do with files, by means of which a user's processes have few together.
+constexpr Calls kWatching = {
+    __NR_inotify_init1,
+    __NR_inotify_add_watch,
+#ifdef __NR_inotify_init
+    __NR_inotify_init,
 #endif
 };
 
@@ -141,6 +154,7 @@ constexpr Calls kKernel = {
     __NR_fanotify_init,
     __NR_fanotify_mark,
     __NR_lookup_dcookie,
+    __NR_lsm_set_self_attr,
 #ifdef __NR_kexec_file_load
     __NR_kexec_file_load,
 #endif

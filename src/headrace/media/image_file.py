@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from headrace._core.errors import MediaError
 from headrace._core.files import os_reason
@@ -30,6 +31,8 @@ MAX_PIXELS = 100_000_000
 
 MAX_BYTES = 1 << 30
 """Bytes of one image file."""
+
+_HEADER_BYTES = 64 << 10  # of PNM: Pillow reads comments there byte by byte, minutes for a GiB
 
 
 def max_pixels() -> int:
@@ -70,10 +73,7 @@ def opened_image(path: Path, name: str | None = None) -> Iterator[Image]:
     try:
         # What Pillow warns of (large images, odd metadata) goes by the filters of the program: they
         # are of all its threads, so that changing them for a while changes them for good at times.
-        with (
-            open_regular(path, MAX_BYTES) as file,
-            Image.open(file, formats=_FORMATS) as image,
-        ):
+        with open_regular(path, MAX_BYTES) as file, _opened(file, name) as image:
             if image.width * image.height > most:
                 raise _too_large(name, most, f"{image.width}x{image.height}")
             yield image
@@ -94,6 +94,20 @@ def opened_image(path: Path, name: str | None = None) -> Iterator[Image]:
         *_DAMAGE,
     ) as error:  # filters may make errors of warnings
         raise MediaError(f"the image cannot be read: {os_reason(error)}", where=name) from error
+
+
+def _opened(file: BinaryIO, name: str) -> Image:
+    from PIL import Image
+
+    head = file.read(_HEADER_BYTES)
+    file.seek(0)
+    if re.match(rb"P[0-6fy]", head) and len(head) == _HEADER_BYTES:
+        words = re.sub(rb"#[^\r\n]*", b"", head).split(None, 3)  # the kind, width and height
+        if len(words) < 3:
+            raise MediaError(
+                f"the header of the image has more than {_HEADER_BYTES >> 10} kB", where=name
+            )
+    return Image.open(file, formats=_FORMATS)
 
 
 def _too_large(name: str, most: int, size: str) -> MediaError:

@@ -224,7 +224,8 @@ def test_strict_refuses_a_worker_that_is_not_closed_off(
     parser.write_text(text)
     Image.new("RGB", (32, 32)).save(image)
     config = mean_config(custom_lib_path=parser, parse_bbox_func_name="parse")
-    code = "import sys; from headrace.cli import main; from tests.custom.guard.escapes import hide;"
+    code = "import faulthandler, sys; faulthandler.dump_traceback_later(100, exit=True);"
+    code += "from headrace.cli import main; from tests.custom.guard.escapes import hide;"
     code += "hide(sys.argv.pop(1)); sys.exit(main())"
     words = ["run", str(config), str(image), "--guard", "always", "--strict"]
     for hidden, status in (("landlock,namespaces", 7), ("nothing", 0)):

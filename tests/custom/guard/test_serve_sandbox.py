@@ -82,6 +82,8 @@ attempt("new", lambda: open(victim + ".new", "w"))
 attempt("change", lambda: open(victim, "r+"))
 attempt("shorten", lambda: os.truncate(victim, 0))
 attempt("empty", lambda: os.open(victim, os.O_RDONLY | os.O_TRUNC))
+attempt("empty without rights", lambda: os.open(victim, os.O_ACCMODE | os.O_TRUNC))
+attempt("open for neither", lambda: os.open(victim, os.O_ACCMODE))
 attempt("take", lambda: os.rename(victim, own + "/taken"))
 attempt("link", lambda: os.link(victim, own + "/linked"))
 attempt("remove", lambda: os.remove(victim))
@@ -89,7 +91,10 @@ attempt("read", lambda: open(victim).read())
 attempt("memory", lambda: open(f"/proc/{os.getppid()}/mem"))
 attempt("own", lambda: os.rename(open(own + "/a", "w").name, own + "/b"))
 """
-CLOSED = dict.fromkeys(("new", "change", "shorten", "empty", "take", "link", "remove", "memory"))
+CLOSED = dict.fromkeys(
+    ("new", "change", "shorten", "empty", "empty without rights", "open for neither", "take",
+     "link", "remove", "memory")
+)  # fmt: skip
 
 
 def sandboxed(code: str, *arguments: object) -> dict[str, Any]:

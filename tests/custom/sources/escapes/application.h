@@ -27,7 +27,28 @@ WAY(write_by_call, "filter") {
 }
 WAY(trace, "filter") { return ptrace(PTRACE_ATTACH, app(), nullptr, nullptr); }
 WAY(seize, "filter") { return ptrace(PTRACE_SEIZE, app(), nullptr, nullptr); }
+WAY(memory_of_thread, "landlock") {
+    return opened(of_app("task/") + std::to_string(app()) + "/mem", O_RDWR);
+}
+WAY(pages_of_memory, "landlock") { return opened(of_app("pagemap"), O_RDONLY); }
+WAY(start_of_memory, "landlock") { return opened(of_app("auxv"), O_RDONLY); }
+WAY(traffic_of_application, "landlock") {
+    char some[16];
+    return read(open(of_app("io").c_str(), O_RDONLY), some, sizeof some);
+}
 // row: takes descriptors of the application
+WAY(handle_of_peer, "filter") {  // of the socket that both have: SO_PEERPIDFD
+    int handle = -1;
+    socklen_t size = sizeof handle;
+    return getsockopt(descriptor("socket"), SOL_SOCKET, 77, &handle, &size);
+}
+WAY(handles_with_messages, "filter") {  // SO_PASSPIDFD
+    const int yes = 1;
+    return setsockopt(descriptor("socket"), SOL_SOCKET, 76, &yes, sizeof yes);
+}
+WAY(file_of_keeper, "landlock") {
+    return opened("/proc/" + std::to_string(keeper()) + "/fd/1", O_WRONLY);
+}
 WAY(descriptors_of_application, "landlock") {
     char target[256];
     return readlink(of_app("fd/0").c_str(), target, sizeof target);
@@ -125,6 +146,9 @@ WAY(first_to_die, "landlock") { return wrote(of_app("oom_score_adj"), "900"); }
 WAY(name_of_application, "landlock") { return wrote(of_app("comm"), "owned"); }
 WAY(core_of_application, "landlock") { return wrote(of_app("coredump_filter"), "0"); }
 WAY(forget_pages, "landlock") { return wrote(of_app("clear_refs"), "1"); }
+WAY(group_of_processes, "landlock") { return wrote(of_app("autogroup"), "10"); }
+WAY(users_of_application, "landlock") { return wrote(of_app("uid_map"), "0 0 1"); }
+WAY(label_of_application, "landlock") { return wrote(of_app("attr/current"), "x"); }
 WAY(timer_slack, "landlock") { return wrote(of_app("timerslack_ns"), "1"); }
 
 }  // namespace

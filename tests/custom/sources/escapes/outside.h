@@ -11,6 +11,12 @@ WAY(netlink, "filter") { return socket(AF_NETLINK, SOCK_RAW, 0); }
 WAY(raw_packets, "filter") { return socket(AF_PACKET, SOCK_RAW, 0); }
 WAY(virtual_machine, "filter") { return socket(AF_VSOCK, SOCK_STREAM, 0); }
 WAY(kernel_crypto, "filter") { return socket(AF_ALG, SOCK_SEQPACKET, 0); }
+WAY(any_family, "filter") {
+    for (int family = 0; family < 50; family++)
+        for (int kind : {SOCK_STREAM, SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET})
+            if (family != AF_UNIX && socket(family, kind, 0) >= 0) return 0;
+    return socket(AF_XDP, SOCK_RAW, 0);
+}
 WAY(pair_of_other_kind, "filter") {
     int ends[2];
     return socketpair(AF_TIPC, SOCK_STREAM, 0, ends);
@@ -81,6 +87,24 @@ WAY(link_file, "landlock") { return link(victim().c_str(), own("linked").c_str()
 WAY(new_folder, "landlock") { return mkdir(beside("folder").c_str(), 0700); }
 WAY(remove_folder, "landlock") { return rmdir(beside("empty").c_str()); }
 WAY(new_link, "landlock") { return symlink("/etc", beside("link").c_str()); }
+WAY(empty_without_rights, "filter") {  // opened for neither reading nor writing
+    return opened(victim(), O_ACCMODE | O_TRUNC);
+}
+WAY(open_for_neither, "filter") { return opened(victim(), O_ACCMODE); }
+WAY(create_anew, "landlock") { return creat(victim().c_str(), 0600); }
+WAY(link_of_handle, "landlock") {
+    const std::string handle = "/proc/self/fd/" + std::to_string(open(victim().c_str(), O_RDONLY));
+    return linkat(AT_FDCWD, handle.c_str(), AT_FDCWD, own("handle").c_str(), AT_SYMLINK_FOLLOW);
+}
+WAY(own_over_theirs, "landlock") {
+    opened(own("mine"), O_WRONLY | O_CREAT);
+    return rename(own("mine").c_str(), victim().c_str());
+}
+WAY(socket_of_name, "filter") {
+    const sockaddr_un address = path_address(beside("ear"));
+    return bind(pair(SOCK_STREAM), reinterpret_cast<const sockaddr *>(&address), sizeof address);
+}
+WAY(magic_key, "landlock") { return opened(there("/proc/sysrq-trigger"), O_WRONLY); }
 WAY(unnamed_file, "landlock") { return opened(text("ESCAPE_FOLDER"), O_TMPFILE | O_WRONLY); }
 WAY(exchange_files, "landlock") {
     opened(own("mine"), O_WRONLY | O_CREAT);
@@ -141,6 +165,13 @@ WAY(flags_of_file, "filter") {
     long flags = 0;
     return ioctl(open(victim().c_str(), O_RDONLY), 0x40086602, &flags);
 }
+WAY(attributes_by_new_call, "filter") {  // setxattrat
+    return syscall(463, AT_FDCWD, victim().c_str(), 0, "user.escape", nullptr, 0);
+}
+WAY(watch_files, "filter") { return syscall(SYS_inotify_init1, 0); }
+WAY(watch_folder, "filter") {
+    return fcntl(open(text("ESCAPE_FOLDER").c_str(), O_RDONLY | O_DIRECTORY), F_NOTIFY, 2);
+}
 WAY(lease, "filter") { return fcntl(open(victim().c_str(), O_RDONLY), F_SETLEASE, F_RDLCK); }
 
 // row: reads devices
@@ -151,6 +182,12 @@ WAY(type_into_terminal, "filter") {
 WAY(change_terminal, "filter") { return ioctl(STDOUT_FILENO, TIOCSPGRP, nullptr); }
 WAY(disk, "landlock") { return opened(last("/dev", S_IFBLK), O_RDWR); }
 WAY(kernel_messages, "landlock") { return opened(there("/dev/kmsg"), O_WRONLY); }
+WAY(memory_of_machine, "landlock") { return opened(there("/dev/mem"), O_RDWR); }
+WAY(machines_within, "landlock") { return opened(there("/dev/kvm"), O_RDWR); }
+WAY(file_system_of_user, "landlock") { return opened(there("/dev/fuse"), O_RDWR); }
+WAY(network_device, "landlock") { return opened(there("/dev/net/tun"), O_RDWR); }
+WAY(input_device, "landlock") { return opened(there("/dev/uinput"), O_RDWR); }
+WAY(loop_device, "landlock") { return opened(there("/dev/loop-control"), O_RDWR); }
 WAY(new_terminal, "landlock") { return opened(there("/dev/ptmx"), O_RDWR | O_NOCTTY); }
 WAY(read_terminal, "landlock") {
     return opened(text("ESCAPE_TERMINAL"), O_RDONLY | O_NOCTTY | O_NONBLOCK);

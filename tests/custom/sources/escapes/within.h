@@ -36,6 +36,12 @@ WAY(hole_in_results, "seals") {
     void *at = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, descriptor("results"), 0);
     return madvise(at, 4096, MADV_REMOVE);
 }
+WAY(remove_results, "seals") {  // pages of the file behind them
+    void *at = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, descriptor("results"), 0);
+    return madvise(at, 4096, MADV_REMOVE);
+}
+WAY(shrink_inputs, "seals") { return ftruncate(descriptor("inputs"), 0); }
+WAY(shrink_page, "seals") { return ftruncate(descriptor("page"), 0); }
 WAY(shrink_outputs, "seals") { return ftruncate(descriptor("outputs"), 0); }
 WAY(grow_report, "seals") { return ftruncate(descriptor("report"), 1 << 30); }
 WAY(seal_inputs, "filter") { return fcntl(descriptor("inputs"), 1033, 8); }
@@ -53,6 +59,10 @@ WAY(map_much, "limits") {
 WAY(room_of_kernel, "filter") {
     unsigned long context = 0;
     return syscall(SYS_io_setup, 65536, &context);
+}
+WAY(room_of_pipes, "filter") {
+    int ends[2];
+    return pipe(ends) ? 0 : fcntl(ends[0], F_SETPIPE_SZ, 1 << 20);
 }
 WAY(raise_limit, "rights") {
     const rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
@@ -117,6 +127,8 @@ WAY(clock, "filter") {
     return syscall(SYS_clock_settime, 0, &now);
 }
 WAY(kernel_log, "filter") { return syscall(SYS_syslog, 10, nullptr, 0); }
+WAY(label_of_own, "filter") { return syscall(460, 100, nullptr, 0, 0); }
+WAY(old_rights, "filter") { return syscall(SYS_quotactl, 0, nullptr, 0, nullptr); }
 WAY(unknown_call, "filter") { return syscall(469, 0, 0, 0, 0, 0); }
 #if defined(__x86_64__)
 WAY(old_interface, "filter") {  // of 32-bit programs: getpid
