@@ -7,6 +7,8 @@ import ctypes
 from headrace.gstreamer.pyds.loading import gstreamer
 from headrace.gstreamer.pyds.struct import function
 
+__all__ = ["gst_element_send_nvevent_interval_update", "gst_element_send_nvevent_new_stream_reset"]
+
 STREAM_RESET, INTERVAL_UPDATE = "nv-stream-reset", "nv-infer-interval-update"
 PAD_ADDED, PAD_DELETED, STREAM_EOS = "nv-pad-added", "nv-pad-deleted", "nv-stream-eos"
 _NUMBERS = {PAD_ADDED: 400, PAD_DELETED: 401, STREAM_EOS: 402}
