@@ -455,7 +455,8 @@ class Inferencer:
 
         The plausibility watch may run the network a few times more. Findings join `notices`.
         """
-        if (watch := self.model.watch) is not None:
+        model = self.model  # held: an update may let go of it meanwhile
+        if (watch := model.watch) is not None:
             watch.judge(final=True)
 
     def warn(self, code: str, text: str, where: str | None = None) -> None:

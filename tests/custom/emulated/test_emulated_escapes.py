@@ -28,6 +28,8 @@ BY_EMULATOR = {
     "grow_results": "EBADF",
     "shrink_outputs": "EBADF",
     "write_far": "EBADF",
+    # nor the socket to the application
+    "handles_with_messages": "EBADF",
     # it looks at the arguments before the kernel does
     "change_terminal": "EFAULT",
     "clock": "EINVAL",

@@ -59,7 +59,7 @@ STOPPED = {
     "named": {"works"},
 }
 """Layer -> how it answers."""
-OF_DRIVERS = {"name_of_socket"} if gpu_present() else set[str]()
+OF_DRIVERS = {"name_of_socket", "socket_of_name"} if gpu_present() else set[str]()
 """Ways that a driver of a GPU needs, see SECURITY.md."""
 _HARMED = (
     "custom/guard/test_guard_escapes.py",

@@ -43,14 +43,15 @@ def test_inputs_may_be_left_out(tmp_path: Path, inputs: list[str], runtime: str)
 
 
 @pytest.mark.parametrize("answer", [1, -3, "bad"])
-def test_an_enqueue_that_says_it_failed(tmp_path: Path, answer: Any) -> None:
+def test_an_enqueue_that_computes_nothing_fails_whatever_it_returns(
+    tmp_path: Path, answer: Any
+) -> None:
     class Fails(Base):
         def enqueue(self, ins: Any, outs: Any, inputs: Any, outputs: Any, ws: int, s: int) -> Any:
             return answer
 
-    with pytest.raises(PluginError, match="enqueue") as caught:
+    with pytest.raises(PluginError, match="enqueue returned without an error and wrote nothing"):
         run(built(Fails, one_node(), tmp_path), X[:1])
-    assert repr(answer) in str(caught.value)
 
 
 @pytest.mark.parametrize("domain", ["", "mine"])
