@@ -451,10 +451,7 @@ class Inferencer:
         return self._record
 
     def conclude(self) -> None:
-        """Judge the run as a whole: no more images will come.
-
-        The plausibility watch may run the network a few times more. Findings join `notices`.
-        """
+        """Judge the whole run at its end; the network may run again. Findings join `notices`."""
         model = self.model  # held: an update may let go of it meanwhile
         if (watch := model.watch) is not None:
             watch.judge(final=True)

@@ -28,11 +28,13 @@ BY_EMULATOR = {
     "grow_results": "EBADF",
     "shrink_outputs": "EBADF",
     "write_far": "EBADF",
-    # nor the socket to the application
-    "handles_with_messages": "EBADF",
+    "shrink_inputs": "EBADF",
+    "shrink_page": "EBADF",
     # it looks at the arguments before the kernel does
     "change_terminal": "EFAULT",
     "clock": "EINVAL",
+    "handles_with_messages": "ENOPROTOOPT",
+    "open_for_neither": "works",  # it opens the file for reading
     "child_in_namespace": "EINVAL",
 }
 """Way that ends in the emulator, before it reaches what stops a native library -> its answer."""
