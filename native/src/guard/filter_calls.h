@@ -49,7 +49,7 @@
 #endif
 
 #ifndef __NR_lsm_set_self_attr
-#define __NR_lsm_set_self_attr 460
+#define __NR_lsm_set_self_attr 460  // NOLINT(bugprone-reserved-identifier): the kernel's name
 #endif
 
 namespace headrace::guard {
