@@ -159,12 +159,14 @@ def test_patience_with_a_batch_is_not_longer_than_that_with_a_model() -> None:
     thread.join(10)
 
 
-def test_a_model_that_failed_is_waited_for_shortly_until_it_answers() -> None:
+def test_a_model_that_failed_is_waited_for_shortly_until_it_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Each further call may hang, too, and the frames of the other models would wait each time."""
     stage = FakeModel()
     calls: list[Any] = []
-    stage.begin = lambda _: None  # type: ignore[assignment]
-    stage.complete = lambda _: calls.pop()()  # type: ignore[assignment]
+    monkeypatch.setattr(stage, "begin", lambda _: None)
+    monkeypatch.setattr(stage, "complete", lambda _: calls.pop()())
     care, batch, freed = Care(), Batch([], [], []), threading.Event()
 
     def answer() -> None:
