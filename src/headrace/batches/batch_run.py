@@ -32,7 +32,6 @@ from headrace.batches.manifest import RESERVED, write_manifest
 from headrace.batches.placement import Placement, placed
 from headrace.batches.processes import ProcessExecutor, open_worker
 from headrace.batches.work import (
-    FRAMES,
     UNITS_EACH,
     Work,
     Worker,
@@ -46,6 +45,7 @@ from headrace.config import ModelConfig
 from headrace.config.pipeline_spec import PipelineSpec
 from headrace.engine.device import choose_device
 from headrace.engine.machine import usable_cores
+from headrace.infer.trial.refusal import FRAMES
 from headrace.pipeline.stage_order import numbered
 
 if TYPE_CHECKING:

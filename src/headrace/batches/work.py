@@ -30,7 +30,7 @@ from headrace.engine.device import choose_device
 from headrace.infer.loaded_model import Model
 from headrace.infer.record import Record
 from headrace.infer.run_options import RunOptions
-from headrace.infer.trial.refusal import tried_refusal
+from headrace.infer.trial.refusal import FRAMES, tried_refusal
 from headrace.media import Source, open_source
 from headrace.media.names import IMAGE_SUFFIXES, VIDEO_SUFFIXES
 from headrace.media.sinks.base import Sink
@@ -50,9 +50,6 @@ if TYPE_CHECKING:
     from headrace.infer.inferencer import Inferencer
     from headrace.media import Frame
     from headrace.pipeline.report import RunReport
-
-FRAMES = 8
-"""Frames that are enough to judge by."""
 
 _MOST_TEXTS = 5
 _PASSING = frozenset(
