@@ -50,6 +50,7 @@ extern "C" {
 
 NvMOTStatus NvMOT_Query(uint16_t length, char *config, NvMOTQuery *query) {
     auto words = words_of(config, length);
+    if (words.count("mute")) return NvMOTStatus_OK;
     query->computeConfig = NVMOTCOMP_CPU;
     query->numTransforms = uint8_t(words.count("image"));
     query->colorFormats[0] =
@@ -74,6 +75,9 @@ NvMOTStatus NvMOT_Query(uint16_t length, char *config, NvMOTQuery *query) {
 
 NvMOTStatus NvMOT_Init(NvMOTConfig *config, NvMOTContextHandle *context,
                        NvMOTConfigResponse *response) {
+    *context = nullptr;
+    if (words_of(config->customConfigFilePath, config->customConfigFilePathSize).count("empty"))
+        return NvMOTStatus_OK;
     *context = new NvMOTContext;
     (*context)->words = words_of(config->customConfigFilePath, config->customConfigFilePathSize);
     if ((*context)->words.count("refuse")) {
@@ -89,6 +93,7 @@ void NvMOT_DeInit(NvMOTContextHandle context) { delete context; }
 
 NvMOTStatus NvMOT_Process(NvMOTContextHandle context, NvMOTProcessParams *params,
                           NvMOTTrackedObjBatch *tracked) {
+    if (context == nullptr) return NvMOTStatus_OK;
     auto &words = context->words;
     ++context->calls;
     for (uint32_t f = 0; f < params->numFrames; ++f) {

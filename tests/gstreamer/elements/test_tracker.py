@@ -61,3 +61,22 @@ def test_a_library_of_the_user_gives_the_ids(
         kinds = {kind for _, found in ran.seen["s"] for kind, _ in found}
         assert kinds == {15, 19}
         assert {i for _, found in ran.seen["s"] for _, i in found} <= named
+
+
+def test_a_library_that_cannot_be_driven_is_named_with_its_replacement(
+    play: Run, detector: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    config = tmp_path / "words.txt"
+    config.write_text("mute 1 empty 1")
+    own = library(tmp_path_factory)
+    ran = play(
+        f"{video()} ! m.sink_0 nvstreammux name=m batch-size=1 width=640 height=384 ! "
+        f"nvinfer config-file-path={detector} ! nvtracker ll-lib-file={own} "
+        f"ll-config-file={config} ! fakesink name=s",
+        s=records,
+    )
+    assert ran.errors == []
+    (warning,) = (text for text in ran.warnings if own.name in text)
+    assert "not loaded" in warning
+    assert "the built-in tracker iou runs" in warning
+    assert any(ids for ids, _ in ran.seen["s"])

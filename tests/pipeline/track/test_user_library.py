@@ -23,14 +23,14 @@ IMAGE = Frame.from_array(np.full((HEIGHT, WIDTH, 3), 200, np.uint8), PixelFormat
 
 @pytest.fixture
 def opened(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
-    """`opened(words, generation, **settings)`: the tracker of tests with words of its file."""
+    """`opened(words, compiled, **settings)`: the tracker of tests with words of its file."""
     trackers: list[Tracker] = []
 
-    def open_it(words: str = "", generation: str = "9.1", **settings: Any) -> Any:
+    def open_it(words: str = "", compiled: str = "9.1", **settings: Any) -> Any:
         config = tmp_path / "words.txt"
         config.write_text(words)
-        settings = {"generation": generation, "config": str(config)} | settings
-        path = library(tmp_path_factory, generation)
+        settings = {"generation": compiled, "config": str(config)} | settings
+        path = library(tmp_path_factory, compiled)
         trackers.append(open_tracker("nvmot", library=str(path), **settings))
         return trackers[-1]
 
@@ -143,6 +143,46 @@ def test_a_library_that_refuses_is_an_error(opened: Open) -> None:
     tracker = opened("refuse 1")
     with pytest.raises(CustomLibraryError, match="customConfigStatus is Invalid"):
         play(tracker, range(1), A)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [("empty 1", "no context"), ("mute 1 empty 1", "no batch mode and no compute configuration")],
+)
+def test_a_library_that_cannot_be_driven_is_not_loaded(
+    opened: Open, words: str, reason: str
+) -> None:
+    tracker = opened(words, generation="auto", operate_on_class_ids=(0,))
+    assert tracker.name == "iou"
+    (notice,) = tracker.notices
+    assert (notice.code, notice.level, notice.data["name"]) == ("tracker-library", "warning", "iou")
+    assert reason in notice.data["error"]
+    assert play(tracker, range(2), A, B)[1] == [1, 2]
+
+
+def test_one_that_says_nothing_and_tracks_is_loaded(opened: Open) -> None:
+    tracker = opened("mute 1", generation="auto")
+    assert play(tracker, range(2), A, B) == [[1, 2]] * 2
+    assert tracker.name == "nvmot"
+    (notice,) = (n for n in tracker.notices if n.code == "tracker-query")
+    assert notice.level == "warning"
+
+
+@pytest.mark.parametrize(
+    ("config", "name"),
+    [("config_tracker_NvSORT.yml", "nvsort"), ("own.yml", "iou"), ("", "iou")],
+)
+def test_what_runs_in_place_of_a_file_that_is_no_library(
+    tmp_path: Path, config: str, name: str
+) -> None:
+    path = tmp_path / "libtracker.so"
+    path.write_text("GROUP ( libc.so.6 )\n")
+    (tmp_path / "own.yml").write_text("track_thresh: [0.5\n")
+    tracker = open_tracker(
+        "nvmot", library=str(path), config=str(tmp_path / config) if config else ""
+    )
+    assert tracker.name == name
+    assert [n.code for n in tracker.notices][-1] == "tracker-library"
 
 
 def test_only_low_level_trackers_are_taken(

@@ -99,6 +99,7 @@ class TrackerAnswer(Answer):
     color: int
     memory: int
     records: Annotated[list[_Name], Meta(max_length=3)]
+    lacking: _Name = ""
     notices: _Notices = []
 
 

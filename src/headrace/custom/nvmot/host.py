@@ -53,7 +53,8 @@ class NvmotHost:
 
     Attributes:
         query: what the library says about itself, the fields of NvMOTQuery.
-        notices: about what stands in for missing libraries.
+        lacking: what it left out that a tracker cannot be driven without; empty if nothing.
+        notices: about what stands in for missing libraries, and what is lacking.
 
     Raises:
         CustomLibraryError: it cannot be loaded, lacks a function, or refuses the settings.
@@ -74,6 +75,9 @@ class NvmotHost:
         self._start(config, streams)
         if generation >= "7.0":
             self.query = self._ask() or self.query
+        self.lacking = self._lacking()
+        if self.lacking:
+            self.notices.append(Finding("tracker-query", "warning", self.lacking, self._where))
         self._reids = int(self.query.get("reidFeatureSize", 0))
         if not self.query.get("outputReidTensor") or not 0 < self._reids <= 1 << 14:
             self._reids = 0
@@ -103,6 +107,19 @@ class NvmotHost:
             name: list(value) if hasattr(value := getattr(query, name), "__len__") else value
             for name in names
         }
+
+    def _lacking(self) -> str:
+        absent = []
+        if not self._handle.value:
+            absent.append("NvMOT_Init returns OK and no context")
+        batch = self._generation < "6.0" or self.query.get("batchMode")
+        if self.query and not self.query.get("computeConfig") and not batch:
+            absent.append("NvMOT_Query names no batch mode and no compute configuration")
+        elif self.query and not batch:
+            absent.append(
+                "NvMOT_Query names no batch mode, which the original asks for from 6.3 on"
+            )
+        return "; ".join(absent)
 
     def _start(self, config: str, streams: int) -> None:
         width, height = self._size
@@ -293,9 +310,13 @@ class NvmotHost:
             self._library.NvMOT_DeInit(self._handle)
 
 
-def _load(path: Path, notices: list[Finding]) -> ctypes.CDLL:
+def tracker_elf(path: Path) -> ElfFile:
+    """Read the file of a low-level tracker library.
+
+    Raises:
+        CustomLibraryError: it is no library of this machine, or lacks a function.
+    """
     elf = check_header(path)
-    note_loading(path)
     lacking = [name for name in REQUIRED if name not in elf.functions()]
     if lacking:
         raise CustomLibraryError(
@@ -304,6 +325,12 @@ def _load(path: Path, notices: list[Finding]) -> ctypes.CDLL:
             expected=f"a low-level tracker library: {', '.join(REQUIRED)} with C linkage",
             fix='declare them in extern "C", as nvdstracker.h does',
         )
+    return elf
+
+
+def _load(path: Path, notices: list[Finding]) -> ctypes.CDLL:
+    elf = tracker_elf(path)
+    note_loading(path)
     provide_stand_ins(elf, notices)
     try:
         return ctypes.CDLL(str(path))

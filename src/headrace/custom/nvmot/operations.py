@@ -38,6 +38,7 @@ def describe(host: NvmotHost) -> dict[str, Any]:
         "color": int(colors[0]),
         "memory": int(query.get("memType", 0)),
         "records": [kind for kind, key in MISC_KINDS.items() if query.get(key)],
+        "lacking": host.lacking,
     }
 
 
@@ -77,15 +78,16 @@ def close_context(
 def try_generation(
     worker: LibraryWorker, payload: Message, arrays: Arrays
 ) -> tuple[Message, Arrays]:
-    """Whether the library makes sense of a generation's structures: two boxes that stand still."""
+    """Whether the open context makes sense of its structures: two boxes that stand still."""
+    host = worker.kept[_KEY]
+    assert isinstance(host, NvmotHost)
     try:
-        return {"sound": _tried(payload)}, []
+        return {"sound": _tried(host, payload)}, []
     except CustomLibraryError:
         return {"sound": False}, []
 
 
-def _tried(payload: Message) -> bool | None:
-    host = _opened(payload)
+def _tried(host: NvmotHost, payload: Message) -> bool | None:
     said = describe(host)
     if said["transforms"] > 1 or not 0 <= host.query.get("batchMode", 0) <= 3:
         return False

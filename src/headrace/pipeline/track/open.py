@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
-from headrace._core.errors import ConfigError
+from headrace._core.errors import ConfigError, CustomLibraryError
 from headrace._core.findings import Finding
 from headrace._core.named_settings import split_settings
 from headrace._core.near import did_you_mean, nearest
@@ -157,9 +157,13 @@ def open_tracker(
         ids: gives out the numbers of tracks; trackers of one pipeline share one.
         settings: more settings, see `tracker_settings`; they win over those in `spec`.
 
+    A low-level library of the user that cannot be driven is not loaded: a built-in tracker is
+    returned, with a warning among its notices.
+
     Raises:
         ConfigError: an unknown name or setting, a value that does not fit, a file that cannot be
             read, or a library that is not installed.
+        CustomLibraryError: there is no file of a library of the user.
     """
     asked = _parse(spec)
     values = dict(asked.settings)
@@ -217,12 +221,36 @@ def _user_library(values: dict[str, Any], ids: TrackIds, where: str) -> Tracker:
     allowed = tracker_settings("nvmot")
     values = check_settings(values, allowed, tracker="nvmot", where=where)
     common = {name: values.pop(name, ()) for name in _OF_USER_LIBRARIES}
-    selection = Selection(
-        _numbers(common["operate_on_gie_id"]), _numbers(common["operate_on_class_ids"])
-    )
-    return UserLibraryTracker(
-        UserLibrarySettings(**values), selection, ids, give_looks=bool(common["reid_output"])
-    )
+    gies, classes = common["operate_on_gie_id"], common["operate_on_class_ids"]
+    selection = Selection(_numbers(gies), _numbers(classes))
+    settings = UserLibrarySettings(**values)
+    give_looks = bool(common["reid_output"])
+    try:
+        return UserLibraryTracker(settings, selection, ids, give_looks=give_looks)
+    except CustomLibraryError as error:
+        if not Path(settings.library).is_file():
+            raise
+        tracker = _in_its_place(
+            settings.config, ids=ids, operate_on_gie_id=gies or None,
+            operate_on_class_ids=classes or None,
+        )  # fmt: skip
+        assert isinstance(tracker, ObjectTracker)
+        text = "not loaded: {error}; the built-in tracker {name} runs in its place"
+        data = {"error": f"{error:brief}", "name": tracker.name}
+        where = settings.library
+        tracker.notices.append(Finding("tracker-library", "warning", text, where, data))
+        return tracker
+
+
+def _in_its_place(config: str, **arguments: Any) -> Tracker:
+    """The tracker of the original whose file `config` is; else `iou`."""
+    from headrace.config.app.tracker import sample_tracker
+
+    path = Path(config)
+    try:
+        return open_tracker(path if path.is_file() else sample_tracker(path), **arguments)
+    except ConfigError:  # a file of the library's own
+        return open_tracker("iou", **arguments)
 
 
 def _preset_settings(entries: Mapping[str, FileSetting]) -> tuple[Setting, ...]:
