@@ -1,36 +1,15 @@
 // Libraries of nvdsvideotemplate, as its element in Python calls them.
-#include <cstdio>
-#include <exception>
 #include <string>
 
 #include "library.h"
 #include "nvdscustomlib_interface.hpp"
+#include "thrown.h"
 
 using namespace headrace::deepstream;
 
 namespace {
 
-constexpr int kThrown = -1;
-
 using Create = IDSCustomLibrary *(void *);
-
-std::string &last_error() {
-    static thread_local std::string text;
-    return text;
-}
-
-// Calls an action; `kThrown` where it raises: the sentence is in `last_error`.
-template <typename F>
-int guarded(F &&action) {
-    try {
-        return static_cast<int>(action());
-    } catch (const std::exception &error) {
-        last_error() = error.what();
-    } catch (...) {
-        last_error() = "an exception that is no std::exception";
-    }
-    return kThrown;
-}
 
 IDSCustomLibrary *library_of(void *algorithm) { return static_cast<IDSCustomLibrary *>(algorithm); }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -170,6 +170,7 @@ class Assembling:
             if model.preprocess is not None:
                 preparation = Preparation(model.preprocess, model.preprocess_gie_id)
                 self._items.insert(place, preparation)
+                self._owned.append(self._undo.enter_context(closing(preparation)))
 
     def _check(self) -> None:
         """Refuse everything that is wrong by its name or number, before work begins."""

@@ -126,19 +126,23 @@ class Step:
     Attributes:
         kind: what its time is reported as.
         seconds: time spent in it.
-        notices: of the tracker.
+        notices: of the tracker or the probe.
     """
 
-    def __init__(self, kind: str, work: Probe, tracker: Tracker | None = None) -> None:
+    def __init__(
+        self, kind: str, work: Probe, tracker: Tracker | None = None, probe: object = None
+    ) -> None:
         self.kind = kind
         self.seconds = 0.0
         self._work = work
         self._tracker = tracker
+        self._probe = probe
 
     @property
     def notices(self) -> Sequence[Finding]:
-        """Decisions of the tracker so far."""
-        return () if self._tracker is None else self._tracker.notices
+        """Decisions of the tracker, or of a probe that has such, so far."""
+        item = self._probe if self._tracker is None else self._tracker
+        return getattr(item, "notices", ())
 
     @property
     def crossings(self) -> Mapping[int, Mapping[str, int]]:
@@ -166,7 +170,7 @@ def step_of(item: object) -> Step:
         return Step(getattr(item, "kind", "track"), _tracked(item), item)
     if callable(item):
         check_plain_function(item, "the probe")
-        return Step("probe", _probed(item))
+        return Step("probe", _probed(item), probe=item)
     raise HeadraceError(
         f"{item!r} cannot stand between sources and sinks",
         where="Pipeline.stages",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import headrace
 from headrace.config import load_pipeline
 from headrace.meta import UNTRACKED_OBJECT_ID
+from tests.custom.preparation.built import library
 from tests.gstreamer.conftest import SCENE, Run, video
 from tests.gstreamer.elements.test_analytics import RULES
 from tests.gstreamer.elements.test_elements_pipelines import objects_of, tree, walk
@@ -29,7 +31,7 @@ SERVER = """infer_config {{ unique_id: 1 max_batch_size: 1
   custom_lib {{ path: "{folder}/conveyor_parser.py" }} }}
 input_control {{ process_mode: PROCESS_MODE_FULL_FRAME }}
 """
-CASES = ("own size", "other size", "interval", "regions", "triton")
+CASES = ("own size", "other size", "interval", "regions", "regions in C++", "triton")
 
 
 def by_run(path: Path) -> list[list[tuple[Any, ...]]]:
@@ -47,13 +49,22 @@ def by_run(path: Path) -> list[list[tuple[Any, ...]]]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_three_roads_find_the_same(play: Run, detector: Path, tmp_path: Path, case: str) -> None:
+def test_three_roads_find_the_same(
+    play: Run,
+    detector: Path,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    case: str,
+) -> None:
     width, height = (960, 544) if case == "other size" else (640, 384)
     config, element, keys, before, props = detector, "nvinfer", "", "", ""
     if case == "interval":
         keys, props = "interval=2\n", "interval=2"
-    elif case == "regions":
+    elif case.startswith("regions"):
         rules = rules_file(tmp_path, HALVES)
+        if case == "regions in C++":
+            text, own = rules.read_text(), str(library(tmp_path_factory))
+            rules.write_text(re.sub("(?m)^custom-lib-path=.*", f"custom-lib-path={own}", text))
         before = f"nvdspreprocess config-file={rules} ! queue ! "
         keys, props = "input-tensor-meta=1\n", "input-tensor-meta=1"
         keys += f"[pre-process]\nenable=1\nconfig-file={rules}\n"

@@ -68,7 +68,7 @@ def test_one_group_for_every_source(tmp_path: Path) -> None:
         ({"property": {"network-input-shape": None}}, "has no network-input-shape"),
         ({"property": {"tensor-name": None}}, "has no tensor-name"),
         ({"property": {"network-input-order": "2"}}, "0 (NCHW) or 1 (NHWC)"),
-        ({"property": {"custom-lib-path": "libmine.so"}}, "def CustomTensorPreparation(images"),
+        ({"property": {"custom-lib-path": "libmine.so"}}, "a C++ library, a Python file"),
         ({"property": {"custom-lib-path": "mine.py"}}, "there is no file"),
         ({"property": {"custom-tensor-preparation-function": "Mine"}}, "has no function Mine"),
         ({"property": {"processing-width": "0"}}, "processing-width=0"),

@@ -60,19 +60,27 @@ class NvDsPreProcess(InPlace):
     def __init__(self) -> None:
         super().__init__()
         self._preparer: TensorPreparer | None = None
+        self._told = 0  # notices of it that are posted
 
     @reported(False)
     def do_start(self) -> bool:
         """Read the rules."""
         rules = load_preparation(self.file_of("config-file", "the regions"))
-        self._preparer = TensorPreparer(rules)
-        for notice in rules.notices:
+        self._preparer, self._told = TensorPreparer(rules), 0
+        self._tell(self._preparer)
+        return True
+
+    def _tell(self, preparer: TensorPreparer) -> None:
+        """Post the warnings that are new."""
+        new, self._told = preparer.notices[self._told :], len(preparer.notices)
+        for notice in new:
             if notice.level == "warning":
                 self.post_warning(str(notice))
-        return True
 
     def do_stop(self) -> bool:
         """Forget the rules."""
+        if self._preparer is not None:
+            self._preparer.close()
         self._preparer = None
         return True
 
@@ -83,6 +91,7 @@ class NvDsPreProcess(InPlace):
         batch = self.batch_of(buffer)
         frames, images, meta_pairs = to_metas(batch)
         tensors = self._preparer(images, [meta for meta, _ in meta_pairs])
+        self._tell(self._preparer)
         with batch.meta_mutex:
             for tensor in tensors:
                 nvds_add_user_meta_to_batch(batch, _tensor_meta(batch, tensor, frames, meta_pairs))

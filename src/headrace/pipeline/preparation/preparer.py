@@ -10,15 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import CustomLibraryError
+from headrace._core.findings import Finding
 from headrace._core.text import error_text
 from headrace._core.types import Array, DType
-from headrace.config.enums import TensorOrder
+from headrace.config.enums import ColorFormat, TensorOrder
 from headrace.infer.mean_file import load_mean
 from headrace.infer.preprocess import Preprocessor
 from headrace.media.frame import Frame
 from headrace.meta import FrameMeta, InputTensor, Roi
 from headrace.meta.detections import FloatArray
+from headrace.pipeline.preparation.cpp_function import CppFunction
 from headrace.pipeline.preparation.rules import PreparationGroup, PreparationRules
+from headrace.plugins.loading import PYTHON_SUFFIXES
 
 Prepare = Callable[[npt.NDArray[np.uint8], dict[str, str]], object]
 SIGNATURE = "def {name}(images, config) -> tensor"
@@ -36,12 +39,15 @@ class _Part:
 class TensorPreparer:
     """Cuts, scales and normalises regions or objects, by the rules of a file.
 
-    A function of the user's gets `images` (N, height, width, channels) uint8 in the colours of
-    `network-color-format`, scaled and padded, and `config`, the texts of `[user-configs]`. It
-    returns N rows of `network-input-shape`.
+    A Python function of the user's gets `images` (N, height, width, channels) uint8 in the colours
+    of `network-color-format`, scaled and padded, and `config`, the texts of `[user-configs]`. It
+    returns N rows of `network-input-shape`. For one in C++ see `CppFunction`.
 
     Args:
         rules: what to prepare.
+
+    Attributes:
+        notices: about the file, the function and its worker.
 
     Raises:
         ConfigError: the mean image cannot be used.
@@ -50,8 +56,16 @@ class TensorPreparer:
 
     def __init__(self, rules: PreparationRules) -> None:
         self.rules = rules
-        self._function = None if rules.library is None else _load(rules)
-        plain = self._function is not None
+        self.notices: list[Finding] = list(rules.notices)
+        self._function: Prepare | None = None
+        self._cpp: CppFunction | None = None
+        plain, color = rules.library is not None, rules.color_format
+        if rules.library is not None:
+            if rules.library.suffix.lower() in PYTHON_SUFFIXES:
+                self._function = _load(rules)
+            else:
+                self._cpp = CppFunction(rules, self.notices)
+                color = ColorFormat.GRAY if color is ColorFormat.GRAY else ColorFormat.RGB
         channels = 1 if rules.color_format.name == "GRAY" else 3
         mean = None
         if rules.mean_file is not None and not plain:
@@ -59,7 +73,7 @@ class TensorPreparer:
         self._scaler = Preprocessor(
             rules.width,
             rules.height,
-            color_format=rules.color_format,
+            color_format=color,
             order=TensorOrder.NHWC if plain else rules.order,
             scale=1.0 if plain else rules.scale,
             offsets=() if plain else rules.offsets,
@@ -92,7 +106,7 @@ class TensorPreparer:
         most = self.rules.shape[0]
         tensors = []
         for start in range(0, len(parts), most):
-            tensor = self._tensor(frames, parts[start : start + most])
+            tensor = self._tensor(frames, metas, parts[start : start + most])
             if tensor is not None:
                 tensors.append(tensor)
         return tensors
@@ -152,8 +166,15 @@ class TensorPreparer:
             ):
                 yield _Part(index, rect, object_index)
 
-    def _tensor(self, frames: Sequence[Frame], parts: Sequence[_Part]) -> InputTensor | None:
-        """One tensor of these parts; parts without an area are left out."""
+    def close(self) -> None:
+        """End the worker of a C++ function."""
+        if self._cpp is not None:
+            self._cpp.close()
+
+    def _tensor(
+        self, frames: Sequence[Frame], metas: Sequence[FrameMeta], parts: Sequence[_Part]
+    ) -> InputTensor | None:
+        """One tensor of these parts, or none; parts without an area are left out."""
         scaled = np.empty((len(parts), *self._scaler.shape), np.float32)
         rois: list[Roi] = []
         rows: list[int] = []
@@ -181,12 +202,19 @@ class TensorPreparer:
             row += len(own)
         if not rois:
             return None
+        data: Array = scaled if len(rows) == len(parts) else scaled[rows]
+        if self._cpp is None:
+            data = self._normalised(data)
+        else:
+            answer = self._cpp(frames, metas, rois, data.astype(np.uint8))
+            if answer is None:
+                return None
+            data, rois = answer
         self._made += 1
-        data = scaled if len(rows) == len(parts) else scaled[rows]
         rules = self.rules
         return InputTensor(
             rules.tensor_name,
-            self._normalised(data),
+            data,
             rois,
             rules.target_ids,
             meta_id=self._made,

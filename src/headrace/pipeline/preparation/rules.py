@@ -10,15 +10,17 @@ import numpy as np
 
 from headrace._core.findings import Finding
 from headrace.config.enums import ColorFormat, ScalingFilter, TensorOrder
+from headrace.custom.guard.options import GuardOptions
 from headrace.infer.geometry import Rect
 
 ALL_SOURCES = -1
 CUSTOM_ORDER = 2
 """`network-input-order`: the function decides the layout."""
 
-# tensor-data-type -> type of a value
+# tensor-data-type -> type of a value; the manual has 5 for halves, the header of 9.x 7
 DATA_TYPES: dict[int, type[np.generic]] = {
     0: np.float32, 1: np.uint8, 2: np.int8, 3: np.uint32, 4: np.int32, 5: np.float16,
+    7: np.float16,
 }  # fmt: skip
 
 
@@ -67,9 +69,10 @@ class PreparationRules:
         scale, offsets, mean_file: normalisation, as in a model's config.
         tensor_name: the model's input.
         dtype: of a value.
-        library: Python file of the function that makes the tensors; None normalises as a model's
-            config does.
+        library: Python file or C++ library of the function that makes the tensors; None normalises
+            as a model's config does.
         function: its name.
+        guard: limits of the worker process of a C++ library; None calls it in this process.
         user_config: the keys of `[user-configs]`, for that function.
         where: the file, for messages.
         notices: what does not happen as written.
@@ -95,6 +98,7 @@ class PreparationRules:
     tensor_name: str
     library: Path | None = None
     function: str = ""
+    guard: GuardOptions | None = field(default_factory=GuardOptions)
     user_config: Mapping[str, str] = field(default_factory=dict)
     groups: tuple[PreparationGroup, ...]
     where: str = ""

@@ -21,6 +21,7 @@ from headrace.config.key import Key
 from headrace.config.paths import resolve
 from headrace.config.reading import read_bytes, read_document
 from headrace.config.values import INT_MAX, Kind
+from headrace.custom.guard.options import GuardOptions
 from headrace.infer.geometry import Rect
 from headrace.pipeline.preparation.rules import (
     ALL_SOURCES,
@@ -29,10 +30,10 @@ from headrace.pipeline.preparation.rules import (
     PreparationGroup,
     PreparationRules,
 )
-from headrace.plugins.loading import PYTHON_SUFFIXES
 
 STANDARD_LIBRARY = "libcustom2d_preprocess.so"
 STANDARD_FUNCTION = "CustomTensorPreparation"
+GUARDS = ("always", "never")
 _TRANSFORMATIONS = ("CustomTransformation", "CustomAsyncTransformation")
 _USER = "user-configs"
 _FRAME_COLOR, _OBJECT_COLOR = (0.0, 1.0, 0.0, 1.0), (0.0, 1.0, 1.0, 1.0)
@@ -77,6 +78,9 @@ _PROPERTY = AppGroup(
         _key("scaling-filter", _INT, low=0, high=6),
         _key("custom-lib-path", _TEXT),
         _key("custom-tensor-preparation-function", _TEXT),
+        _key("custom-lib-guard", _TEXT, extension=True),
+        _key("custom-lib-guard-timeout", Kind.FLOAT, low=0, extension=True),
+        _key("custom-lib-guard-restarts", _INT, low=0, high=INT_MAX, extension=True),
     ),
     unused={
         "gpu-id": HARDWARE,
@@ -111,7 +115,8 @@ def load_preparation(path: str | Path) -> PreparationRules:
     """Read a config file of `nvdspreprocess`.
 
     Beyond the original, `custom-lib-path` may be a Python file: its function gets the scaled
-    images and returns the tensor, see `TensorPreparer`.
+    images and returns the tensor, see `TensorPreparer`. C++ libraries run in a worker process;
+    `custom-lib-guard`, `-timeout` and `-restarts` are keys of Headrace's own.
 
     Raises:
         ConfigError: it cannot be read, or something in it is refused.
@@ -168,6 +173,7 @@ class _Reader:
         shape: tuple[int, ...] = top.get("network-input-shape", ())
         if library is None and not document.problems:
             self._check_shape(top, order, color, (height, width))
+        guard = self._guard(top)
         user, scale, offsets, mean_file = self._user_config()
         if document.problems:
             return None
@@ -191,7 +197,8 @@ class _Reader:
             mean_file=mean_file,
             tensor_name=top.get("tensor-name"),
             library=library,
-            function=top.get("custom-tensor-preparation-function", ""),
+            function=top.get("custom-tensor-preparation-function", STANDARD_FUNCTION),
+            guard=guard,
             user_config=user,
             groups=tuple(groups),
             where=str(document.path),
@@ -199,22 +206,18 @@ class _Reader:
         )
 
     def _library(self, top: FoundGroup) -> Path | None:
-        """The Python file to use; None for the standard preparation."""
+        """The user's file to use; None for the standard preparation."""
         written: str | None = top.get("custom-lib-path")
         function = top.get("custom-tensor-preparation-function", STANDARD_FUNCTION)
-        if written is not None and Path(written).suffix.lower() in PYTHON_SUFFIXES:
+        if written is not None and Path(written).name != STANDARD_LIBRARY:
             path = resolve(written, self.document.path)
             if path.is_file():
                 return path
-            self._refuse(top, "custom-lib-path", f"there is no file {path}.", "a Python file")
-        elif written is not None and Path(written).name != STANDARD_LIBRARY:
             self._refuse(
                 top,
                 "custom-lib-path",
-                f"{Path(written).name} cannot run here: C++ functions that prepare tensors work on"
-                " images in GPU memory.",
-                f"{STANDARD_LIBRARY}, whose work Headrace does itself, or a Python file",
-                f"def {function}(images, config) -> tensor in a Python file",
+                f"there is no file {path}.",
+                f"a C++ library, a Python file, or {STANDARD_LIBRARY}, whose work Headrace does",
             )
         elif function != STANDARD_FUNCTION:
             self._refuse(
@@ -224,6 +227,19 @@ class _Reader:
                 STANDARD_FUNCTION,
             )
         return None
+
+    def _guard(self, top: FoundGroup) -> GuardOptions | None:
+        """Limits of the worker of a C++ library; None where the file wants none."""
+        mode = top.get("custom-lib-guard", GUARDS[0])
+        if mode not in GUARDS:
+            problem = f"{quoted(mode)} is none."
+            self._refuse(top, "custom-lib-guard", problem, " or ".join(GUARDS))
+        plain = GuardOptions()
+        options = GuardOptions(
+            timeout_s=top.get("custom-lib-guard-timeout", plain.timeout_s),
+            restarts=top.get("custom-lib-guard-restarts", plain.restarts),
+        )
+        return options if mode == "always" else None
 
     def _check_shape(
         self, top: FoundGroup, order: int, color: ColorFormat, size: tuple[int, int]

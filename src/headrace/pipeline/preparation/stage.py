@@ -33,7 +33,7 @@ class Preparation:
             rules = replace(rules, operate_on=operate_on)
         self._preparer = TensorPreparer(rules)
         self._by_buffer = any(group.interval for group in rules.groups)
-        self.notices: Sequence[Finding] = rules.notices
+        self.notices: Sequence[Finding] = self._preparer.notices
 
     def __call__(self, batch: Batch) -> None:
         """Add tensors to a batch; intervals count buffers, as the original's batches."""
@@ -48,6 +48,10 @@ class Preparation:
                     batch.tensors.append(tensor)
         for frame, meta in batch:
             self._draw(frame, meta)
+
+    def close(self) -> None:
+        """End the worker of the user's function."""
+        self._preparer.close()
 
     def _draw(self, frame: Frame, meta: FrameMeta) -> None:
         drawn = self._preparer.drawn(frame)
