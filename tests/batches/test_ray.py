@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -279,6 +280,37 @@ def test_a_cluster_that_is_not_there_is_told_before_models_are_opened(
         with pytest.raises(headrace.HeadraceError, match="does not answer: ") as caught:
             headrace.batch(config, inputs=".", out=tmp_path / "o", on=on)
         assert (caught.value.code, caught.value.where) == ("ray-away", address)
+
+
+@pytest.mark.parametrize("scheme", ["ray://", ""])
+@pytest.mark.parametrize("refuses", [True, False])
+def test_a_cluster_that_asks_for_a_token_is_told_at_once(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, refuses: bool
+) -> None:
+    pytest.importorskip("ray")
+    grpc = pytest.importorskip("grpc")
+    status = grpc.StatusCode.UNAUTHENTICATED if refuses else grpc.StatusCode.UNIMPLEMENTED
+
+    class EveryCall(grpc.GenericRpcHandler):
+        def service(self, _: object) -> object:
+            return grpc.unary_unary_rpc_method_handler(lambda _, call: call.abort(status, "no"))
+
+    server = grpc.server(ThreadPoolExecutor(1), handlers=[EveryCall()])
+    address = f"{scheme}127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    server.start()
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
+    try:
+        if not refuses:
+            ray_cluster.check_cluster("ray", 1, gpus=False)
+            return
+        with pytest.raises(headrace.HeadraceError, match="asks for a token") as caught:
+            ray_cluster.check_cluster("ray", 1, gpus=False)
+        assert (caught.value.code, caught.value.where) == ("ray-token", address)
+        monkeypatch.setenv("RAY_AUTH_MODE", "token")  # Ray has it, or says what is wrong with it
+        ray_cluster.check_cluster("ray", 1, gpus=False)
+    finally:
+        server.stop(None)
 
 
 def test_ray_chooses_the_gpu(mean_config: Callable[..., Path], tmp_path: Path) -> None:

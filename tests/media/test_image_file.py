@@ -154,6 +154,26 @@ def test_damaged_images_are_images_or_errors(tmp_path: Path, data: st.DataObject
         assert read_image(path).dtype == np.uint8
 
 
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"II*\0\0\0\0\0", "it is a TIFF image whose content is damaged"),
+        (b"P6\n3secret 4\n255\n", "its content is damaged"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\0secret", "it is a PNG image whose content is damaged"),
+    ],
+)
+def test_what_is_damaged_is_named_without_its_content(
+    tmp_path: Path, content: bytes, problem: str
+) -> None:
+    path = tmp_path / "a.tif"
+    path.write_bytes(content)
+    with pytest.raises(MediaError) as caught, opened_image(path) as image:
+        image.load()
+    assert problem in str(caught.value)
+    assert "secret" not in str(caught.value)
+    assert "not TIFF" not in str(caught.value)
+
+
 def test_no_other_plugin_of_pillow_is_imported(tmp_path: Path) -> None:
     Image.new("RGB", (10, 10)).save(tmp_path / "a.webp")
     (tmp_path / "b.png").write_bytes(POSTSCRIPT)

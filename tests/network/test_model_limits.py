@@ -62,6 +62,14 @@ def chain(op: str, count: int, *more: str, **attributes: Any) -> list[Any]:
     ]
 
 
+def with_listed(field: str, count: int, **entry: Any) -> Any:
+    proto = model(chain("Relu", 1))
+    owner, _, name = field.rpartition(".")
+    entries = getattr(proto.graph if owner else proto, name)
+    entries.extend([entries.add(**entry)] * count)
+    return proto
+
+
 def branch(depth: int, wide: bool) -> Any:
     out = helper.make_tensor_value_info("z", FLOAT, None)
     if depth == 0:
@@ -90,10 +98,14 @@ ENDLESS = {
         call("F0"), [function(f"F{i}", f"F{i + 1}") for i in range(900)]
     ),
     "functions": lambda: model(chain("Relu", 1), [function("A", "Relu")] * 10_001),
+    "operator sets": lambda: with_listed("opset_import", 10_001, domain="a", version=1),
+    "properties": lambda: with_listed("metadata_props", 10_001, key="a", value="b"),
+    "weights": lambda: with_listed("graph.initializer", 100_001, name="a", data_type=FLOAT),
+    "outputs": lambda: with_listed("graph.output", 10_001, name="a"),
     "graphs in graphs": lambda: conditional(20, wide=False),
     "nodes": lambda: model(chain("Relu", model_limits.MAX_NODES + 1)),
     "attributes": lambda: model(
-        [helper.make_node("Relu", ["x"], ["y"], **dict.fromkeys(map(str, range(400_001)), 1))]
+        [helper.make_node("Relu", ["x"], ["y"], **dict.fromkeys(map(str, range(1_001)), 1))]
     ),
     "inputs of a node": lambda: model([helper.make_node("Concat", ["x"] * 400_001, ["y"], axis=0)]),
     "numbers": lambda: model([helper.make_node("Relu", ["x"], ["y"], k=[1] * 4_000_001)]),

@@ -32,6 +32,8 @@ from headrace.errors import HeadraceError  # the module of pickles: actors have 
 
 _MOST_SILENCE_S = 600.0  # without one actor: an autoscaler adds nodes within minutes
 _ANSWER_S = 5.0  # of the port of a cluster; Ray itself waits for minutes
+# a call that the client server answers, and one of a head node
+_CALLS = ("/ray.rpc.RayletDriver/ClusterInfo", "/ray.rpc.InternalKVGcsService/InternalKVGet")
 _MOST_EARLY_LOSSES = 10  # of nodes and actors before the first result
 
 
@@ -182,8 +184,8 @@ def check_cluster(on: str, cores: int, gpus: bool) -> None:
         cores, gpus: of an actor, as far as they are known.
 
     Raises:
-        HeadraceError: nothing listens at the cluster's address; or it would be started on this
-            machine, which does not have what an actor needs.
+        HeadraceError: nothing listens at the cluster's address; the cluster asks for a token; or
+            it would be started on this machine, which does not have what an actor needs.
     """
     ray = import_extra("ray", "ray")
     if ray.is_initialized():
@@ -210,6 +212,34 @@ def check_cluster(on: str, cores: int, gpus: bool) -> None:
             fix="ray status on the head node shows whether it runs",
             code="ray-away",
         ) from error
+    if os.environ.get("RAY_AUTH_MODE") != "token" and _asks_for_token(
+        where.netloc, client=where.scheme == "ray"
+    ):
+        raise HeadraceError(
+            "the Ray cluster asks for a token",
+            where=address,
+            expected="a token of the cluster, and RAY_AUTH_MODE=token, with which Ray sends it",
+            fix="RAY_AUTH_TOKEN=TOKEN, or the cluster's ~/.ray/auth_token in that file here; "
+            "ray get-auth-token on the head node prints it",
+            code="ray-token",
+        )
+
+
+def _asks_for_token(address: str, *, client: bool) -> bool:
+    """Return whether a cluster refuses a call without a token, which Ray would repeat for 30 s.
+
+    Args:
+        address: HOST:PORT of it.
+        client: that is its client server; else a head node.
+    """
+    grpc = import_extra("grpc", "ray")
+    here = [("grpc.enable_http_proxy", 0)]  # as Ray has it
+    with grpc.insecure_channel(address, options=here) as channel:
+        try:
+            channel.unary_unary(_CALLS[0] if client else _CALLS[1])(b"", timeout=_ANSWER_S)
+        except grpc.RpcError as error:
+            return bool(error.code() is grpc.StatusCode.UNAUTHENTICATED)
+    return False
 
 
 @contextmanager

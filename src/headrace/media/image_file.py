@@ -24,6 +24,7 @@ _DAMAGE = (SyntaxError, ValueError, TypeError, LookupError, ArithmeticError, EOF
 # Pillow's names. It reads some fifty formats; PostScript among them starts a program.
 _FORMATS = ("JPEG", "PNG", "BMP", "DIB", "PPM", "WEBP", "TIFF")
 _BY_SUFFIX = {"jpg": "JPEG", "jpe": "JPEG", "dib": "BMP", "tif": "TIFF", "webp": "WebP"}
+_READ = frozenset(f"a {kind} image" for kind in ("BMP", "JPEG", "PNG", "TIFF", "WebP"))
 _BY_SUFFIX |= dict.fromkeys(("ppm", "pgm", "pbm"), "PNM")
 
 MAX_PIXELS = 100_000_000
@@ -64,7 +65,7 @@ def opened_image(path: Path, name: str | None = None) -> Iterator[Image]:
             where the block finds that.
     """
     # Imported for their formats: for a name that it does not know, Pillow imports all plug-ins.
-    from PIL import Image, TiffImagePlugin, UnidentifiedImageError, WebPImagePlugin
+    from PIL import Image, TiffImagePlugin, WebPImagePlugin
 
     del TiffImagePlugin, WebPImagePlugin
 
@@ -73,27 +74,43 @@ def opened_image(path: Path, name: str | None = None) -> Iterator[Image]:
     try:
         # What Pillow warns of (large images, odd metadata) goes by the filters of the program: they
         # are of all its threads, so that changing them for a while changes them for good at times.
-        with open_regular(path, MAX_BYTES) as file, _opened(file, name) as image:
+        with (
+            open_regular(path, MAX_BYTES) as file,
+            _damage_named(path, name),
+            _opened(file, name) as image,
+        ):
             if image.width * image.height > most:
                 raise _too_large(name, most, f"{image.width}x{image.height}")
             yield image
+    except Image.DecompressionBombError:
+        raise _too_large(name, most, "larger") from None
+    except (OSError, MemoryError, Warning, ValueError) as error:  # filters make errors of warnings
+        raise MediaError(f"the image cannot be read: {os_reason(error)}", where=name) from error
+
+
+@contextmanager
+def _damage_named(path: Path, name: str) -> Iterator[None]:
+    """Name what Pillow finds wrong, without the content that it quotes.
+
+    Whoever may name a file need not be one who may read it.
+    """
+    from PIL import UnidentifiedImageError
+
+    try:
+        yield
     except UnidentifiedImageError:
-        problem = f"is not an image that can be read: it is {sniff(path)}"
+        content = sniff(path)
+        problem = f"is not an image that can be read: it is {content}"
         suffix = path.suffix[1:].lower()
-        if suffix and (kind := _BY_SUFFIX.get(suffix, suffix.upper())) not in problem:
+        if content in _READ:
+            problem += " whose content is damaged"
+        elif suffix and (kind := _BY_SUFFIX.get(suffix, suffix.upper())) not in problem:
             problem += f", not {kind}"
         raise MediaError(
             problem, where=name, expected="JPEG, PNG, BMP, WebP, TIFF or PNM, by content"
         ) from None
-    except Image.DecompressionBombError:
-        raise _too_large(name, most, "larger") from None
-    except (
-        OSError,
-        MemoryError,
-        Warning,
-        *_DAMAGE,
-    ) as error:  # filters may make errors of warnings
-        raise MediaError(f"the image cannot be read: {os_reason(error)}", where=name) from error
+    except _DAMAGE as error:
+        raise MediaError("the image cannot be read: its content is damaged", where=name) from error
 
 
 def _opened(file: BinaryIO, name: str) -> Image:

@@ -25,11 +25,17 @@ some 20,000."""
 MAX_DEPTH = 12
 """Graphs inside of graphs, and functions that call functions. Exporters nest four or five."""
 
-MAX_FUNCTIONS = 10_000
-"""Functions that a model defines."""
-
 MAX_PARTS = 400_000
 """Attributes, tensors, values, names of inputs and outputs, and entries of the file's head."""
+
+MAX_TENSORS = 100_000
+"""Weights and inner tensors that one graph lists."""
+
+MAX_ENDS = 10_000
+"""Inputs or outputs of a graph; operator sets, properties or functions of a model."""
+
+MAX_ATTRIBUTES = 1_000
+"""Attributes of one node: operators have ten or so, plugins some dozens."""
 
 MAX_NUMBERS = 4_000_000
 """Numbers and texts in attributes, and dimensions. Weights are bytes, and are not counted."""
@@ -70,8 +76,8 @@ class _Check:
     def run(self, model: ModelProto) -> None:
         head = (model.opset_import, model.metadata_props, model.functions, model.training_info)
         self._add_parts(head)
-        if len(model.functions) > MAX_FUNCTIONS:
-            self._refuse(f"{len(model.functions):,} functions", f"at most {MAX_FUNCTIONS:,}")
+        kinds = "operator sets, properties or functions"
+        self._at_most(MAX_ENDS, kinds, max(map(len, head)))
         bodies = {(f.domain, f.name, getattr(f, "overload", "")): f for f in model.functions}
         self._names = set(bodies)
         main = self._graph(model.graph)
@@ -88,6 +94,10 @@ class _Check:
             self._refuse(f"graphs nested more than {MAX_DEPTH} deep")
         self._add_parts((graph.node, graph.initializer, graph.sparse_initializer))
         self._add_parts((graph.value_info, graph.input, graph.output))
+        tensors = max(len(graph.initializer), len(graph.value_info))
+        self._at_most(MAX_TENSORS, "tensors in one graph", tensors)
+        ends = max(len(graph.input), len(graph.output))
+        self._at_most(MAX_ENDS, "inputs or outputs", ends)
         self._numbers += sum(len(tensor.dims) for tensor in graph.initializer)
         for value in (*graph.input, *graph.output, *graph.value_info):
             self._numbers += len(value.type.tensor_type.shape.dim)
@@ -96,12 +106,12 @@ class _Check:
 
     def _nodes(self, nodes: Sequence[NodeProto], depth: int) -> _Graph:
         count, calls = len(nodes), Counter[_Function]()
-        if count > MAX_NODES:
-            self._refuse(f"{count:,} nodes in one graph", f"at most {MAX_NODES:,}")
+        self._at_most(MAX_NODES, "nodes in one graph", count)
         for node in nodes:
             if len(node.op_type) > MAX_NAME:
                 self._refuse(f"an operator's name of {len(node.op_type):,} characters")
             self._parts += len(node.input) + len(node.output) + len(node.attribute)
+            self._at_most(MAX_ATTRIBUTES, "attributes of one node", len(node.attribute))
             if self._parts > MAX_PARTS:
                 self._refuse_parts()
             if self._names:
@@ -165,6 +175,10 @@ class _Check:
             f"more than {MAX_PARTS:,} attributes, tensors, values and names",
             f"at most {MAX_PARTS:,}",
         )
+
+    def _at_most(self, most: int, kind: str, count: int) -> None:
+        if count > most:
+            self._refuse(f"{count:,} {kind}", f"at most {most:,}")
 
     def _check_numbers(self) -> None:
         if self._numbers > MAX_NUMBERS:
