@@ -48,24 +48,26 @@ int &expected_line() {
     return line;
 }
 
-bool take(const Registered &one, const headrace_creator_calls &calls, const char *name_space) {
+bool take(Registered one, const headrace_creator_calls &calls, const char *name_space) {
     const void *const table = table_of(one.creator);
-    const void *const base = base_of(table);
-    if (!base) throw std::invalid_argument("registerCreator: the creator is of no library");
+    one.base = base_of(table);
+    if (!one.base) throw std::invalid_argument("registerCreator: the creator is of no library");
     keep_loaded(table);
     {
         std::lock_guard<std::mutex> hold(lock);
-        note(origins[base], one.line, one.release);
+        note(origins[one.base], one.line, one.release);
     }
     headrace_object *const host = registry();
     if (!host) return false;
     const headrace_value done = call(host, "register_creator",
                                      {pointer(HEADRACE_PLUGINS_CREATOR, one.creator, &calls),
                                       text(name_space ? name_space : "")});
-    if (done.kind != HEADRACE_BOOL || !done.number) return false;
+    if (done.kind != HEADRACE_BOOL) return false;
+    one.first = done.number != 0;
     std::lock_guard<std::mutex> hold(lock);
-    all.push_back(one);
-    return true;
+    const auto same = [&one](const Registered &other) { return other.creator == one.creator; };
+    if (std::none_of(all.begin(), all.end(), same)) all.push_back(one);
+    return one.first;
 }
 
 bool give_back(const void *creator) noexcept {
@@ -85,11 +87,14 @@ bool give_back(const void *creator) noexcept {
     return done.kind == HEADRACE_BOOL && done.number;
 }
 
-std::vector<Registered> registered(int line) {
+std::vector<Registered> registered(int line, const void *caller) {
+    const void *const base = base_of(caller);
     std::lock_guard<std::mutex> hold(lock);
     std::vector<Registered> out;
-    std::copy_if(all.begin(), all.end(), std::back_inserter(out),
-                 [line](const Registered &one) { return one.line == line; });
+    for (const Registered &one : all)
+        if (one.line == line && (one.first || one.base == base)) out.push_back(one);
+    std::stable_partition(out.begin(), out.end(),
+                          [base](const Registered &one) { return one.base == base; });
     return out;
 }
 

@@ -13,16 +13,19 @@ namespace headrace::foreign {
 struct Registered {
     void *creator;
     int line;
-    int32_t release;  // as getTensorRTVersion packs it: 8601, 101600; 0: not told
-    bool third;       // an IPluginCreatorV3One
+    int32_t release;             // as getTensorRTVersion packs it: 8601, 101600; 0: not told
+    bool third;                  // an IPluginCreatorV3One
+    const void *base = nullptr;  // where its library begins in memory
+    bool first = true;           // false: another library has its name, and it serves its own alone
 };
 
 // Gives the process's registry a creator; false if it is refused or its name is taken.
-bool take(const Registered &one, const headrace_creator_calls &calls, const char *name_space);
+bool take(Registered one, const headrace_creator_calls &calls, const char *name_space);
 // Takes it back; false if it is not there.
 bool give_back(const void *creator) noexcept;
-// Those of a line that are registered, in their order.
-std::vector<Registered> registered(int line);
+// Those of a line that are registered, as code at an address sees them: those of its own library,
+// then the others in their order.
+std::vector<Registered> registered(int line, const void *caller);
 
 // The line of the library that this thread is loading, which names no libnvinfer; 0 for any other.
 // Of line 8 its creators may be of line 7: they tell.

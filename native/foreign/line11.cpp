@@ -12,10 +12,14 @@ public:
     bool registerCreator(void *creator, const char *name_space) override {
         return add_by_kind(creator, name_space);
     }
-    void *const *getAllCreators(int *count) override { return list(count, true); }
-    void *const *getAllCreatorsRecursive(int *count) override { return list(count, true); }
+    void *const *getAllCreators(int *count) override {
+        return list(count, true, __builtin_return_address(0));
+    }
+    void *const *getAllCreatorsRecursive(int *count) override {
+        return list(count, true, __builtin_return_address(0));
+    }
     void *getCreator(const char *name, const char *version, const char *space) override {
-        return find(name, version, space, true);
+        return find(name, version, space, true, __builtin_return_address(0));
     }
     bool deregisterCreator(const void *creator) override { return give_back(creator); }
     void *acquirePluginResource(const char *key, void *resource) override {

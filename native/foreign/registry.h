@@ -77,12 +77,13 @@ protected:
         headrace_object *registry = as_object(call(nullptr, "get_plugin_registry", {}));
         return registry ? call(registry, method, arguments) : headrace_value{};
     }
-    // The creator itself if a library of this line registered it; else null, and it is told.
-    static void *find(const char *name, const char *version, const char *name_space,
-                      bool third) noexcept {
+    // The creator itself if a library of this line registered it, the caller's own before others;
+    // else null, and it is told.
+    static void *find(const char *name, const char *version, const char *name_space, bool third,
+                      const void *caller) noexcept {
         if (!name) return nullptr;
         try {
-            for (const Registered &one : registered(L::number)) {
+            for (const Registered &one : registered(L::number, caller)) {
                 if (one.third && !third) continue;
                 const auto &calls = calls_of(one);
                 if (same(calls.name(one.creator), name) &&
@@ -97,11 +98,11 @@ protected:
         return nullptr;
     }
     // A list that stays as it is until the next question.
-    void *const *list(int *count, bool third) noexcept {
+    void *const *list(int *count, bool third, const void *caller) noexcept {
         try {
             std::lock_guard<std::mutex> hold(lock_);
             listed_.clear();
-            for (const Registered &one : registered(L::number))
+            for (const Registered &one : registered(L::number, caller))
                 if (third || !one.third) listed_.push_back(one.creator);
             if (count) *count = static_cast<int>(listed_.size());
             return listed_.data();
@@ -130,9 +131,11 @@ public:
     bool registerCreator(void *creator, const char *name_space) override {
         return this->add(creator, name_space);
     }
-    void *const *getPluginCreatorList(int *count) override { return this->list(count, false); }
+    void *const *getPluginCreatorList(int *count) override {
+        return this->list(count, false, __builtin_return_address(0));
+    }
     void *getPluginCreator(const char *name, const char *version, const char *space) override {
-        return this->find(name, version, space, false);
+        return this->find(name, version, space, false, __builtin_return_address(0));
     }
     bool deregisterCreator(const void *creator) { return give_back(creator); }
 };

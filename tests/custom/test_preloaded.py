@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from headrace.custom.preloaded import preload_hints, preloaded_plugins
-from tests.trt.host.conftest import Compile, compile_host
+from tests.trt.host.conftest import Compile, compile_for_tensorrt, compile_host
 
-__all__ = ["compile_host"]
+__all__ = ["compile_for_tensorrt", "compile_host"]
 
 PROGRAM = """
 import sys
@@ -30,6 +30,14 @@ def test_a_preloaded_library_is_named(
     (hint,) = preload_hints()
     assert f"{library} is preloaded" in hint
     assert f"HEADRACE_PLUGINS={library}" in hint
+
+
+def test_one_of_tensorrts_own_headers_counts_too(
+    compile_for_tensorrt: Compile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = compile_for_tensorrt("compiled_abuses.cpp", 8)
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    assert preloaded_plugins() == [library]
 
 
 def test_named_libraries_are_loaded_with_the_standard_plugins(compile_host: Compile) -> None:

@@ -14,6 +14,7 @@ from headrace.plugins import (
     PluginFieldCollection,
     PluginRegistry,
 )
+from headrace.plugins.loading import code_of, loading
 
 
 class Creator(IPluginCreator):
@@ -44,6 +45,43 @@ def test_a_collision_is_refused_and_told() -> None:
     assert notice.level == "warning"
     assert "plugin Twice, version 1" in notice.sentence
     assert registry.register_creator(Creator(version="2"))
+
+
+def test_a_file_whose_names_are_taken_serves_its_own_models(tmp_path: Path) -> None:
+    registry = PluginRegistry()
+    first, second = Creator(), Creator()
+    files = tmp_path / "first.py", tmp_path / "second.py"
+    for creator, file in zip((first, second), files, strict=True):
+        with loading(file):
+            assert registry.register_creator(creator) == (creator is first)
+    assert "serves its own file alone" in registry.notices[0].sentence
+    assert registry.find("Twice") is first
+    assert registry.candidates("Twice", "1", "") == [first, second]
+    assert registry.of_file(files[0]) is registry
+    assert registry.of_file(files[1]).find("Twice") is second
+    assert registry.creators_of(files[1]) == [second]
+    assert registry.come_from(files[1])
+    assert registry.deregister_creator(first)
+    assert registry.find("Twice") is None
+    assert registry.of_file(files[1]).find("Twice") is second
+    assert registry.deregister_creator(second)
+    assert registry.candidates("Twice", "1", "") == []
+
+
+def test_a_taken_name_is_found_by_the_code_of_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry = PluginRegistry()
+    for name in ("first", "second"):
+        (file := tmp_path / f"{name}.so").write_text(name)
+        creator = Creator()
+        monkeypatch.setattr(creator, "library", str(file), raising=False)
+        with loading(file):
+            registry.register_creator(creator)
+    for creator in registry.candidates("Twice", "1", ""):
+        assert registry.find("Twice", code=code_of(creator)) is creator
+        assert PluginRegistry(registry).find("Twice", code=code_of(creator)) is creator
+    assert registry.find("Twice", code="0" * 64) is registry.find("Twice")
 
 
 def test_children_search_their_parent_unless_told_not_to() -> None:

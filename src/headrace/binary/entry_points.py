@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from headrace.binary.code_calls import CodeCalls
-from headrace.binary.elf import ElfError, ElfFile
+from headrace.binary.elf import ElfFile
 from headrace.binary.symbol_names import demangled
 
 
@@ -314,14 +313,6 @@ def uses_host(elf: ElfFile) -> bool:
         return True
     exported = elf.exported()
     return MARKER in exported and not GIVERS.isdisjoint(exported)
-
-
-def file_uses_host(path: Path) -> bool:
-    """Whether a file is a library that `uses_host`."""
-    try:
-        return uses_host(ElfFile.read(path))
-    except (ElfError, OSError):
-        return False
 
 
 def export_hints(elf: ElfFile, *, has_plugins: bool = False) -> list[str]:

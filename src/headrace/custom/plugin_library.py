@@ -100,8 +100,7 @@ def library_hints(path: Path | None) -> list[str]:
     creators = [
         f"{c.name} version {c.plugin_version}"
         + (f", namespace {c.plugin_namespace!r}" if c.plugin_namespace else "")
-        for c in get_plugin_registry().all_creators
-        if getattr(c, "library", None) == str(path.absolute())
+        for c in get_plugin_registry().creators_of(path)
     ]
     if creators:
         rest = f" and {len(creators) - MOST_NAMED} more" if len(creators) > MOST_NAMED else ""

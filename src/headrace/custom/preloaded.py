@@ -11,17 +11,17 @@ import re
 import sys
 from pathlib import Path
 
-from headrace.binary.entry_points import file_uses_host
+from headrace.binary.tensorrt_line import file_brings_plugins
 from headrace.plugins.registry import NAMED_LIBRARIES
 
 PRELOAD = "LD_PRELOAD"
 
 
 def preloaded_plugins() -> list[Path]:
-    """List the libraries of headrace's headers that are preloaded into this process."""
+    """List the libraries of plugins that are preloaded into this process."""
     names = re.split("[: ]+", os.environ.get(PRELOAD, ""))
     paths = [Path(name).absolute() for name in names if "/" in name]
-    return [path for path in paths if path.is_file() and file_uses_host(path)]
+    return [path for path in paths if path.is_file() and file_brings_plugins(path)]
 
 
 def start_again_with_plugins() -> None:

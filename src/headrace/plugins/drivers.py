@@ -118,7 +118,7 @@ def load_engine_plugin(saved: SavedPlugin, registry: PluginRegistry) -> EnginePl
     Source: tensorrt-plugins spec 12.
     """
     spec = saved.spec
-    creator = registry.find(spec.type, spec.version, spec.namespace)
+    creator = registry.find(spec.type, spec.version, spec.namespace, spec.code)
     where = spec.where
     if creator is None:
         raise PluginError(

@@ -82,6 +82,7 @@ class EngineSpec:
         tactics: the way to compute, per profile; 0 is the only one.
         aliases: per output, the input whose memory it shares, -1 for none.
         metadata: what the plugin says about itself.
+        code: hash of the file that its creator is written in, once a plan has it.
     """
 
     layer: str
@@ -98,6 +99,7 @@ class EngineSpec:
     tactics: tuple[int, ...]
     aliases: tuple[int, ...]
     metadata: str = ""
+    code: str = ""
 
     @property
     def name(self) -> str:

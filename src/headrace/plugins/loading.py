@@ -24,6 +24,7 @@ _loaded: dict[Path, tuple[int, int]] = {}
 """Files with registered plugins -> time of their last change, size."""
 _opened: dict[Path, tuple[int, int]] = {}
 _loading: ContextVar[Path | None] = ContextVar("headrace_loading", default=None)
+_serving: ContextVar[Path | None] = ContextVar("headrace_serving", default=None)
 
 
 @contextmanager
@@ -39,6 +40,21 @@ def loading(path: Path) -> Iterator[None]:
 def file_being_loaded() -> Path | None:
     """The file of the innermost `loading`; None outside."""
     return _loading.get()
+
+
+@contextmanager
+def serving(path: Path | None) -> Iterator[None]:
+    """Let the plugins of `path` go before others in models that are built meanwhile."""
+    token = _serving.set(path)
+    try:
+        yield
+    finally:
+        _serving.reset(token)
+
+
+def file_being_served() -> Path | None:
+    """The file of the innermost `serving`; None outside."""
+    return _serving.get()
 
 
 def is_loaded(path: Path) -> bool:

@@ -20,11 +20,14 @@ from headrace._core.findings import Finding
 from headrace._core.near import near_names
 from headrace._core.text import printable, quoted
 from headrace._core.user_module import describe, import_file
-from headrace.plugins.base import IPluginCreator, IPluginCreatorInterface, IPluginCreatorV3One
+from headrace.plugins.base import IPluginCreator, IPluginCreatorInterface
+from headrace.plugins.creator_key import Key, key_of, namespace_of
 from headrace.plugins.loading import (
     FUNCTIONS,
     PYTHON_SUFFIXES,
+    code_of,
     file_being_loaded,
+    file_being_served,
     is_loaded,
     loading,
     note_loaded,
@@ -127,8 +130,6 @@ def _takes_nothing(cls: type) -> bool:
     return True
 
 
-Key = tuple[str, str, str]
-MAX_STRING = 1024
 log = logging.getLogger("headrace.plugins")
 
 
@@ -166,6 +167,7 @@ class PluginRegistry:
         self._creators: dict[Key, AnyCreator] = {}
         self._origins: dict[Key, Path | None] = {}
         self._aliases: dict[Key, Key] = {}
+        self._behind: dict[Key, dict[Path, AnyCreator]] = {}
         self._resources: dict[str, list[Any]] = {}
         self._lock = threading.RLock()
 
@@ -174,7 +176,8 @@ class PluginRegistry:
 
         The same file loaded again replaces its own creators; a standard plugin gives way. A
         creator of version 3 with a namespace of its own keeps that if `plugin_namespace` is empty;
-        it is found under both.
+        it is found under both. One whose triple another file has taken serves its own file alone:
+        `of_file` has it, and `find` for engines that its code made.
 
         Returns:
             False if (name, version, namespace) is taken: `notices` says by what other creator.
@@ -182,8 +185,8 @@ class PluginRegistry:
         Raises:
             CustomLibraryError: not a creator; a name or version is missing or too long.
         """
-        asked = _key(creator, plugin_namespace)
-        key = _key(creator, _namespace_of(creator, plugin_namespace))
+        asked = key_of(creator, plugin_namespace)
+        key = key_of(creator, namespace_of(creator, plugin_namespace))
         origin = file_being_loaded()
         with self._lock:
             before = self._creators.get(key)
@@ -192,11 +195,15 @@ class PluginRegistry:
             same_file = origin is not None and self._origins.get(key) == origin
             if before is not None and not same_file and id(before) not in self.replaceable:
                 self._note_collision(key, creator, origin)
+                if origin is not None:
+                    self._behind.setdefault(key, {})[origin] = creator
                 return False
             if before is not None:
                 self.replaceable.discard(id(before))
             self._creators[key] = creator
             self._origins[key] = origin
+            if origin is not None and key in self._behind:
+                self._behind[key].pop(origin, None)
             if asked != key:
                 self._aliases.setdefault(asked, key)
         log.debug("Registered plugin creator - %s::%s version %s", key[2], key[0], key[1])
@@ -205,6 +212,11 @@ class PluginRegistry:
     def deregister_creator(self, creator: AnyCreator | None) -> bool:
         """Remove a creator; False if it is not here."""
         with self._lock:
+            for others in self._behind.values():
+                for file, known in others.items():
+                    if known is creator:
+                        del others[file]
+                        return True
             for key, known in self._creators.items():
                 if known is creator:
                     del self._creators[key], self._origins[key]
@@ -212,11 +224,51 @@ class PluginRegistry:
                     return True
         return False
 
-    def find(self, name: str, version: str = "1", namespace: str = "") -> AnyCreator | None:
-        """The creator of that name, version and namespace, here or in a parent; None if absent."""
+    def candidates(self, name: str, version: str, namespace: str) -> list[AnyCreator]:
+        """The creator that `find` gives of here, then those that serve their own files alone."""
+        key = (name, version, namespace)
+        with self._lock:
+            key = key if key in self._creators else self._aliases.get(key, key)
+            first = [self._creators[key]] if key in self._creators else []
+            return [*first, *self._behind.get(key, {}).values()]
+
+    def of_file(self, path: Path) -> PluginRegistry:
+        """This registry as models of a file see it: the file's own creators go first."""
+        path = path.absolute()
+        with self._lock:
+            own = {key: others[path] for key, others in self._behind.items() if path in others}
+            if not own:
+                return self
+            front = PluginRegistry(self)
+            front._creators = own
+            front._origins = dict.fromkeys(own, path)
+            return front
+
+    def creators_of(self, path: Path) -> list[AnyCreator]:
+        """The creators that a file registered, whether others had their names or not."""
+        path = path.absolute()
+        with self._lock:
+            first = [
+                c
+                for key, c in self._creators.items()
+                if self._origins[key] == path or getattr(c, "library", "") == str(path)
+            ]
+            return [*first, *(o[path] for o in self._behind.values() if path in o)]
+
+    def find(
+        self, name: str, version: str = "1", namespace: str = "", code: str = ""
+    ) -> AnyCreator | None:
+        """The creator of that name, version and namespace, here or in a parent; None if absent.
+
+        `code` is the hash of the file that made an engine (`code_of`): of several creators the
+        file's own is found.
+        """
         key = (name, version, namespace)
         with self._lock:
             creator = self._creators.get(key) or self._creators.get(self._aliases.get(key, key))
+        if code and self._behind:
+            among = self.candidates(*key)
+            creator = next((c for c in among if code_of(c) == code), creator)
         if creator is not None:
             log.debug("%s found %s creator.", self._called, name)
             return creator
@@ -224,7 +276,7 @@ class PluginRegistry:
             "%s did not find %s creator. Will try parent registry if enabled.", self._called, name
         )
         if self.parent is not None and self.parent_search_enabled:
-            return self.parent.find(name, version, namespace)
+            return self.parent.find(name, version, namespace, code)
         return None
 
     def get_creator(self, type: str, version: str, plugin_namespace: str = "") -> AnyCreator | None:
@@ -316,8 +368,7 @@ class PluginRegistry:
 
     def come_from(self, path: Path) -> bool:
         """Whether a creator here was registered by that file."""
-        with self._lock:
-            return path.absolute() in self._origins.values()
+        return bool(self.creators_of(path))
 
     def deregister_library(self, handle: LoadedLibrary | None) -> None:
         """Remove the creators of a library; nothing for the None of a library that failed."""
@@ -359,7 +410,8 @@ class PluginRegistry:
         name, version, namespace = key
         text = (
             f"plugin {name}, version {version}, namespace {namespace!r} is registered already "
-            f"({other or type(self._creators[key]).__name__}): {type(creator).__name__} is not used"
+            f"({other or type(self._creators[key]).__name__}): {type(creator).__name__} "
+            + ("serves its own file alone" if origin else "is not used")
         )
         notice = Finding("plugin-twice", "warning", text, str(origin) if origin else None)
         if notice not in self.notices:
@@ -378,61 +430,6 @@ def get_plugin_registry() -> PluginRegistry:
     return _global
 
 
-def _key(creator: object, namespace: str) -> Key:
-    where = f"creator {type(creator).__name__}"
-    if not isinstance(creator, IPluginCreatorInterface):
-        raise CustomLibraryError(
-            f"a {type(creator).__name__} is not a plugin creator",
-            expected="an object of a class derived from IPluginCreator or IPluginCreatorV3One",
-        )
-    if library := getattr(creator, "library", None):
-        where = f"{library}: {where}"
-    parts = []
-    for attribute in ("name", "plugin_version"):
-        text = getattr(creator, attribute, None)
-        if not isinstance(text, str) or not text:
-            raise CustomLibraryError(
-                f"{attribute} is {text!r}"[:200],
-                where=where,
-                expected=f"text of 1 to {MAX_STRING - 1} bytes, set in __init__",
-            )
-        _check_text(text, attribute, where)
-        parts.append(text)
-    if not isinstance(namespace, str):
-        raise CustomLibraryError(f"the namespace is {namespace!r}", where=where, expected="text")
-    _check_text(namespace, "the namespace", where)
-    return parts[0], parts[1], namespace
-
-
-def _namespace_of(creator: AnyCreator, asked: str) -> str:
-    """Set the namespace that a creator is registered under; the one that it has from then on.
-
-    Creators of version 3 have no way to be told, and C++ ones may return a constant.
-    """
-    if asked or not isinstance(creator, IPluginCreatorV3One):
-        creator.plugin_namespace = asked
-    own = getattr(creator, "plugin_namespace", asked)
-    return own if isinstance(own, str) else asked
-
-
-def _check_text(text: str, what: str, where: str) -> None:
-    """Refuse text that a plan cannot keep: too long, or bytes of C++ that are no UTF-8."""
-    data = text.encode(errors="surrogateescape")
-    limit = f"text of at most {MAX_STRING - 1} bytes"
-    if len(data) >= MAX_STRING:
-        shown = f"{data[:20].decode(errors='replace')!r}..."
-        raise CustomLibraryError(
-            f"{what} is {shown}, longer than {MAX_STRING - 1} bytes", where=where, expected=limit
-        )
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        shown = repr(data[:60])
-        raise CustomLibraryError(
-            f"{what} is {shown}, which is no UTF-8", where=where, expected=limit
-        ) from None
-
-
 ENTRY_POINTS = "headrace.plugins"
 """Group of entry points. Each names a module of plugins, a creator class, or a function that is
 called with the registry."""
@@ -447,7 +444,8 @@ _done = False
 def known_plugins() -> PluginRegistry:
     """Get the registry of this process with standard plugins and those of installed packages.
 
-    The first call adds them. A creator that is there already stays.
+    The first call adds them. A creator that is there already stays. While a file is served
+    (`headrace.plugins.loading.serving`), its own creators go first.
     """
     global _done
     registry = get_plugin_registry()
@@ -457,7 +455,8 @@ def known_plugins() -> PluginRegistry:
             _load_named(registry)
             _load_entry_points(registry)
             _load_standard(registry)
-    return registry
+    file = file_being_served()
+    return registry if file is None else registry.of_file(file)
 
 
 def _load_standard(registry: PluginRegistry) -> None:

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import onnx
 import pytest
 
 from headrace.config import ModelConfig
 from headrace.custom.guard.keeper import can_guard
+from headrace.engine.plan import Plan
 from headrace.errors import CustomLibraryError
 from headrace.infer.model import load_or_build
 from tests.trt.host.conftest import LINES, Compile
@@ -25,7 +27,6 @@ batch-size=1
 network-type=100
 custom-lib-path={library}
 custom-lib-guard={guard}
-engine-create-func-name={function}
 """
 
 
@@ -33,7 +34,8 @@ def config(
     folder: Path, library: Path, function: str, guard: str = "never", more: str = ""
 ) -> ModelConfig:
     path = folder / "config.txt"
-    path.write_text(CONFIG.format(library=library, function=function, guard=guard) + more)
+    named = f"engine-create-func-name={function}\n" if function else ""
+    path.write_text(CONFIG.format(library=library, guard=guard) + named + more)
     return ModelConfig.load(path)
 
 
@@ -70,6 +72,61 @@ def test_an_engine_is_built_saved_and_found_again(
         np.testing.assert_allclose(found.reshape(1, 1, 2, 3), sums_and_one(), rtol=1e-6)
         told = [n.sentence for n in plan.decisions]
         assert any(f"made by {function}" in text for text in told) == (turn == 0)
+
+
+@pytest.mark.parametrize("guard", ["never"] + ["always"] * (can_guard() is None))
+@pytest.mark.parametrize("lines", [(8, 8), (7, 10)])
+@pytest.mark.sampled
+def test_two_libraries_with_plugins_of_one_name_each_read_their_own_data(
+    compile_for_tensorrt: Compile,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    lines: tuple[int, int],
+    guard: str,
+) -> None:
+    configs = []
+    for adds, line in enumerate(lines, 1):
+        flags = (f'-DNAME="{lines}"', f"-DADDS={adds}", f"-DRESERVED={16 * adds - 16}")
+        library = compile_for_tensorrt("compiled/creators.cpp", line, *flags)
+        (own := folder / f"model{adds}").mkdir()
+        configs.append(config(own, library, "Sums", guard))
+    for turn in ("built", "found again"):
+        plans = []
+        for cfg in configs:
+            monkeypatch.chdir(cfg.path.parent)
+            plans.append(load_or_build(cfg))
+        for adds, plan in enumerate(plans, 1):
+            with plan.open_session() as session:
+                found = session.run({"image": IMAGE})["sums_and_one"]
+            np.testing.assert_allclose(found.ravel() + 1 - adds, sums_and_one().ravel(), rtol=1e-6)
+            made = any("made by Sums" in n.sentence for n in plan.decisions)
+            assert made == (turn == "built")
+
+
+@pytest.mark.parametrize(
+    "guards",
+    [("never", "never")] + [("always", "always"), ("never", "always")] * (can_guard() is None),
+)
+def test_nodes_of_one_name_are_computed_by_each_configs_own_library(
+    compile_for_tensorrt: Compile, folder: Path, guards: tuple[str, str]
+) -> None:
+    node = onnx.helper.make_node("PlusOneOfPair", ["image"], ["sums_and_one"])
+    image, out = (onnx.helper.make_tensor_value_info(n, 1, IMAGE.shape) for n in
+                  ("image", "sums_and_one"))  # fmt: skip
+    plans = []
+    for adds, guard in enumerate(guards, 1):
+        (own := folder / f"model{adds}").mkdir()
+        model = onnx.helper.make_model(onnx.helper.make_graph([node], "g", [image], [out]))
+        onnx.save(model, own / "model.onnx")
+        flags = ('-DNAME="Pair"', f"-DADDS={adds}", f"-DRESERVED={16 * adds - 16}")
+        library = compile_for_tensorrt("compiled/creators.cpp", 8, *flags)
+        cfg = config(own, library, "", guard, f"onnx-file={own}/model.onnx\n")
+        plans.append(load_or_build(cfg))
+        Plan.load(own / "model.onnx_b1_gpu0_fp32.engine").open_session().close()
+    for adds, plan in enumerate(plans, 1):
+        with plan.open_session() as session:
+            found = session.run({"image": IMAGE})["sums_and_one"]
+        np.testing.assert_array_equal(found, IMAGE + adds)
 
 
 @pytest.mark.parametrize("line", LINES)

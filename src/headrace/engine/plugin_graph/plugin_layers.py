@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
     from headrace._core.types import Array
+    from headrace.plugins.layer import LayerPlugin
     from headrace.plugins.nodes import Measure
 
 
@@ -157,7 +158,7 @@ def build_plugins(
         for number, (node, plugin) in enumerate(zip(resolved.nodes, built, strict=True)):
             names = (node.inputs, node.shape_inputs, node.outputs)
             record, more = record_of(plugin.save(), names, number)
-            creator = registry.find(record.type, record.version, record.namespace)
+            creator = _creator_of(node.layer, record, registry)
             records.append(record.changed(code=code_of(creator)))
             blobs |= more
         layers = PluginLayers(
@@ -181,15 +182,26 @@ def build_plugins(
         resolved.close()
 
 
+def _creator_of(layer: LayerPlugin, record: PluginRecord, registry: PluginRegistry) -> object:
+    """Find the creator of a layer's plugin: of its own library, if several have the name."""
+    key = (record.type, record.version, record.namespace)
+    library = getattr(layer.instance.plugin, "library", None)
+    own = (c for c in registry.candidates(*key) if getattr(c, "library", "") == library)
+    return next(own, None) or registry.find(*key)
+
+
 def _elsewhere(network: Network, registry: PluginRegistry) -> tuple[Any, int]:
     """Find the process that builds the plugins, if not this one, and its number of the network."""
     if (host := getattr(network.plugins, "host", None)) is not None:
         return host, getattr(network.plugins, "number", 0)
     names = {op.name for op in network.unknown_operators()}
+    own: dict[tuple[str, str, str], Any] = {}
+    for c in registry.all_creators_recursive:
+        own.setdefault((c.name, c.plugin_version, c.plugin_namespace), c)
     hosts = {
         id(host): host
-        for c in registry.all_creators
-        if c.name in names and (host := getattr(c, "host", None)) is not None
+        for (name, _, _), c in own.items()
+        if name in names and (host := getattr(c, "host", None)) is not None
     }
     if len(hosts) > 1:
         raise PluginError(

@@ -117,7 +117,7 @@ def changed_plugins(records: Sequence[PluginRecord]) -> str | None:
     from headrace.plugins.registry import known_plugins
 
     for record in records:
-        creator = known_plugins().find(record.type, record.version, record.namespace)
+        creator = known_plugins().find(record.type, record.version, record.namespace, record.code)
         if creator is None:
             return f"plugin {record} is not registered"
         if record.code and code_of(creator) != record.code:

@@ -27,6 +27,7 @@ _ALIKE = (
     "tactics",
     "aliases",
     "metadata",
+    "code",
 )
 """Facts that a record has as the spec has them."""
 

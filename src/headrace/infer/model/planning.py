@@ -18,7 +18,7 @@ from headrace.infer.model.network_source import network_source
 from headrace.infer.model.precision import ConfigPrecision
 from headrace.infer.model.requirement import PlanRequirement, RunChoice
 from headrace.plugins.custom_files import load_custom_plugins
-from headrace.plugins.loading import PYTHON_SUFFIXES
+from headrace.plugins.loading import PYTHON_SUFFIXES, serving
 
 if TYPE_CHECKING:
     from headrace.config.model_config import ModelConfig
@@ -71,7 +71,7 @@ def load_or_build(
     """
     choice = RunChoice(backend, tactic, tuning, precision, dynamic_batch, device)
     planning = _Planning(cfg, choice, threads, streams, progress, save)
-    with notices_on_errors(cfg.notices, planning.notices):
+    with notices_on_errors(cfg.notices, planning.notices), serving(cfg.custom_lib_path):
         return planning.run(rebuild=rebuild)
 
 

@@ -5,6 +5,7 @@ Source: tensorrt-plugins spec 8.2, 9.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -80,7 +81,7 @@ def deregister(registry: PluginRegistry, address: int) -> bool:
 
 def image_of(registry: PluginRegistry, library: Path) -> int | None:
     """Address of the newest image of a library that has registered creators; None without one."""
-    own = [c for c in registry.all_creators if isinstance(c, _Cpp) and c.library == str(library)]
+    own = [c for c in registry.creators_of(library) if isinstance(c, _Cpp)]
     return int(own[-1].native.image) if own else None
 
 
@@ -94,6 +95,12 @@ def restore(registry: PluginRegistry, library: Path) -> None:
                 registry.register_creator(
                     restored, "" if native.third else restored.plugin_namespace
                 )
+
+
+def own(among: Iterable[object], caller: int) -> Any:
+    """Find the first native creator of the library that the C++ code at `caller` is in."""
+    natives = (c.native for c in among if isinstance(c, _Cpp))
+    return next((native for native in natives if native.is_of(caller)), None)
 
 
 def forget_all(registry: PluginRegistry) -> None:

@@ -215,8 +215,11 @@ def _registry(registry: PluginRegistry, method: str, arguments: list[Any]) -> An
     if method in ("get_plugin_creator", "get_creator"):
         name, version, namespace, caller = arguments
         known_plugins()
+        own = creators.own(registry.candidates(name, version, namespace or ""), caller)
+        if own is not None:
+            return own
         creator = getattr(registry, method)(name, version, namespace or "")
         if creator is None:
             report_failure(method, f"no creator called {name}, version {version}, is registered")
-        return creators.find(creator, caller)
+        return creator
     return getattr(registry, method)(*arguments)

@@ -23,6 +23,13 @@ Dims of(int count, Extent a, Extent b, Extent c = 0, Extent d = 0) {
     return dims;
 }
 
+#ifndef ADDS
+#define ADDS 1
+#endif
+#ifndef RESERVED
+#define RESERVED 0
+#endif
+
 class PlusOne : public IPluginV2IOExt {
 public:
     const char *getPluginType() const noexcept override { return "PlusOneOf" NAME; }
@@ -41,11 +48,16 @@ public:
                 void *, cudaStream_t) noexcept override {
         const float *from = static_cast<const float *>(in[0]);
         float *to = static_cast<float *>(out[0]);
-        for (long i = 0; i < batch * size_; ++i) to[i] = from[i] + 1;
+        for (long i = 0; i < batch * size_; ++i) to[i] = from[i] + ADDS;
         return 0;
     }
-    unsigned long getSerializationSize() const noexcept override { return sizeof(size_); }
-    void serialize(void *to) const noexcept override { std::memcpy(to, &size_, sizeof(size_)); }
+    unsigned long getSerializationSize() const noexcept override {
+        return RESERVED + sizeof(size_);
+    }
+    void serialize(void *to) const noexcept override {
+        std::memset(to, 0x7f, RESERVED + sizeof(size_));
+        std::memcpy(static_cast<char *>(to) + RESERVED, &size_, sizeof(size_));
+    }
     void destroy() noexcept override { delete this; }
     void setPluginNamespace(const char *) noexcept override {}
     const char *getPluginNamespace() const noexcept override { return ""; }
@@ -84,7 +96,7 @@ public:
     }
     IPluginV2 *deserializePlugin(const char *, const void *data, unsigned long) noexcept override {
         auto *made = new PlusOne;
-        std::memcpy(&made->size_, data, sizeof(made->size_));
+        std::memcpy(&made->size_, static_cast<const char *>(data) + RESERVED, sizeof(made->size_));
         return made;
     }
     void setPluginNamespace(const char *) noexcept override {}
@@ -116,8 +128,14 @@ ICudaEngine *engine(IBuilder &builder, IBuilderConfig &config, bool implicit) {
     ITensor *x = network->addInput("image", DataType::kFLOAT, input);
     x = convolved(*network, *x);
     if (!x) return nullptr;
-    PlusOne plugin;
-    x = network->addPluginV2(&x, 1, plugin)->getOutput(0);
+#if NV_TENSORRT_MAJOR < 11
+    IPluginCreator *own = getPluginRegistry()->getPluginCreator("PlusOneOf" NAME, "1", "");
+    IPluginV2 *plugin = own->createPlugin("own", own->getFieldNames());
+#else
+    IPluginV2 *plugin = new PlusOne;
+#endif
+    x = network->addPluginV2(&x, 1, *plugin)->getOutput(0);
+    plugin->destroy();
     x->setName("sums_and_one");
     network->markOutput(*x);
     if (network->getNbLayers() != 3 || network->getLayer(1) == nullptr) return nullptr;
