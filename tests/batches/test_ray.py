@@ -21,7 +21,7 @@ import pytest
 from PIL import Image
 
 import headrace
-from headrace.batches import ray_cluster
+from headrace.batches import ray_cluster, ray_joining
 from headrace.batches.placement import Placement
 from headrace.batches.shipping import packed_work, unpacked_work
 from headrace.batches.units import BatchUnit
@@ -241,10 +241,10 @@ def test_a_cluster_without_a_node_that_fits_is_refused_at_once(
         {"Alive": False, "Resources": {"CPU": 64.0, "GPU": 8.0}},
     ]
     if fits:
-        ray_cluster.require_node(nodes, cores, gpus)
+        ray_joining.require_node(nodes, cores, gpus)
         return
     with pytest.raises(headrace.HeadraceError, match="no node of the Ray cluster has") as caught:
-        ray_cluster.require_node(nodes, cores, gpus)
+        ray_joining.require_node(nodes, cores, gpus)
     assert "at most 8 core(s) and 1 GPU(s)" in str(caught.value)
 
 
@@ -302,13 +302,13 @@ def test_a_cluster_that_asks_for_a_token_is_told_at_once(
     monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
     try:
         if not refuses:
-            ray_cluster.check_cluster("ray", 1, gpus=False)
+            ray_joining.check_cluster("ray", 1, gpus=False)
             return
         with pytest.raises(headrace.HeadraceError, match="asks for a token") as caught:
-            ray_cluster.check_cluster("ray", 1, gpus=False)
+            ray_joining.check_cluster("ray", 1, gpus=False)
         assert (caught.value.code, caught.value.where) == ("ray-token", address)
         monkeypatch.setenv("RAY_AUTH_MODE", "token")  # Ray has it, or says what is wrong with it
-        ray_cluster.check_cluster("ray", 1, gpus=False)
+        ray_joining.check_cluster("ray", 1, gpus=False)
     finally:
         server.stop(None)
 

@@ -294,7 +294,7 @@ class BatchRun:
         """Join a cluster before models are opened: one that does not answer or fit is refused."""
         if self.options.on == "local":
             return nullcontext()
-        from headrace.batches.ray_cluster import joined_cluster
+        from headrace.batches.ray_joining import joined_cluster
 
         cores = max(1, self.work.options.threads or 1)
         gpus, waits = self._device_of_nodes() == "cuda", self.options.workers is not None

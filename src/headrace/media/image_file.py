@@ -90,7 +90,7 @@ def opened_image(path: Path, name: str | None = None) -> Iterator[Image]:
 
 @contextmanager
 def _damage_named(path: Path, name: str) -> Iterator[None]:
-    """Name what Pillow finds wrong, without the content that it quotes.
+    """Replace errors of Pillow, which quote the content.
 
     Whoever may name a file need not be one who may read it.
     """

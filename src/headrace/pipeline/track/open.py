@@ -243,7 +243,7 @@ def _user_library(values: dict[str, Any], ids: TrackIds, where: str) -> Tracker:
 
 
 def _in_its_place(config: str, **arguments: Any) -> Tracker:
-    """The tracker of the original whose file `config` is; else `iou`."""
+    """Return the tracker of the original that reads `config`; else `iou`."""
     from headrace.config.app.tracker import sample_tracker
 
     path = Path(config)
