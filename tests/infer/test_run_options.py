@@ -15,9 +15,9 @@ import pytest
 import headrace
 from headrace._core.errors import ConfigError
 from headrace.cli import _COMMANDS, main
+from headrace.config.enums import Generation
 from headrace.config.profile import Profile
 from headrace.custom.guard import GuardMode
-from headrace.infer.attach import Generation
 from headrace.infer.run_options import KEY_OPTIONS, Abi, Palette, RunOptions, declared, option_name
 from tests.conftest import write_mean_model
 

@@ -20,9 +20,9 @@ from headrace.infer.run_options import RunOptions
 from headrace.pipeline.opening import pipeline_spec
 
 if TYPE_CHECKING:
+    from headrace.config.enums import Generation
     from headrace.config.profile import Profile
     from headrace.custom.guard import GuardMode
-    from headrace.infer.attach import Generation
     from headrace.infer.run_options import Abi, Palette
 
 
@@ -169,7 +169,7 @@ def batch_run(
     """
     base = None
     if len(configs) == 1 and Path(configs[0]).is_file() and is_pipeline_file(configs[0]):
-        base = load_pipeline(configs[0])
+        base = load_pipeline(configs[0], generation=run.generation)
         inputs = inputs or [source.uri for source in base.sources]
     spec = pipeline_spec(
         base, configs=None if base else configs, sources=["a unit's"], tracker=tracker

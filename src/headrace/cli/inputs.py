@@ -13,6 +13,7 @@ from headrace._core.formats.foreign import is_model_name
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig, PipelineSpec, TrackerSpec
+    from headrace.config.enums import Generation
     from headrace.config.overrides import GivenKey
 
 _CONFIGS = (".txt", ".yml", ".yaml", ".ini", ".cfg", ".conf", ".onnx", ".xml")
@@ -98,6 +99,7 @@ def spec_of(
     outs: Sequence[str] = (),
     tracker: str | None = None,
     analytics: str | None = None,
+    generation: Generation | None = None,
 ) -> PipelineSpec:
     """The pipeline that a command line means.
 
@@ -106,6 +108,7 @@ def spec_of(
         outs: outputs; with a pipeline file they replace its own.
         tracker: as `open_tracker` takes it; replaces the pipeline file's.
         analytics: path of a config file of `nvdsanalytics`; replaces the pipeline file's.
+        generation: release that a deepstream-app config is read as.
 
     Raises:
         click.UsageError: no config or no source is given, or configs and sources are mixed.
@@ -133,7 +136,7 @@ def spec_of(
             "('photos/*.jpg') to be one source, or name their folder"
         )
     return pipeline_spec(
-        None if pipeline is None else load_pipeline(pipeline),
+        None if pipeline is None else load_pipeline(pipeline, generation=generation),
         configs=configs if pipeline is None else None,
         sources=names,
         outputs=outs,

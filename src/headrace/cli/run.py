@@ -25,6 +25,7 @@ from headrace.config.pipeline_keys import STREAM_SCHEMES
 if TYPE_CHECKING:
     from headrace.cli.live_page import LivePage
     from headrace.config import PipelineSpec
+    from headrace.config.enums import Generation
     from headrace.config.overrides import GivenKey
     from headrace.infer.run_options import RunOptions
     from headrace.media import Sink, Source
@@ -149,7 +150,7 @@ def run(
     clash = "--json and -o jsonl:- both write to standard output; choose one"
     if as_json and any(out.endswith(":-") for out in outs):
         raise click.UsageError(clash)
-    spec = _spec(inputs, outs, tracker, reid, analytics, settings, append)
+    spec = _spec(inputs, outs, tracker, reid, analytics, settings, append, run.generation)
     lines = any(sink.text is not None and sink.text.endswith(":-") for sink in spec.sinks)
     if as_json and lines:
         raise click.UsageError(clash)
@@ -228,9 +229,10 @@ def _spec(
     analytics: str | None,
     settings: list[GivenKey],
     append: bool,
+    generation: Generation | None,
 ) -> PipelineSpec:
     """The pipeline that a command line means, with the keys that it sets."""
-    spec = spec_of(inputs, outs, tracker, analytics).with_models_overridden(settings)
+    spec = spec_of(inputs, outs, tracker, analytics, generation).with_models_overridden(settings)
     if reid is not None:
         spec = spec.changed(tracker=with_looks(spec.tracker, reid))
     return spec.changed(append=True) if append else spec

@@ -48,7 +48,9 @@ def opened_for_frames(
     from headrace.pipeline.assembly import Assembling
     from headrace.pipeline.one_frame import for_one_frame
 
-    spec, models, notices = for_one_frame(spec_of(inputs).with_models_overridden(settings))
+    spec, models, notices = for_one_frame(
+        spec_of(inputs, generation=run.generation).with_models_overridden(settings)
+    )
     with RunProgress(enabled=not quiet) as progress, crashes_are_noted():
         options = replace(run, streams=1)
         assembly = Assembling(

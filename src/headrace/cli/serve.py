@@ -137,7 +137,7 @@ def serve(
         raise click.UsageError(f"{pipeline} is a pipeline file; it names its configs itself")
     with errors_logged(log):
         spec = pipeline_spec(
-            None if pipeline is None else load_pipeline(pipeline),
+            None if pipeline is None else load_pipeline(pipeline, generation=run.generation),
             configs=(*names, *others) if pipeline is None else None,
             outputs=outs,
             tracker=tracker,

@@ -7,6 +7,10 @@ of an enum's docstring, lower-cased, completes "is not ...": it is used in error
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Literal
+
+Generation = Literal["6.2", "9.1"]
+"""Releases of the original whose differences are kept apart: the last ones of two lines."""
 
 
 class NamedValue(IntEnum):

@@ -13,13 +13,19 @@ from headrace.config.neighbours import refuse_sibling
 from headrace.config.reading import is_yaml, read_bytes
 
 if TYPE_CHECKING:
+    from headrace.config.enums import Generation
     from headrace.config.pipeline_spec import PipelineSpec
 
 
-def load_pipeline(path: str | Path) -> PipelineSpec:
+def load_pipeline(path: str | Path, *, generation: Generation | None = None) -> PipelineSpec:
     """Read a Headrace pipeline file or a deepstream-app config, INI or YAML.
 
     The files it names need not exist.
+
+    Args:
+        path: of the file.
+        generation: release that a deepstream-app config is read as; None applies the keys of all
+            releases.
 
     Returns:
         The pipeline; `notices` say what of the file is not applied, and why.
@@ -49,7 +55,7 @@ def load_pipeline(path: str | Path) -> PipelineSpec:
     if kind == "app":
         from headrace.config.app.file import parse_app
 
-        parts, document = parse_app(data, path)
+        parts, document = parse_app(data, path, generation)
     elif is_yaml(path):
         parts = parse_pipeline(data, document)
     else:

@@ -25,13 +25,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from headrace._core import _native
 from headrace._core.errors import ConfigError
+from headrace.config.enums import Generation
 from headrace.infer.parsers.labels import Labels
 from headrace.meta import ClassStyle, Detections, FrameMeta, Space, mask_border_colors
 from headrace.meta.detections import FloatArray, IntArray
@@ -39,8 +40,6 @@ from headrace.meta.detections import FloatArray, IntArray
 if TYPE_CHECKING:
     from headrace.config import ClassAttrs, ModelConfig
     from headrace.infer.geometry import Rect, ScaleTransform
-
-Generation = Literal["6.2", "9.1"]
 
 GENERATIONS = ("6.2", "9.1")
 UINT32 = 1 << 32

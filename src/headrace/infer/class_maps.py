@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import ParserError
-from headrace.infer.attach import Generation
+from headrace.config.enums import Generation
 from headrace.infer.geometry import ScaleTransform
 from headrace.infer.items import Items, ItemSteps
 from headrace.infer.postprocess import Postprocessor

@@ -22,7 +22,7 @@ from headrace.meta import ClassifierParams, NetworkInfo
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
-    from headrace.infer.attach import Generation
+    from headrace.config.enums import Generation
 
 
 def parser_and_labels(

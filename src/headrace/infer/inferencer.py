@@ -37,10 +37,10 @@ from headrace.meta import FrameMeta, NetworkInfo
 
 if TYPE_CHECKING:
     from headrace._core.types import Array
+    from headrace.config.enums import Generation
     from headrace.config.profile import Profile
     from headrace.custom.guard import GuardMode
     from headrace.engine.session import Session
-    from headrace.infer.attach import Generation
     from headrace.infer.losses import InferenceLosses
     from headrace.infer.run_options import Abi
     from headrace.infer.update import ModelUpdater

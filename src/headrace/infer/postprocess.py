@@ -15,7 +15,8 @@ import numpy as np
 
 from headrace._core.errors import ParserError
 from headrace._core.types import Array
-from headrace.infer.attach import Attacher, Destination, Generation
+from headrace.config.enums import Generation
+from headrace.infer.attach import Attacher, Destination
 from headrace.infer.classify import Attribute, BuiltinClassifier, complete_labels
 from headrace.infer.cluster import Clusterer
 from headrace.infer.items import Items, ItemSteps
@@ -570,8 +571,7 @@ class ClassifierPostprocessor(Postprocessor):
                 continue
             if self._generation != "6.2":
                 meta.inferred = True
-            result = results[i]
-            if result is not None:
+            if (result := results[i]) is not None:
                 self._attach_one(result, items, i, meta)
 
     def _attach_one(

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
+    from headrace.config.enums import Generation
     from headrace.config.overrides import GivenKey
     from headrace.config.profile import Profile
     from headrace.custom.guard import GuardMode
-    from headrace.infer.attach import Generation
 
 Abi = Literal["auto", "24", "28"]
 Palette = Literal["auto", "config"]

@@ -30,8 +30,7 @@ import numpy.typing as npt
 
 from headrace._core.findings import Finding
 from headrace._core.notices import note_once
-from headrace.config.enums import NetworkType
-from headrace.infer.attach import Generation
+from headrace.config.enums import Generation, NetworkType
 from headrace.infer.geometry import croppable
 from headrace.infer.tally import ObjectTally
 from headrace.meta import UNTRACKED_OBJECT_ID, ClassifierMeta, FrameMeta, Objects

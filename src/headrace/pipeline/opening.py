@@ -34,9 +34,9 @@ from headrace.pipeline.stage import is_stage, is_tracker
 from headrace.pipeline.stage_order import after_primaries
 
 if TYPE_CHECKING:
+    from headrace.config.enums import Generation
     from headrace.config.profile import Profile
     from headrace.custom.guard import GuardMode
-    from headrace.infer.attach import Generation
     from headrace.infer.inferencer import Inferencer
     from headrace.infer.run_options import Abi, Palette
     from headrace.media.draw import Painter
@@ -208,7 +208,7 @@ def open_pipeline(
     """
     try:
         run, settings = RunOptions.of(open_pipeline, locals())
-        base, items = _stages(stages, settings, run.parser)
+        base, items = _stages(stages, settings, run)
     except HeadraceError as error:
         warn_of(error.notices)
         raise
@@ -300,12 +300,13 @@ def _listed(items: object) -> list[Any]:
 
 
 def _stages(
-    stages: Sequence[object], keys: Sequence[GivenKey], parser: object
+    stages: Sequence[object], keys: Sequence[GivenKey], run: RunOptions
 ) -> tuple[PipelineSpec | None, list[Any]]:
     """The pipeline file in the first place, if it is one, and all stages with configs loaded.
 
-    `keys` is set over the only config; `parser` is its parser.
+    `keys` is set over the only config; the parser of `run` is its parser.
     """
+    parser = run.parser
     base: PipelineSpec | None = None
     items: list[object] = []
     for index, stage in enumerate(stages):
@@ -318,7 +319,7 @@ def _stages(
                     fix=f"sources={fspath(stage)!r}",
                 )
             if index == 0 and path.is_file() and is_pipeline_file(path):
-                base = load_pipeline(path)
+                base = load_pipeline(path, generation=run.generation)
             else:
                 items.append(ModelSpec(config=path))
         elif isinstance(stage, PipelineSpec) and index == 0:

@@ -13,7 +13,7 @@ from headrace.infer.decoding import require_unique_id
 from headrace.pipeline.stage import is_stage, is_tracker
 
 if TYPE_CHECKING:
-    from headrace.infer.attach import Generation
+    from headrace.config.enums import Generation
 
 _FINDS_OBJECTS = (NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION)
 

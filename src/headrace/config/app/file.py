@@ -19,10 +19,12 @@ from headrace.config.app.models import (
 )
 from headrace.config.app.reader import AppReader, FoundGroup
 from headrace.config.app.recordings import consumers, recordings, saved_images
+from headrace.config.app.releases import unread_group
 from headrace.config.app.sinks import AppSinks, Tiling, tiler_item, tiling_of
 from headrace.config.app.sources import AppSources
 from headrace.config.app.tracker import tracker_item
 from headrace.config.document import Document, Entry, Group
+from headrace.config.enums import Generation
 from headrace.config.origin import Origin
 from headrace.config.paths import is_stream
 from headrace.config.pipeline_keys import MAX_ITEMS, OSD
@@ -37,20 +39,29 @@ _ON = Entry("enable", "1", 1)
 _PREPARATIONS = ("pre-process", "secondary-pre-processN")
 
 
-def parse_app(data: bytes, path: Path) -> tuple[Parts, Document]:
-    """Read a deepstream-app config; refusals are in the document's problems."""
+def parse_app(
+    data: bytes, path: Path, generation: Generation | None = None
+) -> tuple[Parts, Document]:
+    """Read a deepstream-app config; refusals are in the document's problems.
+
+    Args:
+        data: its content.
+        path: its file, for messages and paths.
+        generation: release whose behaviour is wanted; None applies the keys of all.
+    """
     document = read_document(data, path)
     parts = Parts()
     if not document.problems:
-        _App(document, parts).run()
+        _App(document, parts, generation).run()
     return parts, document
 
 
 class _App:
-    def __init__(self, document: Document, parts: Parts) -> None:
+    def __init__(self, document: Document, parts: Parts, generation: Generation | None) -> None:
         self.document = document
         self.parts = parts
-        self.reader = AppReader(document)
+        self.generation = generation
+        self.reader = AppReader(document, generation=generation)
         self.sources = AppSources(self.reader)
         self.found: dict[str, FoundGroup] = {}  # groups that exist once
         self.models: list[Item] = []
@@ -71,6 +82,8 @@ class _App:
             kind = group_of(group.name)
             if kind is None:
                 reader.unknown_group(group)
+            elif (releases := unread_group(_listed_name(kind, group), self.generation)) is not None:
+                self._other_release(kind, group, releases)
             elif kind.reason is not None:
                 self._not_run(kind, group)
             elif kind.name in _OF_INI and document.form == "yaml" and "source" in groups:
@@ -78,8 +91,8 @@ class _App:
                 text += "csv-file-path of source: alone; add a row there"
                 document.remark(group.line, text, code="element-left-out")
             elif kind.name == "sourceN":
-                self._yaml_source(group)
-                self.sources.group(kind, group)
+                if not self._yaml_source(group):
+                    self.sources.group(kind, group)
             elif kind.name == "source":
                 self._csv(reader.read(kind, group), group)
             elif kind.name in ("primary-gie", "secondary-gieN"):
@@ -108,10 +121,29 @@ class _App:
         self._tiler_and_sinks()
         reader.tell_unused()
 
-    def _yaml_source(self, group: Group) -> None:
-        if self.document.form == "yaml" and group.last().get("enable", _ON).text != "0":
-            text = f"{group.name}: the original ignores it in YAML, and has no source then"
-            self.document.remark(group.line, text, code="key-approximated")
+    def _yaml_source(self, group: Group) -> bool:
+        """Whether a group is left out, as the original does in YAML; a generation is strict."""
+        if self.document.form != "yaml" or group.last().get("enable", _ON).text == "0":
+            return False
+        strict = self.generation is not None
+        text = f"{group.name}: the original ignores it in YAML, and has no source then"
+        if strict:
+            text = f"{group.name}: is left out: in YAML {self.generation} reads sources from the "
+            text += "csv-file-path of source: alone; add a row there"
+        self.document.remark(
+            group.line, text, code="element-left-out" if strict else "key-approximated"
+        )
+        return strict
+
+    def _other_release(self, kind: AppGroup, group: Group, releases: str) -> None:
+        """A group that the generation does not read; [dewarper] without a number ends 6.3."""
+        name = quoted(group.name)
+        if kind.name == "dewarperN":
+            text = f"[{name}] is read {releases} alone; {self.generation} refuses the file."
+            self.document.refuse(group.line, text, "[dewarper0], for the first source that is on")
+            return
+        text = f"[{name}] is left out: {self.generation} does not read it, but {releases}"
+        self.document.remark(group.line, text, code="element-left-out", data={"element": name})
 
     def _apply(self, name: str, read: Callable[[FoundGroup], None]) -> None:
         if name in self.found:
@@ -355,7 +387,9 @@ class _App:
             self.parts.items["tiler"].append(tiler_item(tiler))
         count, converter = len(self.parts.items["sources"]), self.found.get("message-converter")
         listed = self.found.get("source-list")
-        sinks = AppSinks(self.document, tiling, count, converter, listed)
+        sinks = AppSinks(
+            self.document, tiling, count, converter, listed, generation=self.generation
+        )
         for section, group in self.sinks:
             sinks.add(section, group)
         self.parts.items["sinks"] += sinks.items
@@ -368,6 +402,11 @@ class _App:
         self.parts.items["sinks"] += recordings(
             self.sources.recorded, sources, consumed=bool(self.parts.items["consumers"])
         )
+
+
+def _listed_name(kind: AppGroup, group: Group) -> str:
+    """The kind of a group; a name without its number, where that makes a difference."""
+    return group.name if group.name == "dewarper" else kind.name
 
 
 _OSD_FIELDS = {key.field for key in OSD.keys.values()}

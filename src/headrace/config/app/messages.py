@@ -9,15 +9,16 @@ from urllib.parse import quote, urlencode
 
 from headrace._core.errors import ConfigError
 from headrace.config.app.reader import FoundGroup
+from headrace.config.app.releases import unread_payload
+from headrace.config.enums import Generation
 
 if TYPE_CHECKING:
     from headrace.config.values import Values
 
 
 _LIBRARY = re.compile(r"libnvds_(kafka|mqtt|redis|amqp)_proto")
-_SCHEMAS = ("deepstream", "minimal")
+_SCHEMAS = ("deepstream", "minimal", "protobuf")
 _OTHER_SCHEMAS = {
-    2: "messages in Protobuf are not made",
     256: "the original reserves it and makes nothing of it",
     257: "its payloads are made by the library that msg-conv-msg2p-lib names, which is not called",
 }
@@ -80,8 +81,13 @@ def consumer_url(section: FoundGroup) -> str | LeftOut:
     return f"{match[1]}://{authority}/{names}{query}"
 
 
-def message_url(section: FoundGroup) -> str | LeftOut:
-    """The URL of an output that does as a sink of the type 6, or why there is none."""
+def message_url(section: FoundGroup, generation: Generation | None = None) -> str | LeftOut:
+    """The URL of an output that does as a sink of the type 6, or why there is none.
+
+    Args:
+        section: the group.
+        generation: release whose payloads are made; None makes those of all.
+    """
     library, connection = section.get("msg-broker-proto-lib"), section.get("msg-broker-conn-str")
     if not library:
         return LeftOut("no msg-broker-proto-lib", f"it takes {_ADAPTORS}")
@@ -102,9 +108,13 @@ def message_url(section: FoundGroup) -> str | LeftOut:
         missing = "topic" if host else "host"
         return LeftOut(f"no {missing}", "it takes msg-broker-conn-str=HOST;PORT and topic=NAME")
     number = section.get("msg-conv-payload-type", 0)
-    if number >= len(_SCHEMAS):
+    releases = unread_payload(number, generation)
+    if number >= len(_SCHEMAS) or releases is not None:
         cause = _OTHER_SCHEMAS.get(number, "the original knows no such type")
-        return LeftOut(f"msg-conv-payload-type={number}: {cause}", "0 is full and 1 minimal")
+        if releases is not None:
+            cause = f"{generation} does not make it, but releases {releases}"
+        way = "0 is full, 1 minimal, 2 Protobuf"
+        return LeftOut(f"msg-conv-payload-type={number}: {cause}", way)
     # without the new interface test5 sends every object of every frame, boxes in source pixels
     options: Values = {"every": "frame", "boxes": "source", "schema": _SCHEMAS[number]}
     if section.get("msg-conv-msg2p-new-api"):

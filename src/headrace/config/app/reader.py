@@ -10,7 +10,9 @@ from headrace._core.near import nearest
 from headrace._core.text import quoted
 from headrace.config.app.keys import APP_GROUPS, ENABLE, SECRET_KEYS, AppGroup
 from headrace.config.app.reasons import Reason
+from headrace.config.app.releases import unread_key
 from headrace.config.document import Document, Entry, Group
+from headrace.config.enums import Generation
 from headrace.config.key import Key
 from headrace.config.origin import Origin
 from headrace.config.paths import resolve
@@ -50,14 +52,24 @@ class FoundGroup:
 
 
 class AppReader:
-    """Reads groups of one document; relative paths start at the folder of `base`."""
+    """Reads groups of one document; relative paths start at the folder of `base`.
 
-    def __init__(self, document: Document, base: Path | None = None) -> None:
+    Keys that a generation does not read are left out, with one notice for each group.
+    """
+
+    def __init__(
+        self,
+        document: Document,
+        base: Path | None = None,
+        generation: Generation | None = None,
+    ) -> None:
         self.document = document
+        self.generation = generation
         self.base = base or document.path
         self.unknown = 0
         self.near: dict[tuple[str, str], list[tuple[int, str]]] = {}  # approximated: (group, how)
         self.unused: dict[tuple[str, Reason], list[tuple[int, str]]] = {}
+        self._unread: dict[tuple[str, str], list[tuple[int, str]]] = {}  # (group, releases)
 
     def read(self, kind: AppGroup, group: Group) -> FoundGroup | None:
         """The values of a group; None when it is switched off."""
@@ -75,6 +87,10 @@ class AppReader:
             section.entries["enable"], section.values["enable"] = switch, on
         for entry in entries.values():
             if entry is switch:
+                continue
+            if (releases := unread_key(kind.name, entry.key, self.generation)) is not None:
+                about = quoted(group.name), releases
+                self._unread.setdefault(about, []).append((entry.line, quoted(entry.key)))
                 continue
             key = kind.key(entry.key)
             if key is None:
@@ -183,6 +199,10 @@ class AppReader:
             self.document.remark(
                 entries[0][0], f"{prefix}{names}: not applied, {reason.text}", reason.level
             )
+        for (group, releases), entries in self._unread.items():
+            names = ", ".join(dict.fromkeys(name for _, name in entries))
+            text = f"[{group}] {names}: not read by {self.generation}, but {releases}"
+            self.document.remark(entries[0][0], text, code="key-of-another-release")
         for (group, how), entries in self.near.items():
             names = ", ".join(dict.fromkeys(quoted(name) for _, name in entries))
             text = f"[{group}] {names}: {how}"

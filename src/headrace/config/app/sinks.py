@@ -11,6 +11,7 @@ from headrace._core.text import quoted
 from headrace.config.app.messages import LeftOut, message_url
 from headrace.config.app.reader import FoundGroup
 from headrace.config.document import Document, Group
+from headrace.config.enums import Generation
 from headrace.config.origin import Origin
 from headrace.config.pipeline_keys import PRESETS
 from headrace.config.pipeline_yaml import Item
@@ -65,6 +66,7 @@ class AppSinks:
         sources: how many there are.
         converter: `[message-converter]`, which sinks with `disable-msgconv=1` share.
         listed: `[source-list]`, which has two keys of test5's messages.
+        generation: release whose payloads are made; None makes those of all.
     """
 
     def __init__(
@@ -74,7 +76,10 @@ class AppSinks:
         sources: int,
         converter: FoundGroup | None = None,
         listed: FoundGroup | None = None,
+        *,
+        generation: Generation | None = None,
     ) -> None:
+        self._generation: Generation | None = generation
         self._converter, self._listed = converter, listed
         self.items: list[Item] = []
         self._document, self._tiling, self._sources = document, tiling, sources
@@ -196,7 +201,7 @@ class AppSinks:
         ):
             if self._listed is not None and self._listed.get(key):
                 section.values[shared] = True
-        url = message_url(section)
+        url = message_url(section, self._generation)
         if isinstance(url, LeftOut):
             self._leave_out(section.line("type"), name, url.cause, url.way)
             return

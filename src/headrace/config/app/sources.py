@@ -9,6 +9,7 @@ from headrace._core.errors import ConfigError
 from headrace._core.text import quoted
 from headrace.config.app.keys import REST_SOURCE_KEYS, SOURCE_KEYS, AppGroup, group_of
 from headrace.config.app.reader import AppReader, FoundGroup
+from headrace.config.app.releases import LISTS_AGREE_SINCE, is_before
 from headrace.config.document import Document, Entry, Group
 from headrace.config.origin import Origin
 from headrace.config.paths import absolute_uri, uri_trouble
@@ -124,10 +125,11 @@ class AppSources:
                 listed.line("list"), f"list has {len(uris)} items.", f"{MAX_ITEMS} at most"
             )
             return
+        free = is_before(self.reader.generation, LISTS_AGREE_SINCE)
         for key in ("num-source-bins", "sensor-id-list", "sensor-name-list"):
             value = listed.get(key)
             count = value if isinstance(value, int) else len(value or ())
-            if value is not None and count != len(uris):
+            if value is not None and count != len(uris) and not free:
                 what = "is" if isinstance(value, int) else "has"
                 document.refuse(
                     listed.line(key),

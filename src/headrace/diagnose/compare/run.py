@@ -43,9 +43,9 @@ from headrace.meta import Detections
 from headrace.meta.detections import overlaps
 
 if TYPE_CHECKING:
+    from headrace.config.enums import Generation
     from headrace.config.profile import Profile
     from headrace.custom.guard import GuardMode
-    from headrace.infer.attach import Generation
     from headrace.infer.run_options import Abi
 
 DEFAULT_FRAMES = 20

@@ -28,9 +28,9 @@ from headrace.infer.parsers.labels import load_labels
 from headrace.infer.run_options import RunOptions
 
 if TYPE_CHECKING:
+    from headrace.config.enums import Generation
     from headrace.config.profile import Profile
     from headrace.custom.guard import GuardMode
-    from headrace.infer.attach import Generation
     from headrace.infer.run_options import Abi
 
 _TYPES = {

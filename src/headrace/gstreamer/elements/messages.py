@@ -40,7 +40,7 @@ from headrace.media.messages.payload import payloads
 from headrace.meta import UNTRACKED_OBJECT_ID
 from headrace.meta.analytics import FrameAnalytics
 
-_SCHEMAS = ("deepstream", "minimal")
+_SCHEMAS = ("deepstream", "minimal", "protobuf")
 _ATTRIBUTES = (NvDsVehicleObject, NvDsPersonObject, NvDsFaceObject)
 _PAYLOADS = Choices(
     "GstNvMsgConvPayloadType",
@@ -53,7 +53,10 @@ PROPERTIES = {
     "config": Property("str", None, "names and places of sensors, INI or YAML"),
     "msg2p-lib": Property("str", None, NO_EFFECT),
     "payload-type": Property(
-        "enum", 0, "0: a message for each object; 1: one for a frame", choices=_PAYLOADS
+        "enum",
+        0,
+        "0: a message for each object; 1: one for a frame; 2: that in Protobuf",
+        choices=_PAYLOADS,
     ),
     "comp-id": Property("uint", 0, "take events of this componentId alone; 0: all"),
     "debug-payload-dir": Property("str", None, "folder of copies of the payloads"),
@@ -84,7 +87,7 @@ class NvMsgConv(InPlace):
         """Read the config."""
         number = self.values["payload-type"]
         if number >= len(_SCHEMAS):
-            raise ValueError(f"payload-type={number} is not 0 (full) or 1 (minimal)")
+            raise ValueError(f"payload-type={number} is not 0 (full), 1 (minimal) or 2 (Protobuf)")
         self._schema = _SCHEMAS[number]
         path = self.values["config"]
         self._config = read_converter_config(Path(path)) if path else {}
@@ -121,7 +124,7 @@ class NvMsgConv(InPlace):
 
     def _attach(self, batch: NvDsBatchMeta, message: bytes) -> None:
         user, nvds_payload = nvds_acquire_user_meta_from_pool(batch), NvDsPayload()
-        nvds_payload.payload = message.decode()
+        nvds_payload.payload = message
         nvds_payload.payloadSize, nvds_payload.componentId = len(message), self.values["comp-id"]
         user.base_meta.meta_type = NvDsMetaType.NVDS_PAYLOAD_META
         user.user_meta_data = nvds_payload

@@ -6,8 +6,7 @@ import ctypes
 from typing import Any, TypeVar, overload
 
 _libc = ctypes.CDLL(None)
-_libc.strdup.restype = _libc.malloc.restype = _libc.calloc.restype = ctypes.c_void_p
-_libc.strdup.argtypes = [ctypes.c_char_p]
+_libc.malloc.restype = _libc.calloc.restype = ctypes.c_void_p
 _libc.malloc.argtypes = [ctypes.c_size_t]
 _libc.calloc.argtypes = [ctypes.c_size_t, ctypes.c_size_t]
 _libc.free.argtypes = [ctypes.c_void_p]
@@ -24,7 +23,9 @@ def function(call: Any, result: type | None, *arguments: type) -> Any:
 def duplicate(text: str | bytes) -> int:
     """Copy a text into memory of C; returns its address, which `free` gives back."""
     raw = text if isinstance(text, bytes) else text.encode(errors="replace")
-    return int(_libc.strdup(raw) or 0)
+    address = allocate(len(raw) + 1)
+    ctypes.memmove(address, raw, len(raw))
+    return address
 
 
 def allocate(size: int) -> int:
@@ -132,8 +133,8 @@ class Text:
         held = struct.__dict__.get(self._name)
         return 0 if held is None else held.address
 
-    def __set__(self, struct: Struct, value: str) -> None:
-        if not isinstance(value, str):
+    def __set__(self, struct: Struct, value: str | bytes) -> None:
+        if not isinstance(value, str | bytes):
             raise TypeError(f"{self._name} is set with a text, not {type(value).__name__}")
         struct.__dict__[self._name] = Held(duplicate(value))
 
@@ -141,8 +142,8 @@ class Text:
 class Buffer(Text):
     """A text; an address of `alloc_buffer` that is written becomes its memory."""
 
-    def __set__(self, struct: Struct, value: str | int) -> None:
-        if isinstance(value, str):
+    def __set__(self, struct: Struct, value: str | bytes | int) -> None:
+        if isinstance(value, str | bytes):
             super().__set__(struct, value)
         elif value != self.__get__(struct, type(struct)):
             struct.__dict__[self._name] = Held(int(value))

@@ -23,6 +23,7 @@ from headrace.media.messages.payload import (
     counts_entry,
     row_text,
 )
+from headrace.media.messages.protobuf import ProtoObject, frame_message
 
 _EVENT_TYPES = ("entry", "exit", "moving", "stopped", "empty", "parked", "reset")
 _OBJECT_TYPES = ("vehicle", "person", "face", "bag", "bicycle", "roadsign")
@@ -105,41 +106,66 @@ def record_payloads(
     config: ConverterConfig,
     counts: Mapping[str, object] | None = None,
 ) -> list[bytes]:
-    """The messages of the events of one frame as UTF-8 JSON.
+    """The messages of the events of one frame as UTF-8 JSON, or in Protobuf.
 
     Args:
         records: the events.
-        schema: `deepstream` makes a message for each, `minimal` one for all.
+        schema: `deepstream` makes a message for each, `minimal` and `protobuf` one for all.
         config: names and places of the sensors.
         counts: of the frame, as JSON Lines have them.
     """
     last = counts_entry(counts or {})
     if schema == "minimal":
         return [as_json(_minimal(records, config) | last)] if records else []
+    if schema == "protobuf":
+        return [_protobuf(records, config)] if records else []
     return [as_json(_full(record, config) | last) for record in records]
+
+
+def _protobuf(records: Sequence[EventRecord], config: ConverterConfig) -> bytes:
+    first = records[0]  # all are of one frame
+    objects = [ProtoObject(str(r.track), r.box, _name(r), r.confidence, _info(r)) for r in records]
+    return frame_message(first.frame, first.time, _sensor(first, config), objects)
+
+
+def _info(record: EventRecord) -> dict[str, str]:
+    """The attributes of a vehicle, person or face, by their names in the full schema."""
+    if record.attributes is None or record.kind not in _FULL:
+        return {}
+    return {
+        name: str(record.attributes.get(key, 0 if key == "age" else ""))
+        for key, name in _FULL[record.kind].items()
+    }
+
+
+def _sensor(record: EventRecord, config: ConverterConfig) -> str:
+    sensor = section(config, "sensor", record.sensor) or {}
+    return str(record.sensor_name or sensor.get("id", "" if config else "0"))
 
 
 def _minimal(records: Sequence[EventRecord], config: ConverterConfig) -> dict[str, object]:
     first = records[0]  # all are of one frame
-    sensor = section(config, "sensor", first.sensor) or {}
     return {
         "version": "4.0",
         "id": str(first.frame),
         "@timestamp": first.time,
-        "sensorId": first.sensor_name or sensor.get("id", "" if config else "0"),
+        "sensorId": _sensor(first, config),
         "objects": [_row(record) for record in records],
     }
 
 
+def _name(record: EventRecord) -> str:
+    number = record.object_type
+    if number < len(_OBJECT_NAMES) and record.kind:
+        return _OBJECT_NAMES[number]
+    if number == _CUSTOM:
+        return "Custom"
+    return (record.object_name if number == _UNKNOWN else "") or "Unknown"
+
+
 def _row(record: EventRecord) -> str:
     number, kind = record.object_type, record.kind
-    if number < len(_OBJECT_NAMES) and kind:
-        name = _OBJECT_NAMES[number]
-    elif number == _CUSTOM:
-        name = "Custom"
-    else:
-        name = (record.object_name if number == _UNKNOWN else "") or "Unknown"
-    row = row_text(record.track, *corners(record.box), name)
+    row = row_text(record.track, *corners(record.box), _name(record))
     if record.attributes is not None and kind in _MINIMAL:
         values = (record.attributes.get(key, "") for key in _MINIMAL[kind])
         return row_text(row, "#", *values, record.confidence)

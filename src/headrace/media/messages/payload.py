@@ -18,15 +18,16 @@ from headrace.media.messages.converter import (
     sensor_object,
 )
 from headrace.media.messages.event import EventObject, MessageEvent, timestamp
+from headrace.media.messages.protobuf import ProtoObject, frame_message
 from headrace.meta import UNTRACKED_OBJECT_ID
 
-SCHEMAS = ("headrace", "deepstream", "minimal")
+SCHEMAS = ("headrace", "deepstream", "minimal", "protobuf")
 
 
 def payloads(
     event: MessageEvent, schema: str = "headrace", config: ConverterConfig | None = None
 ) -> list[bytes]:
-    """The messages of an event as UTF-8 JSON.
+    """The messages of an event as UTF-8 JSON, or in Protobuf.
 
     `deepstream` makes one for each object, and one without it for an event that has none; the
     others make one for the event.
@@ -40,6 +41,9 @@ def payloads(
     if schema == "deepstream":
         objects = event.objects or (None,)
         return [as_json(_full(event, i, o, config)) for i, o in enumerate(objects)]
+    if schema == "protobuf":
+        sensor = _sensor(event, config)
+        return [frame_message(event.frame, event.time, sensor, list(map(_proto, event.objects)))]
     return [as_json(_minimal(event, config) if schema == "minimal" else _headrace(event))]
 
 
@@ -101,15 +105,23 @@ def _track(obj: EventObject) -> str:
 
 
 def _minimal(event: MessageEvent, config: ConverterConfig) -> dict[str, object]:
-    sensor = section(config, "sensor", event.source_id) or {}
     return {
         "version": "4.0",
         "id": str(event.frame),
         "@timestamp": timestamp(event.time),
-        "sensorId": sensor.get("id", event.source),
+        "sensorId": _sensor(event, config),
         "objects": [_row(o) for o in event.objects],
         **counts_entry(event.analytics),
     }
+
+
+def _sensor(event: MessageEvent, config: ConverterConfig) -> str:
+    return str((section(config, "sensor", event.source_id) or {}).get("id", event.source))
+
+
+def _proto(obj: EventObject) -> ProtoObject:
+    info = {kind: label for kind, label in obj.attributes if kind}
+    return ProtoObject(_track(obj), obj.box, obj.label, obj.confidence, info)
 
 
 def _row(obj: EventObject) -> str:
