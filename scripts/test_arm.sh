@@ -26,4 +26,5 @@ $python -m pip --disable-pip-version-check install --quiet --no-deps --target $a
 # a child Python would need binfmt_misc
 PYTHONPATH=$arm/packages qemu-aarch64 -L $arm/debian $arm/debian/usr/bin/python3.11 -m pytest -q \
 	-p no:cacheprovider -k "not forked_child" tests/infer/test_preprocess.py tests/infer/test_preprocess_crops.py \
-	tests/infer/test_cluster.py tests/infer/test_cluster_rotated.py tests/infer/test_cluster_config.py
+	tests/infer/test_cluster.py tests/infer/test_cluster_rotated.py tests/infer/test_cluster_config.py \
+	tests/infer/parsers/test_boxes_scan.py tests/infer/parsers/test_class_maps.py

@@ -384,7 +384,7 @@ def test_offsets_of_a_config_are_counted(tmp_path):
 def test_kernels_can_be_forced_to_plain_code(monkeypatch):
     monkeypatch.setenv("HEADRACE_GENERIC_KERNELS", "1")
     assert Preprocessor(4, 4)._generic
-    assert isinstance(_native.has_avx2(), bool)
+    assert isinstance(_native.preprocess_has_simd(), bool)
 
 
 @pytest.mark.parametrize("profile", ["nvinfer", "modern"])

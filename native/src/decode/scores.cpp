@@ -9,14 +9,12 @@
 #include <limits>
 #include <vector>
 
+#include "core/floats.h"
 #include "core/unlocked.h"
 #include "module.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
-#include <immintrin.h>
-#define HEADRACE_AVX2 __attribute__((target("avx2")))
-#define HEADRACE_F16C __attribute__((target("avx,f16c")))
 #endif
 
 namespace nb = nanobind;
@@ -75,56 +73,50 @@ float row_max_generic(const float *row, std::ptrdiff_t n) {
     return best;
 }
 
-#if defined(HEADRACE_AVX2)
-// max_ps returns its second operand for NaN and for equal zeros, as `v > best ? v : best` does.
-HEADRACE_AVX2 void update_avx2(const float *row, std::ptrdiff_t stride, std::ptrdiff_t first,
-                               std::ptrdiff_t classes, std::ptrdiff_t n, Block &block) {
-    const std::ptrdiff_t whole = n & ~std::ptrdiff_t{7};
-    for (std::ptrdiff_t i = 0; i < whole; i += 8) {
-        __m256 best = _mm256_load_ps(&block.best[i]);
-        __m256 id = _mm256_castsi256_ps(
-            _mm256_load_si256(reinterpret_cast<const __m256i *>(&block.class_id[i])));
+#if defined(HEADRACE_VECTOR)
+using core::Floats, core::Ints, core::kLanes;
+
+HEADRACE_VECTOR void update_vectors(const float *row, std::ptrdiff_t stride, std::ptrdiff_t first,
+                                    std::ptrdiff_t classes, std::ptrdiff_t n, Block &block) {
+    const std::ptrdiff_t whole = n - n % kLanes;
+    for (std::ptrdiff_t i = 0; i < whole; i += kLanes) {
+        Floats best = core::load(&block.best[i]);
+        Ints id = core::load(&block.class_id[i]);
         const float *p = row + i;
         for (std::ptrdiff_t c = 0; c < classes; ++c, p += stride) {
-            const __m256 v = _mm256_loadu_ps(p);
-            const __m256 better = _mm256_cmp_ps(v, best, _CMP_GT_OQ);
-            best = _mm256_max_ps(v, best);
-            id = _mm256_blendv_ps(
-                id, _mm256_castsi256_ps(_mm256_set1_epi32(static_cast<int>(first + c))), better);
+            const Floats v = core::load(p);
+            const auto better = core::above(v, best);
+            best = core::higher(v, best);
+            id = core::chosen(better, core::repeated(static_cast<std::int32_t>(first + c)), id);
         }
-        _mm256_store_ps(&block.best[i], best);
-        _mm256_store_si256(reinterpret_cast<__m256i *>(&block.class_id[i]),
-                           _mm256_castps_si256(id));
+        core::store(&block.best[i], best);
+        core::store(&block.class_id[i], id);
     }
     update_generic(row, stride, first, classes, whole, n, block);
 }
 
-HEADRACE_AVX2 void raise_avx2(const float *row, std::ptrdiff_t stride, std::ptrdiff_t classes,
-                              std::ptrdiff_t n, Block &block) {
-    const std::ptrdiff_t whole = n & ~std::ptrdiff_t{7};
-    for (std::ptrdiff_t i = 0; i < whole; i += 8) {
-        __m256 best = _mm256_load_ps(&block.best[i]);
+HEADRACE_VECTOR void raise_vectors(const float *row, std::ptrdiff_t stride, std::ptrdiff_t classes,
+                                   std::ptrdiff_t n, Block &block) {
+    const std::ptrdiff_t whole = n - n % kLanes;
+    for (std::ptrdiff_t i = 0; i < whole; i += kLanes) {
+        Floats best = core::load(&block.best[i]);
         const float *p = row + i;
         for (std::ptrdiff_t c = 0; c < classes; ++c, p += stride)
-            best = _mm256_max_ps(_mm256_loadu_ps(p), best);
-        _mm256_store_ps(&block.best[i], best);
+            best = core::higher(core::load(p), best);
+        core::store(&block.best[i], best);
     }
     raise_generic(row, stride, classes, whole, n, block);
 }
 
-HEADRACE_AVX2 float row_max_avx2(const float *row, std::ptrdiff_t n) {
-    __m256 a = _mm256_set1_ps(kNone), b = a;
+HEADRACE_VECTOR float row_max_vectors(const float *row, std::ptrdiff_t n) {
+    Floats a = core::repeated(kNone), b = a;
     std::ptrdiff_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        a = _mm256_max_ps(_mm256_loadu_ps(row + i), a);
-        b = _mm256_max_ps(_mm256_loadu_ps(row + i + 8), b);
+    for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+        a = core::higher(core::load(row + i), a);
+        b = core::higher(core::load(row + i + kLanes), b);
     }
-    for (; i + 8 <= n; i += 8) a = _mm256_max_ps(_mm256_loadu_ps(row + i), a);
-    a = _mm256_max_ps(a, b);
-    __m128 m = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
-    m = _mm_max_ps(m, _mm_movehl_ps(m, m));
-    m = _mm_max_ss(m, _mm_shuffle_ps(m, m, 1));
-    float best = _mm_cvtss_f32(m);
+    for (; i + kLanes <= n; i += kLanes) a = core::higher(core::load(row + i), a);
+    float best = core::highest(core::higher(a, b));
     for (; i < n; ++i) best = row[i] > best ? row[i] : best;
     return best;
 }
@@ -141,8 +133,8 @@ void best_scores(const ScoreTable &t, std::ptrdiff_t start, std::ptrdiff_t n, Bl
                  [[maybe_unused]] bool simd) {
     std::fill_n(block.best.begin(), n, kNone);
     by_rows(t, start, [&](const float *row, std::ptrdiff_t, std::ptrdiff_t rows) {
-#if defined(HEADRACE_AVX2)
-        if (simd) return raise_avx2(row, t.class_stride, rows, n, block);
+#if defined(HEADRACE_VECTOR)
+        if (simd) return raise_vectors(row, t.class_stride, rows, n, block);
 #endif
         raise_generic(row, t.class_stride, rows, 0, n, block);
     });
@@ -153,8 +145,8 @@ void best_classes(const ScoreTable &t, std::ptrdiff_t start, std::ptrdiff_t n, B
     std::fill_n(block.best.begin(), n, kNone);
     std::fill_n(block.class_id.begin(), n, 0);
     by_rows(t, start, [&](const float *row, std::ptrdiff_t c, std::ptrdiff_t rows) {
-#if defined(HEADRACE_AVX2)
-        if (simd) return update_avx2(row, t.class_stride, c, rows, n, block);
+#if defined(HEADRACE_VECTOR)
+        if (simd) return update_vectors(row, t.class_stride, c, rows, n, block);
 #endif
         update_generic(row, t.class_stride, c, rows, 0, n, block);
     });
@@ -169,7 +161,7 @@ std::int32_t class_of(const ScoreTable &t, std::ptrdiff_t candidate, float best)
     return c;
 }
 
-#if defined(HEADRACE_AVX2)
+#if defined(HEADRACE_VECTOR)
 // The best score of each candidate among those that reach the lowest threshold, and its class.
 class Reaching {
 public:
@@ -200,23 +192,24 @@ private:
     std::vector<std::uint64_t> seen_;
 };
 
-HEADRACE_AVX2 std::ptrdiff_t keep_reaching(const float *row, std::ptrdiff_t n, float lowest,
-                                           std::ptrdiff_t c, Reaching &kept) {
-    const __m256 least = _mm256_set1_ps(lowest);
+HEADRACE_VECTOR std::ptrdiff_t keep_reaching(const float *row, std::ptrdiff_t n, float lowest,
+                                             std::ptrdiff_t c, Reaching &kept) {
+    constexpr std::ptrdiff_t kTogether = 32, kVectors = kTogether / kLanes;
+    const Floats least = core::repeated(lowest);
     std::ptrdiff_t count = 0, i = 0;
-    for (; i + 32 <= n; i += 32) {
+    for (; i + kTogether <= n; i += kTogether) {
         const float *p = row + i;
         __builtin_prefetch(p + kRowAhead);
         __builtin_prefetch(p + kRowAhead + 16);
-        __m256 reach[4];
-        for (int k = 0; k < 4; ++k)
-            reach[k] = _mm256_cmp_ps(_mm256_loadu_ps(p + 8 * k), least, _CMP_GE_OQ);
-        const __m256 any =
-            _mm256_or_ps(_mm256_or_ps(reach[0], reach[1]), _mm256_or_ps(reach[2], reach[3]));
-        if (!_mm256_movemask_ps(any)) continue;
-        for (int k = 0; k < 4; ++k)
-            for (int bits = _mm256_movemask_ps(reach[k]); bits; bits &= bits - 1, ++count) {
-                const std::ptrdiff_t at = 8 * k + __builtin_ctz(bits);
+        core::Mask reach[kVectors];
+        for (std::ptrdiff_t k = 0; k < kVectors; ++k)
+            reach[k] = core::reaches(core::load(p + kLanes * k), least);
+        core::Mask some = reach[0];
+        for (std::ptrdiff_t k = 1; k < kVectors; ++k) some = core::either(some, reach[k]);
+        if (!core::any(some)) continue;
+        for (std::ptrdiff_t k = 0; k < kVectors; ++k)
+            for (unsigned bits = core::bits(reach[k]); bits; bits &= bits - 1, ++count) {
+                const std::ptrdiff_t at = kLanes * k + __builtin_ctz(bits);
                 kept.add(i + at, c, p[at]);
             }
     }
@@ -243,7 +236,7 @@ bool scan_rows(const ScoreTable &t, const Thresholds &thresholds, Hits &hits) {
 // Few candidates reach a threshold: the classes are looked up for these, or, where they are many,
 // found for the whole block in a second pass.
 void scan_class_major(const ScoreTable &t, const Thresholds &thresholds, Hits &hits, bool simd) {
-#if defined(HEADRACE_AVX2)
+#if defined(HEADRACE_VECTOR)
     if (simd && !t.objectness && thresholds.lowest > 0 && scan_rows(t, thresholds, hits)) return;
 #endif
     Block block;
@@ -297,8 +290,8 @@ void scan_candidate_major(const ScoreTable &t, const Thresholds &thresholds, Hit
     const auto row_of = [&](std::ptrdiff_t i) { return t.data + i * t.candidate_stride; };
     const auto look = [&](std::ptrdiff_t i) {
         const float *row = row_of(i);
-#if defined(HEADRACE_AVX2)
-        const float best = simd ? row_max_avx2(row, t.classes) : row_max_generic(row, t.classes);
+#if defined(HEADRACE_VECTOR)
+        const float best = simd ? row_max_vectors(row, t.classes) : row_max_generic(row, t.classes);
 #else
         const float best = row_max_generic(row, t.classes);
 #endif
@@ -332,17 +325,10 @@ void scan_candidate_major(const ScoreTable &t, const Thresholds &thresholds, Hit
 
 }  // namespace
 
-bool best_class_has_simd() {
-#if defined(HEADRACE_AVX2)
-    static const bool has = __builtin_cpu_supports("avx2");
-    return has;
-#else
-    return false;
-#endif
-}
+bool best_class_has_simd() { return core::has_vectors(); }
 
 bool half_to_float_has_simd() {
-#if defined(HEADRACE_F16C)
+#if defined(__x86_64__)
     // GCC before 11 does not know the name f16c.
     static const bool has = [] {
         unsigned a = 0, b = 0, c = 0, d = 0;
@@ -350,18 +336,26 @@ bool half_to_float_has_simd() {
     }();
     return has;
 #else
-    return false;
+    return core::has_vectors();
 #endif
 }
 
-#if defined(HEADRACE_F16C)
-HEADRACE_F16C void half_to_float(const std::uint16_t *half, float *single, std::ptrdiff_t n) {
+#if defined(__x86_64__)
+__attribute__((target("avx,f16c"))) void half_to_float(const std::uint16_t *half, float *single,
+                                                       std::ptrdiff_t n) {
     std::ptrdiff_t i = 0;
     for (; i + 8 <= n; i += 8) {
         const __m128i eight = _mm_loadu_si128(reinterpret_cast<const __m128i *>(half + i));
         _mm256_storeu_ps(single + i, _mm256_cvtph_ps(eight));
     }
     for (; i < n; ++i) single[i] = _cvtsh_ss(half[i]);
+}
+#elif defined(__aarch64__)
+void half_to_float(const std::uint16_t *half, float *single, std::ptrdiff_t n) {
+    const auto four = [](uint16x4_t bits) { return vcvt_f32_f16(vreinterpret_f16_u16(bits)); };
+    std::ptrdiff_t i = 0;
+    for (; i + 4 <= n; i += 4) vst1q_f32(single + i, four(vld1_u16(half + i)));
+    for (; i < n; ++i) single[i] = vgetq_lane_f32(four(vdup_n_u16(half[i])), 0);
 }
 #else
 void half_to_float(const std::uint16_t *, float *, std::ptrdiff_t) {}

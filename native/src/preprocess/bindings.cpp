@@ -57,7 +57,7 @@ void preprocess(const std::vector<PlaneArray> &planes, int layout, std::array<in
     // Threads share the items, or the rows of an item where there are fewer of them.
     const bool by_item = count >= threads;
     spec.threads = by_item ? 1 : threads;
-    const RowKernels *fast = generic ? nullptr : avx2_row_kernels();
+    const RowKernels *fast = generic ? nullptr : vector_row_kernels();
     const RowKernels &kernels = fast ? *fast : generic_row_kernels();
     const int32_t *from = src.data(), *to = dst.data();
     core::Unlocked release;
@@ -104,8 +104,8 @@ void bind(nb::module_ &m) {
           "with"
           " N rows.");
     m.def(
-        "has_avx2", [] { return avx2_row_kernels() != nullptr; },
-        "Whether the AVX2 kernels are used.");
+        "preprocess_has_simd", [] { return vector_row_kernels() != nullptr; },
+        "Whether this machine runs the vector kernels of preprocess.");
 }
 
 }  // namespace headrace::preprocess

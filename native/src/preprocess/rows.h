@@ -99,6 +99,7 @@ struct RowKernels {
 };
 
 const RowKernels &generic_row_kernels();
-const RowKernels *avx2_row_kernels();  // null if the processor has no AVX2
+// With AVX2 or NEON; null if the processor has neither.
+const RowKernels *vector_row_kernels();
 
 }  // namespace headrace::preprocess

@@ -1,7 +1,7 @@
 // Row kernels for x86 processors with AVX2, chosen at run time.
 #include "preprocess/rows.h"
 
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#if defined(__x86_64__)
 #include <immintrin.h>
 
 #define HEADRACE_TARGET __attribute__((target("avx2")))
@@ -309,16 +309,12 @@ RowKernels avx2_kernels() {
 
 }  // namespace
 
-const RowKernels *avx2_row_kernels() {
+const RowKernels *vector_row_kernels() {
     static const bool usable = __builtin_cpu_supports("avx2");
     static const RowKernels kernels = avx2_kernels();
     return usable ? &kernels : nullptr;
 }
 
 }  // namespace headrace::preprocess
-
-#else
-
-const headrace::preprocess::RowKernels *headrace::preprocess::avx2_row_kernels() { return nullptr; }
 
 #endif

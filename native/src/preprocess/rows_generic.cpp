@@ -9,4 +9,8 @@ const RowKernels &generic_row_kernels() {
     return kernels;
 }
 
+#if !defined(__x86_64__) && !defined(__aarch64__)
+const RowKernels *vector_row_kernels() { return nullptr; }
+#endif
+
 }  // namespace headrace::preprocess

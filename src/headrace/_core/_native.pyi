@@ -24,8 +24,8 @@ def fit_crops(rects: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), ord
     headrace.infer.geometry.fit for many rectangles of one frame; fills the last four, each with N rows.
     """
 
-def has_avx2() -> bool:
-    """Whether the AVX2 kernels are used."""
+def preprocess_has_simd() -> bool:
+    """Whether this machine runs the vector kernels of preprocess."""
 
 def sampling_tables(src: Annotated[NDArray[numpy.int32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.int32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], frame_size: Sequence[int], filter: int, chroma: bool, places: Annotated[NDArray[numpy.int32], dict(shape=(None, 2, 2, 2), order='C', device='cpu')]) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
     """

@@ -19,8 +19,8 @@ Filters: nearest takes the pixel under the centre; bilinear its two neighbours e
 shrinking; cubic (Keys, a = -1/2) and Lanczos (3 lobes) likewise with 4 and 6; area averages what
 the destination pixel covers. Where the original's samplers are closed this is headrace's choice.
 
-The environment variable HEADRACE_GENERIC_KERNELS=1 turns the AVX2 kernels off, for comparison: the
-results are the same bits.
+The environment variable HEADRACE_GENERIC_KERNELS=1 turns the vector kernels off, for comparison:
+the results are the same bits.
 """
 
 from __future__ import annotations
