@@ -14,22 +14,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.custom.plugin_library import (
-    foreign_error as foreign_error,
-)  # called by trt.scripts
-from headrace.custom.plugin_library import (
-    library_hints as library_hints,
-)  # called by plugins.lookup
-from headrace.custom.plugin_library import (
-    open_plugins as open_plugins,
-)  # called by plugins.registry
+from headrace._core.lazy import lazy
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.config import ModelConfig
     from headrace.config.overrides import Overrides
+    from headrace.custom.plugin_library import (
+        foreign_error as foreign_error,
+    )  # called by trt.scripts
+    from headrace.custom.plugin_library import (
+        library_hints as library_hints,
+    )  # called by plugins.lookup
+    from headrace.custom.plugin_library import (
+        open_plugins as open_plugins,
+    )  # called by plugins.registry
     from headrace.plugins.registry import PluginRegistry
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {"headrace.custom.plugin_library": "foreign_error library_hints open_plugins"},
+    )
 
 
 def register_standard(registry: PluginRegistry) -> None:
@@ -53,7 +59,7 @@ def load_bare_model(path: Path, overrides: Overrides) -> ModelConfig:
 
     Imported when it is called: plugins need none of it.
     """
-    from headrace.infer.recognise.recognise import load_bare_model as load
+    from headrace.infer.recognise.kept import load_bare_model as load
 
     return load(path, overrides)
 

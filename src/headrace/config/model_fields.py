@@ -165,6 +165,11 @@ class ModelFields(Frozen):
         """
         return self._labels
 
+    @property
+    def read_notices(self) -> tuple[Finding, ...]:
+        """Decisions and oddities of the reading, without those about the values."""
+        return self._read_notices
+
     def origin(self, field: str, *, class_id: int | None = None) -> Origin:
         """Where the value of a field came from.
 

@@ -6,14 +6,18 @@ By content: files are moved, copied and touched without changing.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
 from headrace._core.errors import ModelError
-from headrace._core.files import hash_file, os_reason
+from headrace._core.files import FileHash, hash_file, os_reason
 from headrace.engine.plan_header import FileRecord, ModelRecord
 from headrace.network.external_data import locate
+
+_SETTLED_NS = 2_000_000_000  # more than the steps of a file system's times
 
 
 def fingerprint_files(
@@ -36,7 +40,7 @@ def fingerprint_files(
         return ModelRecord(
             name=_text(model.name),
             size_bytes=model.stat().st_size,
-            sha256=sha256 or hash_file(model).sha256,
+            sha256=sha256 or _hash(model).sha256,
             external=_records(external),
             companions=_records(companions),
             recipe=recipe,
@@ -49,7 +53,7 @@ def fingerprint_files(
 
 def _records(files: Mapping[str, Path]) -> tuple[FileRecord, ...]:
     return tuple(
-        FileRecord(name=_text(name), **hash_file(path)._asdict()) for name, path in files.items()
+        FileRecord(name=_text(name), **_hash(path)._asdict()) for name, path in files.items()
     )
 
 
@@ -74,11 +78,28 @@ def what_changed(
         try:
             if not path.is_file():
                 return f"{words} is gone"
-            if path.stat().st_size != part.size_bytes or hash_file(path).sha256 != part.sha256:
+            if path.stat().st_size != part.size_bytes or _hash(path).sha256 != part.sha256:
                 return f"{words} changed"
         except OSError as error:
             return f"{words} cannot be read: {os_reason(error)}"
     return None
+
+
+def _hash(path: Path) -> FileHash:
+    """Hash a file, once while its state stays: a model's recognition and its engine compare it.
+
+    Of a file that changed just now the next change may leave the state as it is.
+    """
+    state = path.stat()
+    times = (state.st_mtime_ns, state.st_ctime_ns)
+    if time.time_ns() - max(times) < _SETTLED_NS:
+        return hash_file(path)
+    return _hash_of_state(path, (state.st_dev, state.st_ino, state.st_size, *times))
+
+
+@lru_cache(maxsize=64)
+def _hash_of_state(path: Path, state: tuple[int, ...]) -> FileHash:
+    return hash_file(path)
 
 
 def _text(name: str) -> str:

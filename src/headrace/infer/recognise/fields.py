@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from headrace.config import ModelConfig
 from headrace.config.class_attrs import ClassAttrs
 from headrace.config.enums import ClusterMode, NetworkType, ProcessMode, ScalingFilter
+from headrace.config.origin import OVERRIDE, Origin
 from headrace.infer.parsers.text import CTC
 from headrace.infer.recognise import exporters
 from headrace.infer.recognise.deployments import IOU, SOURCE, THRESHOLD
-from headrace.infer.recognise.evidence import FileEvidence
 from headrace.infer.recognise.exporters import Exporter
-from headrace.infer.recognise.heads import HeadReading
-from headrace.infer.recognise.images import Images
-from headrace.network.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    from headrace.config.overrides import Overrides
+    from headrace.infer.recognise.evidence import FileEvidence
+    from headrace.infer.recognise.heads import HeadReading
+    from headrace.infer.recognise.images import Images
+    from headrace.network.tensor_spec import TensorSpec
 
 PROFILE = "modern"
 """The profile of bare models."""
+
+CLASS_FIELDS = ("pre_cluster_threshold", "nms_iou_threshold", "topk")
+"""Settings of all classes that a recognised model has."""
 
 _MOST_BOXES = 300
 PARSER_FIELDS = {
@@ -27,6 +35,12 @@ PARSER_FIELDS = {
     NetworkType.INSTANCE_SEGMENTATION: "parse_bbox_instance_mask_func_name",
 }
 """Field of the config that names the parser, by kind of network."""
+
+
+def fields_of(overrides: Overrides) -> dict[str, Any]:
+    """Fields that keys of the command line set; groups of classes wait until they are counted."""
+    cfg = ModelConfig().with_lines([x for x in overrides.lines if x.group == "property"])
+    return {name: getattr(cfg, name) for name in ModelConfig.FIELDS if cfg.is_set(name)}
 
 
 def records(
@@ -115,3 +129,13 @@ def values_of_config(
     elif reading.kind is NetworkType.CLASSIFIER:
         values["classifier_type"] = "text" if reading.parser == CTC else "class"
     return values, reasons
+
+
+def origins_of(
+    reasons: Mapping[str, str | None], values: Mapping[str, Any], own: Mapping[str, Any]
+) -> dict[str, Origin]:
+    """Origins of a recognised config's fields: the model, or `own` for those that a user set."""
+    origins = {name: Origin("model", text=reasons.get(name)) for name in values}
+    if "all_classes" in values and "all_classes" not in own:
+        origins |= {f"all_classes.{name}": origins["all_classes"] for name in CLASS_FIELDS}
+    return origins | dict.fromkeys(own, OVERRIDE)

@@ -22,7 +22,6 @@ from headrace.config.enums import (
     NetworkType,
     TensorOrder,
 )
-from headrace.config.origin import OVERRIDE, Origin
 from headrace.config.overrides import Overrides
 from headrace.engine.input_shapes import sample_inputs
 from headrace.infer.extra_inputs import has_rule
@@ -33,7 +32,13 @@ from headrace.infer.parsers.text import CTC
 from headrace.infer.recognise.deployments import kind_of_head
 from headrace.infer.recognise.evidence import FileEvidence
 from headrace.infer.recognise.exporters import USUAL, Exporter, exporter_of
-from headrace.infer.recognise.fields import PARSER_FIELDS, records, values_of_config
+from headrace.infer.recognise.fields import (
+    PARSER_FIELDS,
+    fields_of,
+    origins_of,
+    records,
+    values_of_config,
+)
 from headrace.infer.recognise.first_layers import FirstLayers, weigh
 from headrace.infer.recognise.heads import HeadReading, Probe, View, raw_words
 from headrace.infer.recognise.images import (
@@ -48,9 +53,6 @@ from headrace.infer.recognise.names import COCO, COCO_IDS, characters_in, names_
 from headrace.infer.recognise.readings import by_shape_alone, readings
 from headrace.meta.layers import NetworkInfo
 from headrace.network.tensor_spec import TensorSpec
-
-CLASS_FIELDS = ("pre_cluster_threshold", "nms_iou_threshold", "topk")
-"""Settings of all classes that a recognised model has."""
 
 _LINES = {
     "recognised-model": "the model: ",
@@ -97,7 +99,11 @@ class Recognition:
         return [n for n in own if n.code in (*_LINES, "labels-count")]
 
 
-def recognise(path: str | Path, user_fields: Mapping[str, object] | None = None) -> Recognition:
+def recognise(
+    path: str | Path,
+    user_fields: Mapping[str, object] | None = None,
+    overrides: Overrides = _NOTHING,
+) -> Recognition:
     """Recognise a model by its file: head, exporter, classes, names, images.
 
     Values that only running tells (corners or centres, pixels or 0..1) are looked at in one run on
@@ -106,26 +112,13 @@ def recognise(path: str | Path, user_fields: Mapping[str, object] | None = None)
     Args:
         path: an ONNX file.
         user_fields: fields of `ModelConfig` with values; they are taken as they are.
+        overrides: keys of the command line that these came from, for messages.
 
     Raises:
         ModelError: the file cannot be read; its input is no image; no built-in parser reads its
             outputs; or two or three answers are as likely, each named with what chooses it.
     """
-    return _recognise(Path(path), dict(user_fields or {}))
-
-
-def load_bare_model(path: str | Path, overrides: Overrides) -> ModelConfig:
-    """The config of a bare model, as `ModelConfig.load` gives it.
-
-    Args:
-        path: an ONNX file.
-        overrides: keys of the command line; what they decide is not looked for.
-
-    Raises:
-        ModelError: see `recognise`.
-        ConfigError: a key is refused.
-    """
-    return _with(Path(path), {}, overrides, required=True).config
+    return _recognise(Path(path), dict(user_fields or {}), overrides)
 
 
 def recognise_for_init(
@@ -147,22 +140,8 @@ def recognise_for_init(
         ModelError: see `recognise`.
         ConfigError: a key is refused.
     """
-    return _with(path, user_fields, overrides, required=False, save=save)
-
-
-def _with(
-    path: Path,
-    user_fields: Mapping[str, object],
-    overrides: Overrides,
-    *,
-    required: bool,
-    save: bool = True,
-) -> Recognition:
-    # groups of classes have to wait until the classes are counted
-    cfg = ModelConfig().with_lines([x for x in overrides.lines if x.group == "property"])
-    names = (name for name in ModelConfig.FIELDS if cfg.origin(name).kind != "default")
-    fields = {**user_fields, **{name: getattr(cfg, name) for name in names}}
-    recognition = _recognise(path, fields, overrides, required=required, save=save)
+    fields = {**user_fields, **fields_of(overrides)}
+    recognition = _recognise(path, fields, overrides, required=False, save=save)
     return replace(recognition, config=overrides.on(recognition.config))
 
 
@@ -214,13 +193,9 @@ def _recognise(
         raise UndecidedError(path, questions)
     own, reasons = values_of_config(evidence, exporter, images, reading)
     values = base | own
-    origins = {name: Origin("model", text=reasons.get(name)) for name in values}
-    if "all_classes" in values:
-        why = Origin("model", text=reasons.get("all_classes"))
-        origins |= {f"all_classes.{name}": why for name in CLASS_FIELDS}
     values |= user_fields
+    origins = origins_of(reasons, values, user_fields)
     reasons |= dict.fromkeys(user_fields, "set by you")
-    origins |= dict.fromkeys(user_fields, OVERRIDE)
     where = str(path)
     notices = [
         Finding(code, "info", f"{head}{{text}}", where, {"text": text})

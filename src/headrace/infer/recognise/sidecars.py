@@ -26,6 +26,19 @@ TIMM_TYPE = "timm_architecture"
 """The text that tells a model of timm."""
 
 
+_BESIDE = ("config.json", "preprocessor_config.json", "deploy.json", "pipeline.json",
+           "detail.json", "nvinfer_config.txt", "labels.txt")  # fmt: skip
+
+
+def files_beside(path: Path) -> list[Path]:
+    """List the files, there or not, that tell something of a model beside it."""
+    above = path.parent.parent
+    names = [path.with_name(name) for name in _BESIDE]
+    names += [above / name for name in _BESIDE[:2]] if path.parent.name == "onnx" else []
+    infos = [path.with_name(f"{path.name}.modelinfo"), path.with_suffix(".modelinfo")]
+    return [*names, *infos, *([path.with_suffix(".bin")] if path.suffix == ".xml" else [])]
+
+
 def texts_beside(path: Path) -> dict[str, str]:
     """Read names of classes, sizes and preparation of images from files beside a model.
 
