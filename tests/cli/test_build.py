@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -17,6 +19,7 @@ from tests.engine.precision.graphs import layer_table, small_net
 from tests.engine.precision.test_precision_building import SCALES
 
 Config = Callable[..., Path]
+SCENE = Path(__file__).parents[2] / "examples" / "conveyor"
 
 
 def headrace(*words: object) -> Result:
@@ -51,7 +54,7 @@ def test_strict_takes_fp32_for_fp16_and_refuses_it_for_int8(config: Config) -> N
 def test_options_of_tuning_need_it(config: Config, option: list[str]) -> None:
     done = headrace("build", config(), *option)
     assert done.exit_code == 2
-    assert "--tune-for, --retime and --timing-cache need --tune" in done.stderr
+    assert "--tune-for, --retime, --timing-cache and --images need --tune" in done.stderr
 
 
 def test_a_precision_is_demanded(config: Config) -> None:
@@ -166,3 +169,45 @@ def test_configs_with_tables_of_their_own_keep_an_engine_each(
     assert "int8-calib-file changed" in anew[2]
     assert engine(first)[:2] == one[:2]
     assert len(list(tmp_path.glob("*.engine"))) == 2
+
+
+def test_images_are_for_what_tuning_offers(config: Config) -> None:
+    done = headrace("build", str(config()), "--images", "video.mp4")
+    assert done.exit_code == 2
+    assert "--images need --tune" in done.stderr
+
+
+def test_boxes_of_an_offered_precision_are_counted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The same engine in the place of BF16 agrees in each box; the note says so."""
+    from headrace._core.findings import Finding
+    from headrace.cli import build
+    from headrace.config import ModelConfig
+    from headrace.diagnose.compare import sides
+    from headrace.infer.run_options import RunOptions
+
+    for name in ("config_infer_primary.txt", "conveyor_parser.py", "labels.txt", "detector.onnx"):
+        shutil.copy(SCENE / name, tmp_path)
+    real = sides.load_or_build
+
+    def in_fp32(cfg: ModelConfig, **options: Any) -> Any:
+        return real(cfg, **options | {"precision": None, "backend": None})
+
+    monkeypatch.setattr(sides, "load_or_build", in_fp32)
+    monkeypatch.setattr(sides, "_check_precision", lambda *_: None)
+    config = tmp_path / "config_infer_primary.txt"
+    offer = Finding("bf16-offered", "info", "bf16 would be {factor} times as fast",
+                    data={"factor": 1.7, "tactic": "openvino:threads=1"})  # fmt: skip
+    told = build._compared(
+        offer, cfg=ModelConfig.load(config), config=config, keys=[],
+        images=str(SCENE / "conveyor.mp4"), run=RunOptions(threads=1),
+    )  # fmt: skip
+    boxes = told.data["boxes"]
+    assert boxes > 20
+    assert told.data == {"factor": 1.7, "tactic": "openvino:threads=1", "unit": "boxes",
+                         "equal": boxes, "boxes": boxes, "more": 0, "frames": 20}  # fmt: skip
+    assert told.sentence == (
+        f"bf16 would be 1.7 times as fast; {boxes} of {boxes} boxes agree, 0 more are others "
+        "(20 frames)"
+    )

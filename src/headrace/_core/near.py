@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 _LONGEST = 64  # letters that are compared
 
@@ -17,6 +16,8 @@ def near_names(name: str, names: Iterable[str], most: int = 3, *, cutoff: float 
         most: how many are returned at most.
         cutoff: how similar they must be, 0 to 1.
     """
+    from difflib import get_close_matches  # late: for a name that is not there
+
     return get_close_matches(name, names, most, cutoff)
 
 

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-ModuleProcess = subprocess.Popen[bytes]
+if TYPE_CHECKING:
+    import subprocess
+
+    ModuleProcess = subprocess.Popen[bytes]
+
 _PR_SET_PDEATHSIG = 1
 
 
@@ -75,11 +78,15 @@ def module_command(module: str, *arguments: str) -> list[str]:
 
 def start_module(module: str, *arguments: str, **how: Any) -> ModuleProcess:
     """Start a module as a process of its own; `how` are arguments of `Popen`."""
+    import subprocess
+
     return subprocess.Popen(module_command(module, *arguments), **how)
 
 
-def start_program(command: list[str], **how: Any) -> subprocess.Popen[bytes]:
+def start_program(command: list[str], **how: Any) -> ModuleProcess:
     """Start a program that is no module of ours; `how` are arguments of `Popen`."""
+    import subprocess
+
     return subprocess.Popen(command, **how)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import KW_ONLY, dataclass
 
 CLOSE_S = 4.0  # an end of a run waits so long for brokers and servers that are away
@@ -42,4 +41,8 @@ class Backoff:
     def delay_s(self, attempt: int) -> float:
         """How long to wait before try `attempt` (from 0)."""
         longest = self.longest_s(attempt)
-        return random.uniform(0.0, longest) if self.jitter else longest
+        if not self.jitter:
+            return longest
+        from random import uniform
+
+        return uniform(0.0, longest)

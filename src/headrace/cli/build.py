@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,8 @@ from headrace.cli.options import run_options
 from headrace.cli.output import FiniteRange, echo, notice_rows, print_json, print_notices
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.config import ModelConfig
     from headrace.config.overrides import GivenKey
     from headrace.engine.plan_header import Precision
@@ -24,6 +28,7 @@ Examples:
   headrace build config_infer_primary.txt
   headrace build config_infer_primary.txt --tune
   headrace build config_infer_primary.txt --tune 20 --tune-for latency
+  headrace build config_infer_primary.txt --tune --images video.mp4
   headrace build config_infer_primary.txt --device cpu
   headrace build config_infer_primary.txt --backend openvino
   headrace build config_infer_primary.txt --precision int8 --backend openvino
@@ -31,6 +36,8 @@ Examples:
   headrace build config_infer_primary.txt --rebuild --threads 2
 """
 _DEFAULT_BUDGET = "60"
+OFFERED = "bf16-offered"
+_FRAMES = 20  # on which an offered precision is compared
 
 
 @click.command(epilog=EPILOG)
@@ -61,6 +68,9 @@ _DEFAULT_BUDGET = "60"
 @click.option("--timing-cache", type=click.Path(path_type=Path), metavar="FOLDER",
               help="Where times are kept. Default: the user's cache folder.")  # fmt: skip
 @click.option("--retime", is_flag=True, help="Measure again what is in the timing cache.")
+@click.option("--images", metavar="SOURCE",
+              help="Images or a video: the boxes of a precision that --tune offers are compared "
+                   "on 20 of them.")  # fmt: skip
 @click.option("--tactic", metavar="TACTIC",
               help="Pin the way to run it, as onnxruntime:threads=1,streams=2.")  # fmt: skip
 @click.option("--dynamic-batch", is_flag=True,
@@ -83,6 +93,7 @@ def build(
     tune_for: Objective | None,
     timing_cache: Path | None,
     retime: bool,
+    images: str | None,
     tactic: str | None,
     strict: bool,
     as_json: bool,
@@ -102,8 +113,8 @@ def build(
     from headrace.engine.tuning.tune import TuneOptions
     from headrace.infer.model import load_or_build
 
-    if tune is None and (retime or timing_cache or tune_for):
-        raise click.UsageError("--tune-for, --retime and --timing-cache need --tune")
+    if tune is None and (retime or timing_cache or tune_for or images):
+        raise click.UsageError("--tune-for, --retime, --timing-cache and --images need --tune")
     if run.device != "auto" and (backend or tactic):
         raise click.UsageError("--backend and --tactic say where it runs; leave --device out")
     if tune is not None and tactic:
@@ -141,6 +152,10 @@ def build(
             progress=progress.at,
             device=None if named else where.kind,
         )
+    if images is not None:
+        keys = [*settings, *run.keys()]
+        decide = partial(_compared, cfg=cfg, config=config, keys=keys, images=images, run=run)
+        plan.decisions = [decide(n) if n.code == OFFERED else n for n in plan.decisions]
     notices = [*where.notices, *cfg.notices, *plan.decisions]
     refuse_warnings(plan.decisions, strict=strict)
     if as_json:
@@ -155,6 +170,36 @@ def build(
         return
     print_notices(notices)
     echo(plan.path or "the engine could not be saved; it is built anew at every start")
+
+
+def _compared(
+    offer: Finding,
+    *,
+    cfg: ModelConfig,
+    config: Path,
+    keys: Sequence[GivenKey],
+    images: str,
+    run: RunOptions,
+) -> Finding:
+    """Add to an offered precision how many boxes agree with those of the built engine."""
+    from headrace.config.overrides import combined
+    from headrace.diagnose.compare.run import compare
+    from headrace.diagnose.compare.sides import SideSpec
+
+    backend = str(offer.data["tactic"]).partition(":")[0]
+    other = SideSpec(config, combined(keys), precision="bf16", backend=backend)
+    found = compare(
+        cfg, other, images, frames=_FRAMES, layers=False, threads=run.threads, device="cpu"
+    )
+    if not found.by_boxes:
+        data = {**offer.data, "decibels": round(found.outputs_db, 1), "frames": found.frames}
+        suffix = "; its outputs keep {decibels:g} dB of signal to noise ({frames} frames)"
+    else:
+        total = found.total
+        data = {**offer.data, "unit": found.unit, "equal": total.matched, "boxes": total.boxes_a,
+                "more": total.boxes_b - total.matched, "frames": found.frames}  # fmt: skip
+        suffix = "; {equal} of {boxes} {unit} agree, {more} more are others ({frames} frames)"
+    return replace(offer, data=data).changed(suffix=suffix)
 
 
 def _export(

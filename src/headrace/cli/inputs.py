@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headrace._core.formats.archives import is_nn_archive
-from headrace._core.formats.foreign import is_model_name
+from headrace._core.formats.table import is_model_name
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig, PipelineSpec, TrackerSpec

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from headrace._core import formats
 from headrace._core.errors import ConfigError
-from headrace._core.formats.foreign import Sighting, identify, onnx_beside
 from headrace._core.text import quoted
 from headrace.config.enums import NetworkType
 from headrace.config.keys import PROPERTY_KEYS
@@ -57,10 +57,10 @@ def onnx_of_engine(cfg: ModelFields) -> Path | None:
     engine = cfg.model_engine_file
     if engine is None or model_kind(cfg) is not None or library_makes_networks(cfg):
         return None
-    sighting = identify(engine)
+    sighting = formats.identify(engine)
     if sighting is None or sighting.key == "headrace-plan":
         return None
-    return onnx_beside(engine)
+    return formats.onnx_beside(engine)
 
 
 def darknet_cfg(cfg: ModelFields) -> Path:
@@ -147,7 +147,7 @@ def missing_file(cfg: ModelFields, key: str, path: Path) -> ConfigError:
     where = origin.where or key
     written = origin.text if origin.text is not None else str(path)
     odd = os.path.exists(path) and not os.path.isdir(path)
-    folder = identify(path) if os.path.isdir(path) else None
+    folder = formats.identify(path) if os.path.isdir(path) else None
     if folder is not None and folder.key != "onnx":
         return ConfigError(
             f"{key}={quoted(written)}: {folder.summary}.",
@@ -179,10 +179,10 @@ _FITTING = {
 }
 
 
-def foreign_value(cfg: ModelFields, key: str) -> Sighting | None:
+def foreign_value(cfg: ModelFields, key: str) -> formats.Sighting | None:
     """Return the format of the file of a model key, where it is that of another framework."""
     path = darknet_cfg(cfg) if key == "custom-network-config" else _value(cfg, key)
-    sighting = identify(Path(path)) if path else None
+    sighting = formats.identify(Path(path)) if path else None
     if sighting is None or not sighting.format.model or sighting.key in _FITTING[key]:
         return None
     return None if sighting.by_name and key != "tlt-encoded-model" else sighting
@@ -208,7 +208,7 @@ def _no_model(cfg: ModelFields) -> ConfigError:
     fix = _foreign_values(cfg)
     fix = fix or [f"{name} {words}" for name, words in _PARTS.items() if _value(cfg, name)]
     encoded = cfg.tlt_encoded_model and not foreign_value(cfg, "tlt-encoded-model")
-    if cfg.tlt_encoded_model and encoded and (model := onnx_beside(cfg.tlt_encoded_model)):
+    if cfg.tlt_encoded_model and encoded and (model := formats.onnx_beside(cfg.tlt_encoded_model)):
         fix.insert(0, f"onnx-file={quoted(str(model), limit=None)} lies beside it")
     fix = fix or ["relative paths start at the folder of the config file"]
     if engine is not None and os.path.isdir(engine):

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from headrace._core.files import os_reason
-from headrace._core.formats.foreign import is_model_name
+from headrace._core.formats.table import is_model_name
 from headrace._core.near import near_names
 from headrace._core.text import quoted
 from headrace._core.urls import url_name, url_scheme

@@ -14,7 +14,6 @@ from typing import Any
 
 from headrace._core.errors import ConfigError
 from headrace._core.findings import Finding
-from headrace._core.proto_text import read_proto_text
 from headrace._core.text import quoted
 from headrace.config.class_attrs import ClassAttrs
 from headrace.config.enums import NetworkType
@@ -82,6 +81,8 @@ def read_server_config(
     Raises:
         ConfigError: the file is refused, or names a model that is not of ONNX.
     """
+    from headrace._core.proto_text import read_proto_text
+
     root = read_proto_text(data.decode(errors="replace"), str(path), ConfigError).plain()
     infer = _one(root, "infer_config")
     if not isinstance(infer, Mapping):

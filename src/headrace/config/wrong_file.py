@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from headrace._core import formats
 from headrace._core.errors import ConfigError
-from headrace._core.formats.foreign import foreign_model, identify, is_model_name, onnx_beside
-from headrace._core.formats.table import FORMATS
+from headrace._core.formats.table import FORMATS, is_model_name
 from headrace._core.text import quoted
 
 _LAYERS = re.compile(rb"^\s*(layers?\s*:?\s*\{|input(_shape)?\s*[:{])", re.MULTILINE)
@@ -75,7 +75,7 @@ def refuse_model(path: Path, data: bytes, where: str, *, large: bool) -> None:
     fits = kind is not None and (large or kind.fits(data))
     if not (fits or large or _is_odd(path, data)):
         return
-    error = foreign_model(path, "a config, or a bare ONNX model")
+    error = formats.foreign_model(path, "a config, or a bare ONNX model")
     key = None if error is None else error.data["format"]
     named = (
         key == "text" and kind is None and is_model_name(path.name)
@@ -87,7 +87,7 @@ def refuse_model(path: Path, data: bytes, where: str, *, large: bool) -> None:
         raise ConfigError(error.finding, code="wrong-file")
     if kind is None or not fits:
         return
-    sighting = identify(path)
+    sighting = formats.identify(path)
     words = f"this is {'an engine' if kind is _ENGINE else 'a model'}"
     if sighting is not None and not (sighting.by_name and sighting.format.marked):
         words = sighting.summary
@@ -106,7 +106,7 @@ def refuse_folder(path: Path, *, has_configs: bool = False) -> None:
     Raises:
         ModelError: it is one.
     """
-    error = foreign_model(path, "a config, or a bare ONNX model")
+    error = formats.foreign_model(path, "a config, or a bare ONNX model")
     if error is not None and not (has_configs and error.data["format"] == "onnx"):
         raise error
 
@@ -119,7 +119,7 @@ def _is_odd(path: Path, data: bytes) -> bool:
 
 def _hints(path: Path, kind: _Kind) -> list[str]:
     name = shlex.quote(str(path))
-    model = onnx_beside(path) if kind is _ENGINE or not kind.readable else None
+    model = formats.onnx_beside(path) if kind is _ENGINE or not kind.readable else None
     runs = f"headrace run {shlex.quote(str(model))} VIDEO runs the ONNX model beside it"
     hints = [runs] if model is not None else []
     if not kind.readable:

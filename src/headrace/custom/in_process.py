@@ -13,7 +13,6 @@ from pathlib import Path
 from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
 from headrace._core.threads import Countdown
-from headrace.custom.guard.trust import TrustStore, content_hash
 
 _GRACE_S = 2.0  # for the message; code that holds the interpreter's lock prevents one
 _noting = False
@@ -38,6 +37,8 @@ def note_loading(path: Path) -> None:
     """Note a C++ library before it is loaded into this process; its own handlers come after."""
     if not _noting or debugged():  # a debugger shows more, and each fault would stop there twice
         return
+    from headrace.custom.guard.trust import TrustStore, content_hash
+
     trusted = False
     with suppress(CustomLibraryError):
         trusted = TrustStore().get(content_hash(path)) is not None

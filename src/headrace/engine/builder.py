@@ -323,7 +323,7 @@ class _Build:
         if outcome.tactic is None:
             return None
         self.tactic, self.tries = outcome.tactic, outcome.records
-        self.tuning = outcome.summary(tuning, items)
+        self.tuning = outcome.summary(tuning.objective, tuning.budget_s, items)
         return lowered
 
     def _opened(self, lowered: PrecisionGraph) -> tuple[BuildResult, PrecisionGraph]:

@@ -7,9 +7,9 @@ import struct
 from pathlib import Path
 
 import headrace
+from headrace._core import formats
 from headrace._core.errors import EngineError
 from headrace._core.files import sha256_of
-from headrace._core.formats.foreign import foreign_model, looks_like
 from headrace._core.formats.sniff import PLAN_MAGIC
 from headrace._core.formats.tensorrt import built_by, is_tensorrt_engine
 from headrace._core.json_record import RecordError
@@ -94,10 +94,10 @@ def _foreign(head: bytes, size_bytes: int, where: str) -> EngineError:
             fix="give onnx-file=<the ONNX model it was built from>: "
             "headrace builds its own engine and leaves this one alone",
         )
-    error = foreign_model(Path(where), "a plan built by headrace")
+    error = formats.foreign_model(Path(where), "a plan built by headrace")
     if error is not None and error.data["format"] not in ("onnx", "tensorrt"):
         return EngineError(error.finding)
-    words = looks_like(head, size_bytes)
+    words = formats.looks_like(head, size_bytes)
     return EngineError(
         f"is not a headrace plan: it looks like {words}" if words else "is not a headrace plan",
         where=where,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from headrace._core.errors import ConfigError
 from headrace._core.findings import Finding
 from headrace.config.enums import ClusterMode, NetworkType
-from headrace.infer.class_maps import SegmentationPostprocessor
 from headrace.infer.parser_choice import Choice, choose_parser
 from headrace.infer.parsers.labels import Labels, load_labels
 from headrace.infer.postprocess import (
@@ -119,6 +118,8 @@ def postprocessor_of(
         )
     names = labels.detector
     if cfg.network_type is NetworkType.SEGMENTATION:
+        from headrace.infer.class_maps import SegmentationPostprocessor
+
         return SegmentationPostprocessor(cfg, network, choice.parser, labels=names, **rules)
     rules["clip_to_roi"] = options.clip_to_roi
     return DetectorPostprocessor(cfg, network, choice.parser, choice.source, labels=names, **rules)

@@ -12,6 +12,7 @@ from headrace._core.errors import ConfigError, CustomLibraryError, ParserError
 from headrace._core.findings import Finding
 from headrace._core.text import shortened
 from headrace.config.enums import NetworkType
+from headrace.infer import parsers  # all heads are imported only for a suggestion
 from headrace.infer.class_checks import class_findings, class_notices
 from headrace.infer.classify import narrow_outputs
 from headrace.infer.parser_choice import KINDS, Choice
@@ -20,7 +21,6 @@ from headrace.infer.parsers import (
     better_than,
     parse_coverage_bbox,
     renaming,
-    suggest,
 )
 from headrace.infer.parsers.labels import Labels
 from headrace.infer.trial import Change, advised, parser_change
@@ -125,7 +125,7 @@ def require_grid_outputs(
         functions = f"{', '.join(own[:5])}{' …' if own[5:] else ''}"
         hints.append(f"{cfg.custom_lib_path.name} has {functions}")
         changes += [{"parse-bbox-func-name": function} for function in own[:5]]
-    if fits := suggest(outputs, network, cfg.num_detected_classes):
+    if fits := parsers.suggest(outputs, network, cfg.num_detected_classes):
         hints.append(f"the outputs look like {', '.join(fits)}")
         changes += [parser_change(head, NetworkType.DETECTOR, cfg) for head in fits]
     elif other := _other_type(outputs, network):

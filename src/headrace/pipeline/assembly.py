@@ -26,7 +26,6 @@ from headrace.pipeline.decoder_memory import DecoderMemory
 from headrace.pipeline.mux import check_limit
 from headrace.pipeline.outlet import Route
 from headrace.pipeline.pipeline import Pipeline
-from headrace.pipeline.rate_lines import RateLines
 from headrace.pipeline.segment import segments_of
 from headrace.pipeline.sink_opening import open_routes
 from headrace.pipeline.source_opening import decoding_device, devices_of, open_listed
@@ -256,6 +255,8 @@ class Assembling:
         if counting is not None:
             self._items.insert(behind_tracker(self._items), counting)
         if self.spec.rates_interval_s:
+            from headrace.pipeline.rate_lines import RateLines
+
             rates = RateLines(len(self._sources), self.spec.rates_interval_s)
             self._items.append(rates)
             self._owned.append(rates)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from mimetypes import guess_type
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -341,6 +340,8 @@ def _stages(
 
 def _is_media(name: str) -> bool:
     """Whether a path or URL names images."""
+    from mimetypes import guess_type
+
     kind = guess_type(name)[0] or ""
     images = Path(name).suffix.lower() in IMAGE_SUFFIXES or kind.startswith("video/")
     return images or "://" in name or Path(name).is_dir()

@@ -19,12 +19,11 @@ from headrace._core.formats.folders import transformers_task
 from headrace._core.formats.foreign import (
     foreign_model,
     identify,
-    is_model_name,
     looks_like,
     onnx_beside,
 )
 from headrace._core.formats.sniff import HEAD_BYTES, sniff
-from headrace._core.formats.table import FORMATS, by_suffix
+from headrace._core.formats.table import FORMATS, by_suffix, is_model_name
 from headrace.config import ModelConfig
 from headrace.errors import HeadraceError
 

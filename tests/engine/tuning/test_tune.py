@@ -15,10 +15,14 @@ from hypothesis import strategies as st
 from headrace.engine import BuildOptions, Plan, build
 from headrace.engine.backends import BACKENDS, GPU_RUNTIMES, installed_backends
 from headrace.engine.input_shapes import sample_inputs
+from headrace.engine.machine import Machine
+from headrace.engine.plan_header import TacticRecord
+from headrace.engine.precision.capability import fast_bf16
 from headrace.engine.tactic import Tactic, candidates
 from headrace.engine.tuning import tune as module
 from headrace.engine.tuning.output_difference import difference
-from headrace.engine.tuning.tune import TuneOptions, tune
+from headrace.engine.tuning.tune import TuneOptions, Version, tune
+from headrace.engine.tuning.tuned import Tuning
 from headrace.errors import EngineError
 from headrace.infer.model import load_or_build
 from headrace.infer.model.image_input import image_range
@@ -496,3 +500,76 @@ def test_range_of_pixels_is_what_preprocessing_makes(config):
 def test_tuning_needs_a_runtime(network):
     with pytest.raises(EngineError, match="no runtime is called 'tvm'"):
         tune(b"", [], {}, items=1, options=TuneOptions(tactics=[Tactic("tvm")]))
+
+
+def offer_of(model_path, *runtimes, offered, objective="throughput", cache=None):
+    """Tune an FP32 graph, with the same graph for one runtime as an offered BF16."""
+    network = network_from_onnx(model_path)
+    model = model_path.read_bytes()
+    versions = [Version("fp32", model), Version("bf16", model, (offered,), offered=True)]
+    options = TuneOptions(
+        budget_s=20, tactics=[Tactic(name, 1, 1) for name in runtimes], objective=objective
+    )
+    feeds = sample_inputs(network.inputs, 1, low=0, high=1)
+    tuning = tune(model, network.inputs, feeds, items=1, versions=versions, options=options)
+    return tuning, tuning.notices(options.objective)
+
+
+@pytest.mark.parametrize("objective", ["throughput", "latency"])
+def test_an_offered_precision_is_reported_and_never_chosen(model_path, objective):
+    for _ in range(2):  # measured, then known
+        tuning, notices = offer_of(
+            model_path, "slow", "quick", offered="quick", objective=objective
+        )
+        chosen = next(t for t in tuning.records if t.chosen)
+        assert chosen.precision == "fp32"
+        assert tuning.version == 0
+        assert {t.precision for t in tuning.records} == {"fp32", "bf16"}
+    tuning, notices = offer_of(model_path, "slow", offered="slow", objective=objective)
+    assert next(t for t in tuning.records if t.chosen).precision == "fp32"
+    # as fast as what is chosen: no reason to offer it, but for a lucky measurement
+    assert [n.data["factor"] < 2 for n in notices if n.code == "bf16-offered"] in ([], [True])
+
+
+def test_an_offer_names_its_gain_and_its_tactic():
+    records = (
+        TacticRecord(runtime="onnxruntime", precision="fp32", load_s=1.0, latency_ms=30.0,
+                     items_per_s=40.0, outcome="measured", chosen=True),
+        TacticRecord(runtime="openvino", threads=1, streams=2, precision="bf16", load_s=1.0,
+                     latency_ms=20.0, items_per_s=68.0, outcome="measured", chosen=False),
+        TacticRecord(runtime="openvino", threads=2, streams=1, precision="bf16", load_s=1.0,
+                     latency_ms=10.0, items_per_s=60.0, outcome="wrong", chosen=False),
+    )  # fmt: skip
+    tuning = Tuning(Tactic(), records, Machine("chip", 2), 1.0, False)
+    for objective, factor in (("throughput", 1.7), ("latency", 1.5)):
+        (offer,) = [n for n in tuning.notices(objective) if n.code == "bf16-offered"]
+        assert offer.data == {"factor": factor, "tactic": "openvino:threads=1,streams=2"}
+        assert offer.sentence.startswith(f"bf16 would be {factor} times as fast: ")
+    slower = Tuning(Tactic(), (records[0], records[1].changed(items_per_s=41.0)),
+                    Machine("chip", 2), 1.0, False)  # fmt: skip
+    assert not [n for n in slower.notices("throughput") if n.code == "bf16-offered"]
+
+
+@pytest.mark.parametrize(("share", "codes"), [(0.05, []), (0.6, ["tuning-noise"])])
+def test_noise_is_reported_also_of_times_that_were_kept(model_path, monkeypatch, share, codes):
+    monkeypatch.setattr(module.ForeignLoad, "share", lambda self, child=None: share)
+    for cached in (False, True):
+        tuning, notices = offer_of(model_path, "slow", offered="slow")
+        assert tuning.cached is cached
+        assert [n.code for n in notices if n.code == "tuning-noise"] == codes
+    if codes:
+        (noise,) = [n for n in notices if n.code == "tuning-noise"]
+        assert "60%" in noise.sentence
+
+
+@pytest.mark.skipif(not fast_bf16("openvino"), reason="no BF16 arithmetic here")
+def test_bf16_is_measured_where_the_processor_has_it(network):
+    tuning = TuneOptions(budget_s=20, runtimes=["onnxruntime", "openvino"])
+    plan = build(network, BuildOptions(tuning=tuning))
+    assert plan.header.precision == "fp32"
+    ran = {t.runtime for t in plan.header.tactics if t.precision == "bf16"}
+    assert ran == {"openvino"}
+    exact = TuneOptions(budget_s=20, runtimes=["onnxruntime"])
+    assert {t.precision for t in build(network, BuildOptions(tuning=exact)).header.tactics} == {
+        "fp32"
+    }

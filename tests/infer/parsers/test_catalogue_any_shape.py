@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headrace.errors import ParserError
-from headrace.infer.parsers.catalogue import HEADS, WELL_KNOWN
+from headrace.infer.parsers import WELL_KNOWN
+from headrace.infer.parsers.catalogue import HEADS
 from headrace.meta import DetectionParams, Layer, NetworkInfo
 from tests.profiles import examples
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tarfile
-import tempfile
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import ModelError
 from headrace._core.files import hash_file
 from headrace._core.formats.table import BARE_MODELS
+
+if TYPE_CHECKING:
+    import tarfile
 
 SUFFIXES = (".tar.xz", ".tar.gz", ".tar", ".nnarchive")
 _CONFIG = "config.json"
@@ -63,6 +63,8 @@ def unpacked_model(path: Path) -> Path:
     Raises:
         ModelError: the archive cannot be read, lacks the model, or holds more than 8 GiB.
     """
+    import tarfile
+
     where = str(path)
     try:
         status = path.stat()
@@ -86,6 +88,8 @@ def cache_folder() -> Path:
 @lru_cache(maxsize=16)
 def _model_in(path: Path, modified_ns: int, size: int) -> str | None:
     """The name of the model that the archive's config names; None: it is no NN Archive."""
+    import tarfile
+
     try:
         with tarfile.open(path) as archive:
             member = next((m for m in _files(archive) if _name(m) == _CONFIG), None)
@@ -113,6 +117,10 @@ def _name(member: tarfile.TarInfo) -> str:
 
 
 def _unpack(path: Path, model: str, folder: Path) -> None:
+    import shutil
+    import tarfile
+    import tempfile
+
     folder.parent.mkdir(parents=True, exist_ok=True)
     left = _LARGEST
     with tempfile.TemporaryDirectory(dir=folder.parent) as name, tarfile.open(path) as archive:

@@ -15,7 +15,7 @@ from pathlib import Path
 from headrace._core.errors import ModelError
 from headrace._core.formats.folders import folder_format, transformers_task
 from headrace._core.formats.sniff import HEAD_BYTES, sniff
-from headrace._core.formats.table import FORMATS, Format, by_suffix
+from headrace._core.formats.table import FORMATS, SHARD, Format, by_suffix
 from headrace._core.formats.tensorrt import is_tensorrt_file
 from headrace._core.text import quoted
 
@@ -26,13 +26,6 @@ _READ = ("onnx", "openvino", "openvino-weights", "tensorrt", "headrace-plan", "d
 _WRAPPINGS = ("pickle", "zip", "tar", "gzip", "text", "json", "xml")
 _WEIGHTS = {".bin": (("openvino-weights", ".xml"), ("ncnn-weights", ".param"))}
 _USUAL = {"sklearn": ".pkl"}  # suffixes of formats without one of their own; .pt for the others
-_SURE_SUFFIXES = frozenset(
-    suffix for key, row in FORMATS.items() if row.model and key not in ("json", "text", "onnx-data")
-    for suffix in row.suffixes if suffix not in (".data", ".meta", ".index", ".lite", ".cfg")
-)  # fmt: skip
-"""Suffixes that only models have."""
-
-_SHARD = re.compile(r"\.data-\d{5}-of-\d{5}")
 _EXPORTED = re.compile(
     r"_(openvino|int8_openvino|ncnn|rknn|paddle|saved|mnn|imx|float32|float16|integer_quant)(_model)?"
     r"|[-_.](fp16|fp32|int8|sim|gpu0|b\d+)"
@@ -153,12 +146,6 @@ def onnx_beside(path: Path) -> Path | None:
     return next((file for file in files if file != path and file.is_file()), None)
 
 
-def is_model_name(name: str) -> bool:
-    """Return True for a name that only models have."""
-    suffix = Path(name).suffix.lower()
-    return suffix in _SURE_SUFFIXES or _SHARD.fullmatch(suffix) is not None
-
-
 def identify(path: Path) -> Sighting | None:
     """Find the format of a path: by its content first, then by its name; None if neither helps.
 
@@ -244,7 +231,7 @@ def _offsets(header: bytes) -> Iterator[bytes]:
 
 def _by_name(path: Path) -> str | None:
     suffix = path.suffix.lower()
-    if _SHARD.fullmatch(suffix):
+    if SHARD.fullmatch(suffix):
         return "tensorflow-checkpoint"
     for key, partner in _WEIGHTS.get(suffix, ()):
         if path.with_suffix(partner).is_file():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 BARE_MODELS = (".onnx", ".xml")
 """A path that ends so, where a config may stand, is a model without one."""
@@ -257,3 +259,19 @@ FORMATS = {
 def by_suffix(suffix: str) -> str | None:
     """The key of the format that files of this suffix (`.pt`) usually have."""
     return next((key for key, row in FORMATS.items() if suffix.lower() in row.suffixes), None)
+
+
+_SURE_SUFFIXES = frozenset(
+    suffix for key, row in FORMATS.items() if row.model and key not in ("json", "text", "onnx-data")
+    for suffix in row.suffixes if suffix not in (".data", ".meta", ".index", ".lite", ".cfg")
+)  # fmt: skip
+"""Suffixes that only models have."""
+
+SHARD = re.compile(r"\.data-\d{5}-of-\d{5}")
+"""The suffix of a part of a checkpoint."""
+
+
+def is_model_name(name: str) -> bool:
+    """Return True for a name that only models have."""
+    suffix = Path(name).suffix.lower()
+    return suffix in _SURE_SUFFIXES or SHARD.fullmatch(suffix) is not None

@@ -9,13 +9,13 @@ import tempfile
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import BinaryIO, NoReturn
+from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 import numpy as np
 
 from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
-from headrace._core.processes import ModuleProcess, ProcessEnd, start_program
+from headrace._core.processes import ProcessEnd, start_program
 from headrace._core.types import Array
 from headrace.custom.emulated.emulator import Emulator
 from headrace.custom.emulated.messages import (
@@ -27,6 +27,9 @@ from headrace.custom.emulated.messages import (
     Reader,
     Status,
 )
+
+if TYPE_CHECKING:
+    from headrace._core.processes import ModuleProcess
 
 _PAGE = mmap.PAGESIZE
 _END_S = 5.0

@@ -20,7 +20,7 @@ from headrace.infer.inferencer import Inferencer
 from headrace.infer.loaded_model import Model
 from headrace.infer.losses import InferenceLosses
 from headrace.infer.model import load_or_build
-from headrace.infer.parsers.catalogue import per_item
+from headrace.infer.parsers.head import per_item
 from headrace.infer.record import Record
 from headrace.infer.run_options import RunOptions
 from headrace.media.frame import Frame

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -174,7 +173,9 @@ class OnnxRuntimeBackend:
         self, model: bytes, options: RunnerOptions, feeds: Mapping[str, DLPackTensor], runs: int
     ) -> list[tuple[str, list[float]]]:
         """See `headrace.engine.layers.ProfilingBackend`."""
-        with tempfile.TemporaryDirectory(prefix="headrace-profile-") as folder:
+        from tempfile import TemporaryDirectory
+
+        with TemporaryDirectory(prefix="headrace-profile-") as folder:
             settings = session_options(options)
             settings.enable_profiling = True
             settings.profile_file_prefix = str(Path(folder) / "profile")

@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
+from headrace._core import formats
 from headrace._core.errors import EngineError
 from headrace._core.files import os_errors, write_atomically
-from headrace._core.formats.foreign import model_words
 
 MAX_TABLE_BYTES = 64 * 2**20
 DEFAULT_HEADER = "TRT-100300-EntropyCalibration2"
@@ -92,7 +92,7 @@ class CalibrationTable:
         header = first.removesuffix("\r")
         if not _HEADER.match(header):
             raise EngineError(
-                model_words(Path(where)) or f"the first line is {header[:60]!r}",
+                formats.model_words(Path(where)) or f"the first line is {header[:60]!r}",
                 where=where,
                 expected=f"TRT-<version>-<algorithm>, such as {DEFAULT_HEADER}",
                 fix="int8-calib-file is the text that TensorRT's calibrator or "

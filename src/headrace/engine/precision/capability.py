@@ -27,6 +27,12 @@ def fast_fp16(runtime: str) -> bool:
     return runtime == "openvino" and "FP16" in _openvino_capabilities()
 
 
+@cache
+def fast_bf16(runtime: str) -> bool:
+    """True if BF16 is computed as such: OpenVINO on CPUs with BF16 arithmetic."""
+    return runtime == "openvino" and "BF16" in _openvino_capabilities()
+
+
 def rounds_fp16(runtime: str) -> bool:
     """True if the graph has to say where FP16 rounds: `engine/precision/rounded.py`.
 

@@ -33,6 +33,7 @@ class TimingEntry(JsonRecord, frozen=True, kw_only=True):
         spent_s: time it took.
         complete: every candidate was tried; otherwise a larger budget may find a better one.
         budget_s: the time it was given.
+        foreign: share of the cores that other programs used meanwhile.
     """
 
     question: dict[str, str]
@@ -40,6 +41,7 @@ class TimingEntry(JsonRecord, frozen=True, kw_only=True):
     spent_s: Seconds
     budget_s: Seconds
     complete: bool
+    foreign: Annotated[float, Meta(ge=0, le=1)] = 0.0
 
 
 def default_folder() -> Path:

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import EngineError
 from headrace._core.files import locked, sha256_of
-from headrace._core.findings import Finding
 from headrace.engine.backends import DEFAULT_BACKEND, get_backend, installed_backends
 from headrace.engine.machine import Machine, this_machine
-from headrace.engine.plan_header import Outcome, Precision, TacticRecord, TuningRecord
+from headrace.engine.plan_header import Outcome, Precision, TacticRecord
 from headrace.engine.tactic import Objective, Tactic, candidates
+from headrace.engine.tuning.foreign_load import ForeignLoad
 from headrace.engine.tuning.output_difference import NOISE_DB, difference, too_noisy
 from headrace.engine.tuning.timing_cache import VERSION, TimingCache, TimingEntry
+from headrace.engine.tuning.tuned import Tuning
 from headrace.engine.tuning.worker import CrashedError, HungError, RefusedError, TuningWorker
 from headrace.network.tensor_spec import TensorSpec
 
@@ -73,74 +74,15 @@ class TuneOptions:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A graph to try: the ONNX message, its precision, and the runtimes it was made for."""
+    """A graph to try: the ONNX message, its precision, and the runtimes it was made for.
+
+    One that is `offered` is measured and never chosen: it was not asked for.
+    """
 
     precision: Precision
     model: bytes
     runtimes: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """The outcome.
-
-    Attributes:
-        tactic: the best one; None if nothing could be measured, `why` says why.
-        version: number of the version that it runs.
-        records: all tries, in the order of the candidates.
-    """
-
-    tactic: Tactic | None
-    records: tuple[TacticRecord, ...]
-    machine: Machine
-    spent_s: float
-    cached: bool
-    why: str = ""
-    version: int = 0
-
-    def notices(self, options: TuneOptions) -> list[Finding]:
-        """Report the best tactic, and each tactic that is not to be trusted."""
-        if self.tactic is None:
-            text = f"not tuned: {self.why}"
-            return [Finding("not-tuned", "warning", text), *self._suspects()]
-        best = next(t for t in self.records if t.chosen)
-        measured = sum(t.latency_ms is not None for t in self.records)
-        text = (
-            f"tuned for {options.objective}: {self.tactic}{self._of(best)}, "
-            f"{best.items_per_s:.4g} items/s, {best.latency_ms:.4g} ms a run; best of {measured} "
-        )
-        text += "known from the timing cache" if self.cached else f"in {self.spent_s:.1f} s"
-        late = sum(t.outcome == "untried" for t in self.records)
-        if late:
-            text += f"; {late} were not tried for lack of time"
-        return [Finding("engine-tuned", "info", text), *self._suspects()]
-
-    def _suspects(self) -> list[Finding]:
-        return [
-            Finding(
-                "tactic-skipped",
-                "info",
-                f"tactic {t.tactic}{self._of(t)} skipped, {t.outcome}: {t.note}",
-            )
-            for t in self.records
-            if t.outcome in ("wrong", "failed", "crashed", "hung")
-        ]
-
-    def _of(self, record: TacticRecord) -> str:
-        several = len({t.precision for t in self.records}) > 1
-        return f" in {record.precision}" if several else ""
-
-    def summary(self, options: TuneOptions, items: int) -> TuningRecord:
-        """For the plan's header."""
-        return TuningRecord(
-            objective=options.objective,
-            items=items,
-            machine=self.machine.cpu,
-            cores=self.machine.cores,
-            budget_s=options.budget_s,
-            spent_s=round(self.spent_s, 3),
-            cached=self.cached,
-        )
+    offered: bool = False
 
 
 @dataclass(slots=True)
@@ -149,6 +91,7 @@ class _Try:
     version: str
     number: int = 0  # of the model that it runs
     precision: Precision = "fp32"
+    offered: bool = False
     outcome: Outcome = "untried"
     note: str = ""
     load_s: float | None = None
@@ -243,15 +186,18 @@ def tune(
         models = [model, *(g.model for g in graphs if g.model is not model)]
         numbers = [next(i for i, m in enumerate(models) if m is g.model) for g in graphs]
         tries = [
-            _Try(tactic, installed[tactic.runtime], number, graph.precision)
+            _Try(tactic, installed[tactic.runtime], number, graph.precision, graph.offered)
             for tactic in tactics  # by promise, so that each precision has an early turn
             for number, graph in zip(numbers, graphs, strict=True)
             if graph.runtimes is None or tactic.runtime in graph.runtimes
         ]
+        tries.sort(key=lambda t: t.offered)  # those that can be chosen come first
+        load = ForeignLoad()
         with TuningWorker(models, feeds, items) as worker:
             work = _Contest(worker, tries, items, options, progress, large=sum(map(len, models)))
             why = work.run()
             best = work.best()
+            foreign = load.share(worker.pid)
             records = tuple(t.record(chosen=t is best) for t in tries)
             if best is not None:  # kept before the lock is given up: whoever waits finds it
                 cache.put(
@@ -261,13 +207,13 @@ def tune(
                         spent_s=round(work.spent_s, 3),
                         budget_s=options.budget_s,
                         complete=work.complete,
+                        foreign=foreign,
                     )
                 )
     if best is None:
         return Tuning(None, records, machine, work.spent_s, False, why or "no candidate was right")
-    return Tuning(
-        best.tactic, records, machine, work.spent_s, False, version=numbers.index(best.number)
-    )
+    version = numbers.index(best.number)
+    return Tuning(best.tactic, records, machine, work.spent_s, False, "", version, foreign)
 
 
 def _hash_of(model: bytes, graphs: Sequence[Version]) -> str:
@@ -282,7 +228,8 @@ def _remembered(entry: TimingEntry, machine: Machine, graphs: Sequence[Version])
         for i, g in enumerate(graphs)
         if g.precision == chosen.precision and (g.runtimes is None or chosen.runtime in g.runtimes)
     )
-    return Tuning(chosen.tactic, entry.tactics, machine, entry.spent_s, True, version=version)
+    spent_s = entry.spent_s
+    return Tuning(chosen.tactic, entry.tactics, machine, spent_s, True, "", version, entry.foreign)
 
 
 class _Contest:
@@ -402,12 +349,15 @@ class _Contest:
     def _compare(self) -> None:
         """Measure the best in turns, dropping those that fall behind."""
         objective = self._objective
-        able = [t for t in self._tries if t.outcome == "ok"]
+        tried = [t for t in self._tries if t.outcome == "ok"]
+        able = [t for t in tried if not t.offered]
         if not able:
             return None
         able.sort(key=lambda t: t.promise(objective))
         limit = able[0].promise(objective) * _WORTH
         left = [t for t in able if t.promise(objective) <= limit][: self._finalists]
+        offers = sorted((t for t in tried if t.offered), key=lambda t: t.promise(objective))
+        left += [t for t in offers[:1] if t.promise(objective) < able[0].promise(objective)]
         first = {id(t): (t.latencies_ms[:], t.rates[:]) for t in left}
         for attempt in left:  # the trial is noise by now
             attempt.latencies_ms.clear()
@@ -428,16 +378,17 @@ class _Contest:
                     _out(attempt, error, timeout)
             left = [t for t in left if t.outcome == "ok"]
             if number + 1 >= _MIN_ROUNDS:
-                best = min(t.cost(objective) for t in left) if left else 0.0
-                left = self._ahead(left, best)
-            if not left or (len(left) == 1 and number + 1 >= _MIN_ROUNDS):
+                costs = [t.cost(objective) for t in left if not t.offered]
+                left = self._ahead(left, min(costs, default=0.0))
+            rivals = sum(not t.offered for t in left)
+            if not rivals or (rivals == 1 and number + 1 >= _MIN_ROUNDS):
                 break
         return self._settle(first)
 
     def _ahead(self, left: list[_Try], best: float) -> list[_Try]:
         kept = []
         for attempt in left:
-            if min(attempt.costs(self._objective)) <= best * _BEHIND:
+            if attempt.offered or min(attempt.costs(self._objective)) <= best * _BEHIND:
                 kept.append(attempt)
             else:
                 attempt.outcome = "measured"
@@ -455,7 +406,7 @@ class _Contest:
     def best(self) -> _Try | None:
         """The winner; among those measured in turns, if any were."""
         for outcome in ("measured", "ok"):
-            able = [t for t in self._tries if t.outcome == outcome]
+            able = [t for t in self._tries if t.outcome == outcome and not t.offered]
             if able:
                 return min(able, key=lambda t: t.cost(self._objective))
         return None

@@ -24,12 +24,13 @@ import numpy as np
 
 from headrace._core.gpu.cuda import current_gpu
 from headrace._core.gpu.visible_gpus import environment_for
-from headrace._core.processes import ModuleProcess, ProcessEnd, die_with_parent, start_module
+from headrace._core.processes import ProcessEnd, die_with_parent, start_module
 from headrace._core.text import error_text
 from headrace._core.threads import run_together, start_thread
 from headrace._core.types import Array
 
 if TYPE_CHECKING:
+    from headrace._core.processes import ModuleProcess
     from headrace.engine.backends.protocol import Runner
 
 
@@ -211,6 +212,11 @@ class TuningWorker:
         self._process: ModuleProcess | None = None
         self._environment = environment_for(current_gpu())
         self._environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+
+    @property
+    def pid(self) -> int | None:
+        """Number of the process; None if there is none."""
+        return None if self._process is None else self._process.pid
 
     def ask(self, timeout_s: float, **request: object) -> tuple[dict[str, Any], Arrays]:
         """One request and its answer, see `tune_worker`.

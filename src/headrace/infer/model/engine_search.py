@@ -5,17 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from headrace._core import formats
 from headrace._core.errors import EngineError
 from headrace._core.files import locked
 from headrace._core.findings import Finding
-from headrace._core.formats.foreign import foreign_model
 from headrace._core.formats.tensorrt import is_tensorrt_file
 from headrace.engine.backends import get_backend
 from headrace.engine.machine import this_machine, usable_cores
 from headrace.engine.plan import Plan, is_plan_file, read_header
 from headrace.engine.plan_header import TuningRecord
 from headrace.engine.plan_prefix import NewerPlanError
-from headrace.engine.tensorrt_plan import plan_from_tensorrt
 from headrace.infer.model import engine_files
 from headrace.infer.model.precision import MODES, ConfigPrecision
 from headrace.infer.model.requirement import Mismatch, PlanRequirement
@@ -95,6 +94,8 @@ class EngineSearch:
         return plan
 
     def _try_tensorrt(self, path: Path) -> Plan | Mismatch:
+        from headrace.engine.tensorrt_plan import plan_from_tensorrt
+
         try:
             plan = plan_from_tensorrt(path)
         except EngineError as error:
@@ -164,7 +165,7 @@ class EngineSearch:
         self.notices.append(Finding("engine-loaded", "info", text, where))
 
     def _nothing_else(self, path: Path, reason: Mismatch) -> EngineError:
-        foreign = foreign_model(path, "an engine, or onnx-file with an ONNX model")
+        foreign = formats.foreign_model(path, "an engine, or onnx-file with an ONNX model")
         if foreign is not None and foreign.data["format"] not in ("tensorrt", "headrace-plan"):
             return EngineError(foreign.finding)
         return EngineError(

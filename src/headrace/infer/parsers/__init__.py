@@ -12,28 +12,37 @@ from typing import TYPE_CHECKING
 from headrace._core.lazy import lazy
 
 if TYPE_CHECKING:
-    from headrace.infer.parsers.catalogue import (
+    from headrace.infer.parsers.builtin import (
+        BuiltinParser,
+        better_than,
+        parse_coverage_bbox,
+        renaming,
+    )
+    from headrace.infer.parsers.catalogue import suggest
+    from headrace.infer.parsers.well_known import (
         WELL_KNOWN,
         WELL_KNOWN_CLASSIFIERS,
         WELL_KNOWN_INSTANCES,
         WELL_KNOWN_SEGMENTATIONS,
-        BuiltinParser,
-        better_than,
         builtin_parser,
-        parse_coverage_bbox,
-        renaming,
-        suggest,
     )
 else:
     __getattr__, __dir__ = lazy(
         __name__,
         {
-            ".catalogue": (
+            ".builtin": "BuiltinParser better_than parse_coverage_bbox renaming",
+            ".catalogue": "suggest",
+            ".well_known": (
                 "WELL_KNOWN WELL_KNOWN_CLASSIFIERS WELL_KNOWN_INSTANCES WELL_KNOWN_SEGMENTATIONS "
-                "BuiltinParser better_than builtin_parser parse_coverage_bbox renaming suggest"
-            )
+                "builtin_parser"
+            ),
         },
-    )
+        modules=(
+            ".affinity", ".centres", ".classifiers", ".corners", ".coverage", ".end_to_end",
+            ".keypoints", ".levels", ".nms_outputs", ".object_lists", ".points", ".priors",
+            ".rcnn", ".rows", ".segmentation", ".ssd_detr", ".text", ".yolo",
+        ),
+    )  # fmt: skip
 
 __all__ = [
     "WELL_KNOWN",

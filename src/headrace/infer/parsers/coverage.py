@@ -104,15 +104,17 @@ def _resnet(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> De
     return _decode_grid(coverage, boxes, strides, network, params, extra=1)
 
 
-RESNET = Head(
-    "NvDsInferParseCustomResnet",
-    "coverage and box grids by exact name; sizes count both edges (+1); score >= T[class]",
-    tuple(
-        Layout((Out("C H W", (coverage,)), Out("4*C H W", (bbox,))), _resnet)
-        for coverage, bbox in (
-            ("conv2d_cov/Sigmoid", "conv2d_bbox"),
-            ("output_cov/Sigmoid", "output_bbox/BiasAdd"),
-            ("output_cov/Sigmoid:0", "output_bbox/BiasAdd:0"),
-        )
+HEADS = (
+    Head(
+        "NvDsInferParseCustomResnet",
+        "coverage and box grids by exact name; sizes count both edges (+1); score >= T[class]",
+        tuple(
+            Layout((Out("C H W", (coverage,)), Out("4*C H W", (bbox,))), _resnet)
+            for coverage, bbox in (
+                ("conv2d_cov/Sigmoid", "conv2d_bbox"),
+                ("output_cov/Sigmoid", "output_bbox/BiasAdd"),
+                ("output_cov/Sigmoid:0", "output_bbox/BiasAdd:0"),
+            )
+        ),
     ),
 )

@@ -23,6 +23,7 @@ from headrace.meta.layers import (
     Segmentation,
     SegmentationParams,
 )
+from headrace.network.tensor_spec import TensorSpec
 
 Dims = Mapping[str, int]
 Arrays = Sequence[Array]
@@ -380,3 +381,13 @@ def layers_text(layers: Iterable[LayerLike]) -> str:
         )
         or "none"
     )
+
+
+def per_item(output: LayerLike | TensorSpec) -> LayerLike:
+    """An output without its batch axis, if it is one of a session."""
+    if not isinstance(output, TensorSpec):
+        return output
+    axes: tuple[int | None, ...] = tuple(d if isinstance(d, int) else None for d in output.shape)
+    if not axes:  # not even the number of axes is known: no head has as many as nine
+        axes = (None,) * 10
+    return TensorSpec(output.name, output.dtype, axes[1:] or (1,))  # type: ignore[return-value]

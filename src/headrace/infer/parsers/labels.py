@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from headrace._core import formats
 from headrace._core.errors import ConfigError
 from headrace._core.files import os_reason
 from headrace._core.findings import Finding
-from headrace._core.formats.foreign import model_words
 from headrace._core.text import quoted
 
 _NUMBERED = re.compile(r"\s*([0-9]+)[\s:.,)]+\S")
@@ -66,7 +66,7 @@ def load_labels(path: str | Path) -> Labels:
             "config that names it, one of the command line or a program from the working directory",
             code="labels-unreadable",
         ) from error
-    if b"\0" in raw and (words := model_words(Path(path))) is not None:
+    if b"\0" in raw and (words := formats.model_words(Path(path))) is not None:
         raise ConfigError(
             f"{words}, not a label file.",
             where=str(path),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -421,6 +420,8 @@ def _is_full(error: Exception) -> bool:
 def _remove(path: Path) -> None:
     with suppress(OSError):
         if path.is_dir():
+            import shutil
+
             shutil.rmtree(path)
         else:
             path.unlink()
