@@ -266,6 +266,10 @@ class _Build:
     def _bake(self, network: Network) -> bytes:
         return model_bytes(network, shape=self.shape, where=self.where, decisions=self.decisions)
 
+    def _bake_offer(self, network: Network) -> bytes:
+        """`_bake` of a graph that is not built: it decides nothing."""
+        return model_bytes(network, shape=self.shape, where=self.where, decisions=[])
+
     def _baked(
         self, backend: Backend, network: Network
     ) -> tuple[dict[str, Blob], PluginLayers | None]:
@@ -316,6 +320,7 @@ class _Build:
             items=items,
             image_range=options.image_range,
             feeds=None if timing is None else timing.feeds,
+            offer=self._bake_offer if timing is None else None,
             options=tuning,
             progress=options.progress,
         )

@@ -41,13 +41,14 @@ def tune_precisions(
     options: TuneOptions,
     progress: Progress | None,
     feeds: Mapping[str, Array] | None = None,
+    offer: Callable[[Network], bytes] | None = None,
 ) -> tuple[Tuning, PrecisionGraph, list[Finding]]:
     """Lower a network to every precision that may be used, and find the best way to run any.
 
     Where FP32 is asked for and the processor has BF16 arithmetic, BF16 is measured too, and
-    offered in a notice; it is never the outcome. `bake` makes the ONNX message of a network;
-    `precision` is the lowest that may be used. Runs have `items` images of noise in `image_range`,
-    unless `feeds` are given.
+    offered in a notice; it is never the outcome. `bake` makes the ONNX message of a network,
+    `offer` that of one that is only offered; None offers none. `precision` is the lowest that may
+    be used. Runs have `items` images of noise in `image_range`, unless `feeds` are given.
 
     Returns:
         The outcome, the graph of its version, and what to tell.
@@ -72,8 +73,8 @@ def tune_precisions(
                 Finding("precision-not-tried", "warning" if candidate == "int8" else "info", text)
             )
     versions = [Version(g.precision, bake(g.network), g.runtimes) for g in graphs]
-    if precision == "fp32" and feeds is None:
-        versions += _offers(network, bake, rules, names)
+    if precision == "fp32" and offer is not None:
+        versions += _offers(network, offer, rules, names)
     low, high = image_range
     tuned = tune(
         versions[0].model if versions[0].precision == "fp32" else bake(network),
