@@ -103,7 +103,9 @@ def read_playlist(data: bytes) -> None:
     from headrace.media.sources.video import VideoSource
 
     with suppress(MediaError):
-        moved_playlist(checked_playlist(data, "http://a.example/b.m3u8"), "http://b.example/c/d")
+        moved_playlist(
+            checked_playlist(data, "http://a.example/b.m3u8", inner=False), "http://b.example/c/d"
+        )
     path = FOLDER / "list.m3u8"
     path.write_bytes(b"#EXTM3U\n" + data)
     with suppress(MediaError), VideoSource(path, "list") as source:

@@ -198,6 +198,18 @@ def test_a_file_that_is_hostile_ends(tmp_path: Path) -> None:
     spool.close()
 
 
+def test_holes_of_a_file_are_not_read(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    for text in (b"one", b"two"):
+        spool.append(text)
+    spool.close()
+    os.truncate(next(tmp_path.glob("*.seg")), 1 << 42)  # reading 4 TiB of zeros takes an hour
+    spool = Spool(tmp_path)
+    assert [message for message, _ in spool.peek()] == [b"one", b"two"]
+    assert spool.lost == 0
+    spool.close()
+
+
 def test_an_empty_folder_goes_and_one_of_the_user_stays(tmp_path: Path) -> None:
     for folder, stays in ((tmp_path / "new" / "spool", False), (tmp_path, True)):
         spool = Spool(folder)

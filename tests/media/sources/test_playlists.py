@@ -331,7 +331,7 @@ def test_a_playlist_that_drips_is_given_up(servers: tuple[Server, Server]) -> No
 )
 def test_playlists_have_limits(text: bytes, problem: str) -> None:
     with pytest.raises(MediaError, match=problem):
-        checked_playlist(text, "http://a.example/" + "x" * 60)
+        checked_playlist(text, "http://a.example/" + "x" * 60, inner=False)
 
 
 def test_one_error_alone_comes_of_many(
@@ -359,9 +359,10 @@ def test_a_usual_playlist_of_a_day_is_read() -> None:
         b"#EXT-X-PROGRAM-DATE-TIME:2024-01-01T00:00:00.000Z\n#EXTINF:2.000,\nseg-%06d.ts\n" % n
         for n in range(86400 // 2)
     )
-    assert checked_playlist(day, "https://camera.example/recordings/2024-01-01/list.m3u8") == day
+    url = "https://camera.example/recordings/2024-01-01/list.m3u8"
+    assert checked_playlist(day, url, inner=True) == day
     none = b"#EXTM3U\n#EXT-X-KEY:METHOD=NONE\na\n"
-    assert checked_playlist(none, "a.m3u8") == none
+    assert checked_playlist(none, "a.m3u8", inner=True) == none
 
 
 def test_a_moved_playlist_gets_full_addresses() -> None:
@@ -452,6 +453,29 @@ def test_ranges_of_a_file(servers: tuple[Server, Server], recording: Path) -> No
         f"bytes=0-{half - 1}",
         f"bytes={half}-{len(data) - 1}",
     }
+
+
+@pytest.mark.parametrize("chain", [["a"], ["a", "b"], ["a", "b", "c"]])
+def test_playlists_that_name_each_other_end(
+    servers: tuple[Server, Server], recording: Path, tmp_path: Path, chain: list[str]
+) -> None:
+    named, _ = servers
+    head = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n"
+    for name, following in zip(chain, [*chain[1:], chain[0]], strict=True):
+        text = f"{head}{following}.m3u8\n".encode()
+        (tmp_path / f"{name}.m3u8").write_bytes(text)
+        named.answers[f"/{name}.m3u8"] = text
+    named.answers["/moved.m3u8"] = "/a.m3u8"
+    for url in (str(tmp_path / "a.m3u8"), f"{named.url}/a.m3u8", f"{named.url}/moved.m3u8"):
+        with pytest.raises(MediaError, match="names too many others") as caught:
+            frames(url)
+        assert "expected segments: another playlist names it" in str(caught.value)
+    named.answers["/main.m3u8"] = f"{head}out.m3u8\n".encode()
+    named.answers["/moved.m3u8"] = "/main.m3u8"
+    assert frames(f"{named.url}/main.m3u8") == frames(f"{named.url}/moved.m3u8") == FRAMES
+    shutil.copytree(recording, tmp_path / "r")
+    (tmp_path / "r" / "main.m3u8").write_text(f"{head}out.m3u8\n")
+    assert frames(str(tmp_path / "r" / "main.m3u8")) == FRAMES
 
 
 def test_each_kind_of_source_opens_its_own_protocols(recording: Path) -> None:

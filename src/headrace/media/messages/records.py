@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 import zlib
@@ -84,13 +85,25 @@ def damaged_records(descriptor: int, start: int, size: int) -> int:
         at = found + 1
     first = window.find(start)
     before = start
-    while before < (size if first < 0 else first):
+    while (before := _data_from(descriptor, before, size)) < (size if first < 0 else first):
         part = window.read(before, min(_WINDOW_BYTES, size - before))
         part = part if first < 0 else part[: first - before]
         if not part or part.strip(b"\0"):
             return count + bool(part)
         before += len(part)
     return count
+
+
+def _data_from(descriptor: int, at: int, size: int) -> int:
+    """Return the first byte from `at` on that lies in no hole: files may have endless ones.
+
+    Returns:
+        `size` if there is none.
+    """
+    try:
+        return min(os.lseek(descriptor, at, os.SEEK_DATA), size)
+    except OSError as error:
+        return size if error.errno == errno.ENXIO else at
 
 
 class _Window:
@@ -113,10 +126,12 @@ class _Window:
     def find(self, at: int) -> int:
         """The place of the next magic; -1 without one."""
         while self._size - at >= len(MAGIC):
-            count = min(_WINDOW_BYTES, self._size - at)
             inside = self._from <= at and at + len(MAGIC) <= self._from + len(self._data)
             if not inside:
-                self.read(at, count)
+                at = _data_from(self._descriptor, at, self._size)
+                if self._size - at < len(MAGIC):
+                    return -1
+                self.read(at, min(_WINDOW_BYTES, self._size - at))
             found = self._data.find(MAGIC, at - self._from)
             if found >= 0:
                 return self._from + found

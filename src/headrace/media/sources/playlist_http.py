@@ -58,7 +58,7 @@ class WebFiles:
         self._options, self._timeout_s, self._feed = options, timeout_s, feed
         self._named = urlsplit(url)
         self._url = url
-        self._refused = self._is_playlist = False
+        self._refused = self._is_playlist = self._begun = False
         # An inner address that the user named is one; a name that moves to one later is not.
         self._inner = {address for address in addresses_of(self._named) if not is_public(address)}
 
@@ -109,7 +109,8 @@ class WebFiles:
                     text = body.all(monotonic() + self._timeout_s)
                 except OSError:
                     return io.BytesIO()
-            text = checked_playlist(text, body.final)
+            inner, self._begun = self._begun, True
+            text = checked_playlist(text, body.final, inner=inner)
             return io.BytesIO(text if body.final == url else moved_playlist(text, body.final))
         return body
 

@@ -49,15 +49,18 @@ def refused(problem: str, where: str) -> MediaError:
     )
 
 
-def checked_playlist(text: bytes, address: str) -> bytes:
-    """Return a playlist that is not too long.
+def checked_playlist(text: bytes, address: str, *, inner: bool) -> bytes:
+    """Return a playlist that is not too long, and leads to an end.
 
     Args:
         text: of the playlist, or its first `MAX_PLAYLIST_BYTES` and one more.
         address: where it came from.
+        inner: another playlist names it. Then it names segments (RFC 8216, 4.3.4): FFmpeg follows
+            playlists that name each other for ever.
 
     Raises:
-        MediaError: it is too long, names too many others, or its segments are encrypted.
+        MediaError: it is too long, names too many others, or any though it is an inner one; or its
+            segments are encrypted.
     """
     where = without_secrets(address)
     try:
@@ -75,11 +78,11 @@ def checked_playlist(text: bytes, address: str) -> bytes:
             expected=f"at most {MAX_PLAYLIST_BYTES >> 20} MiB",
             code="playlist-refused",
         )
-    if len(_NAMED.findall(text)) > MAX_PLAYLISTS:
+    if len(_NAMED.findall(text)) > (most := 0 if inner else MAX_PLAYLISTS):
         raise MediaError(
             "the playlist names too many others",
             where=where,
-            expected=f"at most {MAX_PLAYLISTS}",
+            expected="segments: another playlist names it" if inner else f"at most {most}",
             code="playlist-refused",
         )
     grows = b"#EXT-X-ENDLIST" not in text
@@ -122,7 +125,7 @@ class FilesBeside:
     """
 
     def __init__(self, path: Path) -> None:
-        self._refused = False
+        self._refused = self._begun = False
         self._name = str(path)
         self._folder = Path(os.path.realpath(path)).parent
 
@@ -162,6 +165,8 @@ class FilesBeside:
         if file.read(len(HLS_HEAD)) == HLS_HEAD:
             with file:
                 file.seek(0)
-                return io.BytesIO(checked_playlist(file.read(MAX_PLAYLIST_BYTES + 1), url))
+                text = file.read(MAX_PLAYLIST_BYTES + 1)
+            inner, self._begun = self._begun, True
+            return io.BytesIO(checked_playlist(text, url, inner=inner))
         file.seek(0)
         return file
