@@ -19,6 +19,7 @@ NB_MODULE(_native, m) {
     headrace::stand_ins::bind(m);
     headrace::results::bind_blend(m);
     headrace::results::bind_masks(m);
+    headrace::results::bind_magnitudes(m);
     headrace::draw::bind_sheet(m);
     headrace::draw::bind_glyphs(m);
     headrace::guard::bind(m);

@@ -40,6 +40,7 @@ void bind_count_pairs(nanobind::module_ &m);   // results/count_pairs.cpp
 void bind_json_numbers(nanobind::module_ &m);  // results/json_numbers.cpp
 void bind_blend(nanobind::module_ &m);         // results/blend.cpp
 void bind_masks(nanobind::module_ &m);         // results/masks.cpp
+void bind_magnitudes(nanobind::module_ &m);    // results/magnitudes.cpp
 }  // namespace results
 namespace draw {
 void bind_sheet(nanobind::module_ &m);   // draw/sheet.cpp

@@ -261,6 +261,16 @@ def mask_contoured(pixels: Annotated[NDArray[numpy.uint8], dict(shape=(None, Non
 def mask_run_lengths(mask: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], left: int, top: int, width: int, height: int) -> str:
     """COCO's compressed run lengths of a mask at a place of an image."""
 
+def measure_magnitudes(values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple:
+    """
+    The largest finite absolute value, how many values are 0, and how many are infinite or not a number.
+    """
+
+def count_magnitudes(values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: float, counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """
+    Add to `counts` the finite values that are not 0: each to the bin that its absolute value times `scale` begins with.
+    """
+
 def whole_boxes(rects: NDArray[numpy.float64], width: int, height: int, even: bool) -> list[tuple[int, int, int, int] | None]:
     """
     Left, top, right and bottom in whole pixels of rectangles; None where one is empty, not finite, or, as far as they are even, outside of the frame.

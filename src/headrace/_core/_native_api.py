@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "8bf342c72981"
+NATIVE_API = "a510ff63f447"

@@ -162,7 +162,7 @@ def calibrate(
     path = cache or calibration_path(cfg)
     stop = Event()
     with (
-        RunProgress(enabled=not quiet and not as_json, lines=True) as progress,
+        RunProgress(enabled=not quiet and not as_json, unit="steps", lines=True) as progress,
         finish_on_signal(stop.set, say_aside),
     ):
 

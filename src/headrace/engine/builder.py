@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from headrace._core.errors import EngineError, PluginError
 from headrace._core.findings import Finding
-from headrace._core.text import quoted
 from headrace.engine.assemble_plan import BuildResult, assemble_plan, prebuilt_plan, session_options
 from headrace.engine.backends import (
     DEFAULT_BACKEND,
+    GPU_RUNTIMES,
     Backend,
-    CompilingBackend,
-    ExternalWeightsBackend,
-    PluginBackend,
-    Runner,
-    RunnerOptions,
     TypedRunner,
     get_backend,
     installed_backends,
@@ -26,16 +20,16 @@ from headrace.engine.backends import (
 from headrace.engine.dynamic_batch import with_free_batch
 from headrace.engine.input_shapes import AxisOrder, Dims, extra_inputs, resolve_shape, sample_inputs
 from headrace.engine.onnx_message import model_bytes
-from headrace.engine.plan import COMPILED_BLOB, MODEL_BLOB, WEIGHTS_BLOB, Blob, Plan
+from headrace.engine.open_blobs import open_blobs
+from headrace.engine.plan import MODEL_BLOB, Blob, Plan
 from headrace.engine.plan_header import MAX_BATCH, Precision, TacticRecord, TuningRecord
-from headrace.engine.plugin_graph.opening import split_at
 from headrace.engine.plugin_graph.plugin_layers import PluginLayers, Profiles, build_plugins
 from headrace.engine.plugin_graph.plugin_timing import PluginTiming
-from headrace.engine.plugin_graph.split_runner import compile_pieces
 from headrace.engine.precision.capability import choose
 from headrace.engine.precision.lower import PrecisionGraph, graph_precision, in_fp32, lower_or_fp32
 from headrace.engine.precision.rules import OWN_SCALES, PrecisionRules, has_own_scales
 from headrace.engine.tactic import Tactic
+from headrace.engine.tuning.int8_speed import time_int8
 from headrace.engine.tuning.precisions import tune_precisions
 from headrace.engine.tuning.tune import Progress, TuneOptions
 from headrace.engine.whole_model import (
@@ -47,10 +41,8 @@ from headrace.engine.whole_model import (
 )
 from headrace.network.network import Network
 from headrace.network.tensor_spec import TensorSpec
-from headrace.plugins.lookup import unknown_error
 from headrace.plugins.nodes import has_plugins
 from headrace.plugins.registry import PluginRegistry, known_plugins
-from headrace.plugins.types import DataType
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +65,8 @@ class BuildOptions:
         threads, streams: for the session that the build opens; `Plan.open_session` hands it out.
         tactic: the way to run it, pinned; goes before `runtime`.
         tuning: finds the best tactic, see `headrace.engine.tuning.tune`; not with `tactic`.
+        time_int8: True times INT8 beside FP32 before it is built, chooses among the CPU's runtimes
+            where `runtime` leaves them open, and reports the ratio; not with `tactic` or `tuning`.
         image_range: least and greatest value of the images that tuning runs on.
         progress: called as tuning goes on.
         profiles: of a network that has plugins: per optimisation profile, shapes (min, opt, max) by
@@ -93,6 +87,7 @@ class BuildOptions:
     streams: int | None = None
     tactic: Tactic | None = None
     tuning: TuneOptions | None = None
+    time_int8: bool = False
     image_range: tuple[float, float] = (0.0, 1.0)
     progress: Progress | None = None
     profiles: Profiles = ()
@@ -168,7 +163,7 @@ class _Build:
             whole, notices = open_whole(self.network, options, self.tactic, self.shape, self.where)
             self.decisions += notices
             return self._assembled(whole)
-        lowered = self._tuned(asked)
+        lowered = self._tuned(asked) or self._timed(asked)
         if lowered is None:
             lowered = lower_or_fp32(self.network, asked, options.rules, [self.tactic.runtime])
         built, lowered = self._opened(lowered)
@@ -303,11 +298,7 @@ class _Build:
         if not self.tunes or options.tuning is None:
             return None
         items = self._fixed_batch or options.max_batch
-        low, high = options.image_range
-        timing = None
-        if has_plugins(self.network):
-            feeds = sample_inputs(self.inputs, items, low=low, high=high)
-            timing = PluginTiming(self.network, self._bake, self._plugins, feeds)
+        timing = self._plugin_timing(items)
         tuning = options.tuning
         if options.runtime is not None and not tuning.runtimes:
             tuning = replace(tuning, runtimes=[options.runtime])
@@ -330,6 +321,42 @@ class _Build:
         self.tactic, self.tries = outcome.tactic, outcome.records
         self.tuning = outcome.summary(tuning.objective, tuning.budget_s, items)
         return lowered
+
+    def _plugin_timing(self, items: int) -> PluginTiming | None:
+        """The runtime's share of a network with plugins."""
+        if not has_plugins(self.network):
+            return None
+        low, high = self.options.image_range
+        feeds = sample_inputs(self.inputs, items, low=low, high=high)
+        return PluginTiming(self.network, self._bake, self._plugins, feeds)
+
+    def _timed(self, asked: Precision) -> PrecisionGraph | None:
+        """The graph of the fastest INT8, its way of running now `tactic`; None if not timed."""
+        options = self.options
+        if not options.time_int8 or asked not in ("int8", "best") or not options.rules.scales:
+            return None
+        if self.tunes or options.tactic is not None or self.tactic.runtime in GPU_RUNTIMES:
+            return None
+        one = options.runtime or self.network.only_runtime
+        items = self._fixed_batch or options.max_batch
+        timing = self._plugin_timing(items)
+        timed = time_int8(
+            self.network,
+            self._bake if timing is None else timing.bake,
+            self.inputs if timing is None else timing.inputs,
+            asked,
+            options.rules,
+            items=items,
+            image_range=options.image_range,
+            runtimes=[one] if one else [r for r in installed_backends() if r not in GPU_RUNTIMES],
+            feeds=None if timing is None else timing.feeds,
+            progress=options.progress,
+        )
+        if timed is None:
+            return None
+        self.decisions.append(timed.notice)
+        self.tactic, self.tries = timed.tactic, timed.records
+        return timed.graph
 
     def _opened(self, lowered: PrecisionGraph) -> tuple[BuildResult, PrecisionGraph]:
         """The runner, in FP32 if the runtime refuses another precision."""
@@ -356,7 +383,7 @@ class _Build:
             run_options = replace(run_options, half=None)
         try:
             registry = self.options.registry or known_plugins()
-            runner, blobs = _open(
+            runner, blobs = open_blobs(
                 backend, blobs, run_options, self.network, self.where, layers, registry
             )
         except EngineError:
@@ -379,11 +406,6 @@ class _Build:
         )
 
 
-def _at(where: str, error: EngineError, advice: Sequence[str] = ()) -> EngineError:
-    """Name the model in an error of its runtime."""
-    return EngineError(error.finding.at(where), fix=advice, code=EngineError.code)
-
-
 def _batch_notice(fixed: int, requested: int, network: Network, *, asked: bool) -> Finding:
     if fixed > requested:
         text = f"the model fixes its batch at {fixed}: batches of {requested} are padded to it"
@@ -400,87 +422,3 @@ def _batch_notice(fixed: int, requested: int, network: Network, *, asked: bool) 
             )
     # the name alone: the notice is kept in the plan, and the model may be moved
     return Finding("batch-split", "info", text, network.path.name if network.path else None)
-
-
-def _open(
-    backend: Backend,
-    blobs: dict[str, Blob],
-    options: RunnerOptions,
-    network: Network,
-    where: str,
-    layers: PluginLayers | None,
-    registry: PluginRegistry,
-) -> tuple[Runner | None, dict[str, Blob]]:
-    """The runner, unless the runtime can build here but not run, and the plan's blobs."""
-    model = blobs[MODEL_BLOB]
-    try:
-        if layers is not None and layers.records:
-            blobs |= layers.blobs
-            whole = _taken_whole(backend, options, network, layers)
-            if whole is None:
-                if isinstance(backend, CompilingBackend):
-                    split = split_at(layers.model, layers.records)
-                    blobs |= compile_pieces(backend, split, options)
-                if backend.why_not():
-                    return None, blobs
-                return layers.open(backend, options, compiled=blobs), blobs
-            layers.close()
-            blobs[COMPILED_BLOB] = whole
-        elif WEIGHTS_BLOB in blobs:
-            assert isinstance(backend, ExternalWeightsBackend)
-            return backend.open_with_weights(model, blobs[WEIGHTS_BLOB], options), blobs
-        elif not isinstance(backend, CompilingBackend):
-            return backend.open(model, options), blobs
-        else:
-            blobs[COMPILED_BLOB] = backend.compile(model, options)
-        if backend.why_not():
-            return None, blobs
-        assert isinstance(backend, CompilingBackend)
-        return backend.open(model, options, blobs[COMPILED_BLOB]), blobs
-    except EngineError as error:
-        if isinstance(error, PluginError):
-            raise
-        unknown = unknown_error(network, backend.name, registry, where, f"{error:brief}")
-        if unknown is not None:
-            raise unknown from error
-        raise _at(where, error, _declared_types(layers, f"{error:brief}")) from error
-
-
-def _taken_whole(
-    backend: Backend, options: RunnerOptions, network: Network, layers: PluginLayers
-) -> bytes | None:
-    """Compile the network with the plugins of the runtime; None if it must be split at them."""
-    if not isinstance(backend, PluginBackend) or network.plugins:  # objects, no nodes' fields
-        return None
-    keys = sorted({(r.type, r.version, r.namespace) for r in layers.records})
-    named = ", ".join(quoted(f"{kind} version {version}") for kind, version, _ in keys)
-    lacking = backend.lacks(keys)
-    if lacking:
-        text = ", ".join(quoted(kind) for kind, _, _ in lacking)
-        text = f"{backend.name} has no plugins {text}: the graph is split at its plugins"
-        layers.notices.append(Finding("graph-split", "info", text, layers.where))
-        return None
-    try:
-        whole = backend.compile(layers.model, options)
-    except EngineError as error:
-        text = f"{backend.name} has {named}, but the graph is split at its plugins: {error:brief}"
-        layers.notices.append(Finding("graph-split", "warning", text, error.where or layers.where))
-        return None
-    text = f"{backend.name} computes {named} itself: the network is built whole"
-    layers.notices.append(Finding("graph-whole", "info", text, layers.where))
-    return whole
-
-
-def _declared_types(layers: PluginLayers | None, refusal: str) -> list[str]:
-    """Advice about types that plugins declare of their outputs, if a refusal mentions a type."""
-    if layers is None or "type" not in refusal.lower():
-        return []
-    advice = []
-    for r in layers.records:
-        taken = ["bfloat16" if t == "BF16" else DataType[t].numpy.name for t in r.input_types]
-        if not set(r.dtypes) <= set(taken):
-            advice.append(
-                f"plugin {r.type} (node {r.node!r}) takes {', '.join(taken) or 'nothing'} and says "
-                f"that its outputs are {', '.join(r.dtypes)}: is that what it writes?"
-            )
-    return advice

@@ -97,8 +97,11 @@ class TacticRecord(JsonRecord, frozen=True, kw_only=True):
         optimization: how far the runtime may rewrite the graph.
         spinning: idle threads wait busily.
         graph: all kernels of a run are launched at once, as a CUDA graph.
+        amx: OpenVINO may use the processor's tiles.
         load_s: seconds to get ready; null if it never was.
         latency_ms: median time of one run, with `streams` of them at once.
+        cpu_ms: processor time of one run, of all its threads: other work on the machine adds little
+            to it.
         items_per_s: throughput, likewise.
         error: greatest difference from the reference, relative to each output's greatest value.
         outcome: `measured` in turns with the other best ones; `ok`: measured once, and left behind;
@@ -116,8 +119,10 @@ class TacticRecord(JsonRecord, frozen=True, kw_only=True):
     optimization: Literal["none", "basic", "extended", "all"] = "all"
     spinning: bool = False
     graph: bool = False
+    amx: bool = True
     load_s: Seconds | None
     latency_ms: Seconds | None = None
+    cpu_ms: Seconds | None = None
     items_per_s: Seconds | None = None
     error: Seconds | None = None
     outcome: Outcome = "built"
@@ -133,7 +138,13 @@ class TacticRecord(JsonRecord, frozen=True, kw_only=True):
     def tactic(self) -> Tactic:
         """The way of running that this is about."""
         return Tactic(
-            self.runtime, self.threads, self.streams, self.optimization, self.spinning, self.graph
+            self.runtime,
+            self.threads,
+            self.streams,
+            self.optimization,
+            self.spinning,
+            self.graph,
+            self.amx,
         )
 
 

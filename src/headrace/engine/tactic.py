@@ -17,6 +17,7 @@ from headrace.engine.backends import (
     RunnerOptions,
 )
 from headrace.engine.device import LANES
+from headrace.engine.machine import cpu_flags
 
 Objective = Literal["throughput", "latency"]
 """The goal: items per second with as many runs at once as it takes, or the time of one
@@ -28,9 +29,11 @@ _RANGES = {
     "streams": range(1, MAX_COUNT + 1),
     "spinning": range(2),
     "graph": range(2),
+    "amx": range(2),
 }
 _MAX_STREAMS = 16
 _WITH_GRAPHS = "onnxruntime-cuda"
+_WITH_TILES = "openvino"
 HALVES: Mapping[str, Literal["fp16", "bf16"]] = MappingProxyType(
     {"fp16": "fp16", "best": "fp16", "bf16": "bf16"}
 )
@@ -50,6 +53,7 @@ class Tactic:
     optimization: Optimization = "all"
     spinning: bool = False
     graph: bool = False
+    amx: bool = True
 
     def run_options(self, max_batch: int | None = None, precision: str = "fp32") -> RunnerOptions:
         """Make the options to open the runtime with, for a graph of `precision`."""
@@ -61,6 +65,7 @@ class Tactic:
             max_batch=max_batch,
             half=HALVES.get(precision),
             graph=self.graph,
+            amx=self.amx,
         )
 
     def __str__(self) -> str:
@@ -71,6 +76,8 @@ class Tactic:
             values.append("spinning=1")
         if self.graph:
             values.append("graph=1")
+        if not self.amx:
+            values.append("amx=0")
         return f"{self.runtime}:{','.join(values)}" if values else self.runtime
 
     @classmethod
@@ -98,7 +105,8 @@ class Tactic:
                 raise EngineError(
                     f"tactic {text!r}: {key}={value}",
                     expected=f"threads=1…{MAX_COUNT}, streams=1…{MAX_COUNT}, "
-                    f"optimization={'|'.join(get_args(Optimization))}, spinning=0|1, graph=0|1",
+                    f"optimization={'|'.join(get_args(Optimization))}, spinning=0|1, graph=0|1, "
+                    "amx=0|1",
                 )
         if counts.get("graph"):
             streams = counts.setdefault("streams", 1)
@@ -108,6 +116,11 @@ class Tactic:
                     expected=f"{_WITH_GRAPHS} with streams=1: a CUDA graph is one run at a time",
                     fix=f"write {_WITH_GRAPHS}:streams=1,graph=1, or leave graph=1 out",
                 )
+        if "amx" in counts and runtime != _WITH_TILES:
+            raise EngineError(
+                f"tactic {text!r}: amx={counts['amx']} on {runtime}",
+                expected=f"{_WITH_TILES}: the other runtimes choose by themselves",
+            )
         return cls(
             runtime,
             counts.get("threads"),
@@ -115,6 +128,7 @@ class Tactic:
             optimization,
             bool(counts.get("spinning")),
             bool(counts.get("graph")),
+            bool(counts.get("amx", 1)),
         )
 
 
@@ -142,7 +156,17 @@ def candidates(runtimes: Sequence[str], cores: int, objective: Objective) -> lis
         if objective == "latency":
             busy = [share for share in some if share[0] > 1]
             rounds.append([Tactic(DEFAULT_BACKEND, *s, spinning=True) for s in busy])
+    if _WITH_TILES in runtimes and "amx_int8" in cpu_flags():
+        rounds.append([Tactic(_WITH_TILES, *s, amx=False) for s in shares[_WITH_TILES]])
     return [tactic for some in rounds for tactic in some]
+
+
+def with_and_without_tiles(runtimes: Sequence[str]) -> list[Tactic]:
+    """List the ways to compute INT8 in with all threads; small layers lose by the tiles of AMX."""
+    tactics = [Tactic(name) for name in runtimes]
+    if _WITH_TILES in runtimes and "amx_int8" in cpu_flags():
+        tactics.append(Tactic(_WITH_TILES, amx=False))
+    return tactics
 
 
 def _shares(runtime: str, cores: int, objective: Objective) -> list[tuple[int, int]]:

@@ -273,10 +273,12 @@ def test_int8_runs_on_the_runtime_it_was_made_for(config, tmp_path):
         assert not words(build(own.network), "warning")
 
 
-def test_an_int8_that_takes_longer_is_told(config):
-    assert "onnxruntime takes longer for it" in words(load_or_build(config()), "info")
-    if "openvino" in installed_backends():
-        assert "takes longer" not in words(load_or_build(config(), backend="openvino"))
+def test_a_build_of_int8_reports_its_speed_beside_fp32(config):
+    plan = load_or_build(config(), backend="onnxruntime")
+    (speed,) = (n for n in plan.decisions if n.code in ("int8-speed", "int8-slower"))
+    assert speed.data["int8"] == speed.data["fp32"] == "onnxruntime"
+    assert (speed.code == "int8-slower") == ("network-mode=0" in str(speed))
+    assert plan.header.tuning is None  # --tune still has all ways to compare
 
 
 def test_a_model_with_pairs_of_its_own_says_so(tmp_path):

@@ -408,7 +408,7 @@ def test_all_real_runtimes_take_part(network):
 @example(runtimes=["onnxruntime-cuda", "onnxruntime"], cores=2000, objective="latency")
 def test_every_candidate_reads_back(runtimes, cores, objective):
     tactics = candidates(runtimes, cores, objective)
-    assert len(set(tactics)) == len(tactics) <= 24
+    assert len(set(tactics)) == len(tactics) <= 29
     assert {tactic.runtime for tactic in tactics} == set(runtimes)
     for tactic in tactics:
         assert Tactic.parse(str(tactic)) == tactic
@@ -421,7 +421,8 @@ def test_every_candidate_reads_back(runtimes, cores, objective):
     [
         "tvm", "onnxruntime:", "onnxruntime:threads=0", "onnxruntime:threads=2000",
         "onnxruntime:threads", "onnxruntime:speed=9", "onnxruntime:optimization=most",
-        "onnxruntime:spinning=2", "onnxruntime:threads=²",
+        "onnxruntime:spinning=2", "onnxruntime:threads=²", "onnxruntime:amx=0",
+        "openvino:amx=2",
     ],
 )  # fmt: skip
 def test_tactics_that_are_none(text):

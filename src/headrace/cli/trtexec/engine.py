@@ -85,6 +85,7 @@ def _built(options: Options, screen: Log) -> tuple[Plan, Profile]:
                 threads=None if tuning else options.threads,
                 streams=None if tuning else options.streams,
                 tuning=tuning,
+                time_int8=True,
                 image_range=(-1.0, 1.0),
             ),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -33,6 +33,7 @@ from headrace.infer.preprocess import Preprocessor
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
     from headrace.engine.precision.cache import CalibrationTable
+    from headrace.media.frame import Frame
     from headrace.network.network import Network
 
 AIM = 0.97
@@ -103,8 +104,8 @@ def choose_int8(
     judge = Judge.of(cfg)
     reference: list[Scored] = []
     if bench.can_judge:
-        say("finding FP32's boxes", None)
-        reference = _found(bench, judge.cfg, network)
+        say("finding FP32's boxes", bench.total)
+        reference = _found(bench, judge.cfg, network, tick=tick)
     say("looking at channels", None)
     proto = prepare(network.to_proto(), opset=MIN_OPSET)
     fold_batch_norms(proto)
@@ -134,11 +135,20 @@ def choose_int8(
 
 
 def _found(
-    bench: Bench, cfg: ModelConfig, network: Network, indices: Sequence[int] | None = None
+    bench: Bench,
+    cfg: ModelConfig,
+    network: Network,
+    indices: Sequence[int] | None = None,
+    tick: Callable[[], None] = lambda: None,
 ) -> list[Scored]:
-    """The boxes in the images, or in the wanted ones of them."""
-    frames = (frame for _, frame in bench.frames(indices))
-    return scored(cfg, bench.session(network), frames, threads=bench.threads)
+    """The boxes in the images, or in the wanted ones of them; `tick` is called for each image."""
+
+    def frames() -> Iterator[Frame]:
+        for _, frame in bench.frames(indices):
+            yield frame
+            tick()
+
+    return scored(cfg, bench.session(network), frames(), threads=bench.threads)
 
 
 def _spread(numbers: Sequence[int], count: int) -> list[int]:
@@ -157,7 +167,7 @@ def _channels(
         for n in proto.graph.node
         if n.op_type in WEIGHTED and n.input[0] not in weights
     }
-    total = sum(item.frames for item in bench.chosen)
+    total = bench.total
     objects = [i for i, one in enumerate(reference) if len(one.boxes)]
     others = sorted(set(range(total)) - set(objects))
     indices = _spread(objects, _RANGES_FROM)
@@ -214,7 +224,6 @@ class _Search:
         The first count of layers that reaches `AIM` is taken; else, of the counts up to `_MOST`,
         the best that is enough; else the first larger one that is enough.
         """
-        self.say("judging INT8", None)
         layers = list(self.variants.layers)
         ranked: list[str] = []
         best = -1.0
@@ -223,10 +232,11 @@ class _Search:
                 break
             if kept and not ranked:
                 ranked = self._ranked(layers)
-            if kept:
-                self.say(f"judging INT8 with {kept} layers in FP32", None)
+            with_layers = f" with {kept} layers in FP32" if kept else ""
+            self.say(f"judging INT8{with_layers}", self.bench.total)
             keep = tuple(ranked[:kept])
-            detections = _found(self.bench, self.judge.cfg, self.variants.network(keep))
+            network = self.variants.network(keep)
+            detections = _found(self.bench, self.judge.cfg, network, tick=self.tick)
             measured = self.judge.agreement(
                 self.reference, detections, self.bench.runtime, self.bits
             )

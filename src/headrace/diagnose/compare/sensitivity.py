@@ -240,6 +240,11 @@ class Bench:
         self._reference: list[Scored] | None = None
         self._images: list[npt.NDArray[np.float32]] = []
 
+    @property
+    def total(self) -> int:
+        """How many images there are."""
+        return sum(item.frames for item in self.chosen)
+
     def frames(self, indices: Collection[int] | None = None) -> Iterator[tuple[int, Frame]]:
         """The images with their numbers: all, or those of `indices`.
 

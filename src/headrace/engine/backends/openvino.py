@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import re
 import tempfile
 import threading
@@ -20,7 +22,7 @@ from headrace._core.errors import EngineError
 from headrace._core.files import os_reason
 from headrace._core.types import Array
 from headrace.engine.backends import RunnerOptions
-from headrace.engine.machine import usable_cores
+from headrace.engine.machine import cpu_flags, usable_cores
 from headrace.network import wire
 from headrace.network.external_data import WEIGHTS_FILE
 from headrace.network.network import OPENVINO_DOMAIN
@@ -47,6 +49,40 @@ _SOURCE = re.compile(
 @cache
 def _core() -> openvino.Core:
     return ov.Core()
+
+
+_LIMIT = "ONEDNN_MAX_CPU_ISA"
+_WITHOUT_TILES = "AVX512_CORE_FP16"  # all that comes before AMX
+_log = logging.getLogger("headrace.engine")
+
+
+class _Tiles:
+    """Whether OpenVINO of this process uses AMX; its library asks the environment once."""
+
+    lock = threading.Lock()
+    used: bool | None = None
+    reported = False
+
+
+def _settle_tiles(wanted: bool) -> None:
+    """Let the first model of this process decide about AMX, and report a later one that differs."""
+    with _Tiles.lock:
+        if _Tiles.used is None:
+            limited = _LIMIT in os.environ  # the user's choice stands
+            if not wanted and not limited:
+                os.environ[_LIMIT] = _WITHOUT_TILES
+            _core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")  # loads it
+            if not wanted and not limited:
+                del os.environ[_LIMIT]  # processes that this one starts choose for themselves
+            _Tiles.used = wanted
+        elif _Tiles.used != wanted and not _Tiles.reported and "amx_int8" in cpu_flags():
+            _Tiles.reported = True
+            _log.warning(
+                "an engine for openvino%s runs %s AMX: the first one of this process decided so; "
+                "its results are the same, its speed may not be",
+                "" if wanted else ":amx=0",
+                "without" if wanted else "with",
+            )
 
 
 class _Variant:
@@ -113,6 +149,7 @@ class OpenVinoRunner:
     device = "cpu"
 
     def __init__(self, model: bytes, options: RunnerOptions, file: Path | None = None) -> None:
+        _settle_tiles(options.amx)
         threads = options.threads or max(1, usable_cores() // options.streams)
         self._settings = {
             props.inference_num_threads(): threads * options.streams,
@@ -357,6 +394,9 @@ class OpenVinoBackend:
         """The types the processor computes in (FP32, INT8, BF16, FP16 and others)."""
         if self.why_not():
             return frozenset()
+        flags = cpu_flags()
+        if _Tiles.used is None and "amx_int8" in flags:  # the library's answer would settle it
+            return frozenset({"FP32", "BF16", "INT8"} | ({"FP16"} & {f[7:].upper() for f in flags}))
         return frozenset(_core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"))
 
     def profile(

@@ -39,6 +39,8 @@ class RunnerOptions:
             the first run have this advantage, and `streams` is 1.
         half: `fp16` or `bf16` if the model is to be computed in it where the processor can; else
             a runtime computes in FP32 what the graph leaves to it.
+        amx: False keeps OpenVINO from the processor's tiles (AMX), which small layers in INT8 are
+            slower with. The first model of a process decides for all of them.
     """
 
     threads: int | None = None
@@ -49,6 +51,7 @@ class RunnerOptions:
     batched: bool = True
     half: Literal["fp16", "bf16"] | None = None
     graph: bool = False
+    amx: bool = True
 
 
 @runtime_checkable

@@ -41,16 +41,6 @@ def rounds_fp16(runtime: str) -> bool:
     return runtime == "onnxruntime" and not fast_fp16(runtime)
 
 
-def slow_int8(runtime: str) -> bool:
-    """True if INT8 takes longer than FP32.
-
-    ONNX Runtime has kernels only for layers between two pairs, and computes all others in FP32 on
-    rounded values. Pairs behind all layers would give it more, and take the accuracy: no box of
-    YOLOX-nano was found that way (measured).
-    """
-    return runtime == "onnxruntime"
-
-
 def weight_bits(runtime: str) -> Literal[7, 8]:
     """Bits of INT8 weights: 7 where 8 would overflow.
 
@@ -125,17 +115,9 @@ def choose(
             text = f"FP32 is built; {_NOT_FASTER}; fp16-simulation=full rounds as it does"
             return built("fp32", "precision-not-used", "info", text)
         if asked == "best":
-            text = f"INT8 is built; {_NOT_FASTER}{_slow(runtimes)}"
+            text = f"INT8 is built; {_NOT_FASTER}"
             return built("int8", "precision-not-used", "info", text)
-    if asked in ("int8", "best") and (slow := _slow(runtimes)):
-        return built(asked, "precision-not-used", "info", f"INT8 is built{slow}")
     return asked, None
 
 
 _NOT_FASTER = "FP16 is not computed faster here"
-
-
-def _slow(runtimes: Sequence[str]) -> str:
-    if not all(slow_int8(r) for r in runtimes):
-        return ""
-    return "; onnxruntime takes longer for it than for FP32, --backend openvino may not"

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core._native import count_magnitudes, measure_magnitudes
 from headrace._core.types import Array
 
 BINS = 4096
@@ -42,28 +43,16 @@ class Histogram:
 
     def add(self, values: Array) -> None:
         """Count float values of any shape."""
-        flat = np.abs(values.reshape(-1).astype(np.float32, copy=False))
-        if not flat.size:
-            return
-        largest = float(flat.max())
-        if not math.isfinite(largest):
-            finite = flat[np.isfinite(flat)]
-            self.odd += flat.size - finite.size
-            if not finite.size:
-                return
-            flat, largest = finite, float(finite.max())
+        flat = np.ascontiguousarray(values.reshape(-1), np.float32)
+        largest, zeros, odd = measure_magnitudes(flat)
+        self.zeros += zeros
+        self.odd += odd
         if largest == 0:
-            self.zeros += flat.size
             return
         self.largest = max(self.largest, largest)
         self._reach(largest)
         # a power of two times a float32 is exact: no value lands in a neighbour's bin
-        bins = (flat * np.float32(BINS / self.top)).astype(np.int32)
-        counts = np.bincount(bins, minlength=BINS)
-        zeros = flat.size - int(np.count_nonzero(flat))
-        counts[0] -= zeros
-        self.zeros += zeros
-        self.counts += counts
+        count_magnitudes(flat, BINS / self.top, self.counts)
 
     def _reach(self, value: float) -> None:
         needed = 2.0 ** (math.frexp(value)[1])  # > value

@@ -176,18 +176,19 @@ def tuned_precisions(
     their own.
     """
     if precision != "best":
-        return [(precision, part) for part in _alike(precision, runtimes)]
+        return [(precision, part) for part in alike(precision, runtimes)]
     quick = tuple(r for r in runtimes if fast_fp16(r))
     chosen: list[tuple[Precision, tuple[str, ...]]] = [("fp32", tuple(runtimes))]
     if quick:
         chosen.append(("fp16", quick))
     if rules.scales:
-        chosen += [("int8", part) for part in _alike("int8", runtimes)]
-        chosen += [("best", part) for part in _alike("best", quick)]
+        chosen += [("int8", part) for part in alike("int8", runtimes)]
+        chosen += [("best", part) for part in alike("best", quick)]
     return chosen
 
 
-def _alike(precision: Precision, runtimes: Sequence[str]) -> list[tuple[str, ...]]:
+def alike(precision: Precision, runtimes: Sequence[str]) -> list[tuple[str, ...]]:
+    """Group runtimes by the graph that they take in a precision."""
     groups: dict[tuple[object, ...], list[str]] = {}
     for runtime in runtimes:
         key: tuple[object, ...] = ()

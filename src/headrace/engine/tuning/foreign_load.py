@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+from collections.abc import Sequence
 from time import monotonic
 
 from headrace.engine.machine import usable_cores
@@ -19,33 +20,33 @@ class ForeignLoad:
         self._start = monotonic()
         mine = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
         self._cores = {f"cpu{n}" for n in mine}
-        self._before = self._busy_s(None)
+        self._before = self._busy_s(())
 
-    def share(self, child: int | None = None) -> float:
+    def share(self, *children: int) -> float:
         """The share of the cores that others used, 0 to 1; 0 where the system does not tell.
 
         Args:
-            child: number of a process that is not ended, and whose time is not foreign; the time
-                of ended children is not, either.
+            children: numbers of processes that are not ended, and whose time is not foreign; the
+                time of ended children is not, either.
         """
-        now = self._busy_s(child)
+        now = self._busy_s(children)
         if self._before is None or now is None:
             return 0.0
         most = (monotonic() - self._start) * usable_cores()
         return min(1.0, max(0.0, now - self._before) / most) if most > 0 else 0.0
 
-    def _busy_s(self, child: int | None) -> float | None:
+    def _busy_s(self, children: Sequence[int]) -> float | None:
         """Seconds that the cores were busy with others since the system started."""
         tick = os.sysconf("SC_CLK_TCK")
         try:
             with open("/proc/stat", encoding="ascii") as file:
                 rows = [line.split() for line in file]
             own = 0.0
-            if child is not None:
+            for child in children:
                 with open(f"/proc/{child}/stat", encoding="utf-8", errors="replace") as file:
                     # the name in parentheses may hold blanks
                     fields = file.read().rpartition(")")[2].split()
-                own = (int(fields[11]) + int(fields[12])) / tick
+                own += (int(fields[11]) + int(fields[12])) / tick
         except (OSError, ValueError, IndexError):
             return None
         ticks = 0

@@ -20,7 +20,7 @@ from headrace._core.files import sha256_of, write_atomically
 from headrace._core.json_record import JsonRecord, RecordError, Seconds
 from headrace.engine.plan_header import TacticRecord
 
-VERSION = "1"  # of what is measured, and how: raised when old times do not compare any more
+VERSION = "2"  # of what is measured, and how: raised when old times do not compare any more
 _MAX_BYTES = 1 << 20
 
 

@@ -49,6 +49,7 @@ _BEHIND = 1.05  # times the best, in its best round: given up
 _MIN_ROUNDS, _MAX_ROUNDS = 4, 12
 _LEAST_TIMEOUT_S = 10.0  # importing a runtime on a busy machine takes seconds
 _LOCK_TIMEOUT_S = 600.0
+_TILED: tuple[Precision, ...] = ("int8", "best", "bf16")  # what AMX computes
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class TuneOptions:
         tactics: the candidates, the default first; None is `tactic.candidates`.
         cache: folder of the timing cache; None is the user's.
         use_cache: False measures even if the answer is known (it is kept all the same).
+        in_turns: False leaves it at the trials: enough where processor time is what counts.
     """
 
     budget_s: float = DEFAULT_BUDGET_S
@@ -70,6 +72,7 @@ class TuneOptions:
     tactics: Sequence[Tactic] | None = None
     cache: Path | None = None
     use_cache: bool = True
+    in_turns: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,7 @@ class _Try:
     error: float | None = None
     latencies_ms: list[float] = field(default_factory=list)
     rates: list[float] = field(default_factory=list)  # items per second
+    cpu_ms: list[float] = field(default_factory=list)
 
     def __str__(self) -> str:
         return f"{self.tactic}{'' if self.precision == 'fp32' else f' in {self.precision}'}"
@@ -125,6 +129,7 @@ class _Try:
             precision=self.precision,
             load_s=rounded(self.load_s),
             latency_ms=rounded(statistics.median(self.latencies_ms)) if self.latencies_ms else None,
+            cpu_ms=rounded(statistics.median(self.cpu_ms)) if self.cpu_ms else None,
             items_per_s=rounded(statistics.median(self.rates)) if self.rates else None,
             error=rounded(min(self.error, 1e30)) if self.error is not None else None,
             outcome=self.outcome,
@@ -189,15 +194,21 @@ def tune(
             _Try(tactic, installed[tactic.runtime], number, graph.precision, graph.offered)
             for tactic in tactics  # by promise, so that each precision has an early turn
             for number, graph in zip(numbers, graphs, strict=True)
-            if graph.runtimes is None or tactic.runtime in graph.runtimes
+            if (graph.runtimes is None or tactic.runtime in graph.runtimes)
+            and (tactic.amx or graph.precision in _TILED or len(graphs) == 1)
         ]
         tries.sort(key=lambda t: t.offered)  # those that can be chosen come first
         load = ForeignLoad()
-        with TuningWorker(models, feeds, items) as worker:
-            work = _Contest(worker, tries, items, options, progress, large=sum(map(len, models)))
+        large = sum(map(len, models))
+        with (
+            TuningWorker(models, feeds, items) as worker,
+            TuningWorker(models, feeds, items) as without_tiles,
+        ):
+            workers = {True: worker, False: without_tiles}
+            work = _Contest(workers, tries, items, options, progress, large=large)
             why = work.run()
             best = work.best()
-            foreign = load.share(worker.pid)
+            foreign = load.share(*(w.pid for w in workers.values() if w.pid is not None))
             records = tuple(t.record(chosen=t is best) for t in tries)
             if best is not None:  # kept before the lock is given up: whoever waits finds it
                 cache.put(
@@ -237,7 +248,7 @@ class _Contest:
 
     def __init__(
         self,
-        worker: TuningWorker,
+        workers: Mapping[bool, TuningWorker],
         tries: Sequence[_Try],
         items: int,
         options: TuneOptions,
@@ -245,8 +256,9 @@ class _Contest:
         *,
         large: int,
     ) -> None:
-        self._worker, self._tries, self._items = worker, tries, items
-        self._objective = options.objective
+        self._workers, self._tries, self._items = workers, tries, items  # by `Tactic.amx`
+        self._worker = workers[True]
+        self._objective, self._in_turns = options.objective, options.in_turns
         self._progress = progress
         self._finalists = _LARGE_FINALISTS if large > _LARGE_MODEL else _FINALISTS
         self._start = monotonic()
@@ -285,7 +297,8 @@ class _Contest:
             self._try(attempt, min(timeout, left), cut=left < timeout)
             if attempt.outcome == "ok":
                 slowest = max(slowest, monotonic() - began)
-        self._compare()
+        if self._in_turns:
+            self._compare()
         return ""
 
     def _refer(self, number: int, timeout_s: float) -> Mapping[str, Array]:
@@ -332,7 +345,7 @@ class _Contest:
     def _ask(
         self, attempt: _Try, timeout_s: float, *, do: str = "run", **more: object
     ) -> tuple[dict[str, Any], Mapping[str, Array]]:
-        return self._worker.ask(
+        return self._workers[attempt.tactic.amx].ask(
             timeout_s,
             do=do,
             model=attempt.number,
@@ -345,6 +358,7 @@ class _Contest:
         answer, _ = self._ask(attempt, max(0.1, timeout_s), window_s=window_s, at_least=_AT_LEAST)
         attempt.latencies_ms.append(answer["latency_ms"])
         attempt.rates.append(answer["runs_per_s"] * self._items)
+        attempt.cpu_ms.append(answer["cpu_ms"])
 
     def _compare(self) -> None:
         """Measure the best in turns, dropping those that fall behind."""

@@ -101,6 +101,7 @@ class EngineBuilding:
             runtime=choice.built_for if choice.device == "cuda" else choice.runtime,
             tactic=choice.tactic,
             tuning=choice.tuning,
+            time_int8=True,
             image_range=image_range(self.cfg),
         )
         try:
