@@ -191,6 +191,7 @@ TILER = Section(
         _key("columns", _INT, "columns of the grid", low=1, high=64),
         _key("width", _INT, "width of the whole image", 1280, low=16, high=16384),
         _key("height", _INT, "height of the whole image", 720, low=16, high=16384),
+        _key("captions", _FLAG, "write the name of each source below its image", True),
     ),
     short="rows",
     short_says="a grid, rows x columns: 2x2",

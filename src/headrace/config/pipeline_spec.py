@@ -250,13 +250,17 @@ class TrackerSpec(_Spec):
 
 
 class TilerSpec(_Spec):
-    """All sources in one image of `width` x `height` pixels; None rows or columns are chosen."""
+    """All sources in one image of `width` x `height` pixels; None rows or columns are chosen.
+
+    `captions` are the names of the sources below their images.
+    """
 
     _section = "tiler"
     rows: int | None = None
     columns: int | None = None
     width: int = 1280
     height: int = 720
+    captions: bool = True
 
 
 class OsdSpec(_Spec):

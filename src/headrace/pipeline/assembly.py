@@ -427,7 +427,9 @@ def _frame_size(spec: PipelineSpec) -> FrameSize | None:
 def _tiler(spec: TilerSpec | None) -> Tiler:
     from headrace.media.draw import Tiler
 
-    return Tiler() if spec is None else Tiler(spec.rows, spec.columns, spec.width, spec.height)
+    if spec is None:
+        return Tiler()
+    return Tiler(spec.rows, spec.columns, spec.width, spec.height, captions=spec.captions)
 
 
 class _Undrawn:

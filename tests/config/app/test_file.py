@@ -73,7 +73,7 @@ def test_ini(app: Callable[[str], PipelineSpec], tmp_path: Path) -> None:
         "gpu_id": 0,
         "model_engine_file": tmp_path / "detector.onnx_b4_gpu0_fp32.engine",
     }
-    assert detector.border_colors == {0: (1, 0, 0, 1), 2: (0, 1, 0, 1)}
+    assert detector.border_colors == {-1: (1, 0, 0, 1), 0: (1, 0, 0, 1), 2: (0, 1, 0, 1)}
     assert vehicle.process_mode is ProcessMode.SECONDARY
     assert (vehicle.operate_on_gie_id, vehicle.operate_on_class_ids) == (1, ())
     assert vehicle.labelfile_path is None  # the original does not pass it on

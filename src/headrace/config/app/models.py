@@ -15,6 +15,7 @@ from headrace.config.pipeline_keys import OVERRIDES
 from headrace.config.pipeline_yaml import Item
 
 _ENCODER = 3  # plugin-type
+_BORDER = (1.0, 0.0, 0.0, 1.0)  # of boxes without bbox-border-color
 _COLOR = re.compile(r"bbox-(border|bg)-color([0-9]*)")
 
 
@@ -66,6 +67,9 @@ def read_model(
             field = f"{color[1]}_colors"
             values.setdefault(field, {})[int(color[2] or -1)] = value
             origins.setdefault(field, section.origin(key))
+    # the groups' colours count, never those of the model's file
+    values.setdefault("border_colors", {}).setdefault(-1, _BORDER)
+    origins.setdefault("border_colors", origins["process_mode"])
     return values, origins
 
 

@@ -49,6 +49,8 @@ def tiler_item(section: FoundGroup) -> Item:
         if section.get("square-seq-grid") or not values.get(key):
             values.pop(key, None)
             origins.pop(key, None)
+    # the original writes names only by stream-name-display of [source-list], into each image
+    values["captions"], origins["captions"] = False, section.origin("enable")
     return values, origins
 
 
