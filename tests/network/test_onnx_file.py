@@ -259,7 +259,7 @@ def test_a_tensor_in_an_attribute_of_a_subgraph_is_checked(tmp_path):
 def test_a_name_that_is_not_text_is_damage(tmp_path, name):
     data = image_model().SerializeToString().replace(name, b"\x80" + name[1:])
     (tmp_path / "m.onnx").write_bytes(data)
-    refused(tmp_path / "m.onnx", "is not text")
+    refused(tmp_path / "m.onnx", r"is not text: '\x80")
 
 
 MODEL_BYTES = image_model().SerializeToString()

@@ -191,7 +191,8 @@ def _check_text(message: Any, where: str) -> None:
                 _check_text(item, where)
             elif not isinstance(item, str):
                 raise ModelError(
-                    f"the file is damaged: {field.full_name} is not text: {item[:80]!r}",
+                    f"the file is damaged: {field.full_name} is not text: "
+                    f"'{item[:80].decode(errors='backslashreplace')}'",
                     where=where,
                 )
 
