@@ -52,7 +52,16 @@ PARSERS = {  # what each takes boxes for
          "HeadraceParseYoloNasPose", "HeadraceParseBoxesLabels", "HeadraceParseDetsLabels"),
         (CORNERS, "pixels"),
     ),
-    "HeadraceParseSSDCorners": (CORNERS, "0..1"),
+    **dict.fromkeys(
+        ("HeadraceParseEfficientNMS", "HeadraceParseBoxesLabelsMasks", "HeadraceParseYoloV7Rows",
+         "HeadraceParseYoloNasRows", "NvDsInferParseYoloV5CustomBatchedNMSTLT"),
+        (CORNERS, "pixels"),
+    ),
+    **dict.fromkeys(
+        ("HeadraceParseSSDCorners", "HeadraceParseSSDRows", "HeadraceParseBoxesLabelsUnit",
+         "HeadraceParseEfficientNMSUnit", "NvDsInferParseCustomBatchedNMSTLT"),
+        (CORNERS, "0..1"),
+    ),
     "HeadraceParseSSDCenters": (CENTRES, "0..1"),
 }  # fmt: skip
 

@@ -133,26 +133,30 @@ def initialize_extra_inputs(
         arrays[spec.name] = np.zeros(shape, spec.dtype)
     initialize = library.input_initializer() if library is not None else None
     if initialize is None:
-        _fill_by_rule(cfg, extra, arrays, network, notices)
+        notices += by_rule(cfg, extra, network)
+        fill_by_rule(extra, arrays, network)
     else:
         initialize(arrays, network, session.max_batch)
-    for name, values in configured_values(cfg, extra).items():
-        _put(arrays[name], values)
+    fill_as_configured(cfg, extra, arrays)
     return arrays
 
 
-def _fill_by_rule(
-    cfg: ModelConfig,
-    extra: Sequence[TensorSpec],
-    arrays: dict[str, Array],
-    network: NetworkInfo,
-    notices: list[Finding],
+def fill_by_rule(
+    extra: Sequence[TensorSpec], arrays: Mapping[str, Array], network: NetworkInfo
 ) -> None:
-    notices += by_rule(cfg, extra, network)
+    """Fill the inputs that an exporter's rule fills; the others keep their values."""
     for spec in extra:
         values = values_by_rule(spec, network)
         if values is not None:
             arrays[spec.name][:] = values
+
+
+def fill_as_configured(
+    cfg: ModelConfig, extra: Sequence[TensorSpec], arrays: Mapping[str, Array]
+) -> None:
+    """Fill the inputs that `input-values` names; see `configured_values`."""
+    for name, values in configured_values(cfg, extra).items():
+        _put(arrays[name], values)
 
 
 def by_rule(cfg: ModelConfig, extra: Sequence[TensorSpec], network: NetworkInfo) -> list[Finding]:

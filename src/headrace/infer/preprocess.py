@@ -415,7 +415,8 @@ def _normalisation(
             raise ConfigError(f"{key} has a value that is not finite", where=where(key))
     value = float(np.float32(scale))
     if value > 0:
-        return value, tuple(float(np.float32(v)) for v in offsets), ()
+        means = tuple(float(np.float32(v)) for v in offsets)
+        return value, means if any(means) else (), ()  # zeros are as none: what reads them asks
     also = " and the offsets are ignored" if offsets else ""
     message = f"net-scale-factor={scale:g} is not positive: 1.0 is used{also}"
     return 1.0, (), (Finding("scale-not-positive", "warning", message, where("net-scale-factor")),)

@@ -72,16 +72,22 @@ def test_ids_of_tensorflow_are_never_offered_as_the_80_of_coco(tmp_path: Path) -
     assert "num-detected-classes=80" not in str(caught.value)
 
 
-def test_the_size_of_the_image_is_filled_in(tmp_path: Path) -> None:
-    boxes = np.float32([[[0, 0, 30, 30], [5, 5, 60, 60]]])
+def test_boxes_in_the_size_that_an_input_has_are_in_pixels(tmp_path: Path) -> None:
+    boxes = np.float32([[[0, 0, 0.4, 0.4], [0.1, 0.1, 0.9, 0.9]]])
     parts = [np.array([[0, 2]]), boxes, np.float32([[0.9, 0.8]])]
     path = rows_of(
         tmp_path / "m.onnx", parts, names=["labels", "boxes", "scores"], doc=DOC,
         metadata={"names": "['a', 'b', 'c']"},
     )  # fmt: skip
     model = onnx.load(path)
-    value = helper.make_tensor_value_info("orig_target_sizes", TensorProto.INT64, [1, 2])
-    model.graph.input.append(value)
+    next(n for n in model.graph.node if n.output == ["boxes"]).output[0] = "fractions"
+    sizes = "orig_target_sizes"
+    model.graph.input.append(helper.make_tensor_value_info(sizes, TensorProto.INT64, [1, 2]))
+    model.graph.node.extend([
+        helper.make_node("Cast", [sizes], ["size"], to=TensorProto.FLOAT),
+        helper.make_node("Concat", ["size", "size"], ["ends"], axis=1),
+        helper.make_node("Mul", ["fractions", "ends"], ["boxes"]),
+    ])  # fmt: skip
     onnx.save(model, path)
     cfg = recognise(path).config
     assert cfg.parse_bbox_func_name == "HeadraceParseBoxesLabels"
@@ -98,6 +104,8 @@ def test_boxes_beside_labels_are_told_by_their_reach(tmp_path: Path, unit: bool)
         recognise(path)
     assert "detected_boxes, detected_classes" in str(caught.value)
     assert "headrace init" in str(caught.value)
+    for count in (80, 91):  # ids from 0, and those of programs that count from 1
+        assert f"num-detected-classes={count} " in str(caught.value)
     (tmp_path / "labels.txt").write_text("a\nb\nc\n")
     cfg = recognise(path, {"labelfile_path": tmp_path / "labels.txt"}).config
     assert cfg.parse_bbox_func_name == "HeadraceParseBoxesLabels" + ("Unit" if unit else "")

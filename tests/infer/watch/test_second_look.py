@@ -19,7 +19,8 @@ CLASSES = "[class-attrs-all]\npre-cluster-threshold=0.25\n"
 
 def judged(folder: Path, rows: Any, keys: str) -> tuple[dict[str, str], list[str]]:
     """Findings of the watch after three images, and the reasons for no objects."""
-    rows_of(folder / "m.onnx", rows)
+    names = ["output0", "output1"][: 1 if isinstance(rows, np.ndarray) else len(rows)]
+    rows_of(folder / "m.onnx", rows, names=names)
     config = folder / "config.txt"
     config.write_text(f"{KEYS}{keys}\n{CLASSES}")
     with Inferencer.from_config(config) as model:
@@ -44,6 +45,21 @@ def test_final_rows_in_unit_are_named_and_are_the_reason(tmp_path: Path) -> None
     assert "boxes are in 0..1, and NvDsInferParseYolo reads pixels" in said["boxes-in-0..1"]
     assert "boxes are in 0..1" in reasons[0]
     assert "sees nothing" not in reasons[0]
+
+
+@pytest.mark.parametrize("parser", ["HeadraceParseYoloEndSeg", "HeadraceParseYoloV8Seg"])
+def test_masked_rows_in_unit_are_named(tmp_path: Path, parser: str) -> None:
+    if parser == "HeadraceParseYoloEndSeg":
+        rows = np.concatenate([final_rows(1 / 64), np.zeros((1, 20, 32), np.float32)], axis=2)
+    else:
+        rows = np.zeros((1, 4 + 2 + 32, 84), np.float32)
+        rows[0, :5, :6] = np.array([[0.5, 0.4, 0.2, 0.3, 0.9]], np.float32).T
+    masks = np.full((1, 32, 16, 16), -1, np.float32)
+    keys = "network-type=3\nnum-detected-classes=2\noutput-instance-mask=1\n"
+    keys += f"parse-bbox-instance-mask-func-name={parser}"
+    said, reasons = judged(tmp_path, [rows, masks], keys)
+    assert f"boxes are in 0..1, and {parser} reads pixels" in said["boxes-in-0..1"]
+    assert "boxes are in 0..1" in reasons[0]
 
 
 def test_final_rows_in_pixels_are_right(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from headrace.config.enums import (
 )
 from headrace.config.overrides import Overrides
 from headrace.engine.input_shapes import sample_inputs
-from headrace.infer.extra_inputs import has_rule
+from headrace.infer.extra_inputs import fill_as_configured, fill_by_rule, has_rule
 from headrace.infer.model import load_or_build
 from headrace.infer.model.image_input import image_range
 from headrace.infer.parsers.labels import load_labels
@@ -173,10 +173,12 @@ def _recognise(
 
     built: list[Finding] = []
 
+    network = NetworkInfo(images.width, images.height, images.channels)
+
     @cache
     def probe() -> Mapping[str, Any]:
         cfg = ModelConfig(**{**base, **_engine_fields(user_fields)})
-        return _run_once(cfg.of_model(path, ()), built, save=save)
+        return _run_once(cfg.of_model(path, ()), network, built, save=save)
 
     if any(q.key == "infer-dims" for q in images.questions):
         raise UndecidedError(path, images.questions)  # the outputs have no shapes yet
@@ -315,9 +317,13 @@ def _uncounted(
         return None
     if "num_detected_classes" in user_fields:
         return None
-    counts = ((91, "COCO: ids 1 to 90"), (2, "one kind: id 1"))
-    if not reading.from_one:
-        counts = ((80, "COCO"), (1, "one kind"))
+    ids = (91, "COCO: ids 1 to 90")
+    if reading.from_one:
+        counts = [ids, (2, "one kind: id 1")]
+    elif (reading.parser or "").startswith("HeadraceParseBoxesLabels"):  # written by either kind
+        counts = [(80, "COCO counted from 0"), ids, (1, "one kind")]
+    else:
+        counts = [(80, "COCO"), (1, "one kind")]
     names = ", ".join(o.name for o in outputs)
     return Question(
         f"{reading.words}: the outputs ({names}) do not say how many classes there "
@@ -345,8 +351,13 @@ def _engine_fields(user_fields: Mapping[str, object]) -> dict[str, Any]:
     return {name: user_fields[name] for name in fields if name in user_fields}
 
 
-def _run_once(cfg: ModelConfig, built: list[Finding], *, save: bool) -> dict[str, Any]:
-    """The outputs of one image of noise, without the batch axis; `built` gets a new engine's."""
+def _run_once(
+    cfg: ModelConfig, network: NetworkInfo, built: list[Finding], *, save: bool
+) -> dict[str, Any]:
+    """The outputs of one image of noise, without the batch axis; `built` gets a new engine's.
+
+    Inputs beside the image are filled as in a run: boxes may be in the size that one of them has.
+    """
     low, high = image_range(cfg)
     save = save and why_no_gpu() is not None  # a run on the GPU would not use this engine
     try:
@@ -356,6 +367,8 @@ def _run_once(cfg: ModelConfig, built: list[Finding], *, save: bool) -> dict[str
             built += [n for n in notices if n.code == "engine-built"]
         with plan.open_session() as session:
             feeds = sample_inputs(session.inputs, 1, low=low, high=high)
+            fill_by_rule(session.inputs[1:], feeds, network)
+            fill_as_configured(cfg, session.inputs[1:], feeds)
             return {name: np.asarray(a)[0] for name, a in session.run(feeds).items()}
     except HeadraceError as error:  # what this config leaves out is not the user's to hear of
         error.notices = [n for n in error.notices if n not in cfg.notices]

@@ -103,8 +103,11 @@ def high_threshold(trials: ConfigTrials, parser: object) -> Iterator[Finding]:
 
 
 _CENTRES = ("HeadraceParseYoloV8", "HeadraceParseYoloV5", "NvDsInferParseCustomYoloV8",
-            "NvDsInferParseYoloV11", "NvDsInferParseCustomYoloV7")  # fmt: skip
-_CORNERS = ("NvDsInferParseYolo", "NvDsInferParseYoloCuda")
+            "NvDsInferParseYoloV11", "NvDsInferParseCustomYoloV7", "HeadraceParseYoloV8Seg",
+            "HeadraceParseYoloV5Seg", "HeadraceParseYoloV8Pose")  # fmt: skip
+_CORNERS = ("NvDsInferParseYolo", "NvDsInferParseYoloCuda", "NvDsInferParseYoloSeg",
+            "HeadraceParseYoloEndSeg", "HeadraceParseYoloEndPose")  # fmt: skip
+_MOST_FINAL = 1000  # rows of a selection
 
 
 def odd_tables(trials: ConfigTrials, parser: object) -> Iterator[Finding]:
@@ -115,7 +118,8 @@ def odd_tables(trials: ConfigTrials, parser: object) -> Iterator[Finding]:
     ):
         return
     name, classes = parser.head.name, trials.cfg.num_detected_classes
-    strong = [_strong(sample, classes, _lowest(trials)) for sample in trials.samples]
+    poses = name.endswith("Pose")
+    strong = [_strong(s, classes, _lowest(trials), poses=poses) for s in trials.samples]
     seen = [rows for rows in strong if len(rows)]
     if len(seen) < min(2, len(trials.samples)) or sum(map(len, seen)) < 5:
         return
@@ -175,28 +179,41 @@ def _in_unit(seen: Sequence[Array], name: str, trials: ConfigTrials) -> Finding 
     return tried(advised(finding, [change]), trials, plain)
 
 
+def _table(sample: Sample) -> tuple[Array, int]:
+    """The single table, and the number of masks beside it; an empty one if there are several."""
+    values = [np.squeeze(x) for x in sample.outputs.values()]
+    tables = [v for v in values if v.ndim == 2]
+    maps = [v.shape[0] for v in values if v.ndim == 3]
+    if len(tables) != 1 or len(maps) > 1 or len(values) > 2 or tables[0].dtype.kind != "f":
+        return np.empty((0, 0), np.float32), 0
+    return tables[0].astype(np.float32), sum(maps)
+
+
 def _final(sample: Sample, threshold: float) -> Array:
     """Select rows box, score, class number of a single table; return (N, 4) boxes."""
-    tables = [np.squeeze(x) for x in sample.outputs.values()]
-    if len(tables) != 1 or tables[0].ndim != 2 or tables[0].shape[1] != 6:
+    rows, _ = _table(sample)
+    count, width = rows.shape
+    if width < 6 or (width > 6 and (count > _MOST_FINAL or rows[:, 4].max(initial=0) > 1)):
         return np.empty((0, 4))
-    rows = tables[0].astype(np.float32)
     if not (np.rint(rows[:, 5]) == rows[:, 5]).all():
         return np.empty((0, 4))
     return rows[(rows[:, 4] >= threshold) & np.isfinite(rows).all(axis=1), :4]
 
 
-def _strong(sample: Sample, classes: int, threshold: float) -> Array:
-    """Select rows of a single table with scores at the threshold or above; return (N, 4) boxes."""
-    tables = [np.squeeze(x) for x in sample.outputs.values()]
-    if len(tables) != 1 or tables[0].ndim != 2 or tables[0].dtype.kind != "f":
-        return np.empty((0, 4))
-    table = tables[0].astype(np.float32)
-    rows = table.T if table.shape[0] in (classes + 4, classes + 5) else table
-    if rows.shape[1] == classes + 4:
-        scores = rows[:, 4:].max(axis=1)
-    elif rows.shape[1] == classes + 5:
-        scores = rows[:, 4] * rows[:, 5:].max(axis=1)
+def _strong(sample: Sample, classes: int, threshold: float, *, poses: bool) -> Array:
+    """Select rows of a single table with scores at the threshold or above; return (N, 4) boxes.
+
+    Behind the scores are a number for each mask, or the points of `poses`.
+    """
+    table, more = _table(sample)
+    if poses:
+        more = min(table.shape) - classes - 4
+    widths = classes + 4 + more, classes + 5 + more
+    rows = table.T if table.shape[0] in widths else table
+    if rows.shape[1] == widths[0]:
+        scores = rows[:, 4 : 4 + classes].max(axis=1, initial=0)
+    elif rows.shape[1] == widths[1]:
+        scores = rows[:, 4] * rows[:, 5 : 5 + classes].max(axis=1, initial=0)
     else:
         return np.empty((0, 4))
     return rows[(scores >= threshold) & np.isfinite(rows).all(axis=1), :4]
