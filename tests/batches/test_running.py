@@ -25,7 +25,7 @@ from headrace.infer.run_options import RunOptions
 from headrace.media.sources.video_structure import video_seconds
 from headrace.pipeline.opening import pipeline_spec
 from tests.batches.fakes import HereExecutor
-from tests.media.sources.videos import B_FRAMES, X264, write_video
+from tests.media.sources.videos import B_FRAMES, X264, turned, write_video
 
 Table = list[tuple]
 
@@ -122,6 +122,20 @@ def test_split_videos_have_the_rows_of_whole_ones(
                "--split", 0.4)  # fmt: skip
     assert "videos are not split: a tracker follows objects" in done.stderr
     assert done.stdout.startswith("done: 3 inputs")
+
+
+def test_what_a_source_says_is_told_once_and_stands_with_each_file(
+    here: None, mean_config: Callable[..., Path], videos: list[Path], tmp_path: Path
+) -> None:
+    first = turned(videos[0])
+    second = tmp_path / "other.mp4"
+    second.write_bytes(first.read_bytes() + b"\0\0\0\x08free")
+    out = tmp_path / "out"
+    done = run(mean_config(), first, second, "-o", out, "--threads", 1)
+    assert done.exit_code == 0, done.output
+    assert (done.stdout + done.stderr).count("asks players to turn it") == 1
+    manifest = pq.read_table(out / "manifest.parquet").to_pylist()
+    assert all("asks players to turn it" in str(row) for row in manifest)
 
 
 def test_spans_are_shorter_where_inputs_are_few(videos: list[Path], tmp_path: Path) -> None:

@@ -32,6 +32,20 @@ FILES = {
     ),
     "Ultralytics": ("data.yaml", "path: ../coco8\ntrain: images/train\nnames:\n  0: person\n"),
     "model-proc": ("proc.json", '{\n  "json_schema_version": "2.2.0",\n  "input_preproc": []\n}'),
+    "a label map": ("map.pbtxt", 'item {\n  id: 1\n  name: "person"\n}\n'),
+    "a pipeline of TensorFlow": (
+        "pipeline.config",
+        "model {\n  ssd {\n    num_classes: 90\n  }\n}\n",
+    ),
+    "TAO": ("spec.yaml", "dataset:\n  val: d\nmodel:\n  backbone: r\nexport:\n  onnx_file: m\n"),
+    "mmdeploy": (
+        "deploy.json",
+        '{"version": "1.3.1", "task": "Detector",\n"models": [{"net": "end2end.onnx"}]}',
+    ),
+    "Hugging Face": (
+        "config.json",
+        '{\n  "architectures": ["DetrForObjectDetection"],\n  "model_type": "detr"\n}',
+    ),
     "converter": ("msgconv.txt", "[sensor0]\nenable=1\ntype=Camera\nid=HWY\n"),
 }
 

@@ -186,3 +186,13 @@ def test_the_warning_of_a_stand_in_says_how_to_have_the_library(tmp_path: Path) 
     choice = choose_parser(ModelConfig.load(tmp_path / "c.txt"))
     assert choice.parser is WELL_KNOWN["NvDsInferParseYolo"]
     assert "\n  fetch it: git lfs pull" in str(choice.notices[0])
+
+
+def test_a_parser_of_another_kind_is_named_with_its_keys(tmp_path: Path) -> None:
+    keys = "network-type=3\nparse-bbox-instance-mask-func-name=HeadraceParseYoloV8Pose\n"
+    config = tmp_path / "c.txt"
+    config.write_text(f"[property]\nonnx-file=m.onnx\n{keys}")
+    with pytest.raises(ConfigError) as caught:
+        choose_parser(ModelConfig.load(config))
+    named = "network-type=0 with parse-bbox-func-name=HeadraceParseYoloV8Pose"
+    assert named in str(caught.value)

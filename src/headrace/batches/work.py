@@ -345,8 +345,9 @@ class Worker:
             source.close()
         result.frames = report.frames
         result.objects = sum(report.objects.values())
-        result.notices = self._news(report.frames)
-        warnings += [f"{n:brief}" for n in source.notices if n.level == "warning"]
+        of_source = [n for n in source.notices if n.level == "warning"]
+        result.notices = self._news(report.frames) + self._first_ones(of_source)
+        warnings += [f"{n:brief}" for n in of_source]
         if self._parts is None:
             result.files = {kind: file.read_bytes() for kind, file in files.items()}
         else:
@@ -362,6 +363,14 @@ class Worker:
         news = tuple(n for n in dict.fromkeys(warnings) if n not in self._told)
         self._told.update(news)
         return news
+
+    def _first_ones(self, warnings: Iterable[Finding]) -> tuple[Finding, ...]:
+        """Return the first of each code: each file's own stand in the manifest."""
+        news = {n.code: n for n in reversed(list(warnings))}
+        known = {n.code for n in self._told}
+        firsts = tuple(n for code, n in news.items() if code not in known)
+        self._told.update(firsts)
+        return firsts
 
     def _table(self, kind: str, file: Path, unit: BatchUnit) -> Sink:
         """A sink of rows: for images Arrow, which takes a tenth of the time and is packed later."""

@@ -210,7 +210,10 @@ def _no_model(cfg: ModelFields) -> ConfigError:
     encoded = cfg.tlt_encoded_model and not foreign_value(cfg, "tlt-encoded-model")
     if cfg.tlt_encoded_model and encoded and (model := formats.onnx_beside(cfg.tlt_encoded_model)):
         fix.insert(0, f"onnx-file={quoted(str(model), limit=None)} lies beside it")
-    fix = fix or ["relative paths start at the folder of the config file"]
+    fix = fix or [
+        "relative paths start at the folder of the config file",
+        "a config of nvdspostprocess names none: the GStreamer element of that name reads it",
+    ]
     if engine is not None and os.path.isdir(engine):
         return missing_file(cfg, "model-engine-file", engine)
     if engine is not None:

@@ -66,6 +66,13 @@ NEIGHBOURS = (
         _YAML,
     ),
     Neighbour(
+        "an experiment of TAO",
+        "give the model that it exports: tao model NAME export -e SPEC, then headrace run "
+        "MODEL.onnx VIDEO",
+        (r"dataset\s*:", r"(export|gen_trt_engine|encryption_key|results_dir)\s*:"),
+        _YAML,
+    ),
+    Neighbour(
         "a data set or architecture of Ultralytics",
         "give the exported model: yolo export model=FILE format=onnx, then headrace run MODEL.onnx "
         "VIDEO",
@@ -76,6 +83,33 @@ NEIGHBOURS = (
         "a model-proc file of DL Streamer",
         "headrace init MODEL.onnx writes a config of the model; its labels and scaling go there",
         (r"[\s{]*\"json_schema_version\"", ),
+        _JSON,
+    ),
+    Neighbour(
+        "a label map of TensorFlow's object detection",
+        "give the model: headrace run MODEL.onnx VIDEO; labelfile-path takes the names one a line, "
+        "the first line for id 0",
+        (r"item\s*\{", r".*\b(id|name|display_name)\s*:"),
+    ),
+    Neighbour(
+        "a pipeline of TensorFlow's object detection",
+        "give the model that it trained: python -m tf2onnx.convert --saved-model FOLDER --output "
+        "MODEL.onnx, then headrace run MODEL.onnx VIDEO",
+        (r"model\s*\{", r".*\b(ssd|faster_rcnn|center_net|image_resizer)\s*\{"),
+    ),
+    Neighbour(
+        "a file that mmdeploy writes beside its model",
+        "give the model: headrace run end2end.onnx VIDEO reads it, too",
+        (
+            r".*\"(codebase_config|backend_config|pipeline|models)\"\s*:",
+            r".*\"(codebase|task|net|onnx_config)\"",
+        ),
+        _JSON,
+    ),
+    Neighbour(
+        "a config of Hugging Face",
+        "give the model: headrace run model.onnx VIDEO reads it, too",
+        (r".*\"(model_type|architectures|image_processor_type|feature_extractor_type)\"\s*:",),
         _JSON,
     ),
     Neighbour(

@@ -76,7 +76,14 @@ class _Kind:
         return self.field.replace("_", "-")
 
     def did_you_mean(self, name: str) -> str:
-        """Suggest headrace's own parsers with names like this one, in brackets; empty if none."""
+        """Suggest headrace's own parsers with names like this one, in brackets; empty if none.
+
+        One of another kind is suggested with the network type that it is for.
+        """
+        for network_type, kind in KINDS.items():
+            if kind is not self and name in kind.known:
+                keys = f"network-type={network_type.value} with {kind.key}={name}"
+                return f" (it is a parser of the kind {kind.entry}: {keys})"
         from headrace.binary.symbol_names import near_functions
 
         hint = did_you_mean(*list(near_functions(name, self.known))[:2])

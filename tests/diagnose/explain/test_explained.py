@@ -22,6 +22,8 @@ from headrace.meta import Detections
 from tests.infer.scenes import classifier, image
 from tests.infer.tally.test_box_losses import ROWS, detector
 from tests.infer.test_inferencer_segmentation import HALVES, semantic, softmax_model
+from tests.media.conftest import write_clip
+from tests.media.sources.videos import turned
 
 Config = Callable[..., Path]
 IMAGE = np.full((64, 64, 3), 60, np.uint8)
@@ -135,6 +137,13 @@ def test_a_later_frame_and_the_keys_that_skip_it(tmp_path: Path) -> None:
             "interval=3: a run infers on every 4 frames and not on frame 2; it is inferred here "
             "all the same",
         )
+
+
+def test_what_the_source_says_is_among_the_notices(tmp_path: Path) -> None:
+    path = turned(write_clip(tmp_path / "v.mp4", 3))
+    with detector(tmp_path) as model:
+        found = explain(model, str(path))
+    assert "rotation-ignored" in [notice.code for notice in found.notices]
 
 
 def test_a_classifier_behind_a_detector(mean_config: Config, tmp_path: Path) -> None:

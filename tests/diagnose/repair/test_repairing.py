@@ -9,7 +9,7 @@ import pytest
 
 from headrace.config import ModelConfig
 from headrace.diagnose.repair import TrueBox, repair
-from headrace.errors import ConfigError, MediaError
+from headrace.errors import ConfigError, EngineError, MediaError
 from tests.diagnose.repair.conftest import Write
 from tests.mistakes.cases import config_text
 from tests.mistakes.scene import NAMES, SIDE, squares
@@ -169,6 +169,14 @@ def test_keys_without_a_group_get_one(write: Write) -> None:
     assert path.read_text() == text.replace("[property]\n", "")
     found.write()
     assert path.read_text() == text.replace("format=1", "format=0")
+
+
+def test_a_config_without_a_model_is_refused_at_once(write: Write) -> None:
+    path = write(YOLOV8)
+    path.write_text("property:\n  gie-unique-id: 1\n  network-type: 0\n")
+    with pytest.raises(EngineError, match="neither a model nor") as caught:
+        repair(path.rename(path.with_name("post.yml")), str(path.parent / "images"))
+    assert caught.value.code == "no-model"
 
 
 def test_a_config_of_the_server_is_named(write: Write, tmp_path: Path) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from headrace.media.draw import fonts
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import PixelFormat, plane_shapes
-from tests.gstreamer.conftest import Run
+from tests.gstreamer.conftest import Run, video
 from tests.gstreamer.elements.test_elements_pipelines import tree, walk
 
 FORMATS = list(PixelFormat)
@@ -226,3 +228,23 @@ def test_a_buffer_shorter_than_its_caps_is_named(gst: Any, format: str) -> None:
             reader.surface(Gst.Buffer.new_allocate(None, size, None))
     whole = Gst.Buffer.new_allocate(None, 64 * 48 * 4, None)
     assert (reader.surface(whole).width, reader.surface(whole).height) == (64, 48)
+
+
+def test_texts_that_no_font_has_are_named(
+    play: Run, detector: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fonts, "_WIDE", ())
+    monkeypatch.setattr(fonts, "_installed", dict)
+    fonts._covering.cache_clear()
+    labels = tmp_path / "labels.txt"
+    labels.write_text("\u6c7d\n" * 6)
+    config = tmp_path / "pgie.txt"
+    text = detector.read_text()
+    config.write_text(text.replace(f"{detector.parent}/labels.txt", str(labels)))
+    ran = play(
+        f"{video(4)} ! m.sink_0 nvstreammux name=m batch-size=1 width=640 height=384 ! "
+        f"nvinfer config-file-path={config} ! nvvideoconvert ! nvdsosd ! fakesink"
+    )
+    assert ran.errors == []
+    (warning,) = (text for text in ran.warnings if "no installed font" in text)
+    assert "\u6c7d" in warning

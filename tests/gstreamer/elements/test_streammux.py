@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headrace.gstreamer import pyds
-from tests.gstreamer.conftest import SCENE
+from tests.gstreamer.conftest import SCENE, Run
+from tests.media.sources.videos import turned
 
 FILE = SCENE / "conveyor.mp4"
 FRAMES = 250
@@ -174,3 +176,15 @@ def test_elements_behind_hear_of_sources_that_come_end_and_go(gst: Any) -> None:
         own = [text.rpartition(" ")[0] for text in seen if text.endswith(f" {number}")]
         expected = ["pad-added", *["frame"] * frames, "stream-eos"]
         assert own[: len(expected)] == expected
+
+
+def test_a_video_that_players_turn_is_named(play: Run, tmp_path: Path) -> None:
+    path = tmp_path / "v.mp4"
+    path.write_bytes(FILE.read_bytes())
+    ran = play(
+        f"uridecodebin uri=file://{turned(path)} ! identity eos-after=3 ! m.sink_0 "
+        "nvstreammux name=m batch-size=1 width=640 height=384 ! fakesink"
+    )
+    assert ran.errors == []
+    (warning,) = (text for text in ran.warnings if "to turn this video" in text)
+    assert "rotate-" in warning

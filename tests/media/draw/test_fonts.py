@@ -11,6 +11,8 @@ from PIL import ImageFont
 from headrace.media.draw import Painter, fonts
 from headrace.media.draw.fonts import font_for
 from headrace.media.draw.text import render_text
+from headrace.media.draw.tiler import Tiler
+from headrace.meta.figures import Caption
 from tests.media.conftest import MakeMeta, gray_frame
 from tests.media.conftest import make_meta as make_meta  # a fixture
 
@@ -44,6 +46,25 @@ def test_characters_without_a_font_are_named(make_meta: MakeMeta) -> None:
     assert [n.code for n in painter.notices] == ["glyphs-missing"]
     assert ODD in str(painter.notices[0])
     assert "fonts-noto-cjk" in str(painter.notices[0])
+
+
+@pytest.mark.usefixtures("bare")
+def test_other_texts_than_labels_are_named_too(make_meta: MakeMeta) -> None:
+    frame = gray_frame()
+    meta = make_meta(frame)
+    meta.figures = [Caption(f"in: {ODD}", 4, 4, (1.0, 1.0, 1.0, 1.0))]
+    painter = Painter()
+    painter.draw(frame, meta)
+    (notice,) = painter.notices
+    assert notice.data["characters"] == ODD
+    tiler = Tiler()
+    pairs = []
+    for number in (0, 1):
+        pair = make_meta(frame)
+        pair.source_id, pair.source = number, f"{ODD}{number}.mp4"
+        pairs.append((frame, pair))
+    tiler.compose(pairs)
+    assert [n.code for n in tiler.notices] == ["glyphs-missing"]
 
 
 @pytest.mark.usefixtures("bare")

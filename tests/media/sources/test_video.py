@@ -17,7 +17,7 @@ import pytest
 from headrace.errors import MediaError
 from headrace.media import ColorSpace, PixelFormat, open_source
 from tests.media.conftest import luma_of, write_clip
-from tests.media.sources.videos import remuxed, write_video
+from tests.media.sources.videos import remuxed, turned, write_video
 from tests.memory import resident
 from tests.ports import free_port
 
@@ -39,6 +39,13 @@ def test_frames_times_and_pixels(clip: Path) -> None:
     for i, frame in enumerate(frames):  # after close: frames keep their memory
         assert abs(float(frame.planes[0].mean()) - luma_of(i)) < 2.5
     assert source.notices == []
+
+
+def test_a_video_that_players_turn_is_named(tmp_path: Path) -> None:
+    with open_source(str(turned(write_clip(tmp_path / "v.mp4", 3)))) as source:
+        assert {(f.width, f.height) for f in source} == {(64, 48)}
+    (notice,) = source.notices
+    assert (notice.code, notice.level) == ("rotation-ignored", "warning")
 
 
 def test_planes_are_views_on_decoder_memory(clip: Path) -> None:

@@ -120,3 +120,16 @@ KINDS: dict[str, dict] = {
     "mjpeg.avi": {"codec": "mjpeg"},
     "one_key.mp4": {"options": X264, "gop": 1000},
 }
+
+
+def turned(path: Path) -> Path:
+    """The MP4 file asks players to turn it by a quarter, as a phone's do."""
+    data = bytearray(path.read_bytes())
+    upright = bytes.fromhex("00010000" + "00" * 12 + "00010000" + "00" * 12 + "40000000")
+    quarter = bytes.fromhex(
+        "00000000" + "00010000" + "00000000" + "ffff0000" + "00" * 16 + "40000000"
+    )
+    at = data.index(upright, data.index(b"tkhd"))
+    data[at : at + len(upright)] = quarter
+    path.write_bytes(data)
+    return path

@@ -215,7 +215,11 @@ def explain_frame(
     explanations = tuple(
         _with_findings(one, model.notices) for one, model in zip(explained, models, strict=True)
     )
-    said = [*notices, *(n for model in models for n in model.notices if not is_finding(n))]
+    said = [
+        *notices,
+        *source.notices,
+        *(n for model in models for n in model.notices if not is_finding(n)),
+    ]
     said = list(dict.fromkeys(said))
     rows = tuple(notice.to_json() for notice in said)
     data = FrameExplanation(source.name, number, image.width, image.height, at, explanations, rows)

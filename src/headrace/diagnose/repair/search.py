@@ -79,7 +79,7 @@ class Search:
         """Search; `tried[0]` is the set-up as it is.
 
         Raises:
-            ConfigError: the file has no key of a config.
+            ConfigError: the file has no key of a config, or names no model.
         """
         self._end = monotonic() + self.seconds
         self._present = keys_of(self.base)
@@ -94,6 +94,9 @@ class Search:
             mended = self._candidate({}, (lint,), thorough=True)
             start = start if mended is None else mended
         start = self._with_files(start)
+        error = start.refusal or (start.run.error if start.run is not None else None)
+        if error is not None and error.code == "no-model":  # no key makes one
+            raise error
         if start.config is not None:
             self.evidence = file_evidence(start.config)
         self._look_at_engine(start)

@@ -23,6 +23,7 @@ from headrace.media.draw.canvas import Canvas, canvas_for
 from headrace.media.draw.clock import Clock, write_text
 from headrace.media.draw.figures import Strokes, arrow_strokes, byte_color, draw_strokes
 from headrace.media.draw.overlays import mask_overlay
+from headrace.media.draw.text import missing_glyphs
 from headrace.media.frame import Frame
 from headrace.meta import Detections, FrameMeta, Space
 from headrace.meta.masks import PlacedMask, object_mask
@@ -86,6 +87,8 @@ class NvDsOsd(InPlace):
                     image = blurred(image, self._areas(image, objects))
                 canvas = canvas_for(image)
                 draw_frame(canvas, frame, self.values)
+                if canvas.missing:
+                    self.post_notices([missing_glyphs(canvas.missing)])
                 batch.surfaces[frame.batch_id].draw(canvas.frame())
         return Gst.FlowReturn.OK
 

@@ -8,6 +8,7 @@ from threading import Condition, Lock, Thread
 
 import numpy as np
 
+from headrace._core.findings import Finding
 from headrace._core.threads import start_thread
 from headrace.gstreamer import pyds
 from headrace.gstreamer.elements.bindings import Element, GObject, Gst, GstVideo, structure_of
@@ -44,6 +45,7 @@ from headrace.gstreamer.pyds.functions import (
 )
 from headrace.media.resizing import scaled
 
+_UPRIGHT = "rotate-0"
 QUEUED = 4  # frames of a source that wait; decoders are held back beyond
 POLL_S = 0.2
 _FORMAT = "NV12"  # what the caps say, and what C code maps
@@ -223,6 +225,14 @@ class NvStreamMux(NvElement, Element):
                         source.frames = 0
                     source.ended = source.announced = False
                     self._changed.notify_all()
+            case Gst.EventType.TAG:
+                known, turn = event.parse_tag().get_string(Gst.TAG_IMAGE_ORIENTATION)
+                if known and turn != _UPRIGHT:
+                    text = f"the tags ask players to turn this video ({turn}), which is not done "
+                    text += "here: frames are used as they come; nvvideoconvert flip-method=… "
+                    text += "before this turns them"
+                    finding = Finding("rotation-ignored", "warning", text, sink.get_name())
+                    self.post_notices([finding])
             case Gst.EventType.SEGMENT:
                 source.start_ns = event.parse_segment().start
             case Gst.EventType.FLUSH_START:

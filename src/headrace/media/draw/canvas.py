@@ -30,10 +30,14 @@ class Canvas(ABC):
         frame: which is copied.
         planes: the copy's.
         colors: the colours of its pixels: `rgb`, `bgr`, or a YUV space.
+
+    Attributes:
+        missing: characters of pasted texts that no font at hand has, each once.
     """
 
     def __init__(self, frame: Frame, planes: tuple[Plane, ...], colors: Pixels) -> None:
         self.width, self.height = self.size = frame.width, frame.height
+        self.missing = ""
         self._frame = frame
         self._planes = planes
         self._colors = colors
@@ -56,6 +60,8 @@ class Canvas(ABC):
         if inks is None:
             inks = self._inks[key] = _inks(*key, self._colors)
         self._sheet.paste(text.cover, left, top, inks)
+        if text.missing:
+            self.missing += "".join(c for c in text.missing if c not in self.missing)
 
     def _value(self, color: Rgb) -> Rgb:
         """A colour as the planes have it."""

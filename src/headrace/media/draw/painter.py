@@ -148,10 +148,7 @@ class Looks:
         if not text:
             return None
         family, *form = look.text
-        box = render_text(text, family, *form)
-        if box.missing:
-            note_once(self.notices, missing_glyphs(box.missing))
-        return box
+        return render_text(text, family, *form)
 
     def text(self, objects: Objects, index: int) -> str:
         """Text beside object `index`, or nothing."""
@@ -296,6 +293,8 @@ class Painter(Looks):
             write_name(canvas, meta.source, max(12, round(12 * PX_PER_PT * scale)), self.font or "")
         if self.clock is not None:
             self.clock.draw(canvas)
+        if canvas.missing:
+            note_once(self.notices, missing_glyphs(canvas.missing))
         return canvas.frame()
 
     def _draw_class_maps(self, canvas: Canvas, meta: FrameMeta, legend: Legend) -> None:

@@ -16,7 +16,7 @@ from headrace._core.findings import Finding
 from headrace._core.notices import note_once
 from headrace.media.draw.canvas import PlanarCanvas
 from headrace.media.draw.colors import to_yuv
-from headrace.media.draw.text import captions, render_text
+from headrace.media.draw.text import captions, missing_glyphs, render_text
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import (
     ColorSpace,
@@ -276,6 +276,8 @@ class Tiler:
             tiles.append(tile)
         if self.captions and len(self._sources) > 1:
             self._write_captions(canvas, tiles, rows, columns)
+            if canvas.missing:
+                note_once(self.notices, missing_glyphs(canvas.missing))
         return self._finish(canvas, tiles)
 
     def end(self, source_id: int, name: str, why: str = "ended") -> None:

@@ -437,7 +437,7 @@ class DecodedSource(Source):
                 if getattr(image, "rotation", 0):
                     self._notice(
                         "rotation-ignored",
-                        "info",
+                        "warning",
                         f"the file asks players to turn it by {image.rotation} degrees;"
                         " frames are used as they are stored",
                     )
