@@ -105,6 +105,12 @@ def test_prose_names_the_actor(page: Path) -> None:
     assert found == []
 
 
+def test_pages_name_extras_for_those_without_a_checkout_too() -> None:
+    checkouts = {"install.md", "README.md"}  # say when they are read in one
+    asked = [page.name for page in PAGES if re.search(r"'\.\[[a-z,]+\]'", page.read_text("utf-8"))]
+    assert set(asked) <= checkouts | {"CHANGELOG.md", "CONTRIBUTING.md"}
+
+
 def test_nothing_says_to_install_headrace_by_its_name() -> None:
     """It is not on PyPI yet."""
     sources = (ROOT / "src").rglob("*.py")
