@@ -11,7 +11,6 @@ from headrace._core import formats
 from headrace._core.errors import EngineError
 from headrace._core.files import sha256_of
 from headrace._core.formats.sniff import PLAN_MAGIC
-from headrace._core.formats.tensorrt import built_by, is_tensorrt_engine
 from headrace._core.json_record import RecordError
 from headrace.engine.plan_header import PlanHeader
 
@@ -86,6 +85,8 @@ def _writer(header: bytes) -> str:
 
 
 def _foreign(head: bytes, size_bytes: int, where: str) -> EngineError:
+    from headrace._core.formats.tensorrt import built_by, is_tensorrt_engine
+
     if is_tensorrt_engine(head, size_bytes):
         return EngineError(
             f"is a TensorRT engine: code for one GPU model, built by {built_by(head)}",

@@ -11,9 +11,8 @@ from headrace.config.enums import NetworkType, TensorOrder
 from headrace.infer.parser_choice import Choice
 from headrace.infer.parsers import BuiltinParser, parse_coverage_bbox
 from headrace.infer.parsers.class_maps import Segmenter
-from headrace.infer.parsers.head import Head
+from headrace.infer.parsers.head import CTC, Head
 from headrace.infer.parsers.labels import Labels
-from headrace.infer.parsers.text import CTC
 from headrace.infer.trial import advised
 from headrace.meta import NetworkInfo
 from headrace.network.tensor_spec import TensorSpec

@@ -24,7 +24,6 @@ from headrace.config.profile import with_profile
 from headrace.engine.device import CPU, LANES, Device
 from headrace.engine.machine import usable_cores
 from headrace.infer.decoding import parser_and_labels, postprocessor_of
-from headrace.infer.extra_inputs import initialize_extra_inputs
 from headrace.infer.model import load_or_build
 from headrace.infer.model.image_input import network_dims
 from headrace.infer.parser_choice import (
@@ -214,6 +213,8 @@ class Model:
                 model.runner = GpuRunner(model, record, gpu_scaler, finder, ahead)
             if len(session.inputs) > 1:
                 library = library_for_inputs(cfg, choice, abi=options.abi, guard=options.guard)
+                from headrace.infer.extra_inputs import initialize_extra_inputs
+
                 model.extra_inputs = initialize_extra_inputs(
                     cfg, session, network, library, notices
                 )

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from headrace.infer.recognise import exporters
+from headrace.infer.recognise.exporters import MODEL_TYPE
 from headrace.infer.recognise.recognise import recognise
-from headrace.infer.recognise.sidecars import MODEL_TYPE, texts_beside
+from headrace.infer.recognise.sidecars import texts_beside
 from tests.infer.recognise.models import rows_of
 
 CONFIG = {"model_type": "resnet", "id2label": {"0": "cat", "1": "dog", "2": "cow"}}

@@ -5,8 +5,6 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from headrace._core.formats.tensorrt import is_tensorrt_engine
-
 HEAD_BYTES = 4096
 """How much of a file `sniff` wants to see."""
 
@@ -64,6 +62,8 @@ def sniff(head: bytes, size_bytes: int) -> str | None:
     """
     if not size_bytes:
         return "empty"
+    from headrace._core.formats.tensorrt import is_tensorrt_engine
+
     if is_tensorrt_engine(head, size_bytes):
         return "tensorrt"
     for start, key in _STARTS:

@@ -13,10 +13,10 @@ from headrace._core.files import sha256_of
 from headrace._core.findings import Finding
 from headrace.engine.machine import exact_int8
 from headrace.engine.plan_header import FileRecord, Precision, PrecisionRecord
-from headrace.engine.precision.cache import CalibrationTable
-from headrace.engine.precision.choice import Int8Choice, TensorChoice
 
 if TYPE_CHECKING:
+    from headrace.engine.precision.cache import CalibrationTable
+    from headrace.engine.precision.choice import Int8Choice, TensorChoice
     from headrace.network.network import Network
 
 _LONGEST = 4096

@@ -9,7 +9,6 @@ from headrace._core import formats
 from headrace._core.errors import EngineError
 from headrace._core.files import locked
 from headrace._core.findings import Finding
-from headrace._core.formats.tensorrt import is_tensorrt_file
 from headrace.engine.backends import get_backend
 from headrace.engine.machine import this_machine, usable_cores
 from headrace.engine.plan import Plan, is_plan_file, read_header
@@ -87,6 +86,8 @@ class EngineSearch:
         except NewerPlanError as error:
             return Mismatch("content", f"{error:brief}")
         except EngineError as error:
+            from headrace._core.formats.tensorrt import is_tensorrt_file
+
             if named and is_tensorrt_file(path):
                 return self._try_tensorrt(path)
             return Mismatch("stale", f"{error:brief}")

@@ -17,7 +17,6 @@ from headrace.infer.model.image_input import network_dims
 from headrace.infer.model.network_source import network_source
 from headrace.infer.model.precision import ConfigPrecision
 from headrace.infer.model.requirement import PlanRequirement, RunChoice
-from headrace.plugins.custom_files import load_custom_plugins
 from headrace.plugins.loading import PYTHON_SUFFIXES, serving
 
 if TYPE_CHECKING:
@@ -167,6 +166,8 @@ class _Planning:
         path = self.cfg.custom_lib_path
         if path is None or path.suffix.lower() not in PYTHON_SUFFIXES:
             return
+        from headrace.plugins.custom_files import load_custom_plugins
+
         self.notices += load_custom_plugins(path)
         if self.cfg.custom_lib_guard != "always":
             return

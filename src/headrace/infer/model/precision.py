@@ -16,9 +16,7 @@ from headrace._core.findings import Finding
 from headrace.config.enums import NetworkMode
 from headrace.config.model_files import model_paths
 from headrace.engine.plan_header import Precision
-from headrace.engine.precision.cache import CalibrationTable
 from headrace.engine.precision.capability import choose, fast_fp16
-from headrace.engine.precision.choice import choice_of
 from headrace.engine.precision.rules import OWN_SCALES, PrecisionRules, file_has_own_scales
 
 if TYPE_CHECKING:
@@ -166,6 +164,9 @@ def precision_rules(cfg: ModelConfig, precision: Precision) -> tuple[PrecisionRu
         # from there, so that the model may move with what belongs to it
         model = next(iter(model_paths(cfg).values()), cfg.path)
         name = os.path.relpath(path, model.parent)
+        from headrace.engine.precision.cache import CalibrationTable
+        from headrace.engine.precision.choice import choice_of
+
         table = CalibrationTable.load(path)
         rules = replace(rules, table=table, table_name=name)
         if precision in ("int8", "best"):

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from headrace._core.findings import Finding
 from headrace.config.model_files import ModelKind, model_kind, model_paths
 from headrace.engine.input_shapes import Dims, complete_infer_dims
-from headrace.infer.model.init_params import model_files
 
 if TYPE_CHECKING:
     from headrace.config.model_config import ModelConfig
@@ -169,6 +168,8 @@ class FunctionSource(ModelSource):
         Names of its engines begin with `model` in the working directory, as in the original; those
         of a model parser with the model's own file. `make` calls it and appends to the notices.
         """
+        from headrace.infer.model.init_params import model_files
+
         files = model_files(cfg)
         base = Path(os.path.abspath("model"))
         if function == MODEL_PARSER and files:

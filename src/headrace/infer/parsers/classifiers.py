@@ -10,8 +10,8 @@ import numpy as np
 
 from headrace._core.errors import ParserError
 from headrace.infer.parsers.boxes import to_float32
-from headrace.infer.parsers.head import layers_text
-from headrace.infer.parsers.text import CTC, parse_ctc
+from headrace.infer.parsers.head import CTC, layers_text
+from headrace.infer.parsers.text import parse_ctc
 from headrace.meta.detections import FloatArray
 from headrace.meta.layers import (
     Classification,

@@ -35,6 +35,9 @@ Shape = tuple[int | None, ...]
 _COCO_CLASSES = 80  # the likely number where none is given
 _TERM = re.compile(r"(?:(\d+)\*)?\(?(?:(\d+)\+)?([A-Za-z]+)\)?|(\d+)")
 
+CTC = "HeadraceParseCtc"
+"""The parser of lines of text, whose label file lists characters: `parsers/text.py`."""
+
 
 class LayerLike(Protocol):
     """Anything with the name, dtype and per-item shape of an output."""

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from headrace._core.errors import ParserError
 from headrace.infer.parsers.boxes import clipped_corners, first_threshold, to_float32
-from headrace.infer.parsers.head import Arrays, Head, Layout, Out
+from headrace.infer.parsers.head import CTC, Arrays, Head, Layout, Out
 from headrace.meta.detections import Detections, FloatArray
 from headrace.meta.layers import (
     Classification,
@@ -102,8 +102,6 @@ HEADS = (
         suggested=False,
     ),
 )
-
-CTC = "HeadraceParseCtc"
 
 
 def parse_ctc(

@@ -6,11 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from headrace.infer.recognise.sidecars import MODEL_TYPE, TIMM_TYPE
-
 if TYPE_CHECKING:
     from headrace.infer.recognise.evidence import FileEvidence
     from headrace.infer.recognise.first_layers import FirstLayers
+
+MODEL_TYPE = "transformers_model_type"
+"""The text that tells a model of Hugging Face's transformers."""
+TIMM_TYPE = "timm_architecture"
+"""The text that tells a model of timm."""
 
 Order = Literal["RGB", "BGR"]
 Fit = Literal["stretch", "centre", "corner"]

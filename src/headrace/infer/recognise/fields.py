@@ -9,7 +9,7 @@ from headrace.config import ModelConfig
 from headrace.config.class_attrs import ClassAttrs
 from headrace.config.enums import ClusterMode, NetworkType, ProcessMode, ScalingFilter
 from headrace.config.origin import OVERRIDE, Origin
-from headrace.infer.parsers.text import CTC
+from headrace.infer.parsers.head import CTC
 from headrace.infer.recognise import exporters
 from headrace.infer.recognise.deployments import IOU, SOURCE, THRESHOLD
 from headrace.infer.recognise.exporters import Exporter

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headrace.infer.recognise import exporters
+from headrace.infer.recognise.exporters import MODEL_TYPE
 from headrace.infer.recognise.heads import (
     DETR,
     DETR_SOFTMAX,
@@ -23,7 +24,6 @@ from headrace.infer.recognise.heads import (
     View,
 )
 from headrace.infer.recognise.names import COCO, COCO_IDS
-from headrace.infer.recognise.sidecars import MODEL_TYPE
 from headrace.infer.recognise.values import (
     FCOS,
     ROWS_7,

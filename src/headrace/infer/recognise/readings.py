@@ -8,8 +8,7 @@ import numpy as np
 
 from headrace.config.enums import NetworkType
 from headrace.infer.parsers.catalogue import suggest
-from headrace.infer.parsers.head import Head, InstanceHead
-from headrace.infer.parsers.text import CTC
+from headrace.infer.parsers.head import CTC, Head, InstanceHead
 from headrace.infer.recognise import exporters, libreyolo
 from headrace.infer.recognise.heads import (
     DETECTOR,

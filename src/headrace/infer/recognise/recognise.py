@@ -27,8 +27,8 @@ from headrace.engine.input_shapes import sample_inputs
 from headrace.infer.extra_inputs import fill_as_configured, fill_by_rule, has_rule
 from headrace.infer.model import load_or_build
 from headrace.infer.model.image_input import image_range
+from headrace.infer.parsers.head import CTC
 from headrace.infer.parsers.labels import load_labels
-from headrace.infer.parsers.text import CTC
 from headrace.infer.recognise.deployments import kind_of_head
 from headrace.infer.recognise.evidence import FileEvidence
 from headrace.infer.recognise.exporters import USUAL, Exporter, exporter_of

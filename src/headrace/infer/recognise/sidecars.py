@@ -19,12 +19,7 @@ from headrace.infer.recognise.deployments import (
     numbers,
     tao_texts,
 )
-
-MODEL_TYPE = "transformers_model_type"
-"""The text that tells a model of Hugging Face's transformers."""
-TIMM_TYPE = "timm_architecture"
-"""The text that tells a model of timm."""
-
+from headrace.infer.recognise.exporters import MODEL_TYPE, TIMM_TYPE
 
 _BESIDE = ("config.json", "preprocessor_config.json", "deploy.json", "pipeline.json",
            "detail.json", "nvinfer_config.txt", "labels.txt")  # fmt: skip

@@ -14,7 +14,7 @@ from headrace.config.class_attrs import ClassAttrs
 from headrace.config.dump import value_text
 from headrace.config.enums import ClusterMode, NetworkType
 from headrace.config.keys import CLASS_KEYS, PROPERTY_KEYS
-from headrace.infer.parsers.text import CTC
+from headrace.infer.parsers.head import CTC
 from headrace.infer.recognise.fields import CLASS_FIELDS
 from headrace.infer.recognise.recognise import Recognition
 from headrace.infer.starters.parser_template import ParserFiles

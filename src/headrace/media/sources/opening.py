@@ -18,6 +18,7 @@ from headrace._core.near import did_you_mean
 from headrace._core.notices import warn_of
 from headrace._core.text import counted
 from headrace._core.urls import url_name, url_scheme, without_secrets
+from headrace.media import sources
 from headrace.media.frame import Frame
 from headrace.media.names import IMAGE_SUFFIXES, matching_files, natural_key, nearest_file
 from headrace.media.pixel_format import PixelFormat
@@ -25,10 +26,8 @@ from headrace.media.sources.arrays import ArraySource
 from headrace.media.sources.base import Source
 from headrace.media.sources.decoded import Decoding
 from headrace.media.sources.feed import GRACE_S
-from headrace.media.sources.images import ImageSource
 from headrace.media.sources.playlists import PlaylistReach
 from headrace.media.sources.reconnect import ReconnectPolicy
-from headrace.media.sources.stream import StreamSource, pipe_opener, url_opener
 from headrace.media.sources.video import VideoSource
 
 _CAMERA = re.compile(r"(?:camera:|/dev/video)(\d+)")
@@ -104,8 +103,8 @@ def open_source(
     camera = _CAMERA.fullmatch(url)
     if camera:
         device = _camera(int(camera[1]), url)
-        opener = url_opener(device, timeout_s, format="v4l2", options=options or {})
-        return StreamSource(opener, url, live=True, **(waiting | {"gpu": None}))
+        opener = sources.stream.url_opener(device, timeout_s, format="v4l2", options=options or {})
+        return sources.stream.StreamSource(opener, url, live=True, **(waiting | {"gpu": None}))
     scheme = url_scheme(url)
     if scheme == "file":
         url = unquote(urlsplit(url).path)
@@ -113,9 +112,13 @@ def open_source(
         stream_options = _scheme_options(scheme, transport, latency_s, timeout_s) | dict(
             options or {}
         )
-        opener = url_opener(url, timeout_s, options=stream_options, gpu=gpu, reach=playlist_reach)
+        opener = sources.stream.url_opener(
+            url, timeout_s, options=stream_options, gpu=gpu, reach=playlist_reach
+        )
         live = scheme in _LIVE_SCHEMES if live is None else live
-        return StreamSource(opener, url_name(url), live=live, renumber=renumber, **waiting)
+        return sources.stream.StreamSource(
+            opener, url_name(url), live=live, renumber=renumber, **waiting
+        )
     path = Path(url)
     with os_errors(MediaError, "cannot be read", without_secrets(url)):
         there, folder = path.exists(), path.is_dir()
@@ -130,10 +133,10 @@ def open_source(
             fix=did_you_mean(nearest_file(path)),
         )
     if stat.S_ISFIFO(path.stat().st_mode):
-        opener = pipe_opener(str(path), timeout_s)
-        return StreamSource(opener, url, timeout_s=timeout_s, wait=True, **decoding)
+        opener = sources.stream.pipe_opener(str(path), timeout_s)
+        return sources.stream.StreamSource(opener, url, timeout_s=timeout_s, wait=True, **decoding)
     if path.suffix.lower() in IMAGE_SUFFIXES:
-        return ImageSource([path], url, source_id=source_id, fps=fps)
+        return sources.images.ImageSource([path], url, source_id=source_id, fps=fps)
     return VideoSource(path, url, reach=playlist_reach, **recorded)
 
 
@@ -194,7 +197,7 @@ def _images(
             fix="a video is a source of its own: name each one, a pattern without quotes does",
         )
     images.sort(key=lambda p: (str(p.parent), natural_key(p)))
-    source = ImageSource(images, name, source_id=source_id, fps=fps)
+    source = sources.images.ImageSource(images, name, source_id=source_id, fps=fps)
     others = sorted((p for p in files if p not in set(images)), key=natural_key)
     if others:
         names = ", ".join(p.name for p in others[:5])
