@@ -198,7 +198,7 @@ class LentMemory:
 
     def __enter__(self) -> None:
         self._before = _lent.blocks
-        _lent.blocks = (*self._blocks, *self._before)
+        _lent.blocks = self._blocks + self._before if self._before else self._blocks
 
     def __exit__(self, *_: object) -> None:
         _lent.blocks = self._before
