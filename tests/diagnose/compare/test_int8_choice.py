@@ -158,6 +158,7 @@ def test_a_model_without_boxes_gets_ranges_alone(mean_config, tmp_path):
     assert done.choice.keep == ()
     assert "image" in done.choice.tensors
     assert "detectors on whole frames only" in done.notices[-1].sentence
+    assert 20 < done.notices[-1].data["decibels"] < 80
 
 
 def boxes(*rows):

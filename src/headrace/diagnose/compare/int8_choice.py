@@ -15,7 +15,7 @@ from headrace._core.findings import Finding
 from headrace.config.enums import ClusterMode
 from headrace.diagnose.calibrate.scales import image_shape
 from headrace.diagnose.compare.int8_agreement import Judge, moved, with_thresholds
-from headrace.diagnose.compare.sensitivity import Bench
+from headrace.diagnose.compare.sensitivity import Bench, decibels
 from headrace.diagnose.evaluate.box_matching import Scored
 from headrace.diagnose.evaluate.truth import scored
 from headrace.engine.backends import DEFAULT_BACKEND, get_backend, installed_backends
@@ -124,8 +124,7 @@ def choose_int8(
     choice = Int8Choice(table=sha256_of(table.to_bytes()), tensors=tensors)
     done = ChosenInt8(choice, len(variants.layers), bench.notices)
     if not bench.can_judge:
-        text = "the agreement of INT8 with FP32 is measured for detectors on whole frames only"
-        done.notices.append(Finding("int8-agreement", "info", text, str(cfg.path)))
+        done.notices.append(_outputs_beside_fp32(bench, network, variants.network()))
     elif not any(len(one.boxes) for one in reference):
         text = "FP32 finds no box in the images: the agreement of INT8 is not measured"
         done.notices.append(Finding("int8-agreement", "warning", text, str(cfg.path)))
@@ -149,6 +148,24 @@ def _found(
             tick()
 
     return scored(cfg, bench.session(network), frames(), threads=bench.threads)
+
+
+def _outputs_beside_fp32(bench: Bench, network: Network, int8: Network) -> Finding:
+    """Compare the outputs of a model that finds no boxes in whole frames."""
+    clean, other = bench.outputs(network), bench.outputs(int8)
+    noises = []
+    for name in clean[0]:
+        a, b = (np.concatenate([run[name].ravel() for run in runs]) for runs in (clean, other))
+        if power := float(np.square(a, dtype=np.float64).sum()):
+            noises.append(float(np.square(b - a, dtype=np.float64).sum()) / power)
+    if not noises:
+        text = "FP32's outputs are 0 in the images: the agreement of INT8 is not measured"
+        return Finding("int8-agreement", "warning", text, str(bench.cfg.path))
+    signal = decibels(max(noises))
+    text = f"INT8's outputs have {signal:.0f} dB of signal to noise beside FP32's (the worst one; "
+    text += f"{len(clean)} images on {bench.runtime}); boxes are counted for detectors on whole "
+    return Finding("int8-agreement", "info", f"{text}frames only", str(bench.cfg.path),
+                   data={"decibels": round(signal, 2)})  # fmt: skip
 
 
 def _spread(numbers: Sequence[int], count: int) -> list[int]:

@@ -42,6 +42,11 @@ _HELD_BYTES = 256 << 20  # of decoded images
 Outputs = list[dict[str, Array]]
 
 
+def decibels(noise: float) -> float:
+    """Express a squared error by variance as signal to noise; 300 for none."""
+    return -10 * math.log10(max(noise, 1e-30))
+
+
 @dataclass(frozen=True, slots=True)
 class LayerNoise:
     """Effect of one layer alone in INT8 on the model's outputs.
@@ -57,7 +62,7 @@ class LayerNoise:
     @property
     def decibels(self) -> float:
         """Signal to noise."""
-        return -10 * math.log10(max(self.noise, 1e-30))
+        return decibels(self.noise)
 
 
 @dataclass(frozen=True, slots=True)
