@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.infer.recognise.test_recognise import yolov8
 from tests.warm import headrace
 
 SCENE = Path(__file__).parents[2] / "examples" / "conveyor"
@@ -30,6 +31,13 @@ NOT_NEEDED = {
     "headrace.network.network",
     "onnx",
     "onnx_ir",
+    # for bare models, and files that are wrong
+    "headrace._core.formats.foreign",
+    "headrace._core.formats.tensorrt",
+    "headrace.infer.recognise.deployments",
+    "headrace.infer.recognise.recognise",
+    "subprocess",
+    "tarfile",
     # for plugins, TensorRT's interface, C++ libraries
     "headrace.binary.elf",
     "headrace.custom.load_errors",
@@ -39,6 +47,11 @@ NOT_NEEDED = {
     "headrace.plugins.registry",
     "headrace.plugins.standard",
     "headrace.trt",
+    # for other heads and further inputs
+    "headrace.infer.class_maps",
+    "headrace.infer.extra_inputs",
+    "headrace.infer.parsers.catalogue",
+    "headrace.infer.parsers.segmentation",
     # for counting, pages, trackers, drawing, outputs and sources of other kinds
     "PIL",
     "headrace.pipeline.analytics",
@@ -46,6 +59,8 @@ NOT_NEEDED = {
     "headrace.media.draw.painter",
     "headrace.media.sinks.coco",
     "headrace.media.sinks.video",
+    "headrace.media.sources.images",
+    "headrace.media.sources.stream",
     "headrace.pipeline.track.open",
     # for reading YAML, tables for people, notebooks
     "headrace._core.html",
@@ -67,8 +82,8 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _imported(scene: Path, *args: str) -> set[str]:
-    command = ["run", "config_infer_primary.txt", str(SCENE / "conveyor.mp4"), "--limit", "1"]
+def _imported(scene: Path, *args: str, config: str = "config_infer_primary.txt") -> set[str]:
+    command = ["run", config, str(SCENE / "conveyor.mp4"), "--limit", "1"]
     done = subprocess.run(
         [sys.executable, "-c", RUN, *command, "-q", *args],
         cwd=scene,
@@ -83,6 +98,17 @@ def test_a_run_with_a_saved_engine_imports_only_what_it_needs(scene: Path) -> No
     imported = _imported(scene)
     assert "headrace.pipeline.pipeline" in imported
     assert sorted(NOT_NEEDED & imported) == []
+
+
+def test_a_bare_model_that_was_recognised_imports_what_its_own_config_would(
+    tmp_path: Path,
+) -> None:
+    yolov8(tmp_path / "m.onnx")
+    assert "headrace.infer.recognise.recognise" in _imported(tmp_path, config="m.onnx")
+    imported = _imported(tmp_path, config="m.onnx")
+    assert "headrace.infer.recognise.kept" in imported
+    readers = {"headrace.infer.recognise.recognise", "headrace.network.network", "onnx", "onnx_ir"}
+    assert not readers & imported  # its parser finds nothing, so that other things are tried
 
 
 def test_an_output_imports_its_own_kind(scene: Path) -> None:
