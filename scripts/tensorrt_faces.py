@@ -53,6 +53,13 @@ FIXED = {
 }
 """Functions that are the same in every class. Allocators are not asked: memory is the host's."""
 _CONDITIONAL = re.compile(r"^IConditional(Boundary|Input|Output)")
+GROWING = frozenset([
+    "INetworkDefinition", "IBuilder", "IBuilderConfig", "ILayer", "ITensor", "IRuntime",
+    "ICudaEngine", "IExecutionContext", "IOptimizationProfile",
+])  # fmt: skip
+"""Classes that releases to come of lines 10 and 11 add functions to."""
+SPARE = 16
+"""Functions behind the last known one of such a class that are refused by their number."""
 _LEFT_OUT = ("IHostMemory", "IDimensionExpr", "IExprBuilder", "IPluginLayer")
 
 
@@ -179,6 +186,11 @@ def _face(line: Line, owner: str) -> str:
             continue
         if (text := _function(line, owner, slot, called)) is not None:
             out.append(text)
+    if line.number >= 10 and plain in GROWING:
+        known = sum(slot.places for slot, _ in _names(line, owner))
+        for place in range(known, known + SPARE):
+            said = f'"{plain}", "function {place}, newer than TensorRT {line.last}"'
+            out.append(f"    virtual void *newer_{place}() {{ refused({said}); return nullptr; }}")
     out.append("};")
     hand = BY_HAND.get(own)
     if hand:

@@ -88,6 +88,7 @@ class Line:
     number: int
     first: str
     last: str
+    newest: int
     noexcept: bool
     interfaces: dict[str, Interface]
 
@@ -114,7 +115,7 @@ def read(number: int) -> Line:
         for name, rows in table.items()
         if isinstance(rows, dict) and "slots" in rows
     }
-    return Line(number, table["first"], table["last"], noexcept, interfaces)
+    return Line(number, table["first"], table["last"], table["newest"], noexcept, interfaces)
 
 
 def _slot(text: str, noexcept: bool) -> Slot:
@@ -206,6 +207,7 @@ def host_text(line: Line) -> str:
         "namespace headrace::foreign {",
         f"struct Line{line.number} {{",
         f"    static constexpr int number = {line.number};",
+        f"    static constexpr int newest = {line.newest};",
         types,
     ]
     for name, one in line.interfaces.items():

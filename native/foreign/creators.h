@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "foreign/known.h"
+#include "foreign/objects.h"
 #include "foreign/plugins.h"
 #include "foreign/plugins_v3.h"
 
@@ -21,6 +22,11 @@ headrace_plugin described(void *plugin) {
     require_line(L::number, release, "its plugin's getTensorRTVersion");
     note_release(plugin, release);
     out.generation = (version >> 24) & 0xFF;
+    if (out.generation == kHostPlugin) {
+        out.generation = HEADRACE_PLUGIN_OF_HOST;
+        out.object = object_behind(plugin);
+        return out;
+    }
     out.self = plugin;
     out.v2 = PluginV2Calls<L>::table(out.generation);
     return out;

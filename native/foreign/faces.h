@@ -1,4 +1,4 @@
-// Builders, networks and engines of a line, for what is of no line itself.
+// Builders, networks, engines and standard plugins of a line, for what is of no line itself.
 #pragma once
 
 #include <string>
@@ -7,16 +7,18 @@
 
 namespace headrace::foreign {
 
-// What libraries of a line know an object of the host by; null for a class that has no face.
-void *show7(const char *of_class, headrace_object *object);
-void *show8(const char *of_class, headrace_object *object);
-void *show10(const char *of_class, headrace_object *object);
-void *show11(const char *of_class, headrace_object *object);
+struct Faces {
+    // What libraries of the line know an object of the host by; null for a class without a face.
+    void *(*show)(const char *of_class, headrace_object *object);
+    // createInferBuilder_INTERNAL, createReorgPlugin and others; null for another name.
+    void *(*function)(const std::string &name);
+    // What stands for a creator of the host; null without one, which the host tells of.
+    void *(*creator)(const char *name, const char *version, const char *name_space);
+};
+extern const Faces kFaces7, kFaces8, kFaces10, kFaces11;
 
-// createInferBuilder_INTERNAL and others of a line; null for another name.
-void *maker7(const std::string &name);
-void *maker8(const std::string &name);
-void *maker10(const std::string &name);
-void *maker11(const std::string &name);
+inline const Faces &faces_of(int line) {
+    return line == 7 ? kFaces7 : line == 8 ? kFaces8 : line == 10 ? kFaces10 : kFaces11;
+}
 
 }  // namespace headrace::foreign

@@ -74,7 +74,8 @@ inline void set_recorder(const Object *own, void *recorder) noexcept {
 }
 
 inline void *registry() {
-    return reinterpret_cast<void *(*)()>(HEADRACE_FUNCTIONS("getPluginRegistry"))();
+    return reinterpret_cast<void *(*)()>(
+        HEADRACE_OF_LINE(function, NV_TENSORRT_MAJOR)("getPluginRegistry"))();
 }
 
 // ---- networks

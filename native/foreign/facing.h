@@ -1,19 +1,23 @@
 // Faces of the host's objects for the libraries of one line. What includes it defines
-// NV_TENSORRT_MAJOR and HEADRACE_LINE (Line8), and compiles headrace's own headers of that major
-// under names of their own: within one module the same class of two majors would be one.
+// NV_TENSORRT_MAJOR, and compiles headrace's own headers of that major under names of their own:
+// within one module the same class of two majors would be one. It becomes kFaces of that line.
 //
 // A function of a face (generated, tensorrt_faces.py) calls its namesake of the headers; arguments
 // pass through the types below, which turn into whatever the namesake takes. Nothing throws into
 // the library: its inline code is noexcept.
 #pragma once
 
-#ifndef HEADRACE_LINE
-#error "define NV_TENSORRT_MAJOR and HEADRACE_LINE first"
+#ifndef NV_TENSORRT_MAJOR
+#error "define NV_TENSORRT_MAJOR first"
 #endif
 #define HEADRACE_NO_ABI_MARKER
 #define HEADRACE_FACES_OF2(major) faces##major
 #define HEADRACE_FACES_OF(major) HEADRACE_FACES_OF2(major)
 #define HEADRACE_GENERATION HEADRACE_FACES_OF(NV_TENSORRT_MAJOR)
+#define HEADRACE_OF_LINE2(name, major) name##major
+#define HEADRACE_OF_LINE(name, major) HEADRACE_OF_LINE2(name, major)
+#define HEADRACE_FILE2(major) <foreign/generated_faces##major.h>
+#define HEADRACE_FILE(major) HEADRACE_FILE2(major)
 #define HEADRACE_RENAMED2(name, major) name##_faces##major
 #define HEADRACE_RENAMED(name, major) HEADRACE_RENAMED2(name, major)
 #define nvinfer1 HEADRACE_RENAMED(nvinfer, NV_TENSORRT_MAJOR)
@@ -29,11 +33,12 @@
 #include "foreign/faces.h"
 #include "foreign/host.h"
 #include "foreign/objects.h"
+#include "foreign/refused.h"
 #include "foreign/registry.h"
 
 namespace headrace::foreign::HEADRACE_GENERATION {
 
-using Line = HEADRACE_LINE;
+using Line = HEADRACE_OF_LINE(Line, NV_TENSORRT_MAJOR);
 using headrace::Object;
 
 // ---- numbers of enums: those of a line, and the headers' own
@@ -240,9 +245,22 @@ using Dims = Line::Dims;
 using Weights = Line::Weights;
 using Permutation = Line::Permutation;
 
-#include HEADRACE_FACES
+#include HEADRACE_FILE(NV_TENSORRT_MAJOR)
 
 }  // namespace headrace::foreign::HEADRACE_GENERATION
 
 #include "foreign/faces_by_hand.h"
 #include "foreign/showing.h"
+#include "foreign/standard.h"
+
+namespace headrace::foreign {
+
+const Faces HEADRACE_OF_LINE(kFaces, NV_TENSORRT_MAJOR){
+    &HEADRACE_GENERATION::show_object,
+    [](const std::string &name) {
+        void *const maker = HEADRACE_GENERATION::maker(name);
+        return maker ? maker : HEADRACE_GENERATION::factory(name);
+    },
+    &HEADRACE_GENERATION::standard_creator};
+
+}  // namespace headrace::foreign

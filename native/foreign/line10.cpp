@@ -36,7 +36,7 @@ private:
 Exports exports10() { return {&logger_finder<Line10>, &Registry::add_by_kind}; }
 
 void *function10(const std::string &name) {
-    if (void *made = maker10(name)) return made;
+    if (void *made = kFaces10.function(name)) return made;
     using Version = int (*)();
     if (name == "getInferLibMajorVersion")
         return reinterpret_cast<void *>(static_cast<Version>([] { return 10; }));
@@ -44,8 +44,7 @@ void *function10(const std::string &name) {
         return reinterpret_cast<void *>(static_cast<Version>([] { return 16; }));
     if (name == "getInferLibPatchVersion" || name == "getInferLibBuildVersion")
         return reinterpret_cast<void *>(static_cast<Version>([] { return 0; }));
-    return function_of<Line10, Registry>(
-        name, reinterpret_cast<void *>(static_cast<Version>([] { return 101600; })));
+    return function_of<Line10, Registry>(name);
 }
 
 }  // namespace headrace::foreign

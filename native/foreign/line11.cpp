@@ -36,7 +36,7 @@ private:
 Exports exports11() { return {&logger_finder<Line11>, &Registry::add_by_kind}; }
 
 void *function11(const std::string &name) {
-    if (void *made = maker11(name)) return made;
+    if (void *made = kFaces11.function(name)) return made;
     using Version = int (*)();
     if (name == "getInferLibMajorVersion")
         return reinterpret_cast<void *>(static_cast<Version>([] { return 11; }));
@@ -44,8 +44,7 @@ void *function11(const std::string &name) {
         return reinterpret_cast<void *>(static_cast<Version>([] { return 1; }));
     if (name == "getInferLibPatchVersion" || name == "getInferLibBuildVersion")
         return reinterpret_cast<void *>(static_cast<Version>([] { return 0; }));
-    return function_of<Line11, Registry>(
-        name, reinterpret_cast<void *>(static_cast<Version>([] { return 110100; })));
+    return function_of<Line11, Registry>(name);
 }
 
 }  // namespace headrace::foreign

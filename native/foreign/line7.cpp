@@ -11,10 +11,8 @@ bool add7(void *creator, const char *name_space) noexcept {
 }
 
 void *function7(const std::string &name) {
-    if (void *made = maker7(name)) return made;
-    using Version = int (*)();
-    return function_of<Line7, RegistryV2<Line7>>(
-        name, reinterpret_cast<void *>(static_cast<Version>([] { return 7201; })));
+    if (void *made = kFaces7.function(name)) return made;
+    return function_of<Line7, RegistryV2<Line7>>(name);
 }
 
 }  // namespace headrace::foreign

@@ -25,10 +25,8 @@ public:
 Exports exports8() { return {&logger_finder<Line8>, &Registry::add}; }
 
 void *function8(const std::string &name) {
-    if (void *made = maker8(name)) return made;
-    using Version = int (*)();
-    return function_of<Line8, Registry>(
-        name, reinterpret_cast<void *>(static_cast<Version>([] { return 9300; })));
+    if (void *made = kFaces8.function(name)) return made;
+    return function_of<Line8, Registry>(name);
 }
 
 }  // namespace headrace::foreign

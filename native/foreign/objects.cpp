@@ -51,11 +51,7 @@ void release(void *shown) noexcept {
 }
 
 void *show(int line, const char *of_class, headrace_object *object) {
-    void *shown = line == 7    ? show7(of_class, object)
-                  : line == 8  ? show8(of_class, object)
-                  : line == 10 ? show10(of_class, object)
-                  : line == 11 ? show11(of_class, object)
-                               : nullptr;
+    void *shown = line ? faces_of(line).show(of_class, object) : nullptr;
     if (!shown) throw std::invalid_argument(std::string(of_class) + " is not known to it");
     return shown;
 }

@@ -8,6 +8,9 @@
 
 namespace headrace::foreign {
 
+// In the high byte of a V2 plugin's getTensorRTVersion: it stands for one of the host.
+constexpr int32_t kHostPlugin = 0x7E;
+
 // From now on `shown` is what libraries of a line know an object by. It is never freed: a late use
 // is an error then, and not a crash.
 void remember(void *shown, headrace_object *object, int line);

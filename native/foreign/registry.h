@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "foreign/creators.h"
+#include "foreign/faces.h"
 
 namespace headrace::foreign {
 
@@ -78,7 +79,7 @@ protected:
         return registry ? call(registry, method, arguments) : headrace_value{};
     }
     // The creator itself if a library of this line registered it, the caller's own before others;
-    // else null, and it is told.
+    // else what stands for one of the host; or null, which the host tells of.
     static void *find(const char *name, const char *version, const char *name_space, bool third,
                       const void *caller) noexcept {
         if (!name) return nullptr;
@@ -91,7 +92,7 @@ protected:
                     same(calls.get_namespace(one.creator), name_space ? name_space : ""))
                     return one.creator;
             }
-            call(nullptr, "refuse_foreign_creator", {text(name), text(version), text(name_space)});
+            return faces_of(L::number).creator(name, version, name_space);
         } catch (...) {
             fail("getPluginCreator", "a creator threw");
         }
@@ -226,9 +227,8 @@ void *function8(const std::string &name);
 void *function10(const std::string &name);
 void *function11(const std::string &name);
 
-// getInferLibVersion: the newest release of a line that its table has.
 template <typename L, typename Registry>
-void *function_of(const std::string &name, void *version) {
+void *function_of(const std::string &name) {
     static auto *registry = new Registry;  // libraries keep it
     using Get = void *(*)();
     if (name == "getPluginRegistry")
@@ -242,7 +242,8 @@ void *function_of(const std::string &name, void *version) {
                        : static_cast<void *>(static_cast<typename L::IPluginRegistry *>(registry));
         }));
     if (name == "getLogger") return reinterpret_cast<void *>(&logger<L>);
-    if (name == "getInferLibVersion") return version;
+    if (name == "getInferLibVersion")
+        return reinterpret_cast<void *>(static_cast<int (*)()>([] { return L::newest; }));
     if (name == "initLibNvInferPlugins")
         return reinterpret_cast<void *>(
             static_cast<bool (*)(void *, const char *)>([](void *, const char *name_space) {

@@ -80,11 +80,13 @@ class Demand:
     Attributes:
         versions: version nodes that it must have.
         names: (symbol, version or None) pairs, in the order of the symbol table.
+        everywhere: libraries that do not name it are to find it, too.
     """
 
     soname: str
     versions: tuple[str, ...] = ()
     names: list[tuple[str, str | None]] = field(default_factory=list)
+    everywhere: bool = False
 
 
 def demands(elf: ElfFile) -> list[Demand]:
@@ -101,11 +103,14 @@ def demands(elf: ElfFile) -> list[Demand]:
         for name in elf.needed
         if is_tensorrt(name) or ((foreign or is_nvidia(name)) and find_library(name, elf) is None)
     ]
-    if (unnamed := _unnamed(elf)) is not None:
-        needs.append(unnamed)
+    use = None if is_foreign(elf) else served(elf)
+    if use is not None and use.soname is None:
+        needs.append(Demand(ANY_TENSORRT, everywhere=True))
     if not needs:
         return []
     by_name = {demand.soname: demand for demand in needs}
+    version = use.soname.partition(".so")[2] if use is not None and use.soname else ""
+    present = [Demand(name + version, everywhere=True) for name in _LOADED]
     others = [demand for demand in needs if foreign and not is_nvidia(demand.soname)]
     offered = _offered(elf)
     for symbol in elf.symbols:
@@ -118,9 +123,8 @@ def demands(elf: ElfFile) -> list[Demand]:
             continue
         elif owner := _owner(symbol.name, needs):
             owner.names.append((symbol.name, None))
-        elif not symbol.weak and (loaded := _owner(symbol.name, _LOADED)):
-            present = by_name.setdefault(loaded.soname, Demand(loaded.soname))
-            present.names.append((symbol.name, None))
+        elif not symbol.weak and (loaded := _owner(symbol.name, present)):
+            by_name.setdefault(loaded.soname, loaded).names.append((symbol.name, None))
         elif others:
             others[-1].names.append((symbol.name, None))
     return list({demand.soname: demand for demand in (*needs, *by_name.values())}.values())
@@ -128,16 +132,8 @@ def demands(elf: ElfFile) -> list[Demand]:
 
 ANY_TENSORRT = "libnvinfer.so"
 """Stands in for the libnvinfer of libraries of plugins that are linked against none."""
-
-
-_LOADED = tuple(map(Demand, ("libnvinfer_plugin.so", "libnvonnxparser.so", "libnvparsers.so")))
+_LOADED = ("libnvinfer_plugin.so", "libnvonnxparser.so", "libnvparsers.so")
 """What the original's process has loaded: libraries call it, linked against it or not."""
-
-
-def _unnamed(elf: ElfFile) -> Demand | None:
-    """Return the demand of such a library; its names are added by their families."""
-    use = None if is_foreign(elf) else served(elf)
-    return Demand(ANY_TENSORRT) if use is not None and use.soname is None else None
 
 
 def undefined_names(elf: ElfFile) -> list[str]:
@@ -204,11 +200,12 @@ _type_infos: dict[str, int] = {}
 class _Loaded(Image):
     """One in this process, by the address of its anchor."""
 
-    def __init__(self, anchor: int, soname: str, nodes: tuple[str, ...]) -> None:
+    def __init__(self, anchor: int, soname: str, nodes: tuple[str, ...], file: str) -> None:
         where = area(len(nodes))
         base = anchor - where.writable
         memory = (ctypes.c_char * where.end).from_address(base)
         super().__init__(memoryview(memory).cast("B"), base, soname, nodes)
+        self.file = file
         self.type_infos = _type_infos
         self.class_type_info = _native.class_type_info()
 
@@ -232,6 +229,8 @@ def _take_place(demands: Iterable[Demand], where: str) -> None:
         for demand in demands:
             try:
                 loaded = _loaded.get(demand.soname) or _open(demand)
+                if demand.everywhere:
+                    ctypes.CDLL(loaded.file, ctypes.RTLD_GLOBAL)
                 for name, version in demand.names:
                     if (name, version) not in loaded.names:
                         add_symbol(loaded, name, version)
@@ -246,30 +245,24 @@ def _open(demand: Demand) -> _Loaded:
     image = build(demand.soname, demand.versions, _MACHINES[platform.machine()])
     library = _load(image, demand.soname)
     anchor = ctypes.addressof(ctypes.c_char.in_dll(library, ANCHOR))
-    loaded = _loaded[demand.soname] = _Loaded(anchor, demand.soname, demand.versions)
+    loaded = _Loaded(anchor, demand.soname, demand.versions, str(library._name))
+    _loaded[demand.soname] = loaded
     return loaded
-
-
-def _mode(soname: str) -> int:
-    """How a library is loaded: some are for libraries that do not name them, too."""
-    everywhere = (ANY_TENSORRT, *(loaded.soname for loaded in _LOADED))
-    return ctypes.RTLD_GLOBAL if soname in everywhere else ctypes.RTLD_LOCAL
 
 
 def _load(content: bytes, soname: str) -> ctypes.CDLL:
     """Load an image."""
-    mode = _mode(soname)
     try:
         file = os.memfd_create(f"headrace-stand-in-{soname}")
     except (AttributeError, OSError):
         with tempfile.TemporaryDirectory(prefix="headrace-stand-in-") as folder:
             path = Path(folder, soname)
             path.write_bytes(content)
-            return ctypes.CDLL(str(path), mode)
+            return ctypes.CDLL(str(path))
     # It stays open: the loader knows libraries by their paths, and a number used again would be
     # taken for the library that had it before.
     os.write(file, content)
-    return ctypes.CDLL(f"/proc/self/fd/{file}", mode)
+    return ctypes.CDLL(f"/proc/self/fd/{file}")
 
 
 def add_symbol(image: Image, name: str, version: str | None) -> None:
@@ -323,7 +316,7 @@ def provide_stand_ins(elf: ElfFile, decisions: list[Finding]) -> None:
     if missing and gpu_present():
         for demand in list(missing):
             if not is_tensorrt(demand.soname) and (path := find_elsewhere(demand.soname)):
-                ctypes.CDLL(str(path), _mode(demand.soname))
+                ctypes.CDLL(str(path))
                 missing.remove(demand)
                 decisions.append(
                     Finding("library-taken", "info", f"{demand.soname} is taken from {path}", where)

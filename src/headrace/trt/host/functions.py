@@ -69,14 +69,6 @@ def refuse_foreign(interface: str, function: str) -> None:
     report_failure(f"{interface}::{function}", "not served for compiled libraries of TensorRT")
 
 
-def refuse_foreign_creator(name: str, version: str | None, namespace: str | None) -> None:
-    """Report a creator that no library of the caller's line has registered."""
-    text = (
-        f"no compiled library registered {name}, version {version}, namespace {namespace or ''!r}"
-    )
-    report_failure("getPluginCreator", text)
-
-
 def create_network(builder: Builder, flags: int) -> INetworkDefinition:
     """IBuilder::createNetworkV2: without flag 0 (explicit batch), the batch is implicit."""
     names = {name for i, name in enumerate(NETWORK_FLAGS) if flags >> i & 1}
