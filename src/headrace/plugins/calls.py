@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import wraps
@@ -20,7 +21,7 @@ from headrace._core.errors import HeadraceError, PluginError
 from headrace._core.text import error_text, printable
 from headrace._core.user_module import describe
 from headrace.plugins import trace
-from headrace.plugins.spoken import spoken
+from headrace.plugins.spoken import called, origin_of, spoken
 from headrace.plugins.trace import Phase
 from headrace.plugins.types import PluginCapabilityType
 
@@ -38,6 +39,49 @@ def announce() -> None:
     For scripts, which see None or False alone where the original returns those.
     """
     _Announced.at_once = True
+
+
+class _Dying:
+    tell: Callable[[str], None] | None = None
+    outer = ""
+
+
+def name_calls(tell: Callable[[str], None]) -> None:
+    """Let `tell` hear of each call before it is made, and of an empty text behind it.
+
+    For a process that may die of one, and whose report names it.
+    """
+    _Dying.tell = tell
+
+
+@contextmanager
+def within(call: str) -> Iterator[None]:
+    """Name a call of other user's code that makes calls of plugins; it begins with `FUNCTION`."""
+    tell, before = _Dying.tell, _Dying.outer
+    if tell is None:
+        yield
+        return
+    _Dying.outer = call
+    tell(call)
+    try:
+        yield
+    finally:
+        _Dying.outer = before
+        tell(before)
+
+
+def _ask(target: object, method: str, arguments: tuple[object, ...] | None) -> Any:
+    """Call a method, or read an attribute with arguments of None."""
+    tell = _Dying.tell
+    if tell is None:
+        found = getattr(target, method)
+        return found if arguments is None else found(*arguments)
+    tell(called(target, method))
+    try:
+        found = getattr(target, method)
+        return found if arguments is None else found(*arguments)
+    finally:
+        tell(_Dying.outer)
 
 
 class Instance:
@@ -58,7 +102,7 @@ class Instance:
     @property
     def where(self) -> str:
         """For errors: plugin and layer."""
-        return _where(self.name, self.layer)
+        return origin_of(self.plugin) + _where(self.name, self.layer)
 
     def call(self, phase: Phase, method: str, *arguments: object, face: object = None) -> object:
         """Call `method`, on the capability `face` if given.
@@ -69,7 +113,7 @@ class Instance:
         target = self.plugin if face is None else face
         if not trace.active():
             try:
-                return getattr(target, method)(*arguments)
+                return _ask(target, method, arguments)
             except Exception as error:
                 raise _failed(error, target, method, self.where) from error
         return _traced(phase, self.layer, self.where, target, method, arguments)
@@ -84,7 +128,7 @@ class Instance:
         started = time.perf_counter()
         value, text = None, ""
         try:
-            value = getattr(target, attribute)
+            value = _ask(target, attribute, None)
         except AttributeError as error:
             text = f"the plugin has no attribute {attribute}"
             raise PluginError(
@@ -100,6 +144,19 @@ class Instance:
             if trace.active():
                 trace.record((phase, self.layer, target, attribute, ()), value, started, text)
         return value
+
+    def peek(self, attribute: str, face: object) -> object:
+        """Read an attribute of a face that may be missing: None then. It is not traced.
+
+        Raises:
+            PluginError: its property raised.
+        """
+        try:
+            return _ask(face, attribute, None)
+        except AttributeError:
+            return None
+        except Exception as error:
+            raise _failed(error, face, attribute, self.where) from error
 
     def face(self, phase: Phase, kind: PluginCapabilityType) -> object:
         """The object with the methods of `kind`, of a plugin of version 3.
@@ -208,7 +265,8 @@ def call_creator(
     Raises:
         PluginError: the method is missing or raised, or gave None.
     """
-    where = _where(f"creator of {getattr(creator, 'name', type(creator).__name__)}", layer)
+    name = f"creator of {getattr(creator, 'name', type(creator).__name__)}"
+    where = origin_of(creator) + _where(name, layer)
     before = _asked.set(True)
     try:
         plugin = _traced(phase, layer, where, creator, method, arguments)
@@ -260,7 +318,7 @@ def _traced(
     trace.begin(call)
     started = time.perf_counter()
     try:
-        result = getattr(target, method)(*arguments)
+        result = _ask(target, method, arguments)
     except Exception as error:
         trace.record(call, None, started, error_text(error))
         raise _failed(error, target, method, where) from error

@@ -184,7 +184,7 @@ class LayerPlugin(ABC):
             rest: the part of the copy that has the version and the namespace.
         """
         copy = self.instance
-        version, namespace = (getattr(rest, f"plugin_{n}", None) for n in ("version", "namespace"))
+        version, namespace = (copy.peek(f"plugin_{n}", rest) for n in ("version", "namespace"))
         self.type = as_text(user, attribute, name)
         self.version = as_text(copy, "plugin_version", version)
         self.namespace = as_text(copy, "plugin_namespace", namespace, empty=True)

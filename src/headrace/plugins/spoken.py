@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from pathlib import Path
+
+from headrace._core import _native
+
 CPP_NAMES: dict[str, str] = {
     "get_output_datatype": "getOutputDataType", "get_output_data_type": "getOutputDataType",
     "get_output_data_types": "getOutputDataTypes", "get_output_shape": "getOutputDimensions",
@@ -25,6 +30,42 @@ CPP_NAMES: dict[str, str] = {
     "field_names": "getFieldNames",
 }  # fmt: skip
 """Method or attribute of the Python classes -> the method of the C++ ones."""
+
+
+METHOD, FUNCTION = "plugin method ", "function "
+"""How a call begins in the report of a process that died in it."""
+
+
+def origin_of(target: object) -> str:
+    """Name the file and release of a compiled object of TensorRT's own headers; empty for others.
+
+    `libmine.so for TensorRT 8.6.1, class Mine: `, to stand before other words.
+    """
+    if (image := _image(target)) and (release := _release(image)):
+        file = Path(str(getattr(target, "library", ""))).name
+        return f"{file} for {release}, class {type(target).__name__}: "
+    return ""
+
+
+def called(target: object, method: str) -> str:
+    """Name a call for the report of a death: `plugin method Mine::enqueue of TensorRT 8.6.1`."""
+    return _called(type(target).__name__, method, _image(target))
+
+
+@lru_cache(maxsize=1024)
+def _called(cls: str, method: str, image: int) -> str:
+    release = _release(image) if image else ""
+    text = f"{METHOD}{cls}::{CPP_NAMES.get(method, method)}"
+    return f"{text} of {release}" if release else text
+
+
+def _image(target: object) -> int:
+    return int(getattr(getattr(target, "native", None), "image", 0))
+
+
+def _release(image: int) -> str:
+    line, release = _native.foreign_origin(image)
+    return _native.foreign_release_text(line, release) if line else ""
 
 
 def spoken(target: object, method: str) -> str:

@@ -6,6 +6,7 @@ Public headers: tests/outside/test_tensorrt_creators.py.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,15 @@ import numpy.typing as npt
 import onnx
 import pytest
 
+from headrace._core import _native
 from headrace.config import ModelConfig
+from headrace.custom.guard import GuardOptions
 from headrace.custom.guard.keeper import can_guard
 from headrace.engine.plan import Plan
 from headrace.errors import CustomLibraryError
 from headrace.infer.model import load_or_build
 from tests.trt.host.conftest import LINES, Compile
+from tests.trt.host.test_plugins_compiled import RELEASES
 
 IMAGE = np.arange(72, dtype=np.float32).reshape(1, 3, 4, 6) - 36
 CONFIG = """[property]
@@ -37,6 +41,11 @@ def config(
     named = f"engine-create-func-name={function}\n" if function else ""
     path.write_text(CONFIG.format(library=library, guard=guard) + named + more)
     return ModelConfig.load(path)
+
+
+def release(line: int) -> str:
+    """As errors begin to name it; from 10 on, creators tell the line alone."""
+    return _native.foreign_release_text(line, RELEASES[line] if line < 10 else 0)
 
 
 @pytest.fixture
@@ -139,6 +148,9 @@ def test_nodes_of_one_name_are_computed_by_each_configs_own_library(
         ("DeadNetwork", "it returned false"),
         ("Refused", "INetworkDefinition::add"),
         ("Wide", "it was given dimensions of 99 axes"),
+        ("Wild", "an object that is not of this host"),
+        ("None", "it returned true, but no engine"),
+        ("Twice", "it returned false"),
     ],
 )
 @pytest.mark.sampled
@@ -149,7 +161,49 @@ def test_failures_name_the_call(
     with pytest.raises(CustomLibraryError) as caught:
         load_or_build(cfg)
     assert words in str(caught.value)
-    assert function in str(caught.value)
+    assert f"{function} for {release(line)}" in str(caught.value)
+
+
+@pytest.mark.skipif(can_guard() is not None, reason="no workers here")
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("Hangs", "did not return within 3 s and was ended"),
+        ("Exits", "ended its process by exit(3)"),
+        ("Aborts", "aborted (SIGABRT)"),
+        ("Freed", "crashed (SIGSEGV), reading address"),
+    ],
+)
+@pytest.mark.sampled
+def test_deaths_name_function_and_release(
+    compile_for_tensorrt: Compile,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    line: int,
+    function: str,
+    words: str,
+) -> None:
+    of = GuardOptions.of
+    shorter = staticmethod(lambda cfg: replace(of(cfg), build_timeout_s=3))
+    monkeypatch.setattr(GuardOptions, "of", shorter)
+    cfg = config(folder, compiled(compile_for_tensorrt, line), function, "always")
+    with pytest.raises(CustomLibraryError) as caught:
+        load_or_build(cfg)
+    assert f"function {function} for {release(line)}" in str(caught.value)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(("line", "number"), [(10, 91), (11, 89)])
+def test_a_function_that_only_a_newer_release_has_is_named(
+    compile_for_tensorrt: Compile, folder: Path, line: int, number: int
+) -> None:
+    flags = f'-DNAME="{line}"', f"-DNEWER={number + 5}"
+    library = compile_for_tensorrt("compiled/creators.cpp", line, *flags)
+    with pytest.raises(CustomLibraryError) as caught:
+        load_or_build(config(folder, library, "Newer"))
+    words = f"INetworkDefinition::function {number + 5}, newer than TensorRT {line}."
+    assert words in str(caught.value)
 
 
 @pytest.mark.skipif(can_guard() is not None, reason="no workers here")

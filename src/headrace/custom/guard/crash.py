@@ -14,6 +14,7 @@ from headrace._core.gpu.cuda import FAULT_HINT
 from headrace._core.processes import signal_name
 from headrace.binary.elf import ElfError, ElfFile
 from headrace.custom.guard.symbols import MappedFile, trace
+from headrace.plugins.spoken import FUNCTION, METHOD
 
 HANG_SIGNAL = signal.SIGRTMAX - 3
 """Makes a worker report the place where it is."""
@@ -244,6 +245,12 @@ class Death:
     code: int | None
     on_frame: Callable[[object, int], None] | None = None
     late: bool = False
+
+    @property
+    def who(self) -> str:
+        """The code that ended it: a method of a plugin, else the function that was called."""
+        named = self.report.function if self.report is not None else ""
+        return named if named.startswith((METHOD, FUNCTION)) else "the function"
 
     @property
     def past_the_end(self) -> bool:

@@ -411,7 +411,7 @@ class GuardedProcess:
                 after = f"; it is not started again after {limit + 1} faults"
                 fix.append(_RESTART_HINT)
         data = {"end": death.found}
-        text = f"the function {{end}}{after}"
+        text = f"{death.who} {{end}}{after}"
         return LibraryDiedError(text, where=what, fix=fix, data=data, death=death)
 
 

@@ -27,8 +27,12 @@ from headrace.infer.model.init_params import init_params, python_init_params
 from headrace.infer.model.source import CUDA_ENGINE_GET, MODEL_PARSER
 from headrace.network.network import Network
 from headrace.network.onnx_file import network_from_onnx_bytes
+from headrace.plugins.calls import within
+from headrace.plugins.registry import get_plugin_registry
+from headrace.plugins.spoken import FUNCTION
 from headrace.trt.host import functions
 from headrace.trt.host.callback_errors import CallbackErrors, collected_errors, report_log
+from headrace.trt.host.creators import image_of
 from headrace.trt.host.loading import set_up
 
 if TYPE_CHECKING:
@@ -67,14 +71,17 @@ class CppEngines:
             CustomLibraryError: it failed, or made nothing usable.
         """
         call = self._parse if function == MODEL_PARSER else self._create
-        where = f"{self._path}: {function}"
+        release = self._release(function)
+        where = f"{self._path}: {function}{release}"
         mark = _native.host_count()
         try:
-            with collected_errors() as errors:
+            with collected_errors() as errors, within(f"{FUNCTION}{function}{release}"):
                 try:
                     network = call(function, where, errors)
                 except _native.CustomCodeError as error:
                     raise _failed(where, f"it threw {error}", errors) from error
+                except ValueError as error:  # what it gave for an engine is none
+                    raise _failed(where, f"{error}", errors) from error
         finally:
             _native.host_forget(mark)
             functions.forget_partial()
@@ -121,6 +128,15 @@ class CppEngines:
         finally:
             parser.close()
         return imported
+
+    def _release(self, function: str) -> str:
+        """The release of TensorRT's own headers that it was compiled against; empty without."""
+        line = self._line(function)
+        if not line:
+            return ""
+        image = image_of(get_plugin_registry(), self._path)
+        _, release = (0, 0) if image is None else _native.foreign_origin(image)
+        return f" for {_native.foreign_release_text(line, release)}"
 
     def _line(self, function: str) -> int:
         """The line of TensorRT's own headers that it was compiled against; 0 without."""

@@ -268,7 +268,7 @@ class GuardedEngines:
                     hint = "custom-lib-guard=never repeats it in this process, for a debugger"
                 finding = error.finding
                 if (starting or not plugin) and error.death is not None:
-                    finding = replace(finding, wording="the function {end}")
+                    finding = replace(finding, wording=f"{error.death.who} {{end}}")
                 raise kind(finding, where=where, fix=hint, code=kind.code) from None
 
     def is_current(self, generation: int) -> bool:

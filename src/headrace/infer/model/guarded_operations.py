@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
 from headrace._core.types import Array
 from headrace.custom.guard.ipc import notices_json
@@ -45,10 +46,12 @@ def _open(worker: Keeping, payload: dict[str, Any]) -> list[Any]:
     """Load a library; return the plugin creators that it registers."""
     from headrace.binary.elf import ElfFile
     from headrace.infer.model.engine_functions import CppEngines
+    from headrace.plugins.calls import name_calls
     from headrace.plugins.registry import get_plugin_registry
     from headrace.plugins.watch import watch_every_run
 
     watch_every_run()
+    name_calls(_native.guard_set_function)
     registry = get_plugin_registry()
     before = {id(c) for c in registry.all_creators}
     path = Path(payload["path"])

@@ -37,7 +37,7 @@ class GuardedLayer(EnginePlugin):
     ) -> None:
         super().__init__(spec_of(record), [])
         self.host = host
-        self.where = self.spec.where
+        self.where = f"{host.path.name}: {self.spec.where}"
         self._record = record
         self._blobs = {name: blobs[name] for name in record.blobs}
         self._place = where

@@ -1,5 +1,9 @@
 // Engine creators of a library of TensorRT's own headers: a convolution, an activation, and the
 // library's own layer, which adds one. Enums are opaque in the header of tests.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
@@ -236,6 +240,59 @@ static bool WideWith(IBuilder &builder, IBuilderConfig &, ICudaEngine *&) {
     dims.nbDims = 99;
     return network->addInput("image", DataType::kFLOAT, dims) != nullptr;
 }
+static bool HangsWith(IBuilder &, IBuilderConfig &, ICudaEngine *&) {
+    for (;;) usleep(1000);
+}
+static bool ExitsWith(IBuilder &, IBuilderConfig &, ICudaEngine *&) { std::exit(3); }
+static bool AbortsWith(IBuilder &, IBuilderConfig &, ICudaEngine *&) { std::abort(); }
+// An engine that is none.
+static bool WildWith(IBuilder &, IBuilderConfig &, ICudaEngine *&made) {
+    static char bytes[256];
+    made = reinterpret_cast<ICudaEngine *>(bytes);
+    return true;
+}
+static bool NoneWith(IBuilder &, IBuilderConfig &, ICudaEngine *&) { return true; }
+static bool weighed(IBuilder &builder, const void *values, int64_t count) {
+    INetworkDefinition *network = builder.createNetworkV2(NV_TENSORRT_MAJOR >= 11 ? 0U : 1U);
+    ITensor *x = network->addInput("image", DataType::kFLOAT, of(4, 1, 3, 4, 6));
+    const Weights kernel{DataType::kFLOAT, values, count}, none{DataType::kFLOAT, nullptr, 0};
+    return network->addConvolutionNd(*x, 1, of(2, 2, 2), kernel, none) != nullptr;
+}
+static bool FreedWith(IBuilder &builder, IBuilderConfig &, ICudaEngine *&) {
+    void *gone = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    munmap(gone, 4096);
+    return weighed(builder, gone, 12);
+}
+static bool TwiceWith(IBuilder &builder, IBuilderConfig &, ICudaEngine *&) {
+    INetworkDefinition *network = builder.createNetworkV2(NV_TENSORRT_MAJOR >= 11 ? 0U : 1U);
+    for (int i = 0; i < 2; ++i) {
+#if NV_TENSORRT_MAJOR >= 8
+        delete network;
+#else
+        network->destroy();
+#endif
+    }
+    return false;
+}
+// A function that a release to come has behind the last one of the table.
+static bool NewerWith(IBuilder &builder, IBuilderConfig &, ICudaEngine *&) {
+    INetworkDefinition *network = builder.createNetworkV2(NV_TENSORRT_MAJOR >= 11 ? 0U : 1U);
+#if NV_TENSORRT_MAJOR >= 10 && defined(NEWER)
+    void *self = reinterpret_cast<void **>(network)[1];
+    auto *table = *reinterpret_cast<void *(***)(void *)>(self);
+    return table[NEWER](self) != nullptr;
+#else
+    return network == nullptr;
+#endif
+}
+CREATOR(Hangs)
+CREATOR(Exits)
+CREATOR(Aborts)
+CREATOR(Wild)
+CREATOR(None)
+CREATOR(Freed)
+CREATOR(Twice)
+CREATOR(Newer)
 CREATOR(Sums)
 CREATOR(Implicit)
 CREATOR(Throws)

@@ -25,7 +25,7 @@ volatile int depth = 0;
 int overflow() {
     volatile char block[4096];
     block[0] = static_cast<char>(++depth);
-    return overflow() + block[0];
+    return depth < 0 ? 0 : overflow() + block[0];
 }
 
 class Unruly : public IPluginV2DynamicExt {
@@ -68,8 +68,7 @@ public:
         if (is("negative extent")) out.d[1] = make.constant(-7);
         return out;
     }
-    bool supportsFormatCombination(int at, const PluginTensorDesc *all, int,
-                                   int) NOTHROW override {
+    bool supportsFormatCombination(int at, const PluginTensorDesc *all, int, int) NOTHROW override {
         in("supportsFormatCombination");
         if (is("no format")) return false;
         return all[at].type == DataType::kFLOAT && all[at].format == TensorFormat::kLINEAR;
