@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from headrace.custom.plugin_library import (
         open_plugins as open_plugins,
     )  # called by plugins.registry
+    from headrace.media.messages.library import PayloadLibrary
     from headrace.plugins.registry import PluginRegistry
 else:
     __getattr__, __dir__ = lazy(
@@ -69,3 +70,10 @@ def register_elements() -> None:
     from headrace.gstreamer.elements.register import register
 
     register()
+
+
+def open_converter(path: Path, config: str, payload_type: int, of_metadata: bool) -> PayloadLibrary:
+    """Open a library of message payloads; called by media.messages.library."""
+    from headrace.custom.converter.library import ConverterLibrary
+
+    return ConverterLibrary(path, config, payload_type, of_metadata=of_metadata)

@@ -165,6 +165,7 @@ BESIDE: dict[tuple[str, str], dict[str, dict[str, str]]] = {
             "msg-conv-config",
             "msg-conv-payload-type",
             "msg-conv-msg2p-new-api",
+            "msg-conv-msg2p-lib",
             "msg-conv-comp-id",
             "msg-conv-dummy-payload",
             "debug-payload-dir",

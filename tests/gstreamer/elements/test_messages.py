@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.custom.converter.built import library
 from tests.gstreamer.conftest import Run, video
 from tests.gstreamer.elements.test_elements_pipelines import SIZE, tree, walk
 from tests.media.messages.test_stream_brokers import redis_port
@@ -94,6 +95,27 @@ def test_event_messages_become_minimal_payloads(play: Run) -> None:
     (message,) = ran.seen["e"][0]
     row = f"{(1 << 64) - 1}|1.5|2.5|4.5|6.5|Vehicle|#|sedan|||blue||CA|0.25"
     assert (message["sensorId"], message["objects"]) == ("0", [row])
+
+
+def test_a_library_makes_the_payloads(
+    play: Run, detector: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    def texts(buffer: Any) -> list[str]:
+        users = [u.user_meta_data for u in walk(tree(buffer).batch_user_meta_list)]
+        return [ctypes.string_at(p.payload, p.payloadSize).decode() for p in users]
+
+    own = library(tmp_path_factory)
+    ran = play(
+        head(2) + f"nvinfer config-file-path={detector} ! nvmsgconv msg2p-lib={own} "
+        "payload-type=257 msg2p-newapi=1 frame-interval=1 ! fakesink name=e",
+        e=texts,
+    )
+    assert ran.errors == []
+    assert ran.seen["e"][0]
+    assert all(re.match(r"object 0 \w+ \d", text) for text in ran.seen["e"][0])
+    ran = play(head(2) + f"nvmsgconv name=c msg2p-lib={own} ! fakesink name=e", c=attached, e=texts)
+    (event,) = ran.seen["e"][0]
+    assert event.startswith("events 0|")
 
 
 def counted(buffer: Any) -> None:

@@ -60,7 +60,7 @@ def test_the_function_sees_the_metadata(tmp_path: Path, normalise: Path) -> None
         boxes = Detections(
             [[20, 10, 40, 30], [5, 5, 10, 10]], [0.9, 0.8], [3, 1], space=Space.FRAME
         )
-        meta.objects.append(boxes, 1, labels=("a", "b", "c", "d"))
+        meta.objects.append(boxes, 1, labels=("a", "b", "c", "dog" * 60))
         meta.objects.object_ids[:] = [41, 42]
     own = prepared_by(
         tmp_path, normalise, "describe",

@@ -211,13 +211,13 @@ _SINK = _group(
     "sinkN", r"sink[0-9]+",
     keys=table(ENABLE, _key("type", _INT), _key("output-file", _TEXT), _key("source-id", _INT, low=0), _key("link-to-demux", _ON),
                _key("codec", _INT), _key("container", _INT), _key("bitrate", _INT, low=0), _key("profile", _INT), _key("iframeinterval", _INT, low=0), _key("sw-preset", _INT, low=0), _key("rtsp-port", _INT, low=1, high=65535), _key("msg-conv-config", _PATH), _key("msg-conv-payload-type", _INT, low=0),
-               _key("msg-conv-frame-interval", _INT, low=0), _key("msg-conv-msg2p-new-api", _ON), _key("msg-broker-proto-lib", _TEXT), _key("msg-broker-conn-str", _TEXT),
+               _key("msg-conv-frame-interval", _INT, low=0), _key("msg-conv-msg2p-new-api", _ON), _key("msg-conv-msg2p-lib", _PATH), _key("msg-broker-proto-lib", _TEXT), _key("msg-broker-conn-str", _TEXT),
                _key("topic", _TEXT), _key("msg-broker-config", _PATH), _key("disable-msgconv", _ON),
                _key("msg-broker-comp-id", _INT, low=0), _key("sleep-time", _INT, low=0, high=60_000), *_CONVERTED.values()),
     unused=unused((why.HARDWARE, f"{_GPU} enc-type output-io-mode copy-meta conn-id plane-id set-mode color-range overlay-id display-id offset-x offset-y"),
                    (why.WINDOW, "width height"), (why.PACE, "sync qos"),
                    (why.SPEED, "nvdslogger show-fps show-latency"), (why.RTSP_FEED, "udp-port udp-buffer-size"),
-                   (why.CONVERTER, "msg-conv-msg2p-lib multiple-payloads msg-conv-embedding-filter new-api")),
+                   (why.CONVERTER, "multiple-payloads msg-conv-embedding-filter new-api")),
     near=_NEAR_CONVERTED,
 )  # fmt: skip
 _PREPARED = table(ENABLE, _key("config-file", _PATH))
@@ -232,8 +232,8 @@ _PREPARE_OBJECTS = _group(
 _CONVERTER = _group(
     "message-converter", "message-converter",
     keys=table(ENABLE, _key("msg-conv-config", _PATH), _key("msg-conv-payload-type", _INT, low=0),
-               _key("msg-conv-frame-interval", _INT, low=0), _key("msg-conv-msg2p-new-api", _ON), *_CONVERTED.values()),
-    unused=unused((why.CONVERTER, "msg-conv-msg2p-lib msg-conv-embedding-filter multiple-payloads")),
+               _key("msg-conv-frame-interval", _INT, low=0), _key("msg-conv-msg2p-new-api", _ON), _key("msg-conv-msg2p-lib", _PATH), *_CONVERTED.values()),
+    unused=unused((why.CONVERTER, "msg-conv-embedding-filter multiple-payloads")),
     near=_NEAR_CONVERTED,
 )  # fmt: skip
 _IMAGES = _group(

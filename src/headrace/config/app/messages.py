@@ -20,9 +20,9 @@ _LIBRARY = re.compile(r"libnvds_(kafka|mqtt|redis|amqp)_proto")
 _SCHEMAS = ("deepstream", "minimal", "protobuf")
 _OTHER_SCHEMAS = {
     256: "the original reserves it and makes nothing of it",
-    257: "its payloads are made by the library that msg-conv-msg2p-lib names, which is not called",
 }
 _ADAPTORS = "libnvds_kafka_proto.so, …_mqtt_…, …_redis_… or …_amqp_…"
+_CUSTOM = 257
 _INTERVAL = 30  # the original's default
 
 
@@ -108,18 +108,28 @@ def message_url(section: FoundGroup, generation: Generation | None = None) -> st
         missing = "topic" if host else "host"
         return LeftOut(f"no {missing}", "it takes msg-broker-conn-str=HOST;PORT and topic=NAME")
     number = section.get("msg-conv-payload-type", 0)
-    releases = unread_payload(number, generation)
-    if number >= len(_SCHEMAS) or releases is not None:
+    releases, library_path = unread_payload(number, generation), section.get("msg-conv-msg2p-lib")
+    if number == _CUSTOM and library_path is None:
+        cause = "msg-conv-payload-type=257: no msg-conv-msg2p-lib"
+        return LeftOut(cause, "it takes the library that makes the payloads")
+    schema = "custom" if number == _CUSTOM else None
+    if schema is None and 0 <= number < len(_SCHEMAS):
+        schema = _SCHEMAS[number]
+    if schema is None or releases is not None:
         cause = _OTHER_SCHEMAS.get(number, "the original knows no such type")
         if releases is not None:
             cause = f"{generation} does not make it, but releases {releases}"
         way = "0 is full, 1 minimal, 2 Protobuf"
         return LeftOut(f"msg-conv-payload-type={number}: {cause}", way)
     # without the new interface test5 sends every object of every frame, boxes in source pixels
-    options: Values = {"every": "frame", "boxes": "source", "schema": _SCHEMAS[number]}
+    options: Values = {"every": "frame", "boxes": "source", "schema": schema}
     if section.get("msg-conv-msg2p-new-api"):
         every = max(1, section.get("msg-conv-frame-interval", _INTERVAL))
-        options = {"every": every, "schema": _SCHEMAS[number]}
+        options = {"every": every, "schema": schema}
+    if library_path is not None:
+        options["library"] = library_path
+        if not section.get("msg-conv-msg2p-new-api"):
+            options["interface"] = "events"
     for option, key in (("config", "msg-conv-config"), ("adaptor", "msg-broker-config")):
         if section.get(key) is not None:
             options[option] = section.get(key)

@@ -18,14 +18,11 @@ from headrace._core.errors import CustomLibraryError
 from headrace._core.findings import Finding
 from headrace._core.types import Array, DType
 from headrace.binary.elf import ElfFile
-from headrace.binary.symbol_names import demangled
-from headrace.custom.in_process import note_loading
-from headrace.custom.load_errors import check_header, load_failed
-from headrace.custom.stand_ins import note_calls, provide_stand_ins
+from headrace.custom.original import load_beside, original_functions
+from headrace.custom.stand_ins import note_calls
 
 LIFE_CYCLE = ("initLib", "deInitLib")
 NOT_READY = 10
-_FOLDER = Path(_native.__file__).parents[1] / "lib"
 _FAILED = (
     "SUCCESS", "CONFIG_FAILED", "CUSTOM_LIB_FAILED", "CUSTOM_TRANSFORMATION_FAILED",
     "CUSTOM_TENSOR_FAILED", "INVALID_PARAMS", "OUTPUT_PARSING_FAILED", "CUDA_ERROR",
@@ -69,7 +66,10 @@ class _Region(ctypes.Structure):
     ]  # fmt: skip
 
 
-FRAME, OBJECT, REGION = np.dtype(_Frame), np.dtype(_Object), np.dtype(_Region)
+# a row's label is a text, not 128 letters as ctypes has it
+_LABELLED = [field[:2] for field in _Object._fields_ if field[0] != "label"]
+FRAME, REGION = np.dtype(_Frame), np.dtype(_Region)
+OBJECT = np.dtype([*_LABELLED, ("label", "S128")])
 """Rows of frames, objects and regions as the native side reads them."""
 # A row's numbers of a type in the original's enumeration NvDsDataType.
 _DATA_TYPES = {
@@ -82,8 +82,7 @@ _DATA_TYPES = {
 
 @cache
 def _native_library() -> Any:
-    """The library with the original's functions; those that users link find them in it."""
-    library = ctypes.CDLL(str(_FOLDER / "libheadrace_deepstream.so"), ctypes.RTLD_GLOBAL)
+    library = original_functions()
     library.headrace_preparation_error.restype = c_char_p
     library.headrace_preparation_open.restype = pointer
     library.headrace_preparation_open.argtypes = [pointer] * 3 + [POINTER(_Settings)]
@@ -114,7 +113,8 @@ class PreparationHost:
     def __init__(self, path: Path, settings: dict[str, Any]) -> None:
         self._where, self._function = str(path), str(settings["function"])
         self.notices: list[Finding] = []
-        self._library = _load(path, self._function, self.notices)
+        required = (*LIFE_CYCLE, self._function)
+        self._library = load_beside(path, required, "a library of nvdspreprocess", self.notices)
         self._shape: list[int] = settings["shape"]
         self._dtype = np.dtype(settings["dtype"])
         self._context = self._open(settings)
@@ -196,29 +196,6 @@ class PreparationHost:
 def _error() -> str:
     text: bytes = _native_library().headrace_preparation_error()
     return text.decode(errors="replace")
-
-
-def _load(path: Path, function: str, notices: list[Finding]) -> ctypes.CDLL:
-    elf = check_header(path)
-    note_loading(path)
-    lacking = [name for name in (*LIFE_CYCLE, function) if name not in elf.functions()]
-    if lacking:
-        raise CustomLibraryError(
-            f"the library exports no {', '.join(lacking)}",
-            where=str(path),
-            expected=f"a library of nvdspreprocess: {', '.join(LIFE_CYCLE)} and {function} with C"
-            " linkage",
-            fix='declare them in extern "C"',
-        )
-    _native_library()
-    for name in elf.needed:
-        if (own := _FOLDER / "run" / name).is_file():
-            ctypes.CDLL(str(own), ctypes.RTLD_GLOBAL)
-    provide_stand_ins(elf, notices)
-    try:
-        return ctypes.CDLL(str(path))
-    except OSError as error:
-        raise load_failed(elf, str(error), demangled(str(error))) from error
 
 
 def rows_of(data: Array, kind: DType) -> npt.NDArray[np.void]:

@@ -35,12 +35,14 @@ from headrace.gstreamer.pyds.meta import (
 from headrace.gstreamer.pyds.struct import Text, text_at
 from headrace.media.messages.converter import ConverterConfig, read_converter_config
 from headrace.media.messages.event import EventObject, MessageEvent
-from headrace.media.messages.event_record import EventRecord, record_payloads
+from headrace.media.messages.event_record import EventRecord, record_events, record_payloads
+from headrace.media.messages.library import PayloadLibrary, library_for, library_payloads
 from headrace.media.messages.payload import payloads
 from headrace.meta import UNTRACKED_OBJECT_ID
 from headrace.meta.analytics import FrameAnalytics
 
 _SCHEMAS = ("deepstream", "minimal", "protobuf")
+_CUSTOM = 257
 _ATTRIBUTES = (NvDsVehicleObject, NvDsPersonObject, NvDsFaceObject)
 _PAYLOADS = Choices(
     "GstNvMsgConvPayloadType",
@@ -51,7 +53,7 @@ _PAYLOADS = Choices(
 )  # fmt: skip
 PROPERTIES = {
     "config": Property("str", None, "names and places of sensors, INI or YAML"),
-    "msg2p-lib": Property("str", None, NO_EFFECT),
+    "msg2p-lib": Property("str", None, "your library of the functions nvds_msg2p_*"),
     "payload-type": Property(
         "enum",
         0,
@@ -80,17 +82,32 @@ class NvMsgConv(InPlace):
         super().__init__()
         self._config: ConverterConfig = {}
         self._schema = _SCHEMAS[0]
+        self._library: PayloadLibrary | None = None
         self._made = 0
 
     @guarded(False)
     def do_start(self) -> bool:
         """Read the config."""
         number = self.values["payload-type"]
+        path, config = self.values["msg2p-lib"], self.values["config"] or ""
+        if path or number == _CUSTOM:
+            schema = "custom" if number == _CUSTOM else _SCHEMAS[min(number, len(_SCHEMAS) - 1)]
+            of_metadata = self.values["msg2p-newapi"]
+            self._library = library_for(path or "", schema, config, of_metadata, self.get_name())
+            self._config = read_converter_config(Path(config)) if config else {}
+            return True
         if number >= len(_SCHEMAS):
             raise ValueError(f"payload-type={number} is not 0 (full), 1 (minimal) or 2 (Protobuf)")
         self._schema = _SCHEMAS[number]
         path = self.values["config"]
         self._config = read_converter_config(Path(path)) if path else {}
+        return True
+
+    def do_stop(self) -> bool:
+        """Let the library go."""
+        if self._library is not None:
+            self._library.close()
+            self._library = None
         return True
 
     def process(self, buffer: Gst.Buffer) -> Gst.FlowReturn:
@@ -108,10 +125,18 @@ class NvMsgConv(InPlace):
                         if self.values["comp-id"] in (0, event.componentId)
                     ]
                     counts = frame_counts(frame)
+                    if self._library is not None:
+                        for event in record_events(records, frame.source_id):
+                            messages += library_payloads(self._library, event, self._config)
+                        continue
                     messages += record_payloads(records, self._schema, self._config, counts)
                 elif not frame.frame_num % self.values["frame-interval"]:
                     source = image_of(batch, frame).source
-                    messages += payloads(frame_event(frame, source), self._schema, self._config)
+                    event = frame_event(frame, source)
+                    if self._library is not None:
+                        messages += library_payloads(self._library, event, self._config)
+                        continue
+                    messages += payloads(event, self._schema, self._config)
             for message in messages:
                 self._attach(batch, message)
         if messages and self.values["debug-payload-dir"]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from headrace.media.messages.converter import (
     ConverterConfig,
@@ -16,6 +17,7 @@ from headrace.media.messages.converter import (
     section,
     sensor_object,
 )
+from headrace.media.messages.event import EventObject, MessageEvent
 from headrace.media.messages.payload import (
     as_json,
     box_object,
@@ -120,6 +122,29 @@ def record_payloads(
     if schema == "protobuf":
         return [_protobuf(records, config)] if records else []
     return [as_json(_full(record, config) | last) for record in records]
+
+
+def record_events(records: Sequence[EventRecord], source_id: int) -> list[MessageEvent]:
+    """The events of one frame in the form of `MessageEvent`, for a library that makes payloads.
+
+    Args:
+        records: the events.
+        source_id: of the frame.
+    """
+    events = []
+    for record in records:
+        label = record.object_name or _name(record)
+        shown = EventObject(0, label, record.confidence, record.box, record.track)
+        try:
+            time = datetime.fromisoformat(record.time.replace("Z", "+00:00"))
+        except ValueError:
+            time = datetime.now(UTC)
+        events.append(
+            MessageEvent(
+                "frame", record.sensor_name, source_id, record.frame, 0, (shown,), time=time
+            )
+        )
+    return events
 
 
 def _protobuf(records: Sequence[EventRecord], config: ConverterConfig) -> bytes:

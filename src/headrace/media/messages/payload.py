@@ -21,7 +21,7 @@ from headrace.media.messages.event import EventObject, MessageEvent, timestamp
 from headrace.media.messages.protobuf import ProtoObject, frame_message
 from headrace.meta import UNTRACKED_OBJECT_ID
 
-SCHEMAS = ("headrace", "deepstream", "minimal", "protobuf")
+SCHEMAS = ("headrace", "deepstream", "minimal", "protobuf", "custom")
 
 
 def payloads(
@@ -34,7 +34,7 @@ def payloads(
 
     Args:
         event: the event.
-        schema: one of `SCHEMAS`.
+        schema: one of `SCHEMAS` but `custom`, which a library makes.
         config: names and places of the sensors, for the schemas of DeepStream.
     """
     config = config or {}
@@ -42,7 +42,7 @@ def payloads(
         objects = event.objects or (None,)
         return [as_json(_full(event, i, o, config)) for i, o in enumerate(objects)]
     if schema == "protobuf":
-        sensor = _sensor(event, config)
+        sensor = sensor_of(event, config)
         return [frame_message(event.frame, event.time, sensor, list(map(_proto, event.objects)))]
     return [as_json(_minimal(event, config) if schema == "minimal" else _headrace(event))]
 
@@ -109,13 +109,14 @@ def _minimal(event: MessageEvent, config: ConverterConfig) -> dict[str, object]:
         "version": "4.0",
         "id": str(event.frame),
         "@timestamp": timestamp(event.time),
-        "sensorId": _sensor(event, config),
+        "sensorId": sensor_of(event, config),
         "objects": [_row(o) for o in event.objects],
         **counts_entry(event.analytics),
     }
 
 
-def _sensor(event: MessageEvent, config: ConverterConfig) -> str:
+def sensor_of(event: MessageEvent, config: ConverterConfig) -> str:
+    """The id of the sensor of an event; without a section the source's name."""
     return str((section(config, "sensor", event.source_id) or {}).get("id", event.source))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from headrace._core.notices import note_once
 from headrace._core.text import counted, quoted
 from headrace._core.urls import url_name
 from headrace.media.frame import Frame
@@ -13,7 +14,8 @@ from headrace.media.messages.address import BrokerAddress
 from headrace.media.messages.brokers import broker_for
 from headrace.media.messages.converter import read_adaptor_config, read_converter_config
 from headrace.media.messages.copies import MessageCopies
-from headrace.media.messages.event import EventFilter
+from headrace.media.messages.event import EventFilter, MessageEvent
+from headrace.media.messages.library import library_for, library_payloads
 from headrace.media.messages.payload import SCHEMAS, payloads
 from headrace.media.messages.sender import Sender
 from headrace.media.messages.spool import REFUSED, REFUSED_BEFORE, Spool, spool_folder
@@ -26,7 +28,7 @@ from headrace.meta import FrameMeta
 _MOST_NAMED = 5
 _OPTIONS = (
     "every", "boxes", "classes", "schema", "config", "spool", "adaptor", "user", "component",
-    "empty", "time", "pause", "copies",
+    "empty", "time", "pause", "copies", "library", "interface",
 )  # fmt: skip
 _MAX_COMPONENT = 1 << 31
 
@@ -41,7 +43,8 @@ class MessageSink(Sink):
         name: the URL, as `mqtt://HOST/TOPIC?every=first&classes=car,person&schema=headrace`, with
             `component=1` for the objects of one model, `empty=1` for frames without objects, too,
             `time=stream` for the times of the frames, `pause=0.01` for a rest of the sender, and
-            `copies=DIR` for a file of each message.
+            `copies=DIR` for a file of each message; `library=LIB.so` makes the payloads by the
+            functions nvds_msg2p_*, of `interface=metadata` or `events`.
     """
 
     kind = "messages"
@@ -58,6 +61,10 @@ class MessageSink(Sink):
         self._sizes: dict[int, tuple[int, int]] = {}  # of sources, in pixels
         self._schema = sink_options.choice("schema", SCHEMAS, "headrace")
         config, adaptor = sink_options.text("config"), sink_options.text("adaptor")
+        interface = sink_options.choice("interface", ("metadata", "events"), "metadata")
+        self._library = library_for(
+            sink_options.text("library"), self._schema, config, interface == "metadata", shown
+        )
         self._config = read_converter_config(Path(config)) if config else None
         address = BrokerAddress.from_url(
             url, shown, user=sink_options.text("user") or None,
@@ -107,10 +114,18 @@ class MessageSink(Sink):
         if event is not None:
             if self._of_source and (size := self._sizes.get(meta.source_id)) is not None:
                 event = event.scaled(size[0] / meta.width, size[1] / meta.height)
-            for message in payloads(event, self._schema, self._config):
+            for message in self._payloads(event):
                 self._sender.put(message)
                 if self._copies is not None:
                     self._copies.put(message)
+
+    def _payloads(self, event: MessageEvent) -> list[bytes]:
+        if self._library is None:
+            return payloads(event, self._schema, self._config)
+        made = library_payloads(self._library, event, self._config)
+        for notice in self._library.notices:
+            note_once(self.notices, notice)
+        return made
 
     def _finish(self) -> None:
         if self._filter.every == "crossing" and not self._filter.counted:
