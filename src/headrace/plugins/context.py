@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,52 +16,14 @@ from headrace.plugins.base import IPluginV2DynamicExt, IPluginV2Ext
 from headrace.plugins.calls import Instance
 from headrace.plugins.device import stage_for
 from headrace.plugins.expressions import Shaped, evaluate
-from headrace.plugins.forms import TensorForm
 from headrace.plugins.layer import EngineSpec, Shape, refuse
 from headrace.plugins.memory import Block, LentMemory, array_at, fenced, is_whole
-from headrace.plugins.negotiate import form_desc
-from headrace.plugins.types import DataType, PluginTensorDesc
+from headrace.plugins.prepared import Prepared, descs, sizes_of, with_unknown
+from headrace.plugins.types import DataType
 from headrace.plugins.watch import checksums, every_run, fill, unwritten
 
 if TYPE_CHECKING:
     from typing import Any
-
-
-@dataclass(slots=True)
-class Prepared:
-    """All that stays as it is while shapes do.
-
-    Attributes:
-        key: shapes of the inputs and values of the shape inputs.
-        profile: index of the profile that holds them.
-        shaped: shapes of the outputs.
-        inputs, outputs: descriptors for `enqueue`.
-        reads, writes: bytes of each input and output, as the plugin has them.
-        packed: shape of the memory of each output.
-        names: of the outputs, then the inputs, as errors call their memory.
-        buffers: memory of the outputs that may be used again, as the plugin writes them.
-        proven: True once a run kept within its outputs, wrote them, and left its inputs alone.
-        lent: what the last run was lent, by the addresses of outputs, inputs and workspace; most
-            runs get the same.
-    """
-
-    key: tuple[Any, ...]
-    profile: int
-    shaped: Shaped
-    inputs: list[PluginTensorDesc]
-    outputs: list[PluginTensorDesc]
-    reads: list[int]
-    writes: list[int]
-    packed: list[Shape]
-    names: list[str]
-    buffers: dict[int, Array] = field(default_factory=dict)
-    proven: bool = False
-    lent: tuple[list[int], tuple[Block, ...]] = ([], ())
-
-    @property
-    def sizes(self) -> list[int]:
-        """Bytes of each output, then of each input."""
-        return self.writes + self.reads
 
 
 class ContextPlugin(ABC):
@@ -276,10 +237,10 @@ class ContextPlugin(ABC):
             key=key,
             profile=fits[0] if fits else len(spec.profiles) - 1,
             shaped=shaped,
-            inputs=_descs(shapes, spec.input_forms),
-            outputs=_descs(_with_unknown(shaped), spec.output_forms),
-            reads=_sizes(shapes, spec.input_forms),
-            writes=_sizes(shaped.shapes, spec.output_forms),
+            inputs=descs(shapes, spec.input_forms),
+            outputs=descs(with_unknown(shaped), spec.output_forms),
+            reads=sizes_of(shapes, spec.input_forms),
+            writes=sizes_of(shaped.shapes, spec.output_forms),
             packed=[
                 form.packed_shape(shape)
                 for form, shape in zip(spec.output_forms, shaped.shapes, strict=True)
@@ -497,22 +458,3 @@ def _exceeds(array: Array, dtype: Any) -> bool:
         return False
     limits = np.iinfo(dtype)
     return bool(array.min() < limits.min or array.max() > limits.max)
-
-
-def _descs(shapes: Sequence[Shape], forms: Sequence[TensorForm]) -> list[PluginTensorDesc]:
-    return [form_desc(s, f) for s, f in zip(shapes, forms, strict=True)]
-
-
-def _sizes(shapes: Sequence[Shape], forms: Sequence[TensorForm]) -> list[int]:
-    return [form.size(s) for s, form in zip(shapes, forms, strict=True)]
-
-
-def _with_unknown(shaped: Shaped) -> list[Shape]:
-    """Make the shapes that `enqueue` gets: -1 where the plugin decides."""
-    shapes = []
-    for shape, sized in zip(shaped.shapes, shaped.sized, strict=True):
-        axes = list(shape)
-        for axis, _ in sized:
-            axes[axis] = -1
-        shapes.append(tuple(axes))
-    return shapes

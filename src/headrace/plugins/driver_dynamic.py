@@ -13,7 +13,7 @@ from headrace.network.tensor_spec import TensorSpec
 from headrace.plugins import checks
 from headrace.plugins.base import IPluginV2DynamicExt
 from headrace.plugins.calls import Instance, Rollback
-from headrace.plugins.context import ContextPlugin, Prepared
+from headrace.plugins.context import ContextPlugin
 from headrace.plugins.driver_v2 import attached_clones, serialized, told_types
 from headrace.plugins.expressions import (
     DimsExprs,
@@ -33,6 +33,7 @@ from headrace.plugins.layer import (
     refuse,
 )
 from headrace.plugins.negotiate import all_offers, closest, form_desc, negotiate
+from headrace.plugins.prepared import Prepared
 from headrace.plugins.trace import Phase
 from headrace.plugins.types import (
     DataType,

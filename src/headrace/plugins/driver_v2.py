@@ -24,7 +24,7 @@ from headrace.plugins.base import (
     IPluginV2IOExt,
 )
 from headrace.plugins.calls import Instance, Rollback, wrong
-from headrace.plugins.context import ContextPlugin, Prepared
+from headrace.plugins.context import ContextPlugin
 from headrace.plugins.expressions import (
     Axis,
     DimsExprs,
@@ -42,6 +42,7 @@ from headrace.plugins.layer import (
     refuse,
 )
 from headrace.plugins.negotiate import all_offers, canonical, closest, form_desc, negotiate
+from headrace.plugins.prepared import Prepared
 from headrace.plugins.spoken import spoken
 from headrace.plugins.trace import Phase
 from headrace.plugins.types import (

@@ -19,7 +19,7 @@ from headrace.network.tensor_spec import TensorSpec
 from headrace.plugins import checks
 from headrace.plugins.base import IPluginResourceContext, IPluginV3
 from headrace.plugins.calls import Instance, Rollback, wrong
-from headrace.plugins.context import ContextPlugin, Prepared
+from headrace.plugins.context import ContextPlugin
 from headrace.plugins.device import stage_for
 from headrace.plugins.driver_dynamic import Tensors, described, negotiated
 from headrace.plugins.expressions import DimsExprs, IExprBuilder, checked_leaves, symbols, values
@@ -36,6 +36,7 @@ from headrace.plugins.layer import (
     refuse,
 )
 from headrace.plugins.memory import address_of
+from headrace.plugins.prepared import Prepared
 from headrace.plugins.spoken import spoken
 from headrace.plugins.trace import Phase
 from headrace.plugins.types import (

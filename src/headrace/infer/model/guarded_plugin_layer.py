@@ -14,8 +14,9 @@ from headrace.custom.guard.repro import FatalCall
 from headrace.engine.plugin_graph.plugin_saving import saved_of, spec_of
 from headrace.infer.model.guarded_cases import PluginArgs
 from headrace.plugins.calls import print_failure
-from headrace.plugins.context import ContextPlugin, Prepared
+from headrace.plugins.context import ContextPlugin
 from headrace.plugins.layer import EnginePlugin, SavedPlugin
+from headrace.plugins.prepared import Prepared
 
 if TYPE_CHECKING:
     from headrace.engine.plugin_graph.plugin_record import PluginRecord
