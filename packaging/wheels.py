@@ -104,6 +104,24 @@ def core_wheel(machine: str, api: str, epoch: str) -> Path:
     return wheel
 
 
+def check_clones(wheel: Path) -> None:
+    """Refuse a core that does not choose between its functions for AVX2 and for all processors.
+
+    A linker that strips may lose these relocations; calls then reach another function.
+    """
+    with ZipFile(wheel) as archive:
+        core = next(
+            name for name in archive.namelist() if "/_core/_native." in name and ".so" in name
+        )
+        path = archive.extract(core, WORK)
+    command = ["readelf", "--relocs", "--wide", path]
+    if (
+        "_IRELATIV"
+        not in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    ):
+        raise SystemExit(f"{wheel.name}: the linker lost the clones of functions for AVX2")
+
+
 def main() -> None:
     """Build what is asked for, else everything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -121,6 +139,8 @@ def main() -> None:
         for api in options.api or APIS:
             wheel = core_wheel(machine, api, epoch)
             run("check-wheel-contents", wheel)
+            if machine == "x86_64":
+                check_clones(wheel)
             if api != "cp311":
                 with ZipFile(wheel) as archive:  # what lib/ holds for linkers are texts
                     core = archive.extract(_CORE, WORK)
