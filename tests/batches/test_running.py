@@ -138,6 +138,17 @@ def test_what_a_source_says_is_told_once_and_stands_with_each_file(
     assert all("asks players to turn it" in str(row) for row in manifest)
 
 
+def test_a_tracker_library_that_is_not_loaded_is_named(
+    here: None, mean_config: Callable[..., Path], videos: list[Path], tmp_path: Path
+) -> None:
+    library = tmp_path / "libtracker.so"
+    library.write_text("no library")
+    done = run(mean_config(), *videos, "-o", tmp_path / "out", "--tracker",
+               f"nvmot:library={library}")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert (done.stdout + done.stderr).count("not loaded") == 1
+
+
 def test_spans_are_shorter_where_inputs_are_few(videos: list[Path], tmp_path: Path) -> None:
     long = [str(write_video(tmp_path / "long.mp4", 6, times=[n * 60_000 for n in range(6)]))]
     assert video_seconds(Path(long[0])) > 500

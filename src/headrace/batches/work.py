@@ -345,9 +345,10 @@ class Worker:
             source.close()
         result.frames = report.frames
         result.objects = sum(report.objects.values())
-        of_source = [n for n in source.notices if n.level == "warning"]
-        result.notices = self._news(report.frames) + self._first_ones(of_source)
-        warnings += [f"{n:brief}" for n in of_source]
+        of_models = {n for model in self._models for n in model.notices}
+        rest = [n for n in report.notices if n.level == "warning" and n not in of_models]
+        result.notices = self._news(report.frames) + self._first_ones(rest)
+        warnings += [f"{n:brief}" for n in rest]
         if self._parts is None:
             result.files = {kind: file.read_bytes() for kind, file in files.items()}
         else:

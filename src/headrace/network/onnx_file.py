@@ -54,6 +54,20 @@ def network_from_onnx(
             `Network.unknown_operators`.
     """
     path = Path(path)
+    data = model_bytes(path)
+    if is_openvino(path):
+        from headrace.network.openvino.wrapper import network_from_openvino
+
+        return network_from_openvino(path)
+    return network_from_onnx_bytes(data, path, needs_inputs=needs_inputs, of_images=of_images)
+
+
+def model_bytes(path: Path) -> bytes:
+    """Read the file of a model, for `network_from_onnx_bytes`.
+
+    Raises:
+        ModelError: it is missing, a folder, too large for one message, or cannot be read.
+    """
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
@@ -75,7 +89,7 @@ def network_from_onnx(
                 where=str(path),
                 fix="export the weights as external data",
             )
-        data = path.read_bytes()
+        return path.read_bytes()
     except (OSError, ValueError) as error:
         missing = isinstance(error, FileNotFoundError)
         raise ModelError(
@@ -83,11 +97,6 @@ def network_from_onnx(
             where=str(path),
             fix=_neighbours(path) if missing else (),
         ) from error
-    if is_openvino(path):
-        from headrace.network.openvino.wrapper import network_from_openvino
-
-        return network_from_openvino(path)
-    return network_from_onnx_bytes(data, path, needs_inputs=needs_inputs, of_images=of_images)
 
 
 def _neighbours(path: Path) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,10 +12,11 @@ from typing import Any
 
 from headrace._core.formats.sniff import is_openvino
 from headrace.infer.recognise.sidecars import texts_beside
-from headrace.infer.recognise.stem import PASSIVE, Stem, read_stem, stem_of
+from headrace.infer.recognise.stem import PASSIVE, Stem, stem_of
 from headrace.network import network_from_onnx
 from headrace.network.ir import ir
 from headrace.network.network import Network
+from headrace.network.onnx_file import model_bytes, network_from_onnx_bytes
 from headrace.network.shapes.graph_shapes import ShapeView
 from headrace.network.tensor_spec import TensorSpec
 
@@ -56,9 +56,10 @@ class FileEvidence:
         """
         if is_openvino(path):
             return cls._of_openvino(path)
-        network = network_from_onnx(path, of_images=True)
+        data = model_bytes(path)  # once for both readers: a large file takes its time
+        network = network_from_onnx_bytes(data, path, of_images=True)
         model = network.model
-        stem = read_stem(path, sys.maxsize) or Stem()
+        stem = stem_of(memoryview(data), path) or Stem()
         if not _WRITERS & stem.metadata.keys():  # what lies beside is of another model
             stem.metadata = texts_beside(path) | stem.metadata
         for names in network.class_maps.names.values():
