@@ -20,6 +20,7 @@ import openvino.properties.hint as hints
 
 from headrace._core.errors import EngineError
 from headrace._core.files import os_reason
+from headrace._core.text import printable
 from headrace._core.types import Array
 from headrace.engine.backends import RunnerOptions
 from headrace.engine.machine import cpu_flags, usable_cores
@@ -77,11 +78,13 @@ def _settle_tiles(wanted: bool) -> None:
             _Tiles.used = wanted
         elif _Tiles.used != wanted and not _Tiles.reported and "amx_int8" in cpu_flags():
             _Tiles.reported = True
+            runs = "openvino runs without AMX" if wanted else "openvino:amx=0 runs with AMX"
             _log.warning(
-                "an engine for openvino%s runs %s AMX: the first one of this process decided so; "
-                "its results are the same, its speed may not be",
-                "" if wanted else ":amx=0",
-                "without" if wanted else "with",
+                "%s",
+                printable(
+                    f"an engine for {runs}: the first one of this process decided so; its results "
+                    "are the same, its speed may not be"
+                ),
             )
 
 

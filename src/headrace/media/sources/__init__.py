@@ -11,3 +11,5 @@ if TYPE_CHECKING:
     from headrace.media.sources import stream as stream
 else:  # a run opens one kind of source
     __getattr__, __dir__ = lazy(__name__, {}, modules=(".images", ".stream"))
+
+__all__ = ["images", "stream"]
