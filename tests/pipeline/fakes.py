@@ -70,6 +70,9 @@ class FakeSource:
         if self.fail_at == self.frames:
             raise MediaError("the stream broke", where=self.name)
 
+    def rename(self, name: str) -> None:
+        self.name = name
+
     def close(self) -> None:
         self.closed = True
         if not self.stubborn:

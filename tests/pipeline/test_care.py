@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from headrace._core.errors import EngineError
+from headrace._core.findings import Finding
 from headrace.infer.batch import Batch
+from headrace.media.sources.reconnect import Losses
 from headrace.pipeline import Pipeline
 from headrace.pipeline import care as care_module
 from headrace.pipeline.care import Care
@@ -47,6 +50,24 @@ def started(model: Planted, sink: FakeSink) -> tuple[Pipeline, threading.Thread]
     thread = threading.Thread(target=pipeline.run)
     thread.start()
     return pipeline, thread
+
+
+def test_losses_of_cameras_of_one_name_are_told_each() -> None:
+    notices: list[Finding] = []
+    told: list[Finding] = []
+    pipeline: Any = SimpleNamespace(notices=notices, drops=list)
+    follower = NoticeFollower(pipeline, told.extend)
+    cameras = [Losses(notices, name) for name in ("http://cam", "http://cam", "door")]
+    for camera in cameras:
+        camera.lost("end", 7)
+    follower.look()
+    for camera in cameras:
+        camera.back()
+    follower.look()
+    follower.look()
+    rows = [(n.code, n.where) for n in told]
+    places = ["http://cam", "http://cam", "door"]
+    assert rows == [(c, w) for c in ("connection-away", "connection-lost") for w in places]
 
 
 @pytest.mark.parametrize("fault", ["begin", "complete", "hang"])

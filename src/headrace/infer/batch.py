@@ -21,6 +21,7 @@ def frame_meta(frame: Frame) -> FrameMeta:
         frame.height,
         wall_ns=frame.wall_ns,
         fps=frame.fps,
+        live=frame.live,
     )
 
 

@@ -33,6 +33,7 @@ class Frame:
         owner: keeps the memory behind `planes` alive.
         wall_ns: when it was taken, in nanoseconds since 1970, UTC; None where nothing tells.
         fps: frame rate of its source; None if that is not known.
+        live: its source is live.
 
     Raises:
         MediaError: planes do not fit the format and size.
@@ -50,6 +51,7 @@ class Frame:
     owner: Any = None
     wall_ns: int | None = None
     fps: float | None = None
+    live: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.planes, DevicePlanes):

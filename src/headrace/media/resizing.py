@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,10 +47,7 @@ def scaled(frame: Frame, width: int, height: int) -> Frame:
         return frame
     image = reformatted(frame, None, width, height)
     planes = plane_views(image, frame.format, width, height)
-    return Frame(
-        planes, frame.format, width, height, frame.color, frame.pts_ns, frame.frame, frame.source,
-        frame.source_id, image,
-    )  # fmt: skip
+    return replace(frame, planes=planes, width=width, height=height, owner=image)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +79,7 @@ class FrameSize:
         planes = _black(frame, self.width, self.height)
         for plane, part in zip(planes, small.planes, strict=True):
             plane[: part.shape[0], : part.shape[1]] = part
-        return Frame(
-            planes, frame.format, self.width, self.height, frame.color, frame.pts_ns, frame.frame,
-            frame.source, frame.source_id,
-        )  # fmt: skip
+        return replace(frame, planes=planes, width=self.width, height=self.height, owner=None)
 
 
 def _black(frame: Frame, width: int, height: int) -> tuple[Any, ...]:

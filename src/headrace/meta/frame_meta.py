@@ -35,6 +35,7 @@ class FrameMeta:
         wall_ns: when the frame was taken, in nanoseconds since 1970, UTC: of a live source the time
             when it was decoded here, of a file what its head says; None where nothing tells.
         fps: frame rate of the source; None if that is not known.
+        live: the source is live.
     """
 
     source: str
@@ -52,6 +53,7 @@ class FrameMeta:
     user: list[Any] = field(default_factory=list)
     wall_ns: int | None = None
     fps: float | None = None
+    live: bool = False
 
     def to_detections(self) -> Detections:
         """All objects as one `Detections` in frame space."""

@@ -255,7 +255,8 @@ class Pipeline(RunningChanges):
             opened.close()
             self._require_open_for_sources()
         opened.source_id = next(self._next_id)
-        opened.name = name or opened.name
+        if name:
+            opened.rename(name)
         self._outlet.begin(opened)
         with self._coming_and_going:
             self.sources = [*self.sources, opened]

@@ -124,7 +124,7 @@ def _opened(
     source = again()
     memory.add(source)
     if spec.name:
-        source.name = spec.name
+        source.rename(spec.name)
     if spec.loop or spec.drop_frame_interval or spec.pace_ms:
         loops = spec.loop and not source.live
         return SteppedSource(

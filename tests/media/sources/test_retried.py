@@ -45,6 +45,13 @@ def test_numbers_and_times_go_on_after_any_error() -> None:
     assert [n.code for n in source.notices] == ["connection-lost"] * 2
 
 
+def test_losses_have_the_name_that_the_source_was_given() -> None:
+    source = RetriedSource(Failing(1, MediaError("x")), lambda: Failing(1, None), AT_ONCE)
+    source.rename("door")
+    list(source)
+    assert [n.where for n in source.notices] == ["door"]
+
+
 def test_one_that_could_not_be_opened_is_tried_again() -> None:
     source = RetriedSource(
         FailedSource(MediaError("nobody is there"), "camera"), lambda: Failing(2, None), AT_ONCE

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,8 +16,10 @@ from typing import Any
 import av
 import pytest
 
+from headrace import Pipeline
 from headrace.errors import MediaError
 from headrace.media import ReconnectPolicy, open_source
+from headrace.media.sinks.jsonl import JsonLinesSink
 from headrace.media.sources.stream import StreamSource
 from tests.media.conftest import write_clip
 
@@ -66,6 +70,20 @@ def test_a_stream_that_goes_silent_ends_with_a_notice(stream: bytes) -> None:
     told = [n for n in source.notices if n.level == "warning"]
     assert told[0].sentence == "reading stopped: nothing came for 1 s"
     assert told[0].where == url
+
+
+def test_a_stream_has_the_name_that_it_was_added_with(stream: bytes, tmp_path: Path) -> None:
+    lines = tmp_path / "o.jsonl"
+    pipeline = Pipeline([], [], [JsonLinesSink("o.jsonl", lines)], keep_open=True)
+    with serve(stream, hang=True) as url:
+        pipeline.on_event("source", lambda e: e.name == "added" or pipeline.stop())
+        pipeline.add_source(f"{url}?token=a", name="door", timeout_s=1, reconnect=None)
+        before = time.time_ns()
+        pipeline.run()
+    rows = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert {row["source"] for row in rows} == {"door"}
+    assert all(before <= row["wall_ns"] <= time.time_ns() for row in rows)
+    assert {n.where for n in pipeline.notices if n.level == "warning"} == {"door"}
 
 
 @pytest.mark.slow

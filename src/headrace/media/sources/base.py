@@ -84,6 +84,10 @@ class Source(ABC):
             if self._closing.is_set():
                 self._release_once()
 
+    def rename(self, name: str) -> None:
+        """Give it another name, for the frames and notices to come."""
+        self.name = name
+
     def keep_packets(self, before_s: float) -> PacketRing | None:
         """Keep the video's last packets, `before_s` seconds back; None without a video.
 
@@ -202,6 +206,11 @@ class SteppedSource(Source):
         self._reopen = reopen
         self._step, self._pace_s = step, pace_s
 
+    def rename(self, name: str) -> None:
+        """Give this source and the one behind it another name."""
+        super().rename(name)
+        self._source.rename(name)
+
     def keep_packets(self, before_s: float) -> PacketRing | None:
         """Keep packets of the first round, if there is no other: times go on, packets do not."""
         return self._source.keep_packets(before_s) if self._reopen is None else None
@@ -243,7 +252,8 @@ class SteppedSource(Source):
             if not self._source.rewind():
                 self._source.close()
                 self._source = self._reopen()
-                self._source.name, self._source.notices = self.name, self.notices
+                self._source.rename(self.name)
+                self._source.notices = self.notices
 
     def _interrupt(self) -> None:
         self._source.close()

@@ -102,6 +102,7 @@ class FrameReader:
         source_id: int = 0,
         wall_ns: int | None = None,
         fps: float | None = None,
+        live: bool = False,
     ) -> Frame:
         """A `Frame` over `image`: read-only views, no copy for the common formats."""
         name = image.format.name
@@ -113,7 +114,7 @@ class FrameReader:
                 size = image.width, image.height
                 return Frame(
                     known, known.format, *size, color, pts_ns, frame, source, source_id,
-                    wall_ns=wall_ns, fps=fps,
+                    wall_ns=wall_ns, fps=fps, live=live,
                 )  # fmt: skip
             image = image.reformat(format=image.sw_format.name)  # copies it to the host
             name = image.format.name
@@ -135,6 +136,7 @@ class FrameReader:
             image,
             wall_ns,
             fps,
+            live,
         )
 
     def _on_gpu(self, image: Any) -> DevicePlanes | None:
@@ -449,6 +451,7 @@ class DecodedSource(Source):
                 source_id=self.source_id,
                 wall_ns=self._wall_ns(pts_ns),
                 fps=self.fps,
+                live=self.live,
             )
             if first and self._reader.converted:
                 name, target = self._reader.converted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from itertools import count
 from time import monotonic
 
 from headrace._core.errors import MediaError
@@ -10,6 +11,7 @@ from headrace._core.findings import Finding
 from headrace._core.retry import Backoff
 
 MAX_TOLD = 20  # losses with a notice of their own
+_numbers = count(1)  # of all losses: two cameras may have one name
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,9 @@ class Losses:
         where: the name of the source.
         lost, none: how it is said, before the number of a frame, and where there was none.
         output: True for an output that is not written; False for a connection.
+
+    Attributes:
+        where: the name of the source.
     """
 
     def __init__(
@@ -67,8 +72,8 @@ class Losses:
         self._output = output
         self._lost_at, self._none = lost, none
         self._notices = notices
-        self._where = where
-        self._count = 0
+        self.where = where
+        self._count = self._number = 0
         self._away_s = 0.0
         self._at: int | None = None  # place of the notice about the present loss
         self._summary_at: int | None = None
@@ -85,6 +90,7 @@ class Losses:
         if self._what:
             return
         self._count += 1
+        self._number = next(_numbers)
         self._since = monotonic()
         what = f"{self._lost_at} {frame}" if frame else self._none
         self._what = f"{what} ({cause})"
@@ -121,12 +127,12 @@ class Losses:
         else:
             code = "connection-away" if away else "connection-lost"
         if self._count <= MAX_TOLD:
-            text, data = f"{self._what}, {outcome}", {"loss": self._count}
-            notice = Finding(code, "warning", text, self._where, data)
+            text, data = f"{self._what}, {outcome}", {"loss": self._number}
+            notice = Finding(code, "warning", text, self.where, data)
             self._at = self._put(self._at, notice)
         else:
             text = f"and lost {self._count - MAX_TOLD} more times, away {self._away_s:.1f} s in all"
-            notice = Finding(code, "warning", text, self._where)
+            notice = Finding(code, "warning", text, self.where)
             self._summary_at = self._put(self._summary_at, notice)
 
     def _put(self, at: int | None, notice: Finding) -> int:

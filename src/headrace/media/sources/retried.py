@@ -37,6 +37,12 @@ class RetriedSource(Source):
         self._reopened = 0
         self._ring: PacketRing | None = None
 
+    def rename(self, name: str) -> None:
+        """Give this source and the one behind it another name."""
+        super().rename(name)
+        self._losses.where = name
+        self._source.rename(name)
+
     def keep_packets(self, before_s: float) -> PacketRing | None:
         """Keep packets, those of a source that is opened again in the same ring."""
         self._ring = self._source.keep_packets(before_s)
@@ -92,7 +98,7 @@ class RetriedSource(Source):
                 except HeadraceError as error:
                     failure, cause = error, f"{error:brief}"
                     continue
-                self._source.name = self.name
+                self._source.rename(self.name)
                 start_ns = last_ns + round(1e9 * self._losses.away_s())
                 if self._ring is not None:
                     self._source.go_on_keeping(self._ring, start_ns)

@@ -84,6 +84,11 @@ class StreamSource(DecodedSource):
             return
         raise failure  # outside the handler: nothing of FFmpeg's error stays with it
 
+    def rename(self, name: str) -> None:
+        """Give it another name, also where it loses its connection."""
+        super().rename(name)
+        self._losses.where = name
+
     def _open(self) -> bool:
         """Open a connection; False if the source was closed meanwhile.
 
