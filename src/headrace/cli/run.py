@@ -150,7 +150,10 @@ def run(
     clash = "--json and -o jsonl:- both write to standard output; choose one"
     if as_json and any(out.endswith(":-") for out in outs):
         raise click.UsageError(clash)
-    spec = _spec(inputs, outs, tracker, reid, analytics, settings, append, run.generation)
+    make_spec = partial(
+        _spec, inputs, outs, tracker, reid, analytics, settings, append, run.generation
+    )
+    spec = make_spec()
     lines = any(sink.text is not None and sink.text.endswith(":-") for sink in spec.sinks)
     if as_json and lines:
         raise click.UsageError(clash)
@@ -162,8 +165,7 @@ def run(
         if processes > 1:
             from headrace.cli.shared_run import execute_shares
 
-            again = partial(_spec, inputs, outs, tracker, reid, analytics, settings, append)
-            report = execute_shares(again, run, processes, strict=strict, quiet=silent)
+            report = execute_shares(make_spec, run, processes, strict=strict, quiet=silent)
         else:
             page = _page(spec, run, view, strict)
             report = execute(spec, run, strict=strict, quiet=silent, page=page)
