@@ -9,7 +9,7 @@ import gc
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import onnx
@@ -79,10 +79,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         seen.add(name)
 
 
-def pytest_collection_finish() -> None:
-    """Take ten thousand collected tests, which stay, out of every later garbage collection."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect ten thousand tests, which stay, and take them out of every garbage collection."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

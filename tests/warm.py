@@ -24,24 +24,60 @@ from pathlib import Path
 # Not the runtimes: they start threads, which a fork does not have.
 MODULES = [
     "av",
+    "mimetypes",
     "numpy.ma",
     "onnx",
     "PIL.Image",
     "PIL.JpegImagePlugin",
     "PIL.PngImagePlugin",
     "rich.table",
+    "tomllib",
+    "yaml",
+    "headrace._wiring",
     "headrace.cli.build",
+    "headrace.cli.eval",
+    "headrace.cli.lint",
     "headrace.cli.output",
     "headrace.cli.run",
     "headrace.cli.show",
+    "headrace.cli.show_config",
+    "headrace.config.app.reader",
+    "headrace.config.yaml_nodes",
     "headrace.custom.guard",
+    "headrace.custom.guard.process",
+    "headrace.custom.in_process",
+    "headrace.custom.inspect",
+    "headrace.custom.library",
+    "headrace.custom.python_library",
+    "headrace.diagnose.lint.linting",
+    "headrace.diagnose.lint.text",
+    "headrace.diagnose.lint.dry_run",
     "headrace.engine.builder",
-    "headrace.infer.model.planning",
     "headrace.engine.session",
+    "headrace.infer.model.engine_building",
+    "headrace.infer.model.inspect_engine",
+    "headrace.infer.model.planning",
+    "headrace.infer.model.settled_outputs",
+    "headrace.media.draw.painter",
+    "headrace.media.sinks.jsonl",
+    "headrace.media.sinks.video",
     "headrace.network.ir",
     "headrace.network.onnx_file",
+    "headrace.network.prior_boxes",
+    "headrace.network.shapes.model_shapes",
     "headrace.pipeline.assembly",
-    "headrace.plugins.standard",
+    "headrace.pipeline.notice_follower",
+    "headrace.pipeline.opening",
+    "headrace.pipeline.track.open",
+    "headrace.plugins.standard.batched_nms",
+    "headrace.plugins.standard.data_movement",
+    "headrace.plugins.standard.deformable",
+    "headrace.plugins.standard.efficient_nms",
+    "headrace.plugins.standard.elementwise",
+    "headrace.plugins.standard.pillars",
+    "headrace.plugins.standard.priors",
+    "headrace.plugins.standard.proposals",
+    "headrace.plugins.standard.roi",
 ]
 
 
@@ -65,7 +101,7 @@ def headrace(
             "out": [f"{here}/{out.fileno()}", f"{here}/{err.fileno()}"],
         }
         _tell(server, json.dumps(order).encode() + b"\n")
-        pid = _answer(server, 60)
+        pid = _answer(server, 120)  # the server imports much before the first answer
         try:
             code = _answer(server, timeout)
         except TimeoutError:

@@ -10,6 +10,7 @@ import pytest
 from headrace.gstreamer import pyds
 from tests.custom.nvmot.built import library
 from tests.gstreamer.conftest import Run, video
+from tests.profiles import slow
 
 
 def records(buffer: Any) -> tuple[list[int], list[tuple[int, int]]]:
@@ -35,7 +36,7 @@ def records(buffer: Any) -> tuple[list[int], list[tuple[int, int]]]:
     return ids, found
 
 
-@pytest.mark.parametrize("words", ["image 19 past 1 shadow 1", "crash 10"])
+@pytest.mark.parametrize("words", ["image 19 past 1 shadow 1", slow("crash 10")])
 def test_a_library_of_the_user_gives_the_ids(
     play: Run, detector: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, words: str
 ) -> None:
