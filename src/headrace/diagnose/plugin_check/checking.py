@@ -143,15 +143,6 @@ def check_network(
     return reports
 
 
-def check_creator_object(
-    creator: Any, inputs: Sequence[tuple[DType, Shape]], fields: Mapping[str, object]
-) -> PluginReport:
-    """Check the plugin of one creator; arguments as of `check_library`."""
-    report = PluginReport(_named(creator))
-    _try(report, creator, fields, inputs)
-    return _placed(report)
-
-
 def _try(
     report: PluginReport,
     creator: Any,
