@@ -35,7 +35,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Units run in this process: starting one takes a second."""
 
     def executor(
-        self: object, work: Work, configs: object, placement: object, folder: object
+        self: object, work: Work, configs: object, placement: object, folder: object, *_: object
     ) -> HereExecutor:
         return HereExecutor(Worker(work, folder.parts).do)
 

@@ -31,6 +31,7 @@ from headrace.batches.inputs import GivenInput, columns_of, expand_inputs, given
 from headrace.batches.manifest import RESERVED, write_manifest
 from headrace.batches.placement import Placement, placed
 from headrace.batches.processes import ProcessExecutor, open_worker
+from headrace.batches.scratch import scratch_folder
 from headrace.batches.work import (
     UNITS_EACH,
     Work,
@@ -158,14 +159,19 @@ class BatchRun:
             check_address(self.options.on)
             check_device(self.work.options.device)
         configs, _ = numbered(self.work.spec.load_models(), None, self.work.options.generation)
-        with self._joined_cluster(), results_place(self.out) as (out, bucket):
-            return self._run(configs, out, bucket, on_change)
+        with (
+            self._joined_cluster(),
+            scratch_folder() as scratch,
+            results_place(self.out) as (out, bucket),
+        ):
+            return self._run(configs, out, bucket, scratch, on_change)
 
     def _run(
         self,
         configs: Sequence[ModelConfig],
         out: Path,
         bucket: Bucket | None,
+        scratch: Path,
         on_change: Callable[[BatchProgress], None],
     ) -> BatchReport:
         self.notices += _left_out(self.work.spec)
@@ -193,7 +199,7 @@ class BatchRun:
                 self.notices.append(Finding("results-gone", "warning", text, folder.where))
             self.on_ready(self.notices, placement)
             executor = self._executor(
-                with_threads(work, placement.threads), configs, placement, folder
+                with_threads(work, placement.threads), configs, placement, folder, scratch
             )
             try:
                 driver = Driver(
@@ -307,11 +313,17 @@ class BatchRun:
         return device
 
     def _executor(
-        self, work: Work, configs: Sequence[Any], placement: Placement, folder: BatchFolder
+        self,
+        work: Work,
+        configs: Sequence[Any],
+        placement: Placement,
+        folder: BatchFolder,
+        scratch: Path,
     ) -> Executor:
         if self.options.on == "local":
             opener = partial(open_worker, work, folder.parts)
-            return ProcessExecutor(opener, placement.workers, self.options.unit_timeout)
+            limit_s = self.options.unit_timeout
+            return ProcessExecutor(opener, placement.workers, limit_s, scratch=scratch)
         from headrace.batches.ray_cluster import RayExecutor
 
         work = replace(work, options=replace(work.options, device=self._device_of_nodes()))

@@ -11,7 +11,6 @@ writes is refused its next segment. What was uploaded without a line runs again.
 
 from __future__ import annotations
 
-import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -25,6 +24,7 @@ from headrace._core.lazy import import_extra
 from headrace._core.retry import Backoff
 from headrace._core.text import error_text
 from headrace._core.urls import url_name, url_scheme, without_secrets
+from headrace.batches.scratch import scratch_folder
 from headrace.batches.storage import GO_ON, StorageError
 from headrace.batches.transfer import CALL_S, LIST_S, PIECE, TransferError, within
 
@@ -240,10 +240,10 @@ def results_place(out: str | Path) -> Iterator[tuple[Path, Bucket | None]]:
     if not is_bucket(out):
         yield Path(out), None
         return
-    with tempfile.TemporaryDirectory(prefix="headrace-batch-") as folder:
+    with scratch_folder() as folder:
         bucket = Bucket(str(out))
-        bucket.read_state(Path(folder))
-        yield Path(folder), bucket
+        bucket.read_state(folder)
+        yield folder, bucket
 
 
 def is_bucket(out: str | Path) -> bool:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
+import tempfile
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -74,21 +77,30 @@ class ProcessExecutor:
         workers: how many processes.
         timeout_s: that one unit may run, and as long may a worker open its models, at least 30 s
             unless somebody stopped it; None is any time.
+        scratch: folder for temporary files of the processes, which outlives them; None: the usual.
     """
 
     spared_losses = 0
 
-    def __init__(self, opener: Opener, workers: int, timeout_s: float | None = None) -> None:
+    def __init__(
+        self,
+        opener: Opener,
+        workers: int,
+        timeout_s: float | None = None,
+        *,
+        scratch: Path | None = None,
+    ) -> None:
         self.workers = workers
         self.slots = workers * AHEAD
         self._timeout_s = timeout_s
         self._opener = opener
+        self._scratch = scratch
         self._early_deaths = 0
         self._held: deque[BatchUnit] = deque()
         self._processes = [self._started() for _ in range(workers)]
 
     def _started(self) -> _WorkerProcess:
-        process = SpawnedProcess(_serve, self._opener, name="headrace-batch")
+        process = SpawnedProcess(_serve, self._opener, self._scratch, name="headrace-batch")
         return _WorkerProcess(process, UnitClock(self._timeout_s))
 
     def submit(self, unit: BatchUnit) -> None:
@@ -156,6 +168,8 @@ class ProcessExecutor:
         worker.pipe.close()
         how = f"its worker process {end or worker.process.end(_END_S)}"
         worker.process.kill()
+        if self._scratch is not None:
+            shutil.rmtree(self._scratch / str(worker.process.process.pid), ignore_errors=True)
         if not worker.useful:
             self._early_deaths += 1
             if self._early_deaths >= _MOST_STARTS * self.workers:
@@ -187,8 +201,12 @@ def open_worker(work: Any, parts: Path | None) -> DoesUnits:
     return Worker(work, parts)
 
 
-def _serve(pipe: Connection, opener: Opener) -> None:
-    """Answer units until the driver is gone."""
+def _serve(pipe: Connection, opener: Opener, scratch: Path | None) -> None:
+    """Answer units until the driver is gone, with temporary files in a folder of its own."""
+    if scratch is not None:
+        own = scratch / str(os.getpid())
+        own.mkdir(exist_ok=True)
+        tempfile.tempdir = str(own)
     with contextlib.suppress(EOFError, OSError):
         try:
             worker = opener()

@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 from headrace.errors import MediaError
 from headrace.media import ColorSpace, Frame, PixelFormat, Sink, open_sink, open_source
 from headrace.media.pixels import to_rgb
+from headrace.media.sinks.naming import VIDEO_FORMATS
+from headrace.media.sinks.whole_video import cut_to_whole
 from headrace.meta import FrameMeta
 from tests.media.conftest import MakeMeta, gray_frame, luma_of
 from tests.media.sinks.test_sinks_text import file_size_limit
@@ -259,6 +261,24 @@ def test_killed_process_leaves_a_part_that_plays(tmp_path: Path) -> None:
     assert not path.exists()
     with open_source(str(path) + ".part") as source:
         assert sum(1 for _ in source) >= 10
+
+
+@pytest.mark.parametrize("name", ["x.mp4", "x.mov", "x.mkv"])
+@pytest.mark.parametrize("fps", [1, 4])
+def test_a_part_of_a_slow_source_has_all_but_two_seconds_and_what_the_encoder_holds(
+    tmp_path: Path, name: str, fps: int
+) -> None:
+    """Key frames, one in two seconds at the expected rate, are 12 to 50 seconds apart here."""
+    sink = open_sink(str(tmp_path / name), threads=1)
+    rng = np.random.default_rng(0)
+    for i in range(60):
+        pixels = rng.integers(0, 255, (48, 64, 3), np.uint8)
+        frame = Frame.from_array(pixels, pts_ns=i * 1_000_000_000 // fps)
+        sink.write(frame, FrameMeta("s", 0, i, 0, 64, 48))
+    part = shutil.copy(tmp_path / f"{name}.part", tmp_path / f"killed.{name}")
+    sink.close()
+    assert cut_to_whole(Path(part), VIDEO_FORMATS[Path(name).suffix]) >= 60 - 2 * fps - 12
+    assert len(read(tmp_path / name)) == 60
 
 
 def test_no_frames_no_video(tmp_path: Path) -> None:

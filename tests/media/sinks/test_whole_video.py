@@ -18,7 +18,7 @@ from headrace.media.sinks.whole_video import whole_matroska, whole_mp4
 from headrace.meta import FrameMeta
 
 Whole = Callable[[io.BytesIO], tuple[int, int]]
-FRAMES, GROUP = 24, 6  # frames, and frames of a fragment: two seconds at 3 fps
+FRAMES, GROUP = 24, 4  # frames, and frames of a fragment: a second at 3 fps and one more
 
 
 def _unfinished(path: Path) -> bytes:

@@ -55,12 +55,17 @@ class OutputFile:
 def open_container(file: OutputFile, format: str) -> Any:
     """Open a container for writing; an MP4 is fragmented until it is finished.
 
+    What is muxed is in the file a second of it later, wherever its key frames are.
+
     Args:
         file: takes the bytes.
         format: `mp4`, `mov` or `matroska`.
     """
-    options = {}
-    if format != "matroska" and av.library_versions["libavformat"] >= _HYBRID_SINCE:
+    options = {"flush_packets": "1"}
+    if format == "matroska":
+        options["cluster_time_limit"] = "1000"  # ms
+    elif av.library_versions["libavformat"] >= _HYBRID_SINCE:
         # delay_moov: without it there is no edit list, and times shift by the B-frames.
         options["movflags"] = "hybrid_fragmented+delay_moov"
+        options["frag_duration"] = "1000000"  # µs
     return av.open(file, "w", format=format, container_options=options)

@@ -24,8 +24,9 @@ class VideoSink(Sink):
     """Encodes frames with the times they have, so variable frame rates stay as they are.
 
     Written beside its destination as `NAME.part` and renamed when finished. Until then an MP4 is
-    fragmented: even after a power cut everything up to the last two seconds plays. After a failure,
-    as on a full disk, the file is cut behind the last part that plays. Odd sizes are padded to even
+    fragmented: even after a power cut everything plays but two seconds and what the encoder holds:
+    a dozen frames, and one for each of its threads. After a failure, as on a full disk, the file is
+    cut behind the last part that plays. Odd sizes are padded to even
     ones; frames of another size than the first are fitted into it with black bars. Sound is not
     carried over.
 
