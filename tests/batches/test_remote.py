@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from pyarrow.csv import read_csv
 
 from headrace._core.files import hash_file
-from headrace.batches.inputs import expand_inputs, shown
+from headrace.batches.inputs import columns_of, expand_inputs, given_inputs, shown
 from headrace.batches.remote import fetched
 from headrace.errors import MediaError, MissingExtraError
 from tests.batches.test_running import here, rows_of_run, run
@@ -46,6 +47,47 @@ def test_a_folder_and_a_pattern_elsewhere_are_their_videos(bucket: Path) -> None
     assert list(expand_inputs(["memory://bucket/videos/*.mkv"])) == found[1:]
     with pytest.raises(MediaError, match="there is no video and no image"):
         list(expand_inputs(["memory://bucket/nothing/"]))
+
+
+def test_a_manifest_or_list_elsewhere_is_read_as_one_here(
+    here: None, bucket: Path, mean_config: Callable[..., Path], tmp_path: Path
+) -> None:
+    system = fsspec.filesystem("memory")
+    csv = "input,camera\na.mp4,north\n./b.mkv,south\nmemory://bucket/videos/a.mp4,west\n"
+    (tmp_path / "rows.csv").write_text(csv)
+    pq.write_table(read_csv(tmp_path / "rows.csv"), tmp_path / "rows.parquet")
+    system.pipe_file("/bucket/videos/rows.csv", csv.encode())
+    system.put_file(str(tmp_path / "rows.parquet"), "/bucket/videos/rows.parquet")
+    system.pipe_file("/bucket/videos/list.txt", b"# two\na.mp4\nb.mkv\n")
+    names = ["memory://bucket/videos/a.mp4", "memory://bucket/videos/b.mkv"]
+    assert list(expand_inputs(["memory://bucket/videos/list.txt"])) == names
+    for kind in ("csv", "parquet"):
+        manifest = f"memory://bucket/videos/rows.{kind}"
+        columns, _ = columns_of([manifest])
+        assert columns == (("camera", "string"),)
+        assert list(given_inputs([manifest], columns)) == [
+            (names[0], ("north",)), (names[1], ("south",))
+        ]  # fmt: skip
+    config, out = mean_config(), tmp_path / "out"
+    done = run(config, "memory://bucket/videos/rows.csv", "-o", out, "--threads", 2, "-q")
+    assert done.exit_code == 0, done.output
+    rows = pq.read_table(out / "manifest.parquet", columns=["input", "camera"]).to_pylist()
+    assert sorted(list(row.values()) for row in rows) == [[names[0], "north"], [names[1], "south"]]
+
+
+@pytest.mark.parametrize("content", [None, b"video\na.mp4\n", b'input\n""\n'])
+def test_a_manifest_elsewhere_that_is_none_is_refused_before_anything_is_written(
+    here: None, mean_config: Callable[..., Path], tmp_path: Path, content: bytes | None
+) -> None:
+    if content is not None:
+        fsspec.filesystem("memory").pipe_file("/bucket/bad.csv", content)
+    out = tmp_path / "out"
+    done = run(mean_config(), "memory://bucket/bad.csv", "-o", out, "--threads", 2)
+    assert done.exit_code == 6
+    assert "memory://bucket/bad.csv" in done.stderr
+    assert not out.exists()
+    if content is not None:
+        fsspec.filesystem("memory").rm("/bucket", recursive=True)
 
 
 def test_a_batch_over_urls_has_the_rows_of_the_files(

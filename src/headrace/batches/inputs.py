@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import glob
+import io
 import os
+import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from headrace._core.errors import HeadraceError, MediaError
 from headrace._core.files import os_reason
@@ -18,7 +20,7 @@ from headrace._core.text import quoted
 from headrace._core.urls import url_name, url_scheme
 from headrace.batches.columns import INPUT as _COLUMN
 from headrace.batches.columns import RENAMED, Columns, joined_columns, plain_value, type_of
-from headrace.batches.remote import listed, remote_scheme
+from headrace.batches.remote import fetched, listed, remote_scheme
 from headrace.batches.units import Value
 from headrace.media.names import (
     IMAGE_SUFFIXES,
@@ -33,6 +35,8 @@ _ROWS = 65536
 Row = dict[str, tuple[Any, str]]
 """Column of a manifest -> value and type."""
 
+_MANIFESTS = (".csv", ".parquet")
+_QUERY = re.compile(r"[?#]")
 _RESULTS = frozenset(("run.json", "ledger.jsonl"))
 
 
@@ -58,7 +62,7 @@ def given_inputs(names: Sequence[str], columns: Columns = ()) -> Iterator[GivenI
     Args:
         names: files; folders, with all that is below them; patterns; list files (`.txt`: a name on
             each line, `#` begins a comment); manifests (`.csv`, `.parquet`) with a column `input`;
-            URLs of one file, or of a folder that ends with `/`. Names in a list file or manifest
+            URLs of all these, of a folder with `/` at the end. Names in a list file or manifest
             are relative to its folder.
         columns: of manifests, whose values go with each input: see `columns_of`.
 
@@ -104,13 +108,11 @@ def columns_of(
     """
     given = []
     for name in names:
-        path = Path(name)
-        if url_scheme(name) in (None, "file") and path.is_file():
-            with _read_errors(path):
-                if path.suffix.lower() == ".csv":
-                    given.append((name, _csv_columns(path)))
-                elif path.suffix.lower() == ".parquet":
-                    given.append((name, _parquet_columns(path)))
+        kind = _kind(name)
+        if kind in _MANIFESTS and (_is_remote(name) or Path(name).is_file()):
+            with _read_errors(name):
+                columns = _csv_columns if kind == ".csv" else _parquet_columns
+                given.append((name, columns(name)))
     return joined_columns(given, reserved)
 
 
@@ -138,16 +140,19 @@ def _expanded(name: str) -> Iterator[tuple[str, Row]]:
         raise MediaError("the input is empty", expected="a file, folder, pattern, list or URL")
     if url_scheme(name) not in (None, "file"):
         remote_scheme(name)
-        yield from map(_bare, listed(name))
+        if _kind(name) in _MANIFESTS:
+            yield from _manifest(name)
+        else:
+            yield from map(_bare, _lines(name) if _kind(name) == ".txt" else listed(name))
         return
     path = Path(name)
     suffix = path.suffix.lower()
     if path.is_dir():
         yield from map(_bare, _folder(path))
     elif path.exists() and suffix == ".txt":
-        yield from map(_bare, _lines(path))
-    elif path.exists() and suffix in (".csv", ".parquet"):
-        yield from _manifest(path)
+        yield from map(_bare, _lines(name))
+    elif path.exists() and suffix in _MANIFESTS:
+        yield from _manifest(name)
     elif path.exists():
         yield _bare(name)
     elif glob.has_magic(name):
@@ -189,25 +194,44 @@ def _pattern(pattern: str) -> Iterator[str]:
     yield from matches
 
 
-def _beside(path: Path, name: str) -> str:
+def _is_remote(name: str) -> bool:
+    return url_scheme(name) not in (None, "file")
+
+
+def _kind(name: str) -> str:
+    """The ending of a file's name, `.csv`; empty for a pattern elsewhere."""
+    if not _is_remote(name):
+        return Path(name).suffix.lower()
+    return "" if "*" in name else Path(_QUERY.split(name)[0]).suffix.lower()
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[IO[bytes]]:
+    """A list or manifest; one from elsewhere has no name here, and is gone when it is closed."""
+    with ExitStack() as opened:
+        with fetched(name) if _is_remote(name) else nullcontext((Path(name),)) as (path, *_):
+            file = opened.enter_context(open(path, "rb"))
+        yield file
+
+
+def _beside(file: str, name: str) -> str:
     """A name from a file: URLs and absolute paths as they are, others from the file's folder."""
     if url_scheme(name) or os.path.isabs(name):
         return name
-    return os.path.join(path.parent, name)
+    if not _is_remote(file):
+        return os.path.join(Path(file).parent, name)
+    return f"{_QUERY.split(file)[0].rpartition('/')[0]}/{name.removeprefix('./')}"
 
 
-def _lines(path: Path) -> Iterator[str]:
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            for line in file:
-                name = line.strip()
-                if name and not name.startswith("#"):
-                    yield from _one(path, name)
-    except OSError as error:
-        raise _unreadable(path, error) from error
+def _lines(path: str) -> Iterator[str]:
+    with _read_errors(path), _opened(path) as file:
+        for line in io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape"):
+            name = line.strip()
+            if name and not name.startswith("#"):
+                yield from _one(path, name)
 
 
-def _one(path: Path, name: str) -> Iterator[str]:
+def _one(path: str, name: str) -> Iterator[str]:
     """A line of a list: one file, which a worker opens; only patterns are looked up now.
 
     One that matches nothing fails as a unit, as a file does that is not there.
@@ -219,23 +243,23 @@ def _one(path: Path, name: str) -> Iterator[str]:
     yield from matches or [name]
 
 
-def _manifest(path: Path) -> Iterator[tuple[str, Row]]:
+def _manifest(path: str) -> Iterator[tuple[str, Row]]:
     with _read_errors(path):
-        rows = _parquet(path) if path.suffix.lower() == ".parquet" else _csv(path)
+        rows = _parquet(path) if _kind(path) == ".parquet" else _csv(path)
         for number, row in enumerate(rows, 1):
             name, _ = row.pop(_COLUMN)
             if not isinstance(name, str) or not name:
                 raise MediaError(
                     f"row {number}: {quoted(repr(name))} is no input",
-                    where=quoted(str(path)),
+                    where=quoted(url_name(path)),
                     expected=f"a path or URL in every row of the column {_COLUMN!r}",
                 )
             yield _beside(path, name), row
 
 
 @contextmanager
-def _read_errors(path: Path) -> Iterator[None]:
-    """Give errors of reading a manifest the words of this program.
+def _read_errors(path: str) -> Iterator[None]:
+    """Give errors of reading a list or manifest the words of this program.
 
     Raises:
         MediaError: instead of an OSError, or an error of pyarrow.
@@ -243,62 +267,66 @@ def _read_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable(Path(path), error) from error
     except Exception as error:
-        if path.suffix.lower() != ".parquet" or isinstance(error, HeadraceError):
+        if _kind(path) != ".parquet" or isinstance(error, HeadraceError):
             raise
         raise MediaError(
-            f"is no Parquet file that can be read: {error}", where=quoted(str(path))
+            f"is no Parquet file that can be read: {error}", where=quoted(url_name(path))
         ) from None
 
 
 @contextmanager
-def _csv_reader(path: Path) -> Iterator[Any]:
+def _csv_reader(path: str) -> Iterator[Any]:
     import csv
 
-    with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        reader = csv.DictReader(file)
+    with _opened(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
+        reader = csv.DictReader(text)
         try:
             _require_column(path, reader.fieldnames or ())
             yield reader
         except csv.Error as error:
-            where = f"{quoted(str(path))}:{reader.line_num + 1}"
+            where = f"{quoted(url_name(path))}:{reader.line_num + 1}"
             raise MediaError(f"is no CSV that can be read: {error}", where=where) from error
 
 
-def _csv_columns(path: Path) -> dict[str, str]:
+def _csv_columns(path: str) -> dict[str, str]:
     with _csv_reader(path) as reader:
         return {name: "string" for name in reader.fieldnames if name and name != _COLUMN}
 
 
-def _csv(path: Path) -> Iterator[Row]:
+def _csv(path: str) -> Iterator[Row]:
     with _csv_reader(path) as reader:
         for row in reader:
             yield {name: (value, "string") for name, value in row.items() if name}
 
 
-def _parquet_columns(path: Path) -> dict[str, str]:
+def _parquet_columns(path: str) -> dict[str, str]:
     pq = import_extra("pyarrow.parquet", "arrow")
-    with pq.ParquetFile(path) as file:
-        schema = file.schema_arrow
+    with _opened(path) as content, pq.ParquetFile(content) as file:
+        return _types(path, file.schema_arrow)
+
+
+def _types(path: str, schema: Any) -> dict[str, str]:
     _require_column(path, schema.names)
     return {field.name: type_of(field.type) for field in schema if field.name != _COLUMN}
 
 
-def _parquet(path: Path) -> Iterator[Row]:
+def _parquet(path: str) -> Iterator[Row]:
     pq = import_extra("pyarrow.parquet", "arrow")
-    kinds = _parquet_columns(path) | {_COLUMN: "string"}
-    with pq.ParquetFile(path) as file:
+    with _opened(path) as content, pq.ParquetFile(content) as file:
+        kinds = _types(path, file.schema_arrow) | {_COLUMN: "string"}
         for batch in file.iter_batches(_ROWS):
             for row in batch.to_pylist():
                 yield {name: (value, kinds[name]) for name, value in row.items()}
 
 
-def _require_column(path: Path, names: Sequence[str]) -> None:
+def _require_column(path: str, names: Sequence[str]) -> None:
     if _COLUMN not in names:
         raise MediaError(
             f"there is no column {_COLUMN!r}",
-            where=str(path),
+            where=url_name(path),
             expected=f"a column {_COLUMN!r} with paths or URLs; "
             f"there are {', '.join(names) or 'none'}",
         )
