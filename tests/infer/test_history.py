@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace._core.errors import ConfigError
+from headrace._core.errors import ConfigError, EngineError
 from headrace.config import ModelConfig
 from headrace.infer.history import ModelHistory
 from headrace.infer.record import Record
@@ -41,6 +41,21 @@ def test_each_version_has_its_own_counts(tmp_path: Path) -> None:
     assert previous is not None
     assert previous.number == 2
     assert history.current.sha256 != previous.sha256
+
+
+def test_one_version_waits_at_a_time(tmp_path: Path) -> None:
+    first, record = config(tmp_path, "a", b"1"), Record()
+    (tmp_path / "new").mkdir()
+    second = config(tmp_path / "new", "b", b"2")
+    history = ModelHistory(first)
+    history.propose(second.path, second, "update", None)
+    with pytest.raises(EngineError, match="too frequently"):
+        history.propose(first.path, first, "update", None)
+    assert history.pending
+    history.change(record)
+    assert (history.pending, history.current.path) == (False, second.path)
+    shown = [history.shown(path) for path in (first.path, second.path, Path("/elsewhere/c.txt"))]
+    assert shown == ["a.txt", "new/b.txt", "c.txt"]
 
 
 def test_a_version_whose_file_has_changed_does_not_run_again(tmp_path: Path) -> None:

@@ -310,6 +310,24 @@ def test_keys_of_the_element_are_not_read_again(tmp_path: Path) -> None:
     values = [float(m.tensors[0]["out"].item()) for m in metas]
     assert values == [pytest.approx(120)] * 3
     assert [m.tensors[0].component_id for m in metas] == [1, 1, 1]
+    assert left_keys(model) == ["gie-unique-id", "interval", "output-tensor-meta"]
+
+
+def left_keys(model: Inferencer) -> object:
+    (notice,) = [n for n in model.notices if n.code == "keys-not-taken"]
+    return notice.data["keys"]
+
+
+def test_thresholds_that_an_update_leaves_are_named(mean_config: Config) -> None:
+    config = mean_config()
+    new = config.with_name("new.txt")
+    new.write_text(f"{config.read_text()}\n[class-attrs-all]\npre-cluster-threshold=0.77\n")
+    with Inferencer.from_config(config, threads=1) as model:
+        assert model.update_model(config=config).wait(20)
+        model(np.zeros((32, 32, 3), np.uint8))
+        assert "keys-not-taken" not in [n.code for n in model.notices]
+        assert model.update_model(config=new).wait(20)
+        assert left_keys(model) == ["pre-cluster-threshold"]
 
 
 class Fleeting:

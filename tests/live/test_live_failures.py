@@ -267,6 +267,7 @@ def test_updates_there_and_back(planted: Any) -> None:
         text = text.replace(f"={name}", f"=../{name}")
     (sub / "third.txt").write_text(text)
     assert update({"config": "sub/third.txt"}) == (200, {"model": 0, "version": 3})
+    assert service.client.json("/api/models")["models"][0]["file"] == "sub/third.txt"
     for body in ({"model": "broken.onnx"}, {"config": "/etc/hosts"}, {"version": 9}, {}):
         status, answer = update(body)
         assert (status, bool(answer["error"])) == (422, True), body
@@ -275,16 +276,18 @@ def test_updates_there_and_back(planted: Any) -> None:
     rollback = "/api/models/0/rollback"
     assert update({}, rollback) == (200, {"model": 0, "version": 3})
     wait_until(lambda: service.client.json("/api/models")["models"][0]["version"] == 3, 10)
+    assert [update({}, rollback)[1]["version"] for _ in range(3)] == [4, 3, 4]
+    assert update({}, rollback) == (200, {"model": 0, "version": 3})
     (folder / "second.onnx").write_bytes(b"changed since")
     status, answer = update({"version": 2})
     assert (status, "was changed since" in answer["error"]) == (422, True)
     model = service.client.json("/api/models")["models"][0]
-    assert [run["version"] for run in model["history"]] == [1, 2, 3, 4, 3]
+    assert [run["version"] for run in model["history"]] == [1, 2, 3, 4, 3, 4, 3, 4, 3]
     assert len(model["refused"]) == 5
     assert model["state"] == "ready"
     name = 'headrace_model_inferred_total{model="good.txt",version="%d"}'
     assert service.metric(name % 1) > 0
     assert service.metric(name % 3) > 0
     wait_until(lambda: service.codes().count("model-not-updated") >= 4, 5)
-    wait_until(lambda: service.codes().count("model-updated") == 4, 5)
+    wait_until(lambda: service.codes().count("model-updated") == 8, 5)
     assert service.end() == 0

@@ -342,6 +342,27 @@ def test_every_line_of_a_json_log_is_json(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_rates_go_to_the_json_log(tmp_path: Path) -> None:
+    for name in FILES:
+        shutil.copy(SCENE / name, tmp_path)
+    (tmp_path / "app.txt").write_text(
+        "[application]\nenable-perf-measurement=1\nperf-measurement-interval-sec=1\n"
+        f"[source0]\nenable=1\ntype=3\nuri=file://{SCENE / 'conveyor.mp4'}\n"
+        "[sink0]\nenable=1\ntype=1\n[streammux]\nwidth=640\nheight=360\n"
+        "[primary-gie]\nenable=1\nconfig-file=config_infer_primary.txt\n"
+    )
+    found = Service(tmp_path, "app.txt", "--log-format", "json")
+    wait_until(lambda: found.metrics().get("headrace_frames_total", 1) > 0, 30)
+    time.sleep(1.5)
+    found.client.close()
+    found.process.send_signal(signal.SIGTERM)
+    out, err = found.process.communicate(timeout=30)
+    assert (found.process.returncode, out) == (0, "")
+    rows = [json.loads(line) for line in err.splitlines()]
+    assert any("**PERF" in r["message"] for r in rows if r.get("event") == "rates")
+
+
+@pytest.mark.slow
 def test_settings_while_it_runs(service: Service) -> None:
     ask, video = service.client.ask, str(SCENE / "conveyor.mp4")
     assert service.client.json("/api/settings")["interval"] == 0

@@ -394,6 +394,9 @@ def test_outputs_of_a_file_that_others_replace_are_named(tmp_path: Path) -> None
     path.write_text("sources: [a.mp4]\nmodels: []\nsinks: [a.jsonl, 'mqtt://host/t']\n")
     base = load_pipeline(path)
     (notice,) = pipeline_spec(base, outputs=["b.jsonl"]).notices
-    assert notice.code == "outputs-replaced"
+    assert (notice.code, notice.level) == ("outputs-replaced", "warning")  # a broker among them
     assert notice.data["outputs"] == f"{tmp_path}/a.jsonl, mqtt://host/t"
     assert pipeline_spec(base).notices == ()
+    path.write_text("sources: [a.mp4]\nmodels: []\nsinks: [a.jsonl]\n")
+    (notice,) = pipeline_spec(load_pipeline(path), outputs=["b.jsonl"]).notices
+    assert notice.level == "info"

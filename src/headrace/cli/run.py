@@ -23,6 +23,8 @@ from headrace.cli.running import is_routine, say_aside
 from headrace.config.pipeline_keys import STREAM_SCHEMES
 
 if TYPE_CHECKING:
+    from logging import Logger
+
     from headrace.cli.live_page import LivePage
     from headrace.config import PipelineSpec
     from headrace.config.enums import Generation
@@ -285,6 +287,7 @@ def execute(
                 on_ready=ready,
                 on_result=lambda _: progress.step(),
                 sinks=[] if page is None else [page.sink],
+                write_rates=None if log is None else partial(_log_rates, log),
             ).assemble()
         except HeadraceError as refusal:
             if quiet:
@@ -321,6 +324,10 @@ def execute(
     if error is not None:
         raise error
     return report
+
+
+def _log_rates(log: Logger, line: str) -> None:
+    log.info("%s", line.strip(), extra={"event": "rates"})
 
 
 def _total(pipeline: Pipeline, options: RunOptions | None) -> int | None:

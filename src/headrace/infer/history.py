@@ -9,7 +9,7 @@ from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any, Literal
 
-from headrace._core.errors import ConfigError
+from headrace._core.errors import ConfigError, EngineError
 from headrace._core.files import hash_file
 
 if TYPE_CHECKING:
@@ -114,6 +114,16 @@ class ModelHistory:
             numbers = [run for run in self.runs if run.number != self.runs[-1].number]
             return numbers[-1] if numbers else None
 
+    def shown(self, path: Path) -> str:
+        """A path as updates name it, from the folder; elsewhere its last name."""
+        whole = path.resolve()
+        return str(whole.relative_to(self.folder)) if self.folder in whole.parents else path.name
+
+    @property
+    def pending(self) -> bool:
+        """A version was loaded and waits for the next batch."""
+        return self._waiting is not None
+
     def _require_start(self) -> None:
         if not self.runs:  # files are hashed for those alone who ask
             self.runs.append(
@@ -125,7 +135,13 @@ class ModelHistory:
     def propose(
         self, path: Path, config: ModelConfig, how: How, number: int | None
     ) -> ModelVersion:
-        """Note a version that waits for its turn; a new one has no number yet."""
+        """Note a version that waits for its turn; a new one has no number yet.
+
+        Raises:
+            EngineError: another one waits.
+        """
+        if self.pending:
+            raise EngineError("Trying to update model too frequently", where=str(path))
         newest = max(self.versions)
         version = ModelVersion(number or newest + 1, path, config, file_hashes(config), how)
         self._waiting, self.proposed = version, version.number

@@ -16,6 +16,7 @@ from headrace._core.findings import Finding
 from headrace._core.text import error_text
 from headrace._core.threads import start_thread
 from headrace.config import ModelConfig
+from headrace.config.class_attrs import ClassAttrs
 from headrace.infer.loaded_model import Model
 
 if TYPE_CHECKING:
@@ -118,6 +119,27 @@ def updated_config(
         return new.with_overrides(**kept)
     kept |= {name: getattr(running, name) for name in (*_WITH_ENGINE, *_IF_ABSENT)}
     return ModelConfig(model_engine_file=engine, **kept)
+
+
+def keys_not_taken(running: ModelConfig, path: Path) -> list[str]:
+    """Keys of a new config that an update leaves as they run, where they differ."""
+    new, keys = ModelConfig.load(path), []
+    for name in (*_KEPT, *_ELEMENT):
+        origin = new.origin(name)
+        if origin.kind == "file" and getattr(new, name) != getattr(running, name):
+            keys.append(origin.key or name)
+    if not running.network_type.has_class_attrs:
+        return keys
+    origin = new.origin("num_detected_classes")
+    if origin.kind == "file" and new.num_detected_classes != running.num_detected_classes:
+        keys.append(origin.key or "num-detected-classes")
+    for number, attrs in ((-1, new.all_classes), *sorted(new.classes.items())):
+        present = running.classes.get(number, running.all_classes)
+        for name in ClassAttrs.__slots__:
+            origin = new.origin(name, class_id=number)
+            if origin.kind == "file" and getattr(attrs, name) != getattr(present, name):
+                keys.append(origin.key or name)
+    return list(dict.fromkeys(keys))
 
 
 def reopened(inferencer: Inferencer) -> Inferencer:
@@ -239,13 +261,26 @@ class ModelUpdater:
                 cfg = earlier.config
             model = self._accepted(cfg)
             number = None if earlier is None else earlier.number
-            version = history.propose(path, cfg, "rollback" if earlier else "update", number)
             try:
+                version = history.propose(path, cfg, "rollback" if earlier else "update", number)
                 self._inferencer.replace(model)
             except EngineError:
                 model.close()
                 raise
-            text = f"version {version.number} is ready, {path.name}: it runs from the next batch on"
+            if passed := keys_not_taken(self._inferencer.config, path) if "config" in paths else []:
+                text = "an update does not take these keys, and the present values stay: {keys}"
+                self._inferencer.record.notices.append(
+                    Finding(
+                        "keys-not-taken",
+                        "warning",
+                        text,
+                        str(path),
+                        {"keys": passed},
+                        remedies=("start again with the new config",),
+                    )
+                )
+            name = history.shown(path)
+            text = f"version {version.number} is ready, {name}: it runs from the next batch on"
             data = {"version": version.number, "run": len(history.runs)}
             self._inferencer.record.notices.append(
                 Finding("model-updated", "info", text, self._inferencer.name, data)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import HeadraceError
@@ -19,6 +22,14 @@ OSD_SWITCHES = ("boxes", "labels", "masks", "ids", "confidence", "figures", "key
 MAX_INTERVAL = 1 << 20
 MAX_TIMEOUT_S = 3600.0
 _MAX_REGIONS = 64
+_BEGINS_S = 5.0  # an answer waits so long for the first batch of another version
+_LOOK_S = 0.02
+
+
+class UpdatePendingError(HeadraceError):
+    """A model is being changed, or waits for the frame that changes it."""
+
+    code = "update-pending"
 
 
 class Controls:
@@ -31,6 +42,7 @@ class Controls:
 
     def __init__(self, pipeline: Pipeline, view: LiveView) -> None:
         self._pipeline, self._view = pipeline, view
+        self._updating = [Lock() for _ in pipeline.models]
 
     def settings(self) -> dict[str, Any]:
         """Return the present values of all settings."""
@@ -106,16 +118,34 @@ class Controls:
                 `{"version": NUMBER}` of one that ran before.
 
         Returns:
-            The number of the version that runs from the next batch on.
+            The number of the version that runs; without frames it begins with the next one.
 
         Raises:
+            UpdatePendingError: an earlier change of this model has not come to its end.
             HeadraceError: there is no such model, the file lies elsewhere, or it does not fit; the
                 old model runs on then, and a notice says why.
         """
+        with self._changing(index) as model:
+            return self._update(model, request)
+
+    @contextmanager
+    def _changing(self, index: int) -> Iterator[Any]:
+        """Keep others from changing a model, and give it."""
         models = self._pipeline.models
         if not 0 <= index < len(models) or not hasattr(models[index], "update_model"):
             raise HeadraceError(f"there is no model {index} that can be updated")
-        model = models[index]
+        model, lock = models[index], self._updating[index]
+        if not lock.acquire(blocking=False):
+            raise UpdatePendingError("another change of the model is under way", where=model.name)
+        try:
+            if model.history.pending:
+                text = f"version {model.history.proposed} waits for the next frame"
+                raise UpdatePendingError(text, where=model.name)
+            yield model
+        finally:
+            lock.release()
+
+    def _update(self, model: Any, request: Mapping[str, object]) -> int:
         outcome: list[int] = []
         try:
             updater = model.update_model(
@@ -131,6 +161,9 @@ class Controls:
         updater.wait()
         if outcome != [0]:
             raise HeadraceError(updater.told[-1] if updater.told else "it was not loaded")
+        end = monotonic() + _BEGINS_S
+        while model.history.pending and self._pipeline.state == "running" and monotonic() < end:
+            sleep(_LOOK_S)
         return int(model.history.proposed)
 
     def roll_back(self, index: int) -> int:
@@ -140,16 +173,14 @@ class Controls:
             Its number.
 
         Raises:
+            UpdatePendingError: as `update_model`.
             HeadraceError: there is none, or it cannot run again; the present one runs on then.
         """
-        models = self._pipeline.models
-        history = getattr(models[index], "history", None) if 0 <= index < len(models) else None
-        if history is None:
-            raise HeadraceError(f"there is no model {index} that can be updated")
-        previous = history.previous
-        if previous is None:
-            raise HeadraceError("no version ran before this one", where=models[index].name)
-        return self.update_model(index, {"version": previous.number})
+        with self._changing(index) as model:
+            previous = model.history.previous
+            if previous is None:
+                raise HeadraceError("no version ran before this one", where=model.name)
+            return self._update(model, {"version": previous.number})
 
 
 def _wanted(request: Mapping[str, object], folder: Path) -> dict[str, Any]:

@@ -86,7 +86,11 @@ def openapi() -> Schema:
             "/api/models/{index}": {
                 "post": _operation(
                     "Change to another model", 200, updated, body=model, parameter="index",
-                    refusals={404: "There is no such model", 422: "It does not fit, and why"},
+                    refusals={
+                        404: "There is no such model",
+                        409: "An earlier change has not come to its end",
+                        422: "It does not fit, and why",
+                    },
                 )
             },
             "/api/models/{index}/rollback": {
@@ -94,7 +98,7 @@ def openapi() -> Schema:
                     "Change back to the version before", 200, updated, parameter="index",
                     refusals={
                         404: "There is no such model",
-                        409: "No version ran before, or it cannot run again",
+                        409: "No version ran before, it cannot run again, or a change is under way",
                     },
                 )
             },

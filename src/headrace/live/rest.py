@@ -19,7 +19,7 @@ from headrace._core.text import quoted
 from headrace.config.paths import safe_uri
 from headrace.live.adding import ServiceBusyError, SourceAdding
 from headrace.live.allowed import AllowedSources, SourceRefusedError
-from headrace.live.control import MAX_INTERVAL, Controls, whole
+from headrace.live.control import MAX_INTERVAL, Controls, UpdatePendingError, whole
 from headrace.live.guard import body_of
 from headrace.live.metrics import CONTENT_TYPE, metrics_text
 from headrace.live.openapi import openapi
@@ -194,7 +194,8 @@ class _Rest:
         try:
             version = await asyncio.to_thread(change, index)
         except HeadraceError as error:
-            return JSONResponse({"error": str(error)}, refused)
+            pending = isinstance(error, UpdatePendingError)
+            return JSONResponse({"error": str(error)}, 409 if pending else refused)
         return JSONResponse({"model": index, "version": version})
 
     # --- the original's paths ---------------------------------------------------------------------

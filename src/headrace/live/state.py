@@ -60,11 +60,11 @@ def model_states(pipeline: Pipeline, health: Health) -> list[dict[str, object]]:
         }
         if history is not None:
             row["version"] = history.current.number
-            row["file"] = history.current.path.name
+            row["file"] = history.shown(history.current.path)
             row["history"] = [
                 {
                     "version": run.number,
-                    "file": run.path.name,
+                    "file": history.shown(run.path),
                     "sha256": run.sha256,
                     "since": round(run.since, 3),
                     "how": run.how,

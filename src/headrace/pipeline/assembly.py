@@ -83,6 +83,7 @@ class Assembling:
         on_stage: called with each step that begins, in words.
         on_ready: called with everything decided, before an output is created; may raise to refuse.
         on_result: called with each frame's metadata, in order.
+        write_rates: takes the lines of rates; None prints them.
         kind: what to make.
     """
 
@@ -97,6 +98,7 @@ class Assembling:
     on_stage: Callable[[str], None] = lambda _: None
     on_ready: Callable[[list[Finding]], None] = lambda _: None
     on_result: Callable[[FrameMeta], None] | None = None
+    write_rates: Callable[[str], None] | None = None
     kind: type[Pipeline] = Pipeline
 
     def __post_init__(self) -> None:
@@ -257,7 +259,8 @@ class Assembling:
         if self.spec.rates_interval_s:
             from headrace.pipeline.rate_lines import RateLines
 
-            rates = RateLines(len(self._sources), self.spec.rates_interval_s)
+            every = self.spec.rates_interval_s
+            rates = RateLines(len(self._sources), every, self.write_rates)
             self._items.append(rates)
             self._owned.append(rates)
 

@@ -12,8 +12,10 @@ from headrace._core.errors import HeadraceError
 from headrace._core.findings import Finding
 from headrace._core.named_settings import split_settings
 from headrace._core.notices import refuse_warnings, warn_of
+from headrace._core.urls import url_scheme
 from headrace.config import ModelConfig, is_pipeline_file, load_pipeline
 from headrace.config.overrides import GivenKey, Overrides, distributed
+from headrace.config.pipeline_keys import MESSAGE_SCHEMES
 from headrace.config.pipeline_spec import (
     ModelSpec,
     PipelineSpec,
@@ -96,7 +98,16 @@ def pipeline_spec(
         return spec
     text = "{outputs}: not written, the outputs that are given take the place of the file's"
     data = {"outputs": ", ".join(map(str, replaced))}
-    return spec.with_notice(Finding("outputs-replaced", "info", text, str(base.path), data))
+    brokers = any(sink.uri and url_scheme(sink.uri) in MESSAGE_SCHEMES for sink in base.sinks)
+    notice = Finding(
+        "outputs-replaced",
+        "warning" if brokers else "info",
+        text,
+        str(base.path),
+        data,
+        remedies=("give each that shall stay as -o, too",),
+    )
+    return spec.with_notice(notice)
 
 
 def _sink_spec(text: str) -> SinkSpec:

@@ -238,3 +238,4 @@ def test_a_parser_that_dies_in_every_frame_is_given_up(scene: Path) -> None:
     assert "not started again after 3 faults" in texts[2]
     assert ["raise custom-lib-guard-restarts" in t for t in texts] == [False] * 2 + [True] * 3
     assert "not called any more: its worker died 3 times; the last time it ended" in texts[4]
+    assert [d.data["deaths"] for d in library.decisions if d.code == "worker-died"] == [3]

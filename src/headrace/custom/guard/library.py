@@ -84,8 +84,17 @@ class GuardedLibrary(CustomLibrary):
             if library := me():
                 library._add_news(side)
 
+        def on_death() -> None:
+            if library := me():
+                library._count_death()
+
         self.process = GuardedProcess(
-            str(path), options, python=kind == "python", setup=set_up, on_news=on_news
+            str(path),
+            options,
+            python=kind == "python",
+            setup=set_up,
+            on_news=on_news,
+            on_death=on_death,
         )
         note_once(self.decisions, Finding("guard-used", "info", self._why(), str(path)))
         with self.process.lock:
@@ -124,12 +133,14 @@ class GuardedLibrary(CustomLibrary):
             self._parsers.append(weakref.ref(function))
         return function, function.where, None, function.notices
 
+    def _count_death(self) -> None:
+        if (restarts := self.process.restarts_notice()) is not None:
+            self.decisions[:] = [d for d in self.decisions if d.code != restarts.code] + [restarts]
+
     def _set_up(self) -> None:
         payload = {"path": str(self.path), "abi": self._abi, "rotation": self._rotation}
         for notice in self.process.notices:
             note_once(self.decisions, notice)
-        if (restarts := self.process.restarts_notice()) is not None:
-            self.decisions[:] = [d for d in self.decisions if d.code != restarts.code] + [restarts]
         answer, _ = self.process.invoke(
             f"{SERVE}:load_library", payload, what=str(self.path), answer=LoadedAnswer
         )

@@ -103,6 +103,7 @@ class GuardedProcess:
         python: Python's own crash handler reports Python's frames.
         setup: prepares a new worker with calls of `invoke`.
         on_news: gets decisions and notices that a worker sends beside results, as JSON.
+        on_death: called when a worker has died.
 
     Attributes:
         deaths: of workers, so far.
@@ -120,6 +121,7 @@ class GuardedProcess:
         python: bool = False,
         setup: Callable[[], None] | None = None,
         on_news: Callable[[Message], None] | None = None,
+        on_death: Callable[[], None] | None = None,
     ) -> None:
         self.name = name
         self.options = options
@@ -132,7 +134,7 @@ class GuardedProcess:
         self.notices: list[Finding] = []
         self._python = python
         self._setup = setup
-        self._on_news = on_news
+        self._on_news, self._on_death = on_news, on_death
         self._worker: WorkerHandle | None = None
         self._recent = 0  # deaths that are not forgiven
         self._clean = 0  # calls since the last one
@@ -283,7 +285,7 @@ class GuardedProcess:
         if self._recent > self.options.restarts:
             last = f"; the last time it {self._last.found}" if self._last else ""
             raise LibraryDiedError(
-                f"the library is not called any more: its worker died {self._recent} times{last}",
+                f"the library is not called any more: its worker died {self._times} times{last}",
                 where=what,
                 fix=_RESTART_HINT,
             )
@@ -364,12 +366,14 @@ class GuardedProcess:
             raise error
         return side
 
-    def restarts_notice(self) -> Finding | None:
-        """How often its workers died, from the second time on: errors name a cause once.
+    @property
+    def _times(self) -> int:
+        """How often its workers died; those of the models that this one replaces count too."""
+        return _deaths[self.name] - self._earlier
 
-        Those of the models that this one replaces count too.
-        """
-        times = _deaths[self.name] - self._earlier
+    def restarts_notice(self) -> Finding | None:
+        """How often its workers died, from the second time on: errors name a cause once."""
+        times = self._times
         if times < 2 or self._last is None:
             return None
         text = f"its worker process died {times} times; the last time it {self._last.found}"
@@ -400,6 +404,8 @@ class GuardedProcess:
         if self._recent > 1:
             self._not_before = monotonic() + _BACKOFF.delay_s(self._recent - 2)
         self._last = Death(event, trace, report, code, late=kind == "late")
+        if self._on_death is not None:
+            self._on_death()
         return self._death_error(what, self._last)
 
     def _death_error(self, what: str, death: Death) -> LibraryDiedError:
