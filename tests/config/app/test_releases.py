@@ -54,8 +54,9 @@ def test_keys_of_the_table_are_those_of_groups() -> None:
 def test_keys_of_other_releases_are_named_and_left_out(
     read: Read, text: str, older: bool, newer: bool
 ) -> None:
-    for generation, reads in (("6.2", older), ("9.1", newer)):
-        spec = read(text, generation)  # type: ignore[arg-type]
+    releases: dict[Generation, bool] = {"6.2": older, "9.1": newer}
+    for generation, reads in releases.items():
+        spec = read(text, generation)
         named = [n for n in spec.notices if "not read" in n.sentence or generation in n.sentence]
         assert bool(named) is not reads, generation
     assert codes(read(text, None), "key-of-another-release") == []
@@ -63,8 +64,11 @@ def test_keys_of_other_releases_are_named_and_left_out(
 
 def test_a_key_that_is_not_read_does_nothing(read: Read) -> None:
     text = "[tiled-display]\nenable=1\nrows=2\ncolumns=2\nsquare-seq-grid=1\n"
-    assert read(text, "6.2").tiler.rows == 2  # type: ignore[union-attr]
-    assert read(text, "9.1").tiler.rows is None  # type: ignore[union-attr]
+    older, newer = read(text, "6.2").tiler, read(text, "9.1").tiler
+    assert older is not None
+    assert older.rows == 2
+    assert newer is not None
+    assert newer.rows is None
 
 
 def test_payloads_in_protobuf_come_with_6_3(read: Read) -> None:
