@@ -183,6 +183,9 @@ def test_broken_inputs_and_parsers_are_recorded_and_the_rest_goes_on(
     attempts = {Path(r["input"]).name: r["attempts"] for r in rows if r["outcome"] == "failed"}
     assert attempts == {"broken.mp4": 1, "empty.mkv": 1, "black.png": 2}  # a parser may recover
     assert all(len(r["sha256"]) == 64 for r in rows)
+    checked = run("-o", out, "--verify")
+    assert checked.exit_code == 0
+    assert checked.stdout.endswith(", 0 faults; 3 inputs done, 3 failed or lost\n")
     shutil.copy(videos[0], videos[0].parent / "broken.mp4")
     again = run(config, listed, "-o", out, "--threads", 2, "-q", "--resume", "--retry-failed")
     assert "done: 1 input, 20 frames, 20 objects, 2 failed, 3 were done before" in again.stdout
@@ -205,11 +208,12 @@ def test_further_outputs_are_files_of_each_input(
     (video,) = (out / "video").iterdir()
     with headrace.open_source(str(video)) as source:
         assert source.frames == 20
-    assert run("-o", out, "--verify").stdout == "5 result files read, 0 faults\n"
+    assert run("-o", out, "--verify").stdout == "5 result files read, 0 faults; 1 input done\n"
     video.unlink()
     checked = run("-o", out, "--verify")
     assert checked.exit_code == 1
     assert "is gone" in checked.stderr
+    assert checked.stdout.endswith("1 faults; 0 inputs done, 1 failed or lost\n")
 
 
 def test_plan_times_a_few_and_writes_nothing(

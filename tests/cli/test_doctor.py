@@ -235,6 +235,15 @@ def test_what_is_missing_has_its_command(monkeypatch: pytest.MonkeyPatch) -> Non
         assert check.state == "ok" or "pip install" in check.fix[0]
 
 
+def test_storages_that_work_and_packages_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("fsspec")
+    monkeypatch.setattr(surroundings, "usable_schemes", lambda: {"s3": False, "gs": True})
+    texts = {check.name: check.text for check in surroundings.extra_checks()}
+    assert texts["remote"].startswith("fsspec ")
+    assert texts["remote"].endswith(", gs:// works, s3:// needs pip install s3fs")
+    assert "pip install" not in texts["arrow"]
+
+
 def test_files_of_the_working_folder_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,11 +19,12 @@ from pathlib import Path
 from time import sleep
 from typing import Any, TypeVar
 
-from headrace._core.errors import HeadraceError, MissingExtraError
+from headrace._core.errors import HeadraceError
 from headrace._core.lazy import import_extra
 from headrace._core.retry import Backoff
+from headrace._core.storages import missing_package
 from headrace._core.text import error_text
-from headrace._core.urls import url_name, url_scheme, without_secrets
+from headrace._core.urls import url_name, without_secrets
 from headrace.batches.scratch import scratch_folder
 from headrace.batches.storage import GO_ON, StorageError
 from headrace.batches.transfer import CALL_S, LIST_S, PIECE, TransferError, within
@@ -61,9 +62,7 @@ class Bucket:
         try:
             self.system, path = core.url_to_fs(url)
         except ImportError as error:  # fsspec is there, the package for this scheme is not
-            raise MissingExtraError(
-                without_secrets(str(error)), fix=f"pip install the package for {url_scheme(url)}://"
-            ) from error
+            raise missing_package(url, error) from error
         except Exception as error:  # file systems of other projects raise anything
             raise self._error(error) from error
         self.path = str(path).rstrip("/")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import headrace
 from headrace._core.files import PartFile, hash_file
@@ -117,16 +117,29 @@ def _row(record: UnitRecord) -> dict[str, Any]:
     }
 
 
-def verify(out: str | Path) -> tuple[int, list[str]]:
+class Verified(NamedTuple):
+    """The outcome of `verify`.
+
+    Attributes:
+        files: how many were read.
+        faults: each in words.
+        done: inputs with all their results.
+        failed: inputs that lack some: they have failed, or a fault has voided them.
+    """
+
+    files: int
+    faults: list[str]
+    done: int
+    failed: int
+
+
+def verify(out: str | Path) -> Verified:
     """Read every result again and hold it against the ledger.
 
     Results that do not agree are written down as lost: `--resume` does them again.
 
     Args:
         out: folder of a batch, or URL of its bucket.
-
-    Returns:
-        How many files were read, and each fault in words.
 
     Raises:
         HeadraceError: there is no batch in the folder, or another run is writing it.
@@ -136,13 +149,17 @@ def verify(out: str | Path) -> tuple[int, list[str]]:
         return _verified(folder, bucket, out)
 
 
-def _verified(folder: Path, bucket: Bucket | None, out: str | Path) -> tuple[int, list[str]]:
+def _verified(folder: Path, bucket: Bucket | None, out: str | Path) -> Verified:
     held = BatchFolder(folder, read_run(folder, out)["run"], bucket)
     try:
         faults: list[str] = []
         known: dict[str, str | None] = {}
+        inputs: set[str] = set()
+        failed: set[str] = set()
         for record in unit_records(folder):
+            inputs.add(record.input)
             if record.outcome != "done":
+                failed.add(record.input)
                 continue
             problems = [
                 f"it has no table of {name}"
@@ -159,6 +176,7 @@ def _verified(folder: Path, bucket: Bucket | None, out: str | Path) -> tuple[int
                     new += [] if seen else problems[-1:]
             faults += [f"{quoted(record.input)}: {text}" for text in new]
             if problems:
+                failed.add(record.input)
                 held.append(record.changed(outcome="lost", files={}, error=problems[0]))
         faults += [
             f"{name}: no line of the ledger knows it"
@@ -169,7 +187,7 @@ def _verified(folder: Path, bucket: Bucket | None, out: str | Path) -> tuple[int
             held.save()
             write_manifest(folder)
             held.publish(MANIFEST)
-        return len(known), faults
+        return Verified(len(known), faults, len(inputs) - len(failed), len(failed))
     finally:
         held.close()
 

@@ -13,6 +13,7 @@ from typing import Any
 from headrace._core.errors import MediaError, MissingExtraError
 from headrace._core.files import hash_file
 from headrace._core.lazy import import_extra
+from headrace._core.storages import missing_package
 from headrace._core.text import error_text
 from headrace._core.urls import url_name, url_scheme, without_secrets
 from headrace.batches.transfer import (
@@ -145,10 +146,7 @@ def _worded(url: str) -> Iterator[None]:
     except (MediaError, MissingExtraError):
         raise
     except ImportError as error:  # fsspec is there, the package for this scheme is not
-        raise MissingExtraError(
-            f"{without_secrets(str(error))}",
-            fix=f"pip install the package for {url_scheme(url)}://",
-        ) from error
+        raise missing_package(url, error) from error
     except Exception as error:
         kind = not isinstance(error, TransferError)
         text = without_secrets(error_text(error, kind=kind)).replace(url, url_name(url))

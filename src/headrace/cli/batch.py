@@ -39,9 +39,9 @@ CONFIG is that of headrace run: nvinfer configs, a bare model, or a pipeline fil
 \b
 INPUT is a video or image, a folder (with all below it), a quoted pattern ('clips/*.mp4'), a
 list (.txt, a name on each line), a manifest (.csv or .parquet with a column "input"; other
-columns go into the results), or a URL:
-s3://, gs://, http:// (pip install fsspec). Each file is a unit of its own,
-long videos are split into several.
+columns go into the results), or the URL of one: s3:// (pip install s3fs), gs:// (gcsfs), az://
+(adlfs), http:// (fsspec aiohttp). Each file is a unit of its own, long videos are split into
+several.
 
 \b
 DIR has
@@ -301,10 +301,11 @@ def _money(amount: float) -> str:
 def _verify(out: Path | str) -> int:
     from headrace.batches.manifest import verify
 
-    files, faults = verify(out)
+    files, faults, done, failed = verify(out)
     for fault in faults[:20]:
         print_error(fault, "fault: ")
-    echo(f"{files} result files read, {len(faults)} faults")
+    lacking = f", {failed} failed or lost" if failed else ""
+    echo(f"{files} result files read, {len(faults)} faults; {counted(done, 'input')} done{lacking}")
     if faults:
         echo("go on with --resume: what is lost runs again", err=True)
     return int(bool(faults))

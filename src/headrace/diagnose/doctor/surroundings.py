@@ -13,6 +13,8 @@ import av
 
 from headrace._core.errors import HeadraceError
 from headrace._core.lazy import install_command
+from headrace._core.storages import PACKAGES as STORAGES
+from headrace._core.storages import usable_schemes
 from headrace.custom.compile.toolchain import find_compiler
 from headrace.custom.emulated.emulator import INSTALL, Emulator, find_emulator
 from headrace.diagnose.doctor.checks import Check, State
@@ -105,4 +107,13 @@ def extra_checks() -> Iterator[Check]:
             text = f"{', '.join(missing)} not installed"
             yield Check("extra", extra, "absent", text, (install_command(extra),))
         else:
-            yield Check("extra", extra, "ok", ", ".join(have))
+            yield Check("extra", extra, "ok", ", ".join([*have, *_schemes(extra)]))
+
+
+def _schemes(extra: str) -> Iterator[str]:
+    """The schemes of storages that work, then the others with their packages, for that extra."""
+    if extra == "remote":
+        usable = usable_schemes()
+        yield from (f"{scheme}:// works" for scheme in usable if usable[scheme])
+        missing = [scheme for scheme in usable if not usable[scheme]]
+        yield from (f"{scheme}:// needs pip install {STORAGES[scheme]}" for scheme in missing)

@@ -1,0 +1,47 @@
+"""Storages that fsspec reaches, and the package that each needs."""
+
+from __future__ import annotations
+
+from headrace._core.errors import MissingExtraError
+from headrace._core.lazy import import_extra
+from headrace._core.text import error_text
+from headrace._core.urls import url_scheme, without_secrets
+
+PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs", "http": "aiohttp"}
+"""Scheme -> package, of the storages that most use."""
+
+_SAME = {
+    "s3a": "s3", "gcs": "gs", "abfs": "az", "abfss": "az", "adl": "az", "https": "http",
+}  # fmt: skip
+
+
+def missing_package(url: str, error: ImportError) -> MissingExtraError:
+    """The error for a URL whose storage needs a package that cannot be imported."""
+    scheme = url_scheme(url) or ""
+    package = PACKAGES.get(_SAME.get(scheme, scheme), "")
+    if not package:
+        text, fix = without_secrets(str(error)), f"install the package that reads {scheme}://"
+        return MissingExtraError(text, fix=fix)
+    reason = error.__cause__ or error
+    absent = isinstance(reason, ModuleNotFoundError) and reason.name == package
+    why = "is not installed" if absent else f"cannot be imported ({error_text(reason)})"
+    text = f"{package} {why}, and {scheme}:// needs it"
+    return MissingExtraError(without_secrets(text), fix=f"pip install {package}")
+
+
+def usable_schemes() -> dict[str, bool]:
+    """Scheme -> whether its package can be imported; importing each is how that is found out.
+
+    Raises:
+        MissingExtraError: fsspec is not installed.
+    """
+    registry = import_extra("fsspec.registry", "remote")
+    usable = {}
+    for scheme in PACKAGES:
+        try:
+            registry.get_filesystem_class(scheme)
+        except Exception:  # a package of another project: what it raises at import is anything
+            usable[scheme] = False
+        else:
+            usable[scheme] = True
+    return usable
