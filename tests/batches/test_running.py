@@ -187,7 +187,10 @@ def test_broken_inputs_and_parsers_are_recorded_and_the_rest_goes_on(
     assert checked.exit_code == 0
     assert checked.stdout.endswith(", 0 faults; 3 inputs done, 3 failed or lost\n")
     shutil.copy(videos[0], videos[0].parent / "broken.mp4")
-    again = run(config, listed, "-o", out, "--threads", 2, "-q", "--resume", "--retry-failed")
+    again = run(config, listed, "-o", out, "--threads", 2, "--resume")
+    assert "6 inputs: 3 done, 3 failed (--retry-failed runs them again), 0 left" in again.stderr
+    again = run(config, listed, "-o", out, "--threads", 2, "--resume", "--retry-failed")
+    assert "6 inputs: 3 done, 3 left" in again.stderr
     assert "done: 1 input, 20 frames, 20 objects, 2 failed, 3 were done before" in again.stdout
 
 

@@ -16,7 +16,7 @@ _SAME = {
 
 
 def missing_package(url: str, error: ImportError) -> MissingExtraError:
-    """The error for a URL whose storage needs a package that cannot be imported."""
+    """The error for a URL of a storage that needs another package."""
     scheme = url_scheme(url) or ""
     package = PACKAGES.get(_SAME.get(scheme, scheme), "")
     if not package:

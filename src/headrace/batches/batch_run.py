@@ -17,7 +17,7 @@ from headrace._core.errors import HeadraceError
 from headrace._core.findings import Finding
 from headrace._core.lazy import import_extra
 from headrace.batches.bucket import Bucket, results_place
-from headrace.batches.driver import BatchProgress, Driver
+from headrace.batches.driver import BatchProgress, Driver, what_is_left
 from headrace.batches.estimate import (
     BatchEstimate,
     estimated,
@@ -197,6 +197,10 @@ class BatchRun:
             if gone:
                 text = f"{gone} results are gone from the folder: their units run again"
                 self.notices.append(Finding("results-gone", "warning", text, folder.where))
+            if folder.ledger.outcomes:
+                names_left = expand_inputs(self.inputs)
+                text = what_is_left(folder.ledger, names_left, self.options.retry_failed)
+                self.notices.append(Finding("batch-goes-on", "info", text, folder.where))
             self.on_ready(self.notices, placement)
             executor = self._executor(
                 with_threads(work, placement.threads), configs, placement, folder, scratch

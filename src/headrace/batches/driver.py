@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from time import monotonic, time
 
@@ -13,7 +13,7 @@ from headrace._core.text import counted
 from headrace.batches.executor import Executor
 from headrace.batches.folder import KINDS, BatchFolder
 from headrace.batches.inputs import GivenInput, shown
-from headrace.batches.ledger import Recorded, UnitRecord
+from headrace.batches.ledger import Ledger, Recorded, UnitRecord
 from headrace.batches.storage import GO_ON, StorageError
 from headrace.batches.units import BatchUnit, UnitResult, packed, unit_id
 
@@ -150,10 +150,9 @@ class Driver:
         ledger = self._folder.ledger
         for name, values in inputs:
             self.progress.inputs += 1
-            spans = ledger.spans_of(name)
-            whole = ledger.outcome(unit_id(name)) == "whole"
-            self.progress.spans += max(0, len(spans) - 1)
-            for unit in spans or [BatchUnit(name, whole=whole)]:
+            units = known_units(ledger, name)
+            self.progress.spans += len(units) - 1
+            for unit in units:
                 outcome = ledger.outcome(unit.id)
                 if outcome == "done":
                     self.progress.before += 1
@@ -274,3 +273,25 @@ class Driver:
             finished_s=round(time(), 3),
             values=item.unit.values,
         )
+
+
+def known_units(ledger: Ledger, name: str) -> Sequence[BatchUnit]:
+    """The units of an input as far as a ledger knows: its spans, or itself."""
+    whole = ledger.outcome(unit_id(name)) == "whole"
+    return ledger.spans_of(name) or [BatchUnit(name, whole=whole)]
+
+
+def what_is_left(ledger: Ledger, names: Iterable[str], retry_failed: bool) -> str:
+    """Say how many of the inputs are done, failed and left."""
+    counts: Counter[str] = Counter()
+    for name in names:
+        outcomes = {ledger.outcome(unit.id) for unit in known_units(ledger, name)}
+        if outcomes == {"done"}:
+            counts["done"] += 1
+        elif outcomes <= {"done", "failed"} and not retry_failed:
+            counts["failed"] += 1
+        else:
+            counts["left"] += 1
+    failed = counts["failed"]
+    text = f", {failed} failed (--retry-failed runs them again)" if failed else ""
+    return f"{counted(counts.total(), 'input')}: {counts['done']} done{text}, {counts['left']} left"
