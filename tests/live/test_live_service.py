@@ -337,6 +337,9 @@ def test_every_line_of_a_json_log_is_json(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in err.splitlines()]
     assert any("was lost" in r["message"] and r["level"] == "warning" for r in rows)
     assert any(r.get("event") == "source" and r["source"] == "gate" for r in rows)
+    losses = [(r["code"], r["where"]) for r in rows if "was lost" in r["message"]]
+    assert losses.count(("connection-away", "gate")) == 1
+    assert len(losses) == len(set(losses))
     assert rows[-1]["event"] == "stopped"
     assert rows[-1]["frames"] > 0
 

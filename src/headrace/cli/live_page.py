@@ -90,13 +90,13 @@ class LivePage:
             health=self.health,
         )
         url = self._server.address.url
-        from headrace.live.log import follow_sources, log_sources
-
         if self.log is None:
             echo(f"watch it at {url}", err=True)
             if self._service is not None:
-                follow_sources(pipeline, _tell_source)
+                pipeline.on_event("source", _tell_source)
             return
+        from headrace.live.log import log_sources
+
         self.log.info("watch it at %s", url, extra={"event": "listening", "url": url})
         log_sources(pipeline)
 
@@ -155,10 +155,9 @@ class LivePage:
             self._server.close()
 
 
-def _tell_source(event: PipelineEvent, notices: Sequence[Finding]) -> None:
-    """Print the state of a source, and its warnings."""
+def _tell_source(event: PipelineEvent) -> None:
+    """Print the state of a source."""
     echo(f"source {event.source_id}, {event.source}: {event.name}", err=True)
-    print_notices(notices, quiet=True)
 
 
 def live_page(

@@ -15,7 +15,7 @@ from headrace._core.json_record import finite_data
 from headrace._core.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
 
     from headrace._core.findings import Finding
     from headrace.pipeline import Pipeline, RunReport
@@ -94,31 +94,17 @@ def log_as_json(stream: TextIO | None = None) -> logging.Logger:
     return logging.getLogger("headrace.live")
 
 
-def follow_sources(
-    pipeline: Pipeline, tell: Callable[[PipelineEvent, Sequence[Finding]], None]
-) -> None:
-    """Call `tell` with each source that is added, ends, fails or is removed, and its notices."""
-
-    def source(event: PipelineEvent) -> None:
-        over = [s for s in pipeline.sources if s.source_id == event.source_id]
-        tell(event, [] if event.name == "added" else [n for s in over for n in s.notices])
-
-    pipeline.on_event("source", source)
-
-
 def log_sources(pipeline: Pipeline) -> None:
-    """Log each source that is added, ends, fails or is removed, and its notices."""
+    """Log each source that is added, ends, fails or is removed; its notices come with the run's."""
     logger = logging.getLogger("headrace.live")
 
-    def log(event: PipelineEvent, notices: Sequence[Finding]) -> None:
+    def log(event: PipelineEvent) -> None:
         level = logging.WARNING if event.name.startswith("failed") else logging.INFO
-        whose = {"source": event.source, "source_id": event.source_id}
-        extra = whose | {"event": "source", "state": event.name.partition(":")[0]}
+        extra = {"source": event.source, "source_id": event.source_id}
+        extra |= {"event": "source", "state": event.name.partition(":")[0]}
         logger.log(level, "source %s: %s", event.source_id, event.name, extra=extra)
-        for notice in notices:
-            log_notice(logger, notice, **whose)
 
-    follow_sources(pipeline, log)
+    pipeline.on_event("source", log)
 
 
 def log_notice(logger: logging.Logger, notice: Finding, **more: object) -> None:

@@ -52,6 +52,17 @@ def test_losses_have_the_name_that_the_source_was_given() -> None:
     assert [n.where for n in source.notices] == ["door"]
 
 
+def test_what_breaks_because_it_was_closed_is_an_end() -> None:
+    class Closed(Source):
+        def _read(self):  # type: ignore[no-untyped-def]
+            yield gray_frame(0)
+            self.close()
+            raise ZeroDivisionError("integer division or modulo by zero")
+
+    source = Closed("camera")
+    assert len(list(source)) == 1
+
+
 def test_one_that_could_not_be_opened_is_tried_again() -> None:
     source = RetriedSource(
         FailedSource(MediaError("nobody is there"), "camera"), lambda: Failing(2, None), AT_ONCE

@@ -74,15 +74,22 @@ class Source(ABC):
                 raise StopIteration
             raise RuntimeError(f"{self.name} is read by two threads")
         try:
-            if self._closing.is_set():
-                raise StopIteration
-            if self._generator is None:
-                self._generator = self._read()
-            return next(self._generator)
+            return self._advance()
+        except Exception as error:
+            if not self._closing.is_set():
+                raise
+            raise StopIteration from error  # its decoder was closed under it
         finally:
             self._reading.release()
             if self._closing.is_set():
                 self._release_once()
+
+    def _advance(self) -> Frame:
+        if self._closing.is_set():
+            raise StopIteration
+        if self._generator is None:
+            self._generator = self._read()
+        return next(self._generator)
 
     def rename(self, name: str) -> None:
         """Give it another name, for the frames and notices to come."""
