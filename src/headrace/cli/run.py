@@ -12,7 +12,7 @@ import click
 
 from headrace._core.errors import HeadraceError, MediaError
 from headrace._core.findings import Finding
-from headrace._core.text import quoted
+from headrace._core.text import printable, quoted
 from headrace._core.threads import say_failure, start_thread
 from headrace._core.urls import url_scheme
 from headrace.cli.ending import SERVICE_STOP_S, STOP_S, finish_on_signal
@@ -327,7 +327,7 @@ def execute(
 
 
 def _log_rates(log: Logger, line: str) -> None:
-    log.info("%s", line.strip(), extra={"event": "rates"})
+    log.info("%s", printable(line.strip()), extra={"event": "rates"})
 
 
 def _total(pipeline: Pipeline, options: RunOptions | None) -> int | None:
