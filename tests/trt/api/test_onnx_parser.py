@@ -270,6 +270,7 @@ def samples():
     made = [creator_for(cls) for cls in PLUGINS.values()]
     for creator in made:
         assert registry.register_creator(creator, "")
+    gc.collect()  # plugins of tests before, whose ends are not counted here
     Watched.reset()
     yield
     for creator in made:
