@@ -17,7 +17,20 @@ from headrace.meta import Classification, ClassifierParams
 from headrace.network.tensor_spec import TensorSpec
 
 VALUES = st.sampled_from(
-    [0.0, -0.0, 0.25, 0.5, np.float32(0.1), 0.75, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e-45]
+    [
+        0.0,
+        -0.0,
+        0.25,
+        0.5,
+        np.float32(0.1),
+        0.75,
+        1.0,
+        -1.0,
+        np.nan,
+        np.inf,
+        -np.inf,
+        np.float32(1e-45),
+    ]
 )
 
 

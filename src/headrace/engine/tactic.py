@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
 from typing import Literal, get_args
 
@@ -156,7 +157,7 @@ def candidates(runtimes: Sequence[str], cores: int, objective: Objective) -> lis
         if objective == "latency":
             busy = [share for share in some if share[0] > 1]
             rounds.append([Tactic(DEFAULT_BACKEND, *s, spinning=True) for s in busy])
-    if _WITH_TILES in runtimes and "amx_int8" in cpu_flags():
+    if _WITH_TILES in runtimes and _may_leave_tiles():
         rounds.append([Tactic(_WITH_TILES, *s, amx=False) for s in shares[_WITH_TILES]])
     return [tactic for some in rounds for tactic in some]
 
@@ -164,9 +165,18 @@ def candidates(runtimes: Sequence[str], cores: int, objective: Objective) -> lis
 def with_and_without_tiles(runtimes: Sequence[str]) -> list[Tactic]:
     """List the ways to compute INT8 in with all threads; small layers lose by the tiles of AMX."""
     tactics = [Tactic(name) for name in runtimes]
-    if _WITH_TILES in runtimes and "amx_int8" in cpu_flags():
+    if _WITH_TILES in runtimes and _may_leave_tiles():
         tactics.append(Tactic(_WITH_TILES, amx=False))
     return tactics
+
+
+def _may_leave_tiles() -> bool:
+    """Return whether the processor has AMX, and OpenVINO can be kept from it: older ones cannot."""
+    try:
+        numbers = version(_WITH_TILES).split(".")[:2]
+    except PackageNotFoundError:
+        return False
+    return "amx_int8" in cpu_flags() and [int(n) for n in numbers] >= [2026, 4]
 
 
 def _shares(runtime: str, cores: int, objective: Objective) -> list[tuple[int, int]]:
