@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from headrace.custom import include_dir
 from tests.session import made_once
 
-__all__ = ["built_once"]
+__all__ = ["built_once", "library_of"]
 
 
 def built_once(factory: pytest.TempPathFactory, source: Path, command: Sequence[str]) -> Path:
@@ -30,3 +32,12 @@ def built_once(factory: pytest.TempPathFactory, source: Path, command: Sequence[
         assert done.returncode == 0, done.stderr
 
     return made_once(factory, f"library-{key}", make) / name
+
+
+def library_of(factory: pytest.TempPathFactory, source: Path, *flags: str) -> Path:
+    """The library of a source, made with the headers of Headrace; no compiler skips the test."""
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("no g++")
+    command = [compiler, "-std=c++17", "-O1", "-shared", "-fPIC", f"-I{include_dir()}", *flags]
+    return built_once(factory, source, command)

@@ -126,22 +126,30 @@ def to_mqtt(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]:
 
 
 @contextmanager
-def to_amqp(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]:
+def amqp_queue(folder: Path) -> Iterator[tuple[int, Callable[[], bytes | None]]]:
+    """The port of a RabbitMQ, and the next message of its topic `cars`, None if there is none."""
     pika = pytest.importorskip("pika")
     with rabbitmq(folder) as port:
         link = pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port, heartbeat=0))
         channel = link.channel()
         channel.queue_declare("found", durable=True)
         channel.queue_bind("found", "amq.topic", "cars")
-
-        def received() -> None:
-            _, _, body = channel.basic_get("found", auto_ack=True)
-            assert json.loads(body)
-
         try:
-            yield f"{prefix}amqp://127.0.0.1:{port}/cars", received
+            yield port, lambda: channel.basic_get("found", auto_ack=True)[2]
         finally:
             link.close()
+
+
+@contextmanager
+def to_amqp(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]:
+    with amqp_queue(folder) as (port, following):
+
+        def received() -> None:
+            body = following()
+            assert body is not None
+            assert json.loads(body)
+
+        yield f"{prefix}amqp://127.0.0.1:{port}/cars", received
 
 
 @contextmanager

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.media.messages.servers import rabbitmq, served
+from tests.media.messages.servers import served
 from tests.media.messages.test_protobuf import FRAME
 from tests.pipeline.conftest import DETECTOR, Run
+from tests.pipeline.receivers import amqp_queue
 
 pytestmark = pytest.mark.filterwarnings("ignore::headrace.HeadraceWarning")
 _COMES_S = 20.0
@@ -73,23 +74,12 @@ def mqtt_broker(folder: Path) -> Iterator[Broker]:
 
 @contextmanager
 def amqp_broker(folder: Path) -> Iterator[Broker]:
-    pika = pytest.importorskip("pika")
-    with rabbitmq(folder) as port:
-        link = pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port, heartbeat=0))
-        channel = link.channel()
-        channel.queue_declare("found", durable=True)
-        channel.queue_bind("found", "amq.topic", "cars")
+    with amqp_queue(folder) as (port, following):
 
         def read(count: int) -> list[tuple[str, bytes]]:
-            bodies = []
-            while (got := channel.basic_get("found", auto_ack=True))[0] is not None:
-                bodies.append(("", got[2]))
-            return bodies
+            return [("", body) for body in iter(following, None)]
 
-        try:
-            yield Broker(port, read)
-        finally:
-            link.close()
+        yield Broker(port, read)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import Literal
 
 Generation = Literal["6.2", "9.1"]
-"""Releases of the original whose differences are kept apart: the last ones of two lines."""
+"""Names a release of the original: Headrace tells the last ones of two lines apart."""
 
 
 class NamedValue(IntEnum):

@@ -11,6 +11,7 @@ from typing import Any
 from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
 from headrace._core.findings import Finding
+from headrace.binary.elf import ElfFile
 from headrace.binary.symbol_names import demangled
 from headrace.custom.in_process import note_loading
 from headrace.custom.load_errors import check_header, load_failed
@@ -23,6 +24,27 @@ _FOLDER = Path(_native.__file__).parents[1] / "lib"
 def original_functions() -> Any:
     """Load the library with the original's functions; those that users link find them in it."""
     return ctypes.CDLL(str(_FOLDER / "libheadrace_deepstream.so"), ctypes.RTLD_GLOBAL)
+
+
+def elf_with(path: Path, required: Sequence[str], what: str) -> ElfFile:
+    """Read the file of a library that exports all required functions.
+
+    Args:
+        path, required, what: see `load_beside`.
+
+    Raises:
+        CustomLibraryError: it is no library of this machine, or lacks a function.
+    """
+    elf = check_header(path)
+    lacking = [name for name in required if name not in elf.functions()]
+    if lacking:
+        raise CustomLibraryError(
+            f"the library exports no {', '.join(lacking)}",
+            where=str(path),
+            expected=f"{what}: {', '.join(required)} with C linkage",
+            fix='declare them in extern "C"',
+        )
+    return elf
 
 
 def load_beside(
@@ -39,16 +61,8 @@ def load_beside(
     Raises:
         CustomLibraryError: it cannot be loaded, or lacks a function.
     """
-    elf = check_header(path)
+    elf = elf_with(path, required, what)
     note_loading(path)
-    lacking = [name for name in required if name not in elf.functions()]
-    if lacking:
-        raise CustomLibraryError(
-            f"the library exports no {', '.join(lacking)}",
-            where=str(path),
-            expected=f"{what}: {', '.join(required)} with C linkage",
-            fix='declare them in extern "C"',
-        )
     original_functions()
     for name in elf.needed:
         if (own := _FOLDER / "run" / name).is_file():

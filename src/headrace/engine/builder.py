@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from headrace._core.errors import EngineError, PluginError
 from headrace._core.findings import Finding
+from headrace._core.types import Array
 from headrace.engine.assemble_plan import BuildResult, assemble_plan, prebuilt_plan, session_options
 from headrace.engine.backends import (
     DEFAULT_BACKEND,
@@ -24,7 +26,7 @@ from headrace.engine.open_blobs import open_blobs
 from headrace.engine.plan import MODEL_BLOB, Blob, Plan
 from headrace.engine.plan_header import MAX_BATCH, Precision, TacticRecord, TuningRecord
 from headrace.engine.plugin_graph.plugin_layers import PluginLayers, Profiles, build_plugins
-from headrace.engine.plugin_graph.plugin_timing import PluginTiming
+from headrace.engine.plugin_graph.plugin_timing import Bake, PluginTiming
 from headrace.engine.precision.capability import choose
 from headrace.engine.precision.lower import PrecisionGraph, graph_precision, in_fp32, lower_or_fp32
 from headrace.engine.precision.rules import OWN_SCALES, PrecisionRules, has_own_scales
@@ -298,20 +300,20 @@ class _Build:
         if not self.tunes or options.tuning is None:
             return None
         items = self._fixed_batch or options.max_batch
-        timing = self._plugin_timing(items)
+        bake, inputs, feeds = self._timed_share(items)
         tuning = options.tuning
         if options.runtime is not None and not tuning.runtimes:
             tuning = replace(tuning, runtimes=[options.runtime])
         outcome, lowered, notices = tune_precisions(
             self.network,
-            self._bake if timing is None else timing.bake,
-            self.inputs if timing is None else timing.inputs,
+            bake,
+            inputs,
             asked,
             options.rules,
             items=items,
             image_range=options.image_range,
-            feeds=None if timing is None else timing.feeds,
-            offer=self._bake_offer if timing is None else None,
+            feeds=feeds,
+            offer=self._bake_offer if feeds is None else None,
             options=tuning,
             progress=options.progress,
         )
@@ -322,13 +324,19 @@ class _Build:
         self.tuning = outcome.summary(tuning.objective, tuning.budget_s, items)
         return lowered
 
-    def _plugin_timing(self, items: int) -> PluginTiming | None:
-        """The runtime's share of a network with plugins."""
+    def _timed_share(
+        self, items: int
+    ) -> tuple[Bake, Sequence[TensorSpec], Mapping[str, Array] | None]:
+        """Return the part that tactics are timed on: its `bake`, inputs and feeds.
+
+        Of a network with plugins that is the runtime's share, whose feeds plugins give.
+        """
         if not has_plugins(self.network):
-            return None
+            return self._bake, self.inputs, None
         low, high = self.options.image_range
         feeds = sample_inputs(self.inputs, items, low=low, high=high)
-        return PluginTiming(self.network, self._bake, self._plugins, feeds)
+        timing = PluginTiming(self.network, self._bake, self._plugins, feeds)
+        return timing.bake, timing.inputs, timing.feeds
 
     def _timed(self, asked: Precision) -> PrecisionGraph | None:
         """The graph of the fastest INT8, its way of running now `tactic`; None if not timed."""
@@ -339,17 +347,17 @@ class _Build:
             return None
         one = options.runtime or self.network.only_runtime
         items = self._fixed_batch or options.max_batch
-        timing = self._plugin_timing(items)
+        bake, inputs, feeds = self._timed_share(items)
         timed = time_int8(
             self.network,
-            self._bake if timing is None else timing.bake,
-            self.inputs if timing is None else timing.inputs,
+            bake,
+            inputs,
             asked,
             options.rules,
             items=items,
             image_range=options.image_range,
             runtimes=[one] if one else [r for r in installed_backends() if r not in GPU_RUNTIMES],
-            feeds=None if timing is None else timing.feeds,
+            feeds=feeds,
             progress=options.progress,
         )
         if timed is None:

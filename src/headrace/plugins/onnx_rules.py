@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto
 
 SHAPE_INPUTS = "tensorrt_plugin_shape_input_indices"
-"""A node lists in this attribute the inputs whose values decide shapes."""
+"""Attribute in which a node lists the inputs whose values decide shapes."""
 
 
 def given_name(node: NodeProto) -> str:

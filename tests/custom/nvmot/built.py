@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from headrace.custom import include_dir
 from headrace.custom.nvmot.structures import GENERATIONS
-from tests.custom.built import built_once
+from tests.custom.built import library_of
 
 SOURCE = Path(__file__).with_name("tracker.cpp")
 SOME = [
@@ -27,8 +25,4 @@ def macro(generation: str) -> str:
 
 def library(factory: pytest.TempPathFactory, generation: str = "9.1") -> Path:
     """The tracker as a library of a generation."""
-    compiler = shutil.which("g++")
-    if compiler is None:
-        pytest.skip("no g++")
-    flags = ["-std=c++17", "-O0", "-shared", "-fPIC", f"-I{include_dir()}", macro(generation)]
-    return built_once(factory, SOURCE, [compiler, *flags])
+    return library_of(factory, SOURCE, "-O0", macro(generation))

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from headrace.custom import include_dir
-from tests.custom.built import built_once
+from tests.custom.built import library_of
 
 SOURCE = Path(__file__).with_name("normalise.cpp")
 
 
 def library(factory: pytest.TempPathFactory) -> Path:
     """It does as the standard one, or fails as its key `mode` says."""
-    compiler = shutil.which("g++")
-    if compiler is None:
-        pytest.skip("no g++")
-    flags = ["-std=c++17", "-O1", "-shared", "-fPIC", f"-I{include_dir()}"]
-    return built_once(factory, SOURCE, [compiler, *flags])
+    return library_of(factory, SOURCE)

@@ -15,7 +15,7 @@ import pytest
 import headrace
 from headrace.config import load_pipeline
 from tests.gstreamer.conftest import SCENE, Run, video
-from tests.gstreamer.elements.test_elements_pairs import FRAMES, Frames, renamed
+from tests.gstreamer.elements.test_elements_pairs import FRAMES, Frames, frames_of_roads, renamed
 from tests.gstreamer.elements.test_recorder import SOURCE, Recorded
 
 pytestmark = pytest.mark.filterwarnings("ignore::headrace.HeadraceWarning")
@@ -221,12 +221,7 @@ def test_a_reader_takes_prepared_objects(play: Run, detector: Path, tmp_path: Pa
         f"config-file={reader}\ninput-tensor-meta=1\n"
         f"[secondary-pre-process0]\nenable=1\nconfig-file={rules}\n"
     )
-    (tmp_path / "pipeline.yml").write_text(load_pipeline(app).dump())
-    roads = []
-    for path in (app, tmp_path / "pipeline.yml"):
-        frames = Frames()
-        headrace.open_pipeline(path, limit=FRAMES, device="cpu", on_result=frames.of_run).run()
-        roads.append(frames)
+    roads = frames_of_roads(app)
     elements = Frames()
     ran = play(
         video(40) + "! m.sink_0 nvstreammux name=m batch-size=1 width=1280 height=768 ! "

@@ -140,6 +140,18 @@ class Frames:
                     self.counts[key] = dict(info.objInROIcnt), dict(info.objLCCumCnt)
 
 
+def frames_of_roads(app: Path) -> list[Frames]:
+    """The frames of an application config, and of the pipeline file that says the same."""
+    pipeline = app.with_name("pipeline.yml")
+    pipeline.write_text(load_pipeline(app).dump())
+    roads = []
+    for path in (app, pipeline):
+        frames = Frames()
+        headrace.open_pipeline(path, limit=FRAMES, device="cpu", on_result=frames.of_run).run()
+        roads.append(frames)
+    return roads
+
+
 def renamed(frames: Frames) -> dict[tuple[int, int], list[Row]]:
     """The objects that have a track, its id counted from 0 within the source."""
     names: dict[tuple[int, int], int] = {}
@@ -182,12 +194,7 @@ def test_three_roads_track_read_and_count_the_same(
         f"[primary-gie]\nenable=1\ngie-unique-id=1\nconfig-file={detector}\n"
         "[tracker]\nenable=1\n" + keys
     )  # fmt: skip
-    (tmp_path / "pipeline.yml").write_text(load_pipeline(app).dump())
-    roads = []
-    for path in (app, tmp_path / "pipeline.yml"):
-        frames = Frames()
-        headrace.open_pipeline(path, limit=FRAMES, device="cpu", on_result=frames.of_run).run()
-        roads.append(frames)
+    roads = frames_of_roads(app)
     elements = Frames()
     more = f" {video(40)} ! m.sink_1 " if several else ""
     ran = play(

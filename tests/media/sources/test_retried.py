@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from headrace._core.errors import MediaError
 from headrace.media import ReconnectPolicy, open_source
+from headrace.media.frame import Frame
 from headrace.media.sources.base import FailedSource, Source
 from headrace.media.sources.packet_ring import PacketRing
 from headrace.media.sources.reconnect import GaveUpError
@@ -25,7 +27,7 @@ class Failing(Source):
         super().__init__("camera")
         self.live, self._count, self._error = True, count, error
 
-    def _read(self):  # type: ignore[no-untyped-def]
+    def _read(self) -> Iterator[Frame]:
         for number in range(self._count):
             yield gray_frame(number)
         if self._error is not None:
@@ -54,7 +56,7 @@ def test_losses_have_the_name_that_the_source_was_given() -> None:
 
 def test_what_breaks_because_it_was_closed_is_an_end() -> None:
     class Closed(Source):
-        def _read(self):  # type: ignore[no-untyped-def]
+        def _read(self) -> Iterator[Frame]:
             yield gray_frame(0)
             self.close()
             raise ZeroDivisionError("integer division or modulo by zero")
@@ -128,6 +130,6 @@ class Broken(Source):
     def go_on_keeping(self, ring: PacketRing, shift_ns: int) -> None:
         self._source.go_on_keeping(ring, shift_ns)
 
-    def _read(self):  # type: ignore[no-untyped-def]
+    def _read(self) -> Iterator[Frame]:
         yield from self._source
         raise MediaError("the camera is lost")

@@ -15,13 +15,12 @@ from headrace._core.errors import CustomLibraryError
 from headrace._core.findings import Finding
 from headrace._core.types import Array
 from headrace.binary.elf import ElfFile
-from headrace.binary.symbol_names import demangled
-from headrace.custom.in_process import note_loading
-from headrace.custom.load_errors import check_header, load_failed
 from headrace.custom.nvmot.records import MISC_KINDS, MiscBuffers, misc_rows
 from headrace.custom.nvmot.structures import structure
-from headrace.custom.stand_ins import note_calls, provide_stand_ins
+from headrace.custom.original import elf_with, load_beside
+from headrace.custom.stand_ins import note_calls
 
+_KIND = "a low-level tracker library"
 REQUIRED = ("NvMOT_Init", "NvMOT_Process", "NvMOT_DeInit")
 CPU, SYSTEM_MEMORY, CUDA_MEMORY = 0x02, 6, (2, 7)
 ROOM = 512  # objects of a frame that a library may return at least
@@ -67,7 +66,7 @@ class NvmotHost:
         self._where, self._generation = str(path), generation
         self._size = width, height
         self.notices: list[Finding] = []
-        self._library = _load(path, self.notices)
+        self._library = load_beside(path, REQUIRED, _KIND, self.notices)
         self._config = ctypes.create_string_buffer(config.encode())
         self._handle = ctypes.c_void_p()
         self._has_context = False
@@ -316,26 +315,7 @@ def tracker_elf(path: Path) -> ElfFile:
     Raises:
         CustomLibraryError: it is no library of this machine, or lacks a function.
     """
-    elf = check_header(path)
-    lacking = [name for name in REQUIRED if name not in elf.functions()]
-    if lacking:
-        raise CustomLibraryError(
-            f"the library exports no {', '.join(lacking)}",
-            where=str(path),
-            expected=f"a low-level tracker library: {', '.join(REQUIRED)} with C linkage",
-            fix='declare them in extern "C", as nvdstracker.h does',
-        )
-    return elf
-
-
-def _load(path: Path, notices: list[Finding]) -> ctypes.CDLL:
-    elf = tracker_elf(path)
-    note_loading(path)
-    provide_stand_ins(elf, notices)
-    try:
-        return ctypes.CDLL(str(path))
-    except OSError as error:
-        raise load_failed(elf, str(error), demangled(str(error))) from error
+    return elf_with(path, REQUIRED, _KIND)
 
 
 def _surface(image: SurfaceImage) -> Any:

@@ -36,7 +36,7 @@ _COCO_CLASSES = 80  # the likely number where none is given
 _TERM = re.compile(r"(?:(\d+)\*)?\(?(?:(\d+)\+)?([A-Za-z]+)\)?|(\d+)")
 
 CTC = "HeadraceParseCtc"
-"""The parser of lines of text, whose label file lists characters: `parsers/text.py`."""
+"""Reads lines of text by a label file that lists characters: `parsers/text.py`."""
 
 
 class LayerLike(Protocol):
@@ -53,6 +53,15 @@ class LayerLike(Protocol):
     @property
     def shape(self) -> Shape:
         """Axes of one item; None where a length is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item of an output; an axis is None where its length is not known."""
+
+    name: str
+    dtype: DType
+    shape: Shape
 
 
 class UnfitError(Exception):
@@ -393,4 +402,4 @@ def per_item(output: LayerLike | TensorSpec) -> LayerLike:
     axes: tuple[int | None, ...] = tuple(d if isinstance(d, int) else None for d in output.shape)
     if not axes:  # not even the number of axes is known: no head has as many as nine
         axes = (None,) * 10
-    return TensorSpec(output.name, output.dtype, axes[1:] or (1,))  # type: ignore[return-value]
+    return Item(output.name, output.dtype, axes[1:] or (1,))
