@@ -39,6 +39,7 @@ from headrace.infer.watch import half, half_trial
 from headrace.live import Address, LiveServer, LiveView
 from headrace.live.adding import SourceAdding
 from headrace.live.allowed import AllowedSources
+from headrace.live.kept import KeptSources
 from headrace.media import open_sink
 from headrace.media.messages.sender import Sender
 from headrace.media.messages.spool import Spool
@@ -348,7 +349,7 @@ def _add_source(ask: Ask) -> str:
         report=report, add_source=lambda uri, name: added.append(uri) or 7
     )
     number = asyncio.run(
-        SourceAdding(pipeline, AllowedSources(["rtsp:"])).add("rtsp://gate/1", None)
+        SourceAdding(pipeline, AllowedSources(["rtsp:"]), KeptSources()).add("rtsp://gate/1", None)
     )
     assert (number, added) == (7, ["rtsp://gate/1"])
     return ""

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from headrace.live import Address, LiveServer, LiveView
-from headrace.live.allowed import AllowedSources, ServiceRules
+from headrace.live.allowed import ServiceRules
 from headrace.live.metrics import metrics_text
 from headrace.live.rest import _REASONS, rest_routes
 from headrace.pipeline import Pipeline
@@ -284,7 +284,7 @@ def test_every_described_path_is_there() -> None:
     settings = client.json("/api/settings")
     assert set(schema["properties"]) == set(settings)
     assert set(schema["properties"]["osd"]["properties"]) == set(settings["osd"])
-    routes = rest_routes(pipeline, view, AllowedSources())
+    routes = rest_routes(pipeline, view, ServiceRules())
     routed = {str(route.path).replace(":int", "") for route in routes}
     own = {path for path in routed if not path.startswith("/api/v1/")}
     assert own - {"/openapi.json"} == set(paths)

@@ -72,6 +72,13 @@ class FileHash(NamedTuple):
     sha256: str
 
 
+def state_folder() -> Path:
+    """Return the state folder: `$XDG_STATE_HOME/headrace`, or `~/.local/state/headrace`."""
+    base = os.environ.get("XDG_STATE_HOME", "")
+    root = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "state"
+    return root / "headrace"
+
+
 def hash_file(file: str | Path | BinaryIO) -> FileHash:
     """Size and SHA-256 of a file: a path, or one that is open at its start.
 
@@ -267,11 +274,15 @@ class PartFile:
 
 
 def write_atomically(
-    target: Path, chunks: Iterable[bytes | memoryview], *, durable: bool = True
+    target: Path,
+    chunks: Iterable[bytes | memoryview],
+    *,
+    durable: bool = True,
+    mode: int = 0o666,
 ) -> None:
     """Write `chunks` as `target`, replacing it; readers see the old file or the whole new one.
 
-    The mode is the usual one for new files (umask). With `durable` data is on the disk before the
+    The mode is `mode` without what the umask takes. With `durable` data is on the disk before the
     name changes; without it nothing is waited for, and a loss of power may take the file.
     A device, pipe or folder is refused: the rename would take its place, /dev/null's for everyone.
 
@@ -282,7 +293,7 @@ def write_atomically(
         if not stat.S_ISREG(target.stat().st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
     temporary = target.with_name(f".{target.name}.{os.urandom(6).hex()}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     with PartFile(target, temporary), open(descriptor, "wb") as file:
         for chunk in chunks:
             file.write(chunk)

@@ -81,6 +81,12 @@ class LivePage:
             self.health = Health(pipeline, limits.answers_s, limits.results_s, limits.action, leave)
             for model in pipeline.models:
                 _ = model.history.current  # its files as they are now
+        if self.log is not None:
+            from headrace.live.log import log_sources
+
+            log_sources(pipeline)
+        elif self._service is not None:
+            pipeline.on_event("source", _tell_source)
         self._server = LiveServer(
             pipeline,
             self._view,
@@ -92,13 +98,8 @@ class LivePage:
         url = self._server.address.url
         if self.log is None:
             echo(f"watch it at {url}", err=True)
-            if self._service is not None:
-                pipeline.on_event("source", _tell_source)
-            return
-        from headrace.live.log import log_sources
-
-        self.log.info("watch it at %s", url, extra={"event": "listening", "url": url})
-        log_sources(pipeline)
+        else:
+            self.log.info("watch it at %s", url, extra={"event": "listening", "url": url})
 
     def tell(self, notices: Iterable[Finding], *, quiet: bool = False) -> None:
         """Print notices, of `quiet` runs the warnings alone; where the log is JSON, log all."""

@@ -126,7 +126,9 @@ def serve(
     from headrace.cli.live_page import ModelLimits, live_page
     from headrace.cli.run import execute, print_report
     from headrace.config import load_pipeline
+    from headrace.live.address import live_address
     from headrace.live.allowed import AllowedSources, ServiceRules
+    from headrace.live.kept import KeptSources
     from headrace.live.log import errors_logged, log_as_json, log_end
     from headrace.pipeline.opening import pipeline_spec
 
@@ -145,7 +147,8 @@ def serve(
             keep_open=True,
         ).with_models_overridden(settings)
         limits = ModelLimits(answers_within, results_within, action)
-        rules = ServiceRules(AllowedSources(allowed), open_probes)
+        kept = KeptSources.of_service(configs, live_address(listen).port)
+        rules = ServiceRules(AllowedSources(allowed), open_probes, kept)
         page = live_page(spec, run, listen, service=rules, log=log, limits=limits)
         report = execute(spec, run, strict=strict, quiet=True, page=page)
     if log is None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from headrace._core.errors import HeadraceError
 from headrace._core.threads import start_thread
 from headrace.live.allowed import AllowedSources
+from headrace.live.kept import KeptSource, KeptSources
 
 if TYPE_CHECKING:
     from headrace.pipeline import Pipeline
@@ -31,13 +32,14 @@ class SourceAdding:
     Args:
         pipeline: that runs.
         allowed: what requests may name.
+        kept: the live ones among them.
     """
 
-    def __init__(self, pipeline: Pipeline, allowed: AllowedSources) -> None:
-        self._pipeline, self._allowed = pipeline, allowed
+    def __init__(self, pipeline: Pipeline, allowed: AllowedSources, kept: KeptSources) -> None:
+        self._pipeline, self._allowed, self._kept = pipeline, allowed, kept
         self._opening = 0
 
-    async def add(self, uri: str, name: str | None) -> int:
+    async def add(self, uri: str, name: str | None, camera_id: str | None = None) -> int:
         """Open a source and add it; return its id.
 
         Raises:
@@ -53,6 +55,8 @@ class SourceAdding:
         def work() -> None:
             source = self._allowed.checked(uri)
             number = self._pipeline.add_source(source, name=name)
+            if not self._pipeline.report.interrupted:  # else the request was refused
+                self._kept.keep(self._pipeline, KeptSource(number, uri, name, camera_id))
             _settle(loop, done, partial(done.set_result, number))
 
         def failed(error: Exception) -> None:

@@ -70,7 +70,7 @@ def make_app(
         Route("/api/explain", served.explain, methods=["POST"]),
     ]
     if service is not None:
-        routes += rest_routes(pipeline, view, service.allowed, health)
+        routes += rest_routes(pipeline, view, service, health)
     probes = service is not None and service.open_probes
     middleware = Middleware(Guard, token=token, open_probes=probes)
     handlers: dict[Any, Any] = {Exception: _failed, HTTPException: _unknown}

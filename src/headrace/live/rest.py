@@ -18,7 +18,7 @@ from headrace._core.errors import HeadraceError
 from headrace._core.text import quoted
 from headrace.config.paths import safe_uri
 from headrace.live.adding import ServiceBusyError, SourceAdding
-from headrace.live.allowed import AllowedSources, SourceRefusedError
+from headrace.live.allowed import SourceRefusedError
 from headrace.live.control import MAX_INTERVAL, Controls, UpdatePendingError, whole
 from headrace.live.guard import body_of
 from headrace.live.metrics import CONTENT_TYPE, metrics_text
@@ -27,8 +27,10 @@ from headrace.live.state import model_states, source_states
 from headrace.pipeline.health import Health
 
 if TYPE_CHECKING:
+    from headrace.live.allowed import ServiceRules
     from headrace.live.view import LiveView
     from headrace.pipeline import Pipeline
+    from headrace.pipeline.events import PipelineEvent
 
 _OK = "HTTP/1.1 200 OK"
 _CAMERAS = 1000  # that are remembered before those that are over are forgotten
@@ -55,17 +57,16 @@ _REASONS = {
 
 
 def rest_routes(
-    pipeline: Pipeline, view: LiveView, allowed: AllowedSources, health: Health | None = None
+    pipeline: Pipeline, view: LiveView, rules: ServiceRules, health: Health | None = None
 ) -> list[Route]:
     """The paths of the service of a pipeline that `view` shows.
 
     Args:
         pipeline, view: of the service.
-        allowed: sources that may be added.
+        rules: of the sources that may be added, and those of earlier lives, which are added.
         health: judges the models; None judges by the defaults.
     """
-    adding = SourceAdding(pipeline, allowed)
-    rest = _Rest(pipeline, Controls(pipeline, view), adding, health or Health(pipeline))
+    rest = _Rest(pipeline, Controls(pipeline, view), rules, health or Health(pipeline))
     return [
         Route("/metrics", rest.metrics),
         Route("/healthz", rest.health),
@@ -97,11 +98,15 @@ class _Rest:
     """The answers."""
 
     def __init__(
-        self, pipeline: Pipeline, controls: Controls, adding: SourceAdding, health: Health
+        self, pipeline: Pipeline, controls: Controls, rules: ServiceRules, health: Health
     ) -> None:
-        self._pipeline, self._controls, self._sources = pipeline, controls, adding
-        self._health = health
-        self._cameras: dict[str, int] = {}  # the original's camera_id -> id of the source
+        self._pipeline, self._controls, self._health = pipeline, controls, health
+        self._kept = rules.kept
+        self._kept.restore(pipeline, rules.allowed)
+        self._sources = SourceAdding(pipeline, rules.allowed, self._kept)
+        # the original's camera_id -> id of the source
+        self._cameras: dict[str, int] = self._kept.cameras
+        pipeline.on_event("source", self._over)
         self._adding: set[str] = set()  # camera_ids whose source is being opened
 
     @property
@@ -150,9 +155,18 @@ class _Rest:
 
     async def remove(self, request: Request) -> Response:
         """Remove a source."""
-        if await asyncio.to_thread(self._pipeline.remove_source, request.path_params["id"]):
+        if await asyncio.to_thread(self._remove, request.path_params["id"]):
             return Response(status_code=204)
         return JSONResponse({"error": "there is no such source"}, 404)
+
+    def _over(self, event: PipelineEvent) -> None:
+        if event.name == "ended":  # by itself: the next life has nothing to open
+            self._kept.forget(self._pipeline, event.source_id)
+
+    def _remove(self, number: int) -> bool:
+        """Remove a source for good; False if it is over, and the next life would not open it."""
+        kept = self._kept.forget(self._pipeline, number)
+        return self._pipeline.remove_source(number) or kept
 
     async def clip(self, request: Request) -> Response:
         """Record a clip of a source around now."""
@@ -213,7 +227,7 @@ class _Rest:
         name = value.get("camera_name")
         self._adding.add(camera)
         try:
-            number = await self._sources.add(uri, str(name) if name else camera)
+            number = await self._sources.add(uri, str(name) if name else camera, camera)
         except HeadraceError as error:
             return _failed("STREAM_ADD_FAIL", f"{error:line}")
         finally:
@@ -230,7 +244,7 @@ class _Rest:
         number = self._cameras.pop(camera, None)
         if number is None:
             return _failed("STREAM_REMOVE_FAIL", f"there is no camera_id {camera!r}")
-        await asyncio.to_thread(self._pipeline.remove_source, number)
+        await asyncio.to_thread(self._remove, number)
         return JSONResponse({"status": _OK, "reason": "STREAM_REMOVE_SUCCESS"})
 
     async def original_info(self, request: Request) -> Response:

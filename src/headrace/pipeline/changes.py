@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import is_dataclass, replace
 from time import sleep
 from typing import TYPE_CHECKING, Any, Protocol
@@ -51,11 +52,20 @@ class RunningChanges:
     stages: list[Any]
     _keep_open: bool
     _state: str
+    _coming_and_going: threading.Lock
+    _next_id: int
 
     def _require_open_for_sources(self) -> None:
         if not self._keep_open or self._state == "done" or self._mux.stopping:
             why = "its run is over" if self._keep_open else "it was made without keep_open=True"
             raise HeadraceError(f"no source can be added: {why}", where=repr(self))
+
+    def _new_id(self, least: int) -> int:
+        """The id of another source: `least`, or the next that no source has had."""
+        with self._coming_and_going:
+            number = max(least, self._next_id)
+            self._next_id = number + 1
+        return number
 
     def attach(self, companion: Companion) -> None:
         """Let a companion begin; it is closed with the pipeline, and its notices are of the run."""

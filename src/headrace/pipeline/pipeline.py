@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import count
 from os import PathLike, fspath
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -167,7 +166,7 @@ class Pipeline(RunningChanges):
         self._run_size = fill
         self._coming_and_going = threading.Lock()  # `sources` is replaced by several threads
         self._events = Events()
-        self._next_id = count(max((s.source_id for s in self.sources), default=-1) + 1)
+        self._next_id = max((s.source_id for s in self.sources), default=-1) + 1
         self._outlet = Outlet(
             routes_of(sinks),
             painter,
@@ -231,7 +230,7 @@ class Pipeline(RunningChanges):
         """Read one more source, from now on. Safe from any thread, also while it runs.
 
         Args:
-            source: opened, or as `open_source` takes it.
+            source: as `open_source` takes it, or opened, with an id above those of all before it.
             name: of it in outputs and reports; None is its own.
             options: of `open_source`; without `gpu` it is decoded where the first model computes.
 
@@ -254,7 +253,7 @@ class Pipeline(RunningChanges):
         if self._mux.stopping and opened is not source:  # opening it took long
             opened.close()
             self._require_open_for_sources()
-        opened.source_id = next(self._next_id)
+        opened.source_id = self._new_id(opened.source_id if opened is source else 0)
         if name:
             opened.rename(name)
         self._outlet.begin(opened)

@@ -11,14 +11,14 @@ from headrace._core.lazy import lazy
 
 if TYPE_CHECKING:
     from headrace.custom.guard.crash import Death, LibraryDiedError
-    from headrace.custom.guard.options import GuardMode, GuardOptions, crash_folder, state_folder
+    from headrace.custom.guard.options import GuardMode, GuardOptions, crash_folder
 else:
     __getattr__, __dir__ = lazy(
         __name__,
         {
             ".crash": "Death LibraryDiedError",
-            ".options": "GuardMode GuardOptions crash_folder state_folder",
+            ".options": "GuardMode GuardOptions crash_folder",
         },
     )
 
-__all__ = ["Death", "GuardMode", "GuardOptions", "LibraryDiedError", "crash_folder", "state_folder"]
+__all__ = ["Death", "GuardMode", "GuardOptions", "LibraryDiedError", "crash_folder"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from headrace._core.files import state_folder
 from headrace.custom.guard.environment import checked_rules
 from headrace.custom.guard.reach import NamedPaths
 
@@ -85,13 +86,6 @@ def _files(cfg: ModelConfig) -> Iterator[str]:
     if cfg.custom_lib_path is not None:
         files.append(cfg.custom_lib_path.parent)
     yield from (str(path.absolute()) for path in files if isinstance(path, Path))
-
-
-def state_folder() -> Path:
-    """Return the state folder: `$XDG_STATE_HOME/headrace`, or `~/.local/state/headrace`."""
-    base = os.environ.get("XDG_STATE_HOME", "")
-    root = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "state"
-    return root / "headrace"
 
 
 def crash_folder() -> Path:

@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from headrace._core.errors import CustomLibraryError
-from headrace._core.files import hash_file, locked, os_errors, write_atomically
-from headrace.custom.guard.options import state_folder
+from headrace._core.files import hash_file, locked, os_errors, state_folder, write_atomically
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headrace._core.errors import MediaError
-from headrace._core.files import os_errors, sha256_of, try_lock
+from headrace._core.files import os_errors, sha256_of, state_folder, try_lock
 from headrace.media.messages.records import (
     HEADER_BYTES,
     MESSAGE_BYTES,
@@ -465,5 +465,4 @@ def spool_folder(name: str) -> Path:
     Args:
         name: of the output, without secrets.
     """
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "headrace" / "spool" / sha256_of(name.encode())[:16]
+    return state_folder() / "spool" / sha256_of(name.encode())[:16]

@@ -1,0 +1,150 @@
+"""Cameras that requests added are there again after a restart."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from headrace.live import Address, LiveServer, LiveView
+from headrace.live.allowed import AllowedSources, ServiceRules
+from headrace.live.kept import KeptSource, KeptSources
+from headrace.pipeline import Pipeline
+from tests.live.test_server import Client
+from tests.media.conftest import MakeMeta, write_clip
+from tests.media.conftest import make_meta as make_meta  # a fixture
+from tests.media.sinks.test_rtsp_server import streaming
+from tests.pipeline.fakes import FakeModel, FakeSource
+from tests.pipeline.test_pipeline_dynamic import wait_until
+
+SECRET = "s3:cret"
+
+
+@contextmanager
+def life(file: Path, *entries: str) -> Iterator[tuple[Pipeline, Client]]:
+    """One life of a service that keeps its list in a file."""
+    view = LiveView()
+    pipeline = Pipeline([], FakeModel(), [view], keep_open=True)
+    rules = ServiceRules(AllowedSources(entries), kept=KeptSources(file))
+    server = LiveServer(pipeline, view, Address(port=0), service=rules)
+    run, client = Thread(target=pipeline.run), Client(server.address)
+    run.start()
+    try:
+        yield pipeline, client
+    finally:
+        client.close()
+        pipeline.stop(5)
+        run.join()
+        server.close()
+
+
+def delete(client: Client, number: int) -> int:
+    client._connection.request("DELETE", f"/api/sources/{number}")
+    answer = client._connection.getresponse()
+    answer.read()
+    return answer.status
+
+
+def warnings(pipeline: Pipeline) -> list[str]:
+    return [n.code for n in pipeline.notices if n.level == "warning"]
+
+
+def test_cameras_come_back_until_they_are_removed(make_meta: MakeMeta, tmp_path: Path) -> None:
+    file = tmp_path / "state" / "list.json"
+    video = str(write_clip(tmp_path / "video.mp4", 5))
+    with streaming(make_meta) as (_, port):
+        uri = f"rtsp://me:{SECRET}@127.0.0.1:{port}/a"
+        with life(file) as (_, client):
+            assert client.ask("/api/sources", {"uri": video})[0] == 201
+            assert client.ask("/api/sources", {"uri": uri, "name": "gate"})[0] == 201
+            value = {"camera_id": "c7", "camera_url": uri, "camera_name": "door"}
+            assert client.ask("/api/v1/stream/add", {"value": value})[0] == 200
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+
+        with life(file) as (pipeline, client):
+
+            def running() -> list[tuple[int, str]]:
+                listed = client.json("/api/sources")["sources"]
+                return [(s["id"], s["name"]) for s in listed if s["state"] == "running"]
+
+            wait_until(lambda: running() == [(1, "gate"), (2, "door")], 20)  # and not the video
+            assert client.ask("/api/sources", {"uri": video})[0] == 201
+            wait_until(lambda: any(r.source_id == 3 for r in pipeline.snapshot().sources), 20)
+            assert client.ask("/api/v1/stream/add", {"value": value})[0] == 400  # it is there
+            assert client.ask("/api/v1/stream/remove", {"value": {"camera_id": "c7"}})[0] == 200
+            assert SECRET not in "".join(map(str, pipeline.notices))
+
+    with life(file) as (pipeline, client):  # the camera is away now
+        (listed,) = client.json("/api/sources")["sources"]
+        assert (listed["id"], listed["name"], listed["frames"]) == (1, "gate", 0)
+        assert [delete(client, 1), delete(client, 1)] == [204, 404]
+    with life(file) as (pipeline, client):
+        assert client.json("/api/sources") == {"sources": []}
+
+
+def test_the_list_of_today_decides(tmp_path: Path) -> None:
+    file = tmp_path / "list.json"
+    kept = KeptSources(file)
+    pipeline = Pipeline(FakeSource(1, live=True), FakeModel(), keep_open=True)
+    kept.keep(pipeline, KeptSource(0, f"rtsp://me:{SECRET}@127.0.0.1:9/a", "gate"))
+    before = file.read_bytes()
+    with life(file, "srt:") as (pipeline, client):
+        assert client.json("/api/sources") == {"sources": []}
+        assert warnings(pipeline) == ["source-not-restored"]
+        assert SECRET not in "".join(map(str, pipeline.notices))
+    assert file.read_bytes() == before
+    with life(file, "rtsp:") as (pipeline, client):
+        assert [s["name"] for s in client.json("/api/sources")["sources"]] == ["gate"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"version": 1, "sources": [{"id": 0, "uri": "rtsp://ga',
+        '{"version": 2, "sources": []}',
+        '{"version": 1, "sources": [{"id": -1, "uri": "rtsp://gate/1"}]}',
+        '{"version": 1, "sources": [{"id": 0, "uri": "/etc/passwd"}]}',
+        '{"version": 1, "sources": [{"id": 0, "uri": "rtsp://gate/1", "name": 3}]}',
+        "[" * 100_000,
+    ],
+)
+def test_a_damaged_list_is_put_aside(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "list.json"
+    file.write_text(text)
+    pipeline = Pipeline([], FakeModel(), keep_open=True)
+    KeptSources(file).restore(pipeline, AllowedSources())
+    assert warnings(pipeline) == ["source-not-restored"]
+    assert pipeline.sources == []
+    assert (tmp_path / "list.json.unreadable").read_text() == text
+
+
+def test_a_list_that_cannot_be_written_is_said_once(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("no folder")
+    kept = KeptSources(tmp_path / "state" / "list.json")
+    pipeline = Pipeline(FakeSource(1, live=True), FakeModel(), keep_open=True)
+    for name in ("a", "b"):
+        kept.keep(pipeline, KeptSource(0, "rtsp://gate/1", name))
+    assert warnings(pipeline) == ["sources-not-kept"]
+
+
+def test_an_id_of_the_pipeline_file_stays_with_it(tmp_path: Path) -> None:
+    file = tmp_path / "list.json"
+    row = {"id": 0, "uri": "rtsp://127.0.0.1:9/a", "camera_id": "c"}
+    file.write_text(json.dumps({"version": 1, "sources": [row]}))
+    pipeline = Pipeline(FakeSource(1, live=True), FakeModel(), keep_open=True)
+    kept = KeptSources(file)
+    kept.restore(pipeline, AllowedSources())
+    assert [s.source_id for s in pipeline.sources] == [0, 1]
+    assert kept.cameras == {"c": 1}
+    pipeline.close()
+
+
+def test_each_service_has_a_list_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {KeptSources.of_service(c, p)._file for c, p in (("a.txt", 1), ("a.txt", 2), ("b", 1))}
+    assert len(files) == 3
