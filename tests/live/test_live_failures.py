@@ -178,6 +178,9 @@ def test_a_model_that_fails_is_told_and_the_other_runs_on(
     count = service.inferred("good.txt")
     wait_until(lambda: service.inferred("good.txt") > count + 5, 5)
     assert service.end() == 11
+    rows = [json.loads(line) for line in (service.folder / "found.jsonl").open()]
+    assert "failed" not in rows[0]
+    assert rows[-5].get("failed") == (None if fault == "nothing" else [2])
 
 
 @pytest.mark.slow

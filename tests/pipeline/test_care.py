@@ -12,6 +12,7 @@ import pytest
 from headrace._core.errors import EngineError
 from headrace._core.findings import Finding
 from headrace.infer.batch import Batch
+from headrace.media.sinks.jsonl import LineWriter
 from headrace.media.sources.reconnect import Losses
 from headrace.pipeline import Pipeline
 from headrace.pipeline import care as care_module
@@ -99,6 +100,8 @@ def test_frames_go_on_without_a_model_that_fails(
     (bad, good) = health.models
     assert (bad.state, good.state) == ("not-ready", "ready")
     assert bad.passed > 0
+    assert (sink.got[0].failed, sink.got[-1].failed) == ((), (1,))
+    assert LineWriter().line(sink.got[-1])[0].endswith(b'],"failed":[1]}\n')
     model.fault = ""
     model.freed.set()
     wait_until(lambda: not health.reasons, 5)

@@ -66,7 +66,7 @@ class SegmentationPostprocessor(Postprocessor):
             try:
                 parsed = self._parser(layers_of(outputs, i), self._network, self.params)
             except ParserError as error:
-                self._record.parser_failed(error, meta)
+                self._record.parser_failed(error, meta, self._component_id)
                 if steps is not None:
                     steps[i].error = error
                 continue

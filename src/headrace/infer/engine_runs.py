@@ -308,6 +308,8 @@ class EngineRuns:
             outputs, scaled = infer()
         except (EngineError, MemoryError) as error:
             lost_batch(error, len(run.items), record, str(model.config.path))
+            for meta in run.items.metas:
+                meta.note_failure(model.config.component_id)
             return None
         t2 = perf_counter()
         t1 = t1 if scaled is None else scaled

@@ -322,7 +322,7 @@ class DetectorPostprocessor(Postprocessor):
         try:
             detections = self._parser(layers, self._network, self.params)
         except ParserError as error:
-            self._record.parser_failed(error, meta)
+            self._record.parser_failed(error, meta, self._component_id)
             if step is not None:
                 step.error = error
             return Detections.empty()
@@ -491,7 +491,7 @@ class ClassifierPostprocessor(Postprocessor):
                 metas = self._builtin.metas(outputs, component, kind)
             except ParserError as error:
                 for meta in items.metas:
-                    self._record.parser_failed(error, meta)
+                    self._record.parser_failed(error, meta, self._component_id)
                 for step in steps or ():
                     step.error = error
                 return [None] * len(items)
@@ -548,7 +548,7 @@ class ClassifierPostprocessor(Postprocessor):
         try:
             classification = self._parser(layers_of(outputs, index), self._network, self.params)
         except ParserError as error:
-            self._record.parser_failed(error, items.metas[index])
+            self._record.parser_failed(error, items.metas[index], self._component_id)
             if step is not None:
                 step.error = error
             return Classification()

@@ -77,11 +77,12 @@ class Record:
             results=Counter(self.results),
         )
 
-    def parser_failed(self, error: ParserError, meta: FrameMeta) -> None:
+    def parser_failed(self, error: ParserError, meta: FrameMeta, component_id: int) -> None:
         """A parser that fails costs the item its results, never the stream. Source: spec D.6."""
         from headrace.custom.guard.crash import LibraryDiedError
 
         self.failed_items += 1
+        meta.note_failure(component_id)
         self.worker_died |= isinstance(error, LibraryDiedError)
         error.in_frame(meta.source, meta.frame)
         text, same = str(error), error.same

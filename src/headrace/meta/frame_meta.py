@@ -36,6 +36,8 @@ class FrameMeta:
             when it was decoded here, of a file what its head says; None where nothing tells.
         fps: frame rate of the source; None if that is not known.
         live: the source is live.
+        failed: component ids of models that should have run on this frame and gave it no results:
+            they failed, or did not answer in time.
     """
 
     source: str
@@ -54,6 +56,12 @@ class FrameMeta:
     wall_ns: int | None = None
     fps: float | None = None
     live: bool = False
+    failed: tuple[int, ...] = ()
+
+    def note_failure(self, component_id: int) -> None:
+        """Note that a model gave this frame, or an object of it, no results."""
+        if component_id not in self.failed:
+            self.failed = (*self.failed, component_id)
 
     def to_detections(self) -> Detections:
         """All objects as one `Detections` in frame space."""

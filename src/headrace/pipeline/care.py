@@ -92,12 +92,13 @@ class Care:
         if self.unanswered_since is None:
             self.unanswered_since = monotonic()
         if self.stuck:
-            self.passed += len(batch)
+            self._pass(stage, batch)
             return None
         try:
             return stage.begin(batch)
         except Exception as error:  # whatever it is, the frames go on
-            self._failed(stage, error, len(batch))
+            self._failed(stage, error)
+            self._pass(stage, batch)
             return None
 
     def complete(self, stage: Stage, work: Any, batch: Batch) -> Batch:
@@ -108,7 +109,7 @@ class Care:
         """
         if self.stuck:
             getattr(work, "cancel", _nothing)()
-            self.passed += len(batch)
+            self._pass(stage, batch)
             return batch
         start = monotonic()
         if self.unanswered_since is None:  # the answer to an earlier batch came after this began
@@ -118,14 +119,16 @@ class Care:
             pass  # which is less when the run stops
         if not task.done.is_set():
             self._stuck, self._on_trial = task, True
-            self.passed += len(batch)
             seconds = monotonic() - start
             self.last_error = f"it did not come back within {seconds:.1f} s"
             text = f"{self.last_error}: frames go on without its results"
             self._note("model-stuck", text, stage)
-            return _separate(batch)
+            batch = _separate(batch)
+            self._pass(stage, batch)
+            return batch
         if task.error is not None:
-            self._failed(stage, task.error, len(batch))
+            self._failed(stage, task.error)
+            self._pass(stage, batch)
         else:
             self._judge(stage, monotonic() - start)
         return batch
@@ -180,7 +183,7 @@ class Care:
     def _came_back(self, stage: Stage) -> None:
         task, self._stuck = self._stuck, None
         if task is not None and task.error is not None:
-            self._failed(stage, task.error, 0)
+            self._failed(stage, task.error)
         else:
             self._judge(stage)
             self._note("model-back", "it came back", stage, level="info")
@@ -205,9 +208,14 @@ class Care:
         elif not self._failing:  # there was nothing to answer
             self.unanswered_since = None
 
-    def _failed(self, stage: Stage, error: Exception, frames: int) -> None:
+    def _pass(self, stage: Stage, batch: Batch) -> None:
+        """Let the frames of a batch go on without the model's results."""
+        self.passed += len(batch)
+        for meta in batch.metas:
+            meta.note_failure(stage.config.component_id)
+
+    def _failed(self, stage: Stage, error: Exception) -> None:
         self.failures += 1
-        self.passed += frames
         self._failing = self._on_trial = True
         finding = getattr(error, "finding", None)
         self.last_error = error_text(error) if finding is None else f"{finding:line}"

@@ -176,6 +176,8 @@ def test_coordinates_are_for_an_image_of_another_size():
 def test_without_tracks_it_says_so_at_the_end():
     analytics = Analytics(rules(Line(name="l", **LINE)))
     run(analytics, [frame(0, [(50, 90)]), frame(1, [(50, 110)])])
+    assert not analytics.notices  # a tracker tries an object for some frames before it has a track
+    analytics.end_of_stream(0)
     assert "--tracker" in str(analytics.notices[0])
     run(analytics, [frame(2, [(50, 90)], ids=[4])])
     assert not analytics.notices

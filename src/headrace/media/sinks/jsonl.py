@@ -66,6 +66,8 @@ class LineWriter:
             maps = f',"analytics":{to_json(meta.analytics.to_dict())}'
         if meta.segmentations:
             maps += f',"segmentations":{segmentations_json(meta.segmentations)}'
+        if meta.failed:
+            maps += f',"failed":{to_json(meta.failed)}'
         wall = f'"wall_ns":{meta.wall_ns},' if meta.live and meta.wall_ns is not None else ""
         head = (
             f'{{"source":{quoted_text(meta.source)},"frame":{meta.frame},"pts_ns":{meta.pts_ns},'

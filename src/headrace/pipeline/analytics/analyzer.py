@@ -65,14 +65,16 @@ class Analytics:
         self.rules = rules
         self.totals: dict[int, Counter[str]] = {}
         self._sources: dict[int, _State] = {}
-        self._tracked = self._untracked = False  # objects have had tracks, or none
+        self._tracked = self._over = False  # objects have had tracks; a source came to its end
+        self._untracked = 0  # objects without one
 
     @property
     def notices(self) -> list[Finding]:
         """Parts of the rules that are not applied as written."""
         notices = list(self.rules.notices)
         needed = any(rules.need_tracker for rules in self.rules.sources.values())
-        if needed and self._untracked and not self._tracked:
+        without = self._untracked > (0 if self._over else _TRIAL) and not self._tracked
+        if needed and without:
             text = "no object has a track: no line is crossed and no direction is found; "
             text += "add a tracker (--tracker iou)"
             notices.append(Finding("no-tracks", "warning", text, self.rules.where))
@@ -114,7 +116,7 @@ class Analytics:
         for index, rect in enumerate(objects.rects.tolist()):
             class_id, track = class_ids[index], ids[index]
             if track == UNTRACKED_OBJECT_ID:
-                self._untracked = True
+                self._untracked += 1
                 motion = Motion(meta.pts_ns)
             else:
                 self._tracked = True
@@ -144,9 +146,11 @@ class Analytics:
     def end_of_stream(self, source_id: int) -> None:
         """Forget a source; its totals begin at 0 if it comes again."""
         self._sources.pop(source_id, None)
+        self._over = True
 
     def close(self) -> None:
         """Forget everything."""
+        self._over = True
         self._sources.clear()
 
     def _state(self, meta: FrameMeta) -> _State:
@@ -217,6 +221,7 @@ class Analytics:
 
 
 _NOTHING = ObjectAnalytics()
+_TRIAL = 100  # objects without a track that a tracker on trial may leave at its begin
 
 
 def _hit(line: Line, motion: Motion) -> bool:
