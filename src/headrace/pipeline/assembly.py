@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import ConfigError, HeadraceError
+from headrace._core.files import state_folder
 from headrace._core.findings import Finding
 from headrace._core.notices import notices_on_errors
 from headrace.config import ModelConfig
@@ -27,7 +28,7 @@ from headrace.pipeline.mux import check_limit
 from headrace.pipeline.outlet import Route
 from headrace.pipeline.pipeline import Pipeline
 from headrace.pipeline.segment import segments_of
-from headrace.pipeline.sink_opening import open_routes
+from headrace.pipeline.sink_opening import lasts, open_routes
 from headrace.pipeline.source_opening import decoding_device, devices_of, open_listed
 from headrace.pipeline.stage import is_stage
 from headrace.pipeline.stage_order import after_primaries, behind_tracker, numbered
@@ -396,9 +397,10 @@ def tracker_of(spec: PipelineSpec) -> Tracker | None:
     """
     if spec.tracker is None:
         return None
-    from headrace.pipeline.track import open_tracker
+    from headrace.pipeline.track import TrackIds, open_tracker
 
-    return open_tracker(spec.tracker.config or spec.tracker.text, **spec.tracker.options)
+    ids = TrackIds(state_folder() / "track-ids") if lasts(spec) else None
+    return open_tracker(spec.tracker.config or spec.tracker.text, ids=ids, **spec.tracker.options)
 
 
 def _painter(spec: PipelineSpec, options: RunOptions) -> Any:

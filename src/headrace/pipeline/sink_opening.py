@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from headrace.media import Sink, Source
 
 
+def lasts(spec: PipelineSpec) -> bool:
+    """True if outputs go on behind those of earlier runs."""
+    return spec.append or (spec.keep_open and not spec.end_when_over)
+
+
 def open_routes(
     spec: PipelineSpec, sources: Sequence[Source], taken: Sequence[str | Path], undo: ExitStack
 ) -> list[Route]:
@@ -35,7 +40,7 @@ def open_routes(
             inputs=[*inputs, *images],
             fps=rate,
             sources=sources if only is None else (),
-            append=spec.append or (spec.keep_open and not spec.end_when_over),
+            append=lasts(spec),
             coding=coding_of(sink_spec),
             container=sink_spec.container,
         )

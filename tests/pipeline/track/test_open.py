@@ -7,11 +7,13 @@ from pathlib import Path
 import click
 import pytest
 
+from headrace import open_pipeline
 from headrace.cli.run import run
 from headrace.errors import ConfigError
-from headrace.pipeline.track import TRACKERS, open_tracker, tracker_settings
+from headrace.pipeline.track import TRACKERS, TrackIds, open_tracker, tracker_settings
 from headrace.pipeline.track.library import LIBRARY_TRACKERS
 from headrace.pipeline.track.original_file import presets
+from tests.copies import copied_example
 from tests.pipeline.track.scenes import meta, track
 
 BOX = [100, 100, 50, 50]
@@ -142,3 +144,33 @@ def test_a_file_that_is_not_there_or_too_large(tmp_path: Path) -> None:
     large.write_bytes(b"#" * (1 << 20) + b"\n")
     with pytest.raises(ConfigError, match="larger than 1 MiB"):
         open_tracker(large)
+
+
+def test_lasting_ids_are_of_one_run_alone(tmp_path: Path) -> None:
+    file = tmp_path / "state" / "ids"
+    first, second = TrackIds(file), TrackIds(file)
+    mine, others = first.take(999).tolist(), second.take(3).tolist()
+    mine += first.take(5).tolist()
+    again = TrackIds(file).take(1500).tolist()  # after a kill
+    assert (mine[0], others[0]) == (1, 1001)
+    assert len({*mine, *others, *again}) == len(mine) + len(others) + len(again)
+    file.write_text("damaged")
+    assert TrackIds(file).take(1)[0] > 1_700_000_000_000
+    assert TrackIds(Path("/proc/headrace/ids")).take(1)[0] > 1_700_000_000_000
+
+
+def test_a_run_that_appends_goes_on_behind_the_ids_of_the_last(
+    tmp_path: Path,
+) -> None:
+    out, conveyor = tmp_path / "found.jsonl", tmp_path / "conveyor"
+    copied_example("conveyor", conveyor)
+    ids: list[set[int]] = []
+    for _ in range(2):
+        with open_pipeline(
+            conveyor / "config_infer_primary.txt", sources=conveyor / "conveyor.mp4",
+            tracker="iou", outputs=out, append=True, limit=40,
+        ) as pipeline:  # fmt: skip
+            rows = [o.track_id for _, meta in pipeline for o in meta.objects]
+        ids.append({row for row in rows if row is not None})
+    assert ids[0]
+    assert not ids[0] & ids[1]

@@ -7,17 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock
+from time import time_ns
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core.files import locked, write_atomically
 from headrace._core.findings import Finding
 from headrace._core.types import Array
 from headrace.media.frame import Frame
 from headrace.meta import ClassStyle, Detections, FrameMeta, Objects, Space
 from headrace.pipeline.track.selection import Corners, Found, Index, Selection
+
+_BLOCK = 1000  # numbers that a run takes at a time
+_ALL_IDS = 1 << 63
+_LOCK_S = 5.0
 
 
 def predict(
@@ -64,18 +71,42 @@ class TrackIds:
 
     Trackers of one pipeline may share one, so that no two of them use the same number. Safe to use
     from several threads.
+
+    Args:
+        file: keeps the numbers of all runs that name it apart: each takes the next thousand when it
+            needs one. Where it cannot be written, numbers are milliseconds since 1970. None: only
+            those of this object differ.
     """
 
-    def __init__(self) -> None:
-        self._next = 1
+    def __init__(self, file: Path | None = None) -> None:
+        self._file = file
+        self._next, self._end = (1, _ALL_IDS) if file is None else (0, 0)
         self._lock = Lock()
 
     def take(self, count: int) -> Ids:
         """(count,) int64, numbers never given out before, rising."""
         with self._lock:
+            if self._file is not None and self._next + count > self._end:
+                self._next = _reserved(self._file, most := max(count, _BLOCK))
+                self._end = self._next + most
             first = self._next
             self._next += count
         return np.arange(first, first + count, dtype=np.int64)
+
+
+def _reserved(file: Path, count: int) -> int:
+    """The first of so many numbers that no other run gets."""
+    now = time_ns() // 1_000_000
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with locked(file, _LOCK_S) as held:
+            first = int(file.read_text()) if file.exists() else 1
+            if held and 0 < first < now:
+                write_atomically(file, [str(first + count).encode()])
+                return first
+    except (OSError, ValueError):  # read-only, or damaged
+        pass
+    return now
 
 
 @runtime_checkable
