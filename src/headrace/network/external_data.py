@@ -263,7 +263,8 @@ def split_proto(network: Network) -> tuple[ModelProto, memoryview]:
         if isinstance(part, ExternalRange):
             _read_into(weights[start : start + part.size_bytes], part, where)
         else:  # one at a time: each reading of the field is a copy
-            weights[start : start + len(part.raw_data)] = part.raw_data
+            content = part.raw_data
+            weights[start : start + len(content)] = content
             part.ClearField("raw_data")
     return proto, weights
 

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from headrace._core.errors import ModelError
+from headrace._core.files import FileHash
 from headrace.config import ModelConfig
 from headrace.config.document import AddedLine
 from headrace.config.overrides import Overrides
+from headrace.engine import fingerprint
 from headrace.infer.recognise import deployments, kept, recognise, sidecars
 from headrace.infer.recognise.kept import KEPT_FIELDS, kept_path
 from headrace.infer.recognise.sidecars import files_beside
@@ -56,6 +58,23 @@ def test_the_second_load_gives_the_same_config_and_recognises_nothing(
     told = [n for n in first.notices if n.code != "engine-built"]
     assert [*second.notices] == told
     assert {"recognised-model", "recognised-images", "recognised-from"} <= {n.code for n in told}
+
+
+def test_the_hash_of_the_bytes_that_were_read_is_recorded(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed: list[Any] = []
+    real = fingerprint.hash_file
+
+    def counted(file: Any) -> FileHash:
+        hashed.append(file)
+        return real(file)
+
+    monkeypatch.setattr(fingerprint, "hash_file", counted)
+    ModelConfig.load(model)
+    assert model not in hashed  # a second reading takes the time of the first
+    entry = json.loads(kept_path(model).read_text())["entries"][0]
+    assert entry["model"]["sha256"] == real(model).sha256
 
 
 def test_each_set_of_keys_has_an_entry_of_its_own(model: Path, recognitions: list[Path]) -> None:

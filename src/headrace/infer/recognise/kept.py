@@ -87,7 +87,8 @@ def load_bare_model(path: str | Path, overrides: Overrides) -> ModelConfig:
 
     recognition = recognise(path, own, overrides)
     with suppress(ModelError):
-        model = fingerprint_files(path, recognition.evidence.network.external_locations)
+        network = recognition.evidence.network
+        model = fingerprint_files(path, network.external_locations, sha256=network.sha256)
         latest = _entry_of(recognition.config, question, model, own)
         if latest is not None:
             others = [e for e in entries if e.question != question and e.model == model]
