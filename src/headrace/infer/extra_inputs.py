@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headrace._core.errors import ConfigError, CustomLibraryError
+from headrace._core.errors import ConfigError, CustomLibraryError, ModelError
 from headrace._core.findings import Finding, Level
 from headrace.custom.user_calls import INPUT_INITIALIZER
 from headrace.meta import NetworkInfo
@@ -30,11 +31,6 @@ _RULES: Mapping[str, tuple[str, Callable[[int, int], tuple[int, ...]]]] = {
 }
 """Inputs that exporters of DETR's line and of Paddle write; what they hold makes boxes of pixels of
 the network input. Source: the exporters' own post-processing."""
-
-
-def has_rule(spec: TensorSpec) -> bool:
-    """Whether an exporter's rule fills this input."""
-    return values_by_rule(spec, NetworkInfo(1, 1, 3)) is not None
 
 
 def values_by_rule(spec: TensorSpec, network: NetworkInfo) -> tuple[int, ...] | None:
@@ -94,6 +90,26 @@ def unfilled_inputs(cfg: ModelConfig, extra: Sequence[TensorSpec]) -> CustomLibr
             "or set input-values=NAME:VALUE,VALUE for what is always the same",
             "or make these inputs constants (initialisers) of the model",
         ),
+        code="inputs-unfilled",
+    )
+
+
+def unfilled_of_bare(path: Path, extra: Sequence[TensorSpec]) -> ModelError | None:
+    """Make the error for inputs beside the image of a model without a config; None for none.
+
+    Args:
+        path: of the model.
+        extra: its inputs beside the image to which no key gives values.
+    """
+    one = NetworkInfo(1, 1, 3)  # a rule fills an input of every size, or of none
+    names = ", ".join(str(spec) for spec in extra if values_by_rule(spec, one) is None)
+    if not names:
+        return None
+    return ModelError(
+        f"the model has further inputs ({names}), and nothing fills them",
+        where=str(path),
+        fix=f"write a config with custom-lib-path: its {INPUT_INITIALIZER} fills "
+        "them; or --set input-values=NAME:VALUE,VALUE; or make them constants of the model",
         code="inputs-unfilled",
     )
 

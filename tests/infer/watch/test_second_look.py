@@ -85,3 +85,29 @@ def test_an_instance_parser_that_is_silent_on_poses(tmp_path: Path, found: bool)
     said, _ = judged(tmp_path, rows, keys)
     named = "network-type=0 with parse-bbox-func-name=HeadraceParseYoloV8Pose"
     assert (named in said.get("parser-silent", "")) is found
+
+
+@pytest.mark.parametrize("width", [6, 38, 7])
+def test_final_rows_are_no_candidates_of_as_many_classes(tmp_path: Path, width: int) -> None:
+    """Box, score and class number have the shape of two scores."""
+    rows = np.concatenate([final_rows(1), np.zeros((1, 20, width - 6), np.float32)], axis=2)
+    keys = {
+        6: "parse-bbox-func-name=HeadraceParseYoloV8",
+        7: "rotated-boxes=1\nparse-bbox-func-name=HeadraceParseYoloObb",
+        38: "network-type=3\nparse-bbox-instance-mask-func-name=HeadraceParseYoloV8Seg",
+    }
+    outputs = [rows, np.full((1, 32, 16, 16), -1, np.float32)] if width == 38 else rows
+    said, _ = judged(tmp_path, outputs, f"num-detected-classes=2\n{keys[width]}")
+    assert "has class numbers" in said["boxes-odd"]
+    final = {6: "NvDsInferParseYolo", 7: "HeadraceParseYoloEndObb", 38: "HeadraceParseYoloEndSeg"}
+    assert f"={final[width]} (with it: 6 boxes" in said["boxes-odd"]
+
+
+def test_candidates_of_two_classes_are_right(tmp_path: Path) -> None:
+    rows = np.zeros((1, 20, 6), np.float32)
+    rows[0, :, :4], rows[0, :, 4] = (32, 32, 20, 20), np.linspace(0.9, 0.1, 20)
+    rows[0, :, 5] = np.linspace(0.1, 0.8, 20)
+    said, _ = judged(
+        tmp_path, rows, "num-detected-classes=2\nparse-bbox-func-name=HeadraceParseYoloV8"
+    )
+    assert "boxes-odd" not in said

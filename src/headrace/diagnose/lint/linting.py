@@ -24,6 +24,7 @@ from headrace.diagnose.lint.frames import frame_findings
 from headrace.diagnose.lint.subject import CheckedConfig, files_to_check, is_something_else
 from headrace.diagnose.lint.targets import Target
 from headrace.engine.backends import DEFAULT_BACKEND
+from headrace.infer.extra_inputs import unfilled_of_bare
 from headrace.infer.record import was_tried
 from headrace.infer.run_options import RunOptions
 from headrace.infer.trial import tried_changes
@@ -226,15 +227,17 @@ class Linter:
             self._refused(error, path)
 
     def _model(self, path: Path) -> None:
-        """Check a model without a config: whether it can be read, its operators, its weights."""
+        """Check a model without a config: its file, its inputs, its operators, its weights."""
         try:
-            network = network_from_onnx(model_file(path))
+            network = network_from_onnx(model_file(path), of_images=True)
         except HeadraceError as error:
             self._refused(error, path)
             return
         unknown = unknown_error(network, DEFAULT_BACKEND, known_plugins(), str(path))
         if unknown is not None:
             self._refused(unknown, path)
+        if unfilled := unfilled_of_bare(path, network.inputs[1:]):
+            self._refused(unfilled, path)
         cfg = ModelConfig().of_model(path, ())
         self._add(weight_checks(CheckedConfig(cfg, DryRun(network=network))), path)
         if self.source is not None:

@@ -24,7 +24,7 @@ from headrace.config.enums import (
 )
 from headrace.config.overrides import Overrides
 from headrace.engine.input_shapes import sample_inputs
-from headrace.infer.extra_inputs import fill_as_configured, fill_by_rule, has_rule
+from headrace.infer.extra_inputs import fill_as_configured, fill_by_rule, unfilled_of_bare
 from headrace.infer.model import load_or_build
 from headrace.infer.model.image_input import image_range
 from headrace.infer.parsers.head import CTC
@@ -157,15 +157,10 @@ def _recognise(
     evidence = FileEvidence.read(path)
     given: Any = user_fields.get("input_values", ())
     filled = {item.strip().rpartition(":")[0] for item in given}
-    unfilled = [s for s in evidence.more_inputs if not (has_rule(s) or s.name in filled)]
-    if unfilled:
-        more = ", ".join(map(str, unfilled))
-        raise ModelError(
-            f"the model has further inputs ({more}), and nothing fills them",
-            where=str(path),
-            fix="write a config with custom-lib-path: its NvDsInferInitializeInputLayers fills "
-            "them; or --set input-values=NAME:VALUE,VALUE; or make them constants of the model",
-        )
+    if unfilled := unfilled_of_bare(
+        path, [s for s in evidence.more_inputs if s.name not in filled]
+    ):
+        raise unfilled
     layers = weigh(evidence.stem)
     exporter, told = _exporter(evidence, layers)
     images = read_images(evidence, layers, exporter, user_fields)

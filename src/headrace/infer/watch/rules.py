@@ -24,7 +24,9 @@ WATCH_RULES = frozenset((
 """Ids of the rules of the watch; other notices have rules, too."""
 
 
-CAUSES = frozenset(("boxes-in-0..1", "boxes-corners", "parser-silent", "input-range"))
+CAUSES = frozenset((
+    "boxes-in-0..1", "boxes-corners", "boxes-odd", "parser-silent", "input-range",
+))  # fmt: skip
 """Those that tell why a model finds nothing, as strong responses were seen."""
 
 

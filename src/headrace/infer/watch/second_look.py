@@ -110,6 +110,43 @@ _CORNERS = ("NvDsInferParseYolo", "NvDsInferParseYoloCuda", "NvDsInferParseYoloS
 _MOST_FINAL = 1000  # rows of a selection
 
 
+_OF_SELECTIONS = {
+    "HeadraceParseYoloV8Seg": "HeadraceParseYoloEndSeg",
+    "HeadraceParseYoloV8Pose": "HeadraceParseYoloEndPose",
+    "HeadraceParseYoloObb": "HeadraceParseYoloEndObb",
+}
+"""Parsers of candidates -> those of the rows that a selection in the graph leaves of them."""
+
+
+def selected_rows(trials: ConfigTrials, parser: object) -> Iterator[Finding]:
+    """Rows of a selection are read as candidates: a column of their scores holds class numbers."""
+    if not isinstance(parser, BuiltinParser):
+        return
+    name = parser.head.name.removesuffix("_cuda")
+    if name not in (*_CENTRES, *_OF_SELECTIONS):
+        return
+    tables = [_table(sample)[0] for sample in trials.samples]
+    if not tables or not all(map(_selection, tables)):
+        return
+    rows, top = counted(sum(map(len, tables)), "row"), max(int(t[:, 5].max()) for t in tables)
+    text = f"{name} reads a score of each class where the model has class numbers: column 5 of "
+    text += f"{rows} of {counted(len(tables), 'image')} holds whole numbers up to {top}, and "
+    text += "column 4 the scores in falling order, as the rows that a selection in the graph leaves"
+    finding = Finding("boxes-odd", "warning", text, parser.head.key)
+    final = _OF_SELECTIONS.get(name, "NvDsInferParseYolo")
+    change = parser_change(final, trials.cfg.network_type, trials.cfg)
+    yield tried(advised(finding, [change]), trials, plain)
+
+
+def _selection(rows: Array) -> bool:
+    """Whether rows are box, score, class number, the best first, and something behind them."""
+    if rows.shape[1:] < (6,) or not 2 <= len(rows) <= _MOST_FINAL:
+        return False
+    scores, numbers = rows[:, 4], rows[:, 5]
+    falls = (np.diff(scores) <= 0).all() and 0 <= scores[-1] < scores[0] <= 1
+    return bool(falls and (np.rint(numbers) == numbers).all() and numbers.min() >= 0)
+
+
 def odd_tables(trials: ConfigTrials, parser: object) -> Iterator[Finding]:
     """Rows with strong scores hold boxes of another kind than centre and size in pixels."""
     if (

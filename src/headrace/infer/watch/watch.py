@@ -312,7 +312,8 @@ class Watch:
         odd = self._boxes.odd
         findings: list[Finding] = []
         source = "the parser" if model.parser is None else model.parser.source
-        if silent:
+        findings += rules.selected_rows(trials, self._parser)
+        if silent and not findings:
             findings += rules.final_rows(trials, self._parser, source)
         if not findings and (silent or (odd and self._builtin)):  # a head that reads them says most
             findings += rules.other_heads(trials, self._parser, silent=silent, source=source)
