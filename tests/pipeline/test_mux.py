@@ -158,6 +158,23 @@ def test_the_reader_is_woken_for_buffers_not_for_each_frame(
     assert len(waits) < frames / 2
 
 
+def test_a_source_that_waits_for_room_is_woken_when_half_of_it_is_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    muxer = Muxer([FakeSource(40)], room=8)
+    (feed,) = muxer._feeds
+    waiting, notify = [], feed.room.notify
+    monkeypatch.setattr(feed.room, "notify", lambda: (waiting.append(len(feed.items)), notify()))
+    muxer.start()
+    taken = []
+    for batch in muxer.batches():
+        time.sleep(0.005)  # meanwhile all of the room is filled
+        taken += [frame.frame for frame in batch.frames]
+    muxer.join()
+    assert taken == list(range(40))
+    assert max(waiting) == 4
+
+
 def test_a_live_source_that_falls_silent_is_waited_for_once() -> None:
     good = FakeSource(30, live=True, source_id=0, delay_s=0.001)
     silent = FakeSource(5, live=True, source_id=1, hang_at=2)

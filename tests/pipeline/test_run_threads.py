@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
+from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from headrace._core.findings import Finding
+from headrace.media import open_sink
 from headrace.pipeline import Pipeline
 from headrace.pipeline.run_threads import RunThreads
 from tests.pipeline.fakes import FakeModel, FakeSink, FakeSource
@@ -36,6 +40,7 @@ class BlockedSink(FakeSink):
     """Its fourth frame is never written."""
 
     until: threading.Event
+    quick = False
 
     def write(self, frame: object, meta: object) -> None:
         if len(self.got) == 3:
@@ -76,6 +81,49 @@ def test_a_sink_that_does_not_come_back_is_not_closed_under_its_call(
     assert notice.data == {"part": "writing"}
     assert sink.closed == 0
     blocked.set()
+
+
+class QuickSink(FakeSink):
+    """Needs no thread of its own; notes those that write."""
+
+    quick = True
+    wrote: ClassVar[set[str]] = set()
+
+    def write(self, frame: object, meta: object) -> None:
+        self.wrote.add(threading.current_thread().name)
+        super().write(frame, meta)  # type: ignore[arg-type]
+
+
+def test_quick_outputs_are_written_in_the_thread_of_the_last_stage() -> None:
+    sink = QuickSink()
+    Pipeline([FakeSource(20)], [FakeModel()], [sink]).run()
+    assert len(sink.got) == 20
+    assert sink.wrote == {"headrace-stage-0"}
+    sink.wrote.clear()
+    slow, sink = FakeSink(), QuickSink()
+    Pipeline([FakeSource(20)], [FakeModel()], [sink, slow]).run()
+    assert len(sink.got) == len(slow.got) == 20
+    assert sink.wrote == {"headrace-write"}, "a slow one beside it holds no model up"
+
+
+def test_a_quick_sink_that_does_not_come_back_is_not_closed_under_its_call(
+    blocked: threading.Event,
+) -> None:
+    sink = BlockedSink()
+    sink.until, sink.quick = blocked, True
+    pipeline = Pipeline([FakeSource(1000, delay_s=0.01)], [FakeModel()], [sink])
+    (notice,) = _stopped(pipeline)
+    assert notice.data == {"part": "the stage model 1"}
+    assert sink.closed == 0
+    blocked.set()
+
+
+def test_lines_of_a_file_are_quick_and_those_of_a_pipe_are_not(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    with open_sink(f"jsonl:{tmp_path}/a") as file, open_sink(f"jsonl:{tmp_path}/pipe") as pipe:
+        assert (file.quick, pipe.quick) == (True, False)
+    os.close(reader)
 
 
 def test_a_stop_without_a_limit_waits_for_what_is_under_way(blocked: threading.Event) -> None:

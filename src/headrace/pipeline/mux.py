@@ -149,6 +149,12 @@ class Muxer:
                 for feed in self._turns
             }
 
+    def fate(self, source_id: int) -> tuple[str, str]:
+        """Name of a source that gives no more frames, and how it ended."""
+        report = next(r for r in self.reports if r.source_id == source_id)
+        error = (report.error or "").partition("\n")[0].removeprefix(f"{report.name}: ")
+        return report.name, f"{report.state}: {error}" if error else report.state
+
     @property
     def frames(self) -> tuple[int, int]:
         """Frames read of all sources so far, and those of them that were dropped."""
@@ -354,12 +360,13 @@ class Muxer:
         """Move one frame of each of these sources into the batch, as one buffer."""
         with self._lock:
             picks = [f for f in picks if f.items]  # a source may have been removed meanwhile
-            frames = []
+            frames, few = [], self._room // 2
             for feed in sorted(picks, key=lambda f: f.index):
                 frame, came_at = feed.items.popleft()
                 frames.append(frame)
                 batch.came_at = min(batch.came_at, came_at)
-                feed.room.notify()
+                if len(feed.items) <= few:  # its thread is not woken for each
+                    feed.room.notify()
             if len(picks) < len(self._turns):
                 taken = set(picks)
                 self._turns = [f for f in self._turns if f not in taken] + picks

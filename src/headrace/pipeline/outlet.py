@@ -79,6 +79,10 @@ class Outlet:
         source_ids: ids that there are; None: sources come and go.
         fate: name of a source that has ended, and in a few words how; None: nobody asks.
 
+    Attributes:
+        quick: no sink is waited for: what writes needs no thread of its own.
+        busy: True while a batch is written.
+
     Raises:
         HeadraceError: a route names a source that there is not, or is tiled without a tiler.
     """
@@ -128,6 +132,8 @@ class Outlet:
         self._tiled = _by_need([r.sink for r in tiled])
         self._plain = [r for r in routes if r not in tiled and not r.tapped]
         takes_all = len(routes) == 1 and self._plain and routes[0].only_source is None
+        self.quick = all(getattr(sink, "quick", False) for sink in self.sinks)
+        self.busy = False
         plain = takes_all and not self.sinks[0].needs_pixels
         self._single = self.sinks[0] if plain and isinstance(self.sinks[0], Sink) else None
         self._by_source: dict[int, _Sinks] = {}
@@ -146,6 +152,13 @@ class Outlet:
 
     def write(self, batch: Batch) -> None:
         """Write every frame of a batch, in order; the tiled image follows each buffer."""
+        self.busy = True
+        try:
+            self._write(batch)
+        finally:
+            self.busy = False
+
+    def _write(self, batch: Batch) -> None:
         start = perf_counter()
         before = self.draw_s + self.tile_s
         if self._single is not None:

@@ -2,9 +2,9 @@
 
     decode, one thread per source ──► model + trackers + probes ──► next model + … ──► draw + write
 
-Each model has a thread, so has writing. Queues are bounded, so a slow stage holds the earlier ones
-back (back-pressure) and memory stays flat. A live source cannot be held back: its frames are
-dropped, and counted.
+Each model has a thread, so has writing, unless it takes microseconds: the last stage does that.
+Queues are bounded, so a slow stage holds the earlier ones back (back-pressure) and memory stays
+flat. A live source cannot be held back: its frames are dropped, and counted.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class Pipeline(RunningChanges):
             painter,
             tiler,
             None if keep_open else [s.source_id for s in self.sources],
-            partial(_fate, self._mux),
+            self._mux.fate,
         )
         for source in self.sources:
             self._outlet.begin(source)
@@ -462,7 +462,9 @@ class Pipeline(RunningChanges):
         self._meters = [Meter(s.stage) for s in self._segments if s.stage is not None]
         self._started = perf_counter()
         threads = self._threads
-        written = threads.channel(self._queue_size) if self._outlet.sinks else None
+        at_once = self._outlet.quick and results is None and not self._keep_open
+        writes = self._outlet.sinks and not at_once
+        written = threads.channel(self._queue_size) if writes else None
         links = [threads.channel(self._queue_size) for _ in self._segments[1:]]
         outgoing = [*links, results or written]
         try:
@@ -495,7 +497,7 @@ class Pipeline(RunningChanges):
         self, segment: Segment, incoming: Channel[Batch] | None, outgoing: Channel[Batch] | None
     ) -> None:
         last = segment is self._segments[-1]
-        put = outgoing.put if outgoing is not None else _discard
+        put = outgoing.put if outgoing is not None else self._outlet.write
         batches: Iterable[Batch] = self._mux.batches() if incoming is None else received(incoming)
         ahead = 0 if segment.stage is None else segment.stage.streams
         segment.run(
@@ -519,7 +521,7 @@ class Pipeline(RunningChanges):
         if self.on_result is not None:
             for meta in batch.metas:
                 self.on_result(meta)
-        self._events.look_at(batch, partial(_fate, self._mux))
+        self._events.look_at(batch, self._mux.fate)
         if self._keep_open and batch.ended:
             with self._coming_and_going:
                 self._forget([s for s in self.sources if s.source_id in batch.ended])
@@ -546,7 +548,7 @@ class Pipeline(RunningChanges):
             self._decided += self._threads.leave()
         self._mux.join(self._threads.remaining_s)
         self._state = "done"
-        if _WRITES not in self.left:
+        if not self._outlet.busy:
             self.finishing = True
             for error in self._outlet.close(_BRIEF_S if self._threads.limited else CLOSE_S):
                 self._error = self._error or error
@@ -580,13 +582,6 @@ class Pipeline(RunningChanges):
         error, self._error = self._error, None
         if error is not None:
             raise error
-
-
-def _fate(mux: Muxer, source_id: int) -> tuple[str, str]:
-    """Name of a source that gives no more frames, and how it ended."""
-    report = next(r for r in mux.reports if r.source_id == source_id)
-    error = (report.error or "").partition("\n")[0].removeprefix(f"{report.name}: ")
-    return report.name, f"{report.state}: {error}" if error else report.state
 
 
 def _first(batch: Batch, count: int) -> Batch:

@@ -156,6 +156,7 @@ class Sink(ABC):
         needs_pixels: it shows the image, so give it drawn frames. Others use the frame's number,
             time and source only.
         before_tracker: it gets the boxes of the primary models as they are before a tracker.
+        quick: a batch is written in microseconds, and waits for nobody.
         fills_folder: the path is the folder of its files; else they lie beside it.
         notices: decisions so far.
         frames: frames written so far.
@@ -166,6 +167,7 @@ class Sink(ABC):
     needs_pixels = False
     before_tracker = False
     fills_folder = False
+    quick = False
 
     def __init__(self, name: str, path: Path) -> None:
         self.name = name

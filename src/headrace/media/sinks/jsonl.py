@@ -161,7 +161,8 @@ class JsonLinesSink(Sink):
             return
         make_folder(path.parent, name)
         self._fd = create(path, name, keep=append)
-        if append and stat.S_ISREG(os.fstat(self._fd).st_mode):
+        self.quick = stat.S_ISREG(os.fstat(self._fd).st_mode)
+        if append and self.quick:
             self._continue()
 
     def _continue(self) -> None:
