@@ -118,7 +118,7 @@ def _repacked(form: TensorForm) -> Iterable[Row]:
 
 
 def _checks() -> Row:
-    """Runs of a plugin of 1 MB with what is checked always; the plugin alone."""
+    """Runs of a plugin of 1 MB, with the checks of each run and without; its memory is asked for."""
     layer = add_layer(Doubled(), layer="doubled", input_types=[DataType.FLOAT])
     shape = (1, 16, 128, 128)
     ranges = Ranges((shape,), (shape,), (shape,))
@@ -130,14 +130,19 @@ def _checks() -> Row:
     x, y = np.ones(shape, np.float32), np.empty(shape, np.float32)
     inputs = [(x.ctypes.data, shape)]
 
+    place = y.ctypes.data
+
+    def asked(index: int, shape: tuple[int, ...]) -> int:
+        return place
+
     def checked() -> None:
-        context.run_at(inputs, lambda index, shape: y.ctypes.data)
+        context.run_at(inputs, asked)
 
     checked()
     now, _ = context.prepared([x])
 
     def alone() -> None:
-        context.enqueue_at(now, [x.ctypes.data], [y.ctypes.data], 0)
+        context.enqueue_at(now, [at for at, _ in inputs], [asked(0, shape)], 0)
 
     return in_turns("checks of each run, a plugin of 1 MB; the plugin", checked, alone, repeat=201)
 

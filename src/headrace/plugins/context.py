@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -140,14 +140,15 @@ class ContextPlugin(ABC):
         Raises:
             PluginError: the plugin failed, or was not built for these shapes.
         """
-        key = (tuple([shape for _, shape in inputs]), ())
         now = self._prepared
-        if now is None or now.key != key:
-            now = self._prepare(key)
+        if now is None or now.taken != inputs:
+            key = (tuple([shape for _, shape in inputs]), ())
+            if now is None or now.key != key:
+                now = self._prepare(key)
+            now.taken, now.taken_at = list(inputs), [at for at, _ in inputs]
         asked = [address_for(index, shape) for index, shape in enumerate(now.shaped.shapes)]
-        wanted = [at for at in asked if at is not None]
-        if now.proven and len(wanted) == len(asked):
-            self._call(now, [at for at, _ in inputs], wanted, now.sizes)
+        if now.proven and None not in asked:
+            self._call(now, now.taken_at, cast("list[int]", asked), now.sizes)
             return
         # the first run of a shape writes to memory with fences, which the caller's has not
         kept = [
@@ -163,7 +164,7 @@ class ContextPlugin(ABC):
         before = checksums(read_only) if watched else []
         if watched:
             self._fill(kept)
-        self._call(now, [at for at, _ in inputs], into, now.sizes)
+        self._call(now, now.taken_at, into, now.sizes)
         if now.proven:
             return
         self._check_fences([own for own in kept if own is not None])
@@ -300,9 +301,10 @@ class ContextPlugin(ABC):
                 self._workspace = self._scratch()
             workspace = address_of(self._workspace)
         addresses = [*outputs, *inputs, workspace]
-        if now.lent[0] != addresses:
-            now.lent = addresses, self._blocks(now, addresses, sizes, len(outputs))
-        with LentMemory(now.lent[1]):
+        if now.lent is None or now.lent[0] != addresses:
+            blocks = self._blocks(now, addresses, sizes, len(outputs))
+            now.lent = addresses, LentMemory(blocks)
+        with now.lent[1]:
             self._enqueue(now, inputs, outputs, workspace)
 
     def _blocks(

@@ -10,7 +10,7 @@ from headrace._core.types import Array
 from headrace.plugins.expressions import Shaped
 from headrace.plugins.forms import TensorForm
 from headrace.plugins.layer import Shape
-from headrace.plugins.memory import Block
+from headrace.plugins.memory import LentMemory
 from headrace.plugins.negotiate import form_desc
 from headrace.plugins.types import PluginTensorDesc
 
@@ -47,12 +47,13 @@ class Prepared:
     names: list[str]
     buffers: dict[int, Array] = field(default_factory=dict)
     proven: bool = False
-    lent: tuple[list[int], tuple[Block, ...]] = ([], ())
+    lent: tuple[list[int], LentMemory] | None = None
+    taken: list[tuple[int, Shape]] = field(default_factory=list)
+    taken_at: list[int] = field(default_factory=list)
+    sizes: list[int] = field(init=False)
 
-    @property
-    def sizes(self) -> list[int]:
-        """Bytes of each output, then of each input."""
-        return self.writes + self.reads
+    def __post_init__(self) -> None:
+        self.sizes = self.writes + self.reads
 
 
 def descs(shapes: Sequence[Shape], forms: Sequence[TensorForm]) -> list[PluginTensorDesc]:
