@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docs._ext.standard_plugins import page
+from docs._ext.standard_plugins import GONE, RELEASES, page
 from headrace.plugins import PluginRegistry
 from headrace.plugins.standard import init_libnvinfer_plugins, register_standard, standard_layers
 
@@ -25,9 +25,16 @@ MultilevelProposeROI_TRT MultilevelCropAndResize_TRT GenerateDetection_TRT Propo
 PyramidROIAlign_TRT DetectionLayer_TRT SpecialSlice_TRT MultiscaleDeformableAttnPlugin_TRT:1
 MultiscaleDeformableAttnPlugin_TRT:2 ModulatedDeformConv2d:1 ModulatedDeformConv2d:2
 DecodeBbox3DPlugin PillarScatterPlugin VoxelGeneratorPlugin ScatterND ScatterElements:1
-ScatterElements:2 CoordConvAC Split GroupNormalizationPlugin
+ScatterElements:2 CoordConvAC Split GroupNormalizationPlugin TopkLastDim
+DisentangledAttention_TRT:1 DisentangledAttention_TRT:2 CustomFCPluginDynamic
+CustomGeluPluginDynamic
 """
-PRESENT = NAMES.split()
+FAMILIES = {"EmbLayerNorm": 6, "SkipLayerNorm": 8, "QKVToContext": 6}
+PRESENT = NAMES.split() + [
+    f"Custom{name}PluginDynamic:{version + 1}"
+    for name, count in FAMILIES.items()
+    for version in range(count)
+]
 
 
 @pytest.mark.parametrize("key", PRESENT)
@@ -43,6 +50,8 @@ def test_it_is_there_under_its_name_and_version(key: str) -> None:
 def test_there_is_nothing_else() -> None:
     keys = {(layer.name, layer.version) for layer in standard_layers()}
     assert len(keys) == len(standard_layers()) == len(PRESENT)
+    listed = {tuple(key.split(":")) for key in (*RELEASES, *GONE)}
+    assert listed <= keys
 
 
 def test_registering_again_changes_nothing_and_keeps_what_is_there() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headrace.errors import ModelError
 from headrace.plugins.standard.layer import StandardLayer
-from tests.plugins.standard.test_standard_engine import EXAMPLES, KINDS, layer_of
+from tests.plugins.standard.test_standard_engine import KINDS, example_of, layer_of
 from tests.profiles import examples
 
 changes = st.lists(
@@ -54,7 +54,7 @@ def changed(inputs: list[Any], steps: list[Any], value: float | None) -> list[An
 @settings(max_examples=examples(25))
 @given(changes, odd)
 def test_nothing_but_results_and_errors(kind: type[StandardLayer], steps: Any, value: Any) -> None:
-    inputs, fields = EXAMPLES[kind.name]
+    inputs, fields = example_of(kind)
     layer = layer_of(kind, fields)
     given_inputs = changed(inputs, steps, value)
     try:

@@ -27,6 +27,8 @@ _FAMILIES = (
     "proposals",
     "deformable",
     "pillars",
+    "bert",
+    "attention",
 )
 
 

@@ -371,3 +371,58 @@ _REDUCE = {
     "max": np.maximum,
     "min": np.minimum,
 }
+
+
+class TopkLastDim(StandardLayer):
+    """The k largest or smallest values along an axis, sorted, and where they are."""
+
+    name = "TopkLastDim"
+    interface = "V3"
+    fields = (
+        integer("type_id", one_of=(0, 1, 3, 7)),
+        integer("k", above=0),
+        integer("is_largest", one_of=(0, 1)),
+        integer("axis", -1),
+    )
+    outputs = 2
+    integer_outputs = frozenset((1,))
+    any_type = True
+
+    def _axis(self, shape: Sequence[Extent]) -> int:
+        axis: int = self.given.axis
+        if not -len(shape) <= axis < len(shape):
+            raise self.error(f"axis is {axis}, the tensor has {len(shape)} axes",
+                             expected=f"{-len(shape)} to {len(shape) - 1}")  # fmt: skip
+        return axis % len(shape)
+
+    def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
+        shape = list(inputs[0])
+        axis = self._axis(shape)
+        extent = shape[axis]
+        if isinstance(extent, int) and extent < self.given.k:
+            raise self.error(f"k is {self.given.k}, axis {axis} has {extent}",
+                             expected="at most as many as there are")  # fmt: skip
+        shape[axis] = self.given.k
+        return [tuple(shape)] * 2
+
+    def compute(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        (x,) = inputs
+        axis = self._axis(x.shape)
+        falling = np.flip(x, axis) if self.given.is_largest else x
+        order = np.argsort(falling, axis, kind="stable")
+        if self.given.is_largest:  # of equal values the first comes first
+            order = np.flip(x.shape[axis] - 1 - order, axis)
+        chosen = np.take(order, np.arange(self.given.k), axis)
+        return [np.take_along_axis(x, chosen, axis), chosen.astype(np.int32)]
+
+    def decompose(self, graph: Decomposition) -> bool:
+        if graph.opset < 11:
+            return False
+        values, places = graph.outputs
+        found = f"{graph.label}/places"
+        graph.ops(
+            "TopK", [graph.inputs[0], graph.integers([self.given.k])], [values, found],
+            axis=self.given.axis, largest=self.given.is_largest, sorted=1,
+        )  # fmt: skip
+        graph.op("Cast", found, out=places, to=6)
+        return True

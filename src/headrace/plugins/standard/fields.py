@@ -23,7 +23,7 @@ from headrace.plugins.field_data import (
     PluginFieldType,
 )
 
-Kind = Literal["number", "integer", "numbers", "integers", "text"]
+Kind = Literal["number", "integer", "numbers", "integers", "text", "weights"]
 
 REQUIRED: object = type("Required", (), {"__repr__": lambda self: "required"})()
 """Stands for the default of a field that has none."""
@@ -31,6 +31,7 @@ REQUIRED: object = type("Required", (), {"__repr__": lambda self: "required"})()
 _TYPES: dict[str, PluginFieldType] = {
     "number": PluginFieldType.FLOAT32,
     "numbers": PluginFieldType.FLOAT32,
+    "weights": PluginFieldType.FLOAT32,
     "integer": PluginFieldType.INT32,
     "integers": PluginFieldType.INT32,
     "text": PluginFieldType.CHAR,
@@ -43,7 +44,7 @@ class Field:
 
     Attributes:
         name: as the creator spells it.
-        kind: one number or several, or text.
+        kind: one number or several, or text; weights are an array, since they may be many.
         default: what it is if left out; `REQUIRED` if it must not be.
         low, high: least and greatest value, of each element.
         above: every element is greater.
@@ -90,7 +91,7 @@ class Field:
         return f"{self.type.name}{many}{' ' if limits else ''}{limits}"
 
     def take(self, field: PluginField, where: str) -> object:
-        """The value in `field`: a float, int or str, or a tuple of them.
+        """The value in `field`: a float, int or str, a tuple of them, or an array.
 
         Raises:
             ModelError: wrong type, wrong number of elements, out of range.
@@ -99,10 +100,12 @@ class Field:
             if field.type != PluginFieldType.CHAR:
                 raise self._wrong_type(field, where)
             return self._checked(field.text(), where)
-        types = FLOATS if self.kind in ("number", "numbers") else INTEGERS
+        types = INTEGERS if self.kind in ("integer", "integers") else FLOATS
         data = field.data
         if field.type not in types or data is None:
             raise self._wrong_type(field, where)
+        if self.kind == "weights":
+            return np.array(data, np.float32)
         return self._checked(data.tolist(), where)
 
     def _wrong_type(self, field: PluginField, where: str) -> ModelError:
@@ -168,6 +171,11 @@ def integers(name: str, default: object = REQUIRED, **limits: Any) -> Field:
     return Field(name, "integers", default, **limits)
 
 
+def weights(name: str, default: object = REQUIRED) -> Field:
+    """A field of many FLOAT32, kept as an array."""
+    return Field(name, "weights", default)
+
+
 def text(name: str, default: object = REQUIRED, **limits: Any) -> Field:
     """A CHAR field."""
     return Field(name, "text", default, **limits)
@@ -216,8 +224,9 @@ class Given:
         """The values as JSON takes them; long lists as the bytes of their float32."""
         packed: dict[str, object] = {}
         for name, value in self._values.items():
-            if isinstance(value, tuple) and len(value) > 16 and isinstance(value[0], float):
-                raw = np.array(value, "<f4").tobytes()
+            many = isinstance(value, tuple) and len(value) > 16 and isinstance(value[0], float)
+            if many or isinstance(value, np.ndarray):
+                raw = np.asarray(value, "<f4").tobytes()
                 packed[name] = {"float32": base64.b64encode(raw).decode()}
             else:
                 packed[name] = value
@@ -232,7 +241,7 @@ class Given:
         """
         try:
             values = {
-                name: np.frombuffer(base64.b64decode(value["float32"]), "<f4").tolist()
+                name: np.frombuffer(base64.b64decode(value["float32"]), "<f4")
                 if isinstance(value, dict)
                 else value
                 for name, value in packed.items()

@@ -138,7 +138,7 @@ class StandardLayer(ABC):
         fields: what its creator takes, in the original's order.
         inputs: least and greatest number of inputs.
         integer_inputs, integer_outputs: places of tensors of INT32 (inputs may be INT64 too);
-            the others are FLOAT or HALF, all the same.
+            the others are FLOAT or HALF, all the same. Where fields decide it, `check` sets it.
         outputs: number of outputs; where fields decide it, `check` sets it.
         any_type: tensors that are not integers may be of any type, all the same.
         half: whether floats may be HALF.
@@ -155,7 +155,7 @@ class StandardLayer(ABC):
     later: ClassVar[tuple[tuple[str, Interface], ...]] = ()
     fields: ClassVar[tuple[Field, ...]] = ()
     inputs: ClassVar[tuple[int, int]] = (1, 1)
-    integer_inputs: ClassVar[frozenset[int]] = frozenset()
+    integer_inputs: frozenset[int] = frozenset()
     integer_outputs: ClassVar[frozenset[int]] = frozenset()
     any_type: ClassVar[bool] = False
     half: ClassVar[bool] = True
