@@ -222,6 +222,21 @@ def test_a_stop_does_not_wait_for_a_source_that_hangs(how: dict[str, bool]) -> N
     source.freed.set()
 
 
+def test_a_camera_that_gives_a_frame_behind_the_stop_has_not_failed() -> None:
+    source = FakeSource(3, live=True, hang_at=1)
+    mux = Muxer([source], keep_open=True)  # type: ignore[list-item]
+    mux.start()
+    thread = mux._feeds[0].thread
+    assert thread is not None
+    batches = mux.batches()
+    assert len(next(batches)) == 1
+    mux.stopping = True
+    assert [batch.frames for batch in batches] == [[]]  # the end of the source
+    source.freed.set()  # its frame comes now
+    thread.join(10)
+    assert [(r.state, r.error, r.frames) for r in mux.reports] == [("stopped", None, 1)]
+
+
 def test_a_source_that_fails_does_not_disturb_the_others() -> None:
     given = [
         FakeSource(12, source_id=0),

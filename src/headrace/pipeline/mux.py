@@ -293,7 +293,7 @@ class Muxer:
 
     def _put(self, feed: _Feed, frame: Frame) -> None:
         with self._lock:
-            while len(feed.items) >= self._room and not (self._abandoned or feed.removed):
+            while not (self._abandoned or feed.ended) and len(feed.items) >= self._room:
                 if feed.live:
                     feed.items.popleft()
                     feed.report.dropped += 1
