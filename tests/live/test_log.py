@@ -10,8 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from headrace._core.findings import Finding
 from headrace.config import ModelConfig
-from headrace.live.log import MOST_WAITING, errors_logged, log_as_json, log_end, log_sources
+from headrace.live.log import (
+    MOST_WAITING,
+    errors_logged,
+    log_as_json,
+    log_end,
+    log_notice,
+    log_sources,
+)
 from headrace.pipeline import Pipeline
 from tests.pipeline.fakes import FakeModel, FakeSource
 
@@ -58,6 +66,12 @@ def test_an_error_has_its_fix(stream: io.StringIO, tmp_path: Path) -> None:
     (row,) = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert (row["code"], row["exit_code"]) == ("file-unreadable", ended.value.code)
     assert "headrace run CONFIG SOURCE" in row["fix"][0]
+
+
+def test_a_notice_has_no_empty_fields(stream: io.StringIO) -> None:
+    log_notice(logging.getLogger("headrace.live"), Finding("page-ended", "info", "it ended"))
+    (row,) = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert row.keys() == {"time", "level", "message", "event", "code"}
 
 
 def test_the_end_has_the_counts(stream: io.StringIO) -> None:

@@ -267,7 +267,7 @@ def execute(
     said: list[Finding] = []
     show = print_notices if page is None else page.tell
     log = None if page is None else page.log
-    say = say_aside if log is None else log.info
+    say = say_aside if log is None else partial(log.info, extra={"event": "stopping"})
 
     def tell(notices: list[Finding]) -> None:
         """Print the notices that concern this run; `print_report` prints the routine ones later."""

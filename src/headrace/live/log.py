@@ -108,10 +108,10 @@ def log_sources(pipeline: Pipeline) -> None:
 
 
 def log_notice(logger: logging.Logger, notice: Finding, **more: object) -> None:
-    """Log a notice; `more`: fields of the line."""
+    """Log a notice with the fields that it has; `more`: further ones of the line."""
     level = getattr(logging, notice.level.upper(), logging.INFO)
     row = notice.to_json()
-    extra = {"event": "notice", **{name: row[name] for name in _OF_FINDING}, **more}
+    extra = {"event": "notice", **{name: row[name] for name in _OF_FINDING if row[name]}, **more}
     logger.log(level, row["message"], extra=extra)
 
 
