@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import av
@@ -265,8 +266,9 @@ def test_killed_process_leaves_a_part_that_plays(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["x.mp4", "x.mov", "x.mkv"])
 @pytest.mark.parametrize("fps", [1, 4])
+@pytest.mark.parametrize(("live", "held"), [(False, 12), (True, 1)])
 def test_a_part_of_a_slow_source_has_all_but_two_seconds_and_what_the_encoder_holds(
-    tmp_path: Path, name: str, fps: int
+    tmp_path: Path, name: str, fps: int, live: bool, held: int
 ) -> None:
     """Key frames, one in two seconds at the expected rate, are 12 to 50 seconds apart here."""
     sink = open_sink(str(tmp_path / name), threads=1)
@@ -274,10 +276,11 @@ def test_a_part_of_a_slow_source_has_all_but_two_seconds_and_what_the_encoder_ho
     for i in range(60):
         pixels = rng.integers(0, 255, (48, 64, 3), np.uint8)
         frame = Frame.from_array(pixels, pts_ns=i * 1_000_000_000 // fps)
+        frame = replace(frame, live=live, fps=float(fps))
         sink.write(frame, FrameMeta("s", 0, i, 0, 64, 48))
     part = shutil.copy(tmp_path / f"{name}.part", tmp_path / f"killed.{name}")
     sink.close()
-    assert cut_to_whole(Path(part), VIDEO_FORMATS[Path(name).suffix]) >= 60 - 2 * fps - 12
+    assert cut_to_whole(Path(part), VIDEO_FORMATS[Path(name).suffix]) >= 60 - 2 * fps - held
     assert len(read(tmp_path / name)) == 60
 
 

@@ -23,6 +23,7 @@ from headrace.meta import FrameMeta
 _WITH_OPTIONS = ("libx264", "libx265")
 _TIME_BASE = Fraction(1, 90_000)  # fine enough for any frame rate, exact for the usual ones
 _COARSE_BASE = Fraction(1, 60_000)  # MPEG-4 has 16 bits for it
+_SLOW_FPS = 8.0  # above it an encoder holds two seconds at most
 _HD_HEIGHT = 720  # from here on RGB becomes BT.709, as players assume
 _ended: list[bool] = []  # an entry for each encoder that nobody has any more
 
@@ -92,7 +93,12 @@ class FrameEncoder:
         context.time_base = self._time_base
         context.gop_size = coding.gop or max(1, round(gop_s * float(self._rate)))
         if encoder in _WITH_OPTIONS:
-            stream.options = {**coding.options(options)}
+            usual = dict(options)
+            if frame.live and min(float(rate), frame.fps or float(rate)) < _SLOW_FPS:
+                usual["tune"] = (
+                    "zerolatency"  # else a kill loses the dozen frames of its look-ahead
+                )
+            stream.options = {**coding.options(usual)}
         if coding.bitrate is not None:
             context.bit_rate = coding.bitrate
         if threads:

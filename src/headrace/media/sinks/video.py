@@ -25,10 +25,10 @@ class VideoSink(Sink):
 
     Written beside its destination as `NAME.part` and renamed when finished. Until then an MP4 is
     fragmented: even after a power cut everything plays but two seconds and what the encoder holds:
-    a dozen frames, and one for each of its threads. After a failure, as on a full disk, the file is
-    cut behind the last part that plays. Odd sizes are padded to even
-    ones; frames of another size than the first are fitted into it with black bars. Sound is not
-    carried over.
+    a dozen frames, and one for each of its threads; none of a camera below 8 fps.
+    After a failure, as on a full disk, the file is cut behind the last part that plays. Odd sizes
+    are padded to even ones; frames of another size than the first are fitted into it with black
+    bars. Sound is not carried over.
 
     Args:
         fps: expected frame rate, for rate control and the length of the last frame.
