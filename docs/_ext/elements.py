@@ -28,6 +28,7 @@ class Element(NamedTuple):
 ELEMENTS = (
     Element("files, streams, cameras", "[sourceN]", "sources", "open_source", "nvurisrcbin"),
     Element("a list of sources, driven by REST", "[source-list]", "rest", "Pipeline.add_source", "nvmultiurisrcbin"),
+    Element("views of a wide lens", "[dewarperN]", "sources.dewarper", "not: name them in a pipeline file", "nvdewarper"),
     Element("batches of one size", "[streammux]", "frame-size", "Pipeline", "nvstreammux"),
     Element("tensors of regions", "[pre-process]", "models.preprocess", "not: name them in a pipeline file", "nvdspreprocess"),
     Element("tensors of objects", "[secondary-pre-processN]", "models.preprocess-gie-id", "not: name them in a pipeline file", "nvdspreprocess"),

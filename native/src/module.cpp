@@ -11,6 +11,7 @@ NB_MODULE(_native, m) {
         "Digest of the functions here when this was compiled, see headrace._core._native_api.");
     headrace::preprocess::bind(m);
     headrace::preprocess::bind_tables(m);
+    headrace::preprocess::bind_remap(m);
     headrace::cluster::bind(m);
     headrace::decode::bind_scores(m);
     headrace::decode::bind_boxes(m);

@@ -7,6 +7,7 @@ namespace headrace {
 namespace preprocess {
 void bind(nanobind::module_ &m);         // preprocess/bindings.cpp
 void bind_tables(nanobind::module_ &m);  // preprocess/tables.cpp
+void bind_remap(nanobind::module_ &m);   // preprocess/remap.cpp
 }  // namespace preprocess
 namespace cluster {
 void bind(nanobind::module_ &m);  // cluster/bindings.cpp

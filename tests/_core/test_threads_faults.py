@@ -296,11 +296,6 @@ def _loop(ask: Ask) -> str:
     return "" if message is None else str(message.parse_error())
 
 
-def _rtsp_out(ask: Ask) -> str:
-    line = f"{source()} {MUX} ! nvrtspoutsinkbin rtsp-port={free_port()}"
-    return "".join(ask("play")(line, wait_s=20).errors)
-
-
 def _reconnect(ask: Ask) -> str:
     given_up: list[str] = []
     watch = Reconnector(Patience(0.05, 0.05, 1), lambda text: None, given_up.append)
@@ -520,7 +515,6 @@ SCENES: dict[str, list[Scene]] = {
     "headrace-nvinfer": [_video],
     "headrace-nvstreammux": [_video],
     "headrace-file-loop": [_loop],
-    "headrace-rtsp-out": [_rtsp_out],
     "headrace-reconnect": [_reconnect],
     "headrace-bus": [_bus],
     "headrace-engine-file": [_engine_file],

@@ -32,6 +32,11 @@ def sampling_tables(src: Annotated[NDArray[numpy.int32], dict(shape=(None, 4), o
     The tables of N crops of frames of one size, for the GPU's kernel: (words,) int32. Fills `places`, (N, 2, 2, 2): planes, axes, place and stride. Releases the GIL.
     """
 
+def remap(plane: Annotated[NDArray[numpy.uint8], dict(device='cpu', writable=False)], places: Annotated[NDArray[numpy.float32], dict(shape=(None, None, 2), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu')], black: int, bordered: bool) -> None:
+    """
+    Fill (height, width[, channels]) with a plane's values at (x, y) of `places`, bilinearly; NaN gives `black`, as does what is beyond the plane if `bordered`, else the plane's edge. Releases the GIL.
+    """
+
 class Attached:
     """The objects of items in their frames, and the other rows."""
 

@@ -133,6 +133,8 @@ SOURCE = Section(
         _key("camera-size", Kind.INTS, "width and height asked of a camera, in pixels", low=1, high=16384, counts=(2,)),
         _key("camera-fps", _FLOAT, "frame rate asked of a camera", low=1e-3, high=1e4),
         _key("camera-format", _STRING, "pixel format asked of a camera, by FFmpeg's name"),
+        _key("dewarper", Kind.PATH, "a config file of nvdewarper: frames are the view of one of its surfaces; relative to this file"),
+        _key("surface", _INT, "which surface of `dewarper`, by its place in that file; several are sources of their own", 0, low=0, high=3),
     ),
     short="uri",
     short_says="a path or URL",

@@ -125,6 +125,8 @@ class SourceSpec(_Spec):
     camera_fps: float | None = None
     camera_format: str | None = None
     renumber: bool = False
+    dewarper: Path | None = None
+    surface: int = 0
 
     @classmethod
     def given(cls, uri: str) -> SourceSpec:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace._core.errors import MediaError
+from headrace._core.errors import ConfigError, MediaError
 from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import gpu_count
 from headrace._core.gpu.visible_gpus import how_many
+from headrace._core.notices import note_once
+from headrace._core.text import counted
 from headrace._core.urls import url_scheme
+from headrace.config.dewarper_file import load_dewarper
 from headrace.engine.device import CPU, Device
 from headrace.media import ReconnectPolicy, open_source
+from headrace.media.dewarping import DewarpedSource, Dewarper
 from headrace.media.sources.base import FailedSource, SteppedSource
 from headrace.media.sources.retried import RetriedSource
 from headrace.pipeline.decoder_memory import DecoderMemory
@@ -123,6 +127,9 @@ def _opened(
     again = partial(open_source, spec.uri, source_id=number, **options)
     source = again()
     memory.add(source)
+    if spec.dewarper is not None:
+        again = partial(_dewarped, again, spec.dewarper, spec.surface)
+        source = again(source)
     if spec.name:
         source.rename(spec.name)
     if spec.loop or spec.drop_frame_interval or spec.pace_ms:
@@ -133,6 +140,20 @@ def _opened(
             step=max(1, spec.drop_frame_interval),
             pace_s=spec.pace_ms / 1000,
         )
+    return source
+
+
+def _dewarped(
+    open_one: Callable[[], Source], path: Path, surface: int, opened: Source | None = None
+) -> Source:
+    """A view of a source, which is opened unless it is already."""
+    config = load_dewarper(path)
+    if surface >= len(config.surfaces):
+        text = f"surface {surface}: the file makes {counted(len(config.surfaces), 'surface')}"
+        raise ConfigError(text, where=str(path), expected=f"0 to {len(config.surfaces) - 1}")
+    source = DewarpedSource(opened or open_one(), Dewarper(config, surface))
+    for notice in config.notices:
+        note_once(source.notices, notice)
     return source
 
 

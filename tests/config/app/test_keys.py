@@ -59,6 +59,7 @@ _RECORDED = {
     "": {"type": "4", "uri": "rtsp://h/2", "smart-record": "2", "smart-rec-start-time": "40"},
     "source-list": {"list": "rtsp://h/3;rtsp://h/4", "num-source-bins": "2"},
 }
+_DEWARPED = {"dewarper0": {"enable": "1", "config-file": "d.txt", "num-surfaces-per-frame": "3"}}
 BESIDE: dict[tuple[str, str], dict[str, dict[str, str]]] = {
     **{
         (group, key): {
@@ -212,6 +213,21 @@ BESIDE: dict[tuple[str, str], dict[str, dict[str, str]]] = {
         for key in ("enable", "config-file", "operate-on-gie-id")
     },
     ("tiled-display", "square-seq-grid"): {"": {"rows": "1"}},
+    **{
+        ("dewarperN", key): {"": _DEWARPED["dewarper0"]}
+        for key in (
+            "enable",
+            "config-file",
+            "gpu-id",
+            "source-id",
+            "num-output-buffers",
+            "num-out-buffers",
+            "num-batch-buffers",
+            "num-surfaces-per-frame",
+            "nvbuf-memory-type",
+        )
+    },
+    ("streammux", "num-surfaces-per-frame"): _DEWARPED,
 }
 # values that matter, where those of the kind would not
 VALUES: dict[str, str] = {
@@ -225,7 +241,7 @@ VALUES: dict[str, str] = {
     "max-confidence": "0.9", "profile": "4", "sw-preset": "2",
     "square-seq-grid": "1", "container": "2", "set-rtp-protocol": "4",
     "proto-lib": "libnvds_mqtt_proto.so", "conn-str": "g;2", "sensorID-padID-mapping": "1",
-    "video-format": "YUY2",
+    "video-format": "YUY2", "num-surfaces-per-frame": "2", "num-batch-buffers": "2",
 }  # fmt: skip
 _CHANGED = (  # keys that have to be there: another value is the difference
     "config-file", "uri", "list", "num-source-bins", "type", "output-file", "topic",

@@ -30,7 +30,6 @@ def test_images_and_metadata_pass_to_a_display(
     [
         ("nvof preset-level=1 grid-size=0", "nvof: optical flow is not computed here"),
         ("nvofvisual", "optical flow is not computed here"),
-        ("nvdewarper config-file=a.txt source-id=1", "images are not dewarped here"),
     ],
 )
 def test_an_element_that_is_not_here_says_so_when_it_starts(

@@ -88,3 +88,57 @@ def test_a_file_that_is_no_library_is_refused(play: Run, tmp_path: Path) -> None
     path.write_text("text")
     ran = run(play, path)
     assert any("cannot use the library" in text for text in ran.errors), ran.errors
+
+
+FUNCTION = """
+import pyds
+
+state = {"mode": "invert"}
+
+def set_property(key, value):
+    state[key] = value
+    return key == "mode"
+
+def process(batch, images):
+    frame = pyds.NvDsFrameMeta.cast(batch.frame_meta_list.data)
+    assert [image.shape for image in images] == [(frame.pipeline_height, frame.pipeline_width, 4)]
+    if state["mode"] == "text":
+        return "done"
+    images[0][:, :, :3] = 255 - images[0][:, :, :3]
+    return state["mode"] != "drop"
+"""
+
+
+@pytest.fixture
+def function(tmp_path: Path) -> Path:
+    path = tmp_path / "function.py"
+    path.write_text(FUNCTION)
+    return path
+
+
+def test_a_python_function_changes_images_in_place(play: Run, function: Path) -> None:
+    ran = run(play, function)
+    assert ran.errors == []
+    before, after = ran.seen["before"], ran.seen["end"]
+    assert len(after) >= 3
+    for (*size, old), (*new_size, new) in zip(before, after, strict=True):
+        assert new_size == size
+        assert new == pytest.approx(255 - old, abs=0.01)
+    assert run(play, function, "mode:drop").seen["end"] == []
+
+
+@pytest.mark.parametrize(
+    ("wish", "text", "message"),
+    [
+        ("mode:text", FUNCTION, "the function returned str"),
+        ("other:1", FUNCTION, "the library refuses other"),
+        ("mode:a", "def process(batch, images):\n    raise ValueError('no more')\n", "no more"),
+        ("mode:a", "x = 1\n", "it has no function process"),
+    ],
+)
+def test_what_a_python_function_does_wrong_is_an_error(
+    play: Run, tmp_path: Path, wish: str, text: str, message: str
+) -> None:
+    path = tmp_path / "function.py"
+    path.write_text(text if wish != "mode:a" else text + "def set_property(k, v): pass\n")
+    assert message in str(run(play, path, wish).errors)

@@ -21,7 +21,7 @@ from headrace.config.app.reader import AppReader, FoundGroup
 from headrace.config.app.recordings import consumers, recordings, saved_images
 from headrace.config.app.releases import unread_group
 from headrace.config.app.sinks import AppSinks, Tiling, tiler_item, tiling_of
-from headrace.config.app.sources import AppSources
+from headrace.config.app.sources import AppSources, add_dewarpers
 from headrace.config.app.tracker import tracker_item
 from headrace.config.document import Document, Entry, Group
 from headrace.config.enums import Generation
@@ -68,11 +68,17 @@ class _App:
         self.preparations: list[tuple[FoundGroup, Group]] = []
         self.sinks: list[tuple[FoundGroup, Group]] = []
         self.consumers: list[tuple[FoundGroup, Group]] = []
+        self.dewarpers: list[tuple[FoundGroup, Group]] = []
 
     def run(self) -> None:
         document, reader = self.document, self.reader
         groups = document.groups
         self._once(groups, "application", "streammux", "tests", "source-list", "source-attr-all")
+        listed_groups = {
+            "message-consumerN": self.consumers,
+            "sinkN": self.sinks,
+            "dewarperN": self.dewarpers,
+        }
         listed = self.found.get("source-list")
         if document.form == "yaml" and "source" in groups:
             listed = None
@@ -99,14 +105,10 @@ class _App:
                 self._model(kind, group)
             elif kind.name in _PREPARATIONS:
                 self._preparation(kind, group)
-            elif kind.name == "message-consumerN":
+            elif kind.name in listed_groups:
                 section = reader.read(kind, group)
                 if section is not None:
-                    self.consumers.append((section, group))
-            elif kind.name == "sinkN":
-                section = reader.read(kind, group)
-                if section is not None:
-                    self.sinks.append((section, group))
+                    listed_groups[kind.name].append((section, group))
             elif group.name not in self.found:
                 self._once(groups, group.name)
         self._apply("application", self._application)
@@ -225,6 +227,7 @@ class _App:
 
     def _finish_sources(self) -> None:
         items = self.sources.finish()
+        add_dewarpers(items, self.dewarpers, self.found.get("streammux"))
         loops, live = self.found.get("tests"), self.found.get("streammux")
         for values, origins in items:
             stream = is_stream(values["uri"])

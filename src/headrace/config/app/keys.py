@@ -68,6 +68,8 @@ class AppGroup:
         return states | named
 
 
+MOST_SURFACES = 4
+"""Views of the dewarper for each image, at most."""
 NUMBERED_KEYS = ("bbox-border-color", "bbox-bg-color")
 """Keys that may end in the number of a class, without it."""
 
@@ -150,16 +152,19 @@ _SOURCE_LIST = _group(
     unused=unused((why.SEI, "extract-sei-type5-data sei-uuid"),
                    (why.IDENTITY, "batched-sensor-name")),
 )  # fmt: skip
+_SURFACES = "each surface behind the first is a source of its own, behind all others"
 _STREAMMUX = _group(
     "streammux", "streammux", switched=False,
     keys=table(_key("batch-size", _INT, low=0, high=1024), _key("batched-push-timeout", _INT, low=-1), _key("live-source", _ON),
                _key("width", _INT, low=0, high=16384), _key("height", _INT, low=0, high=16384), _key("enable-padding", _ON),
-               _key("drop-pipeline-eos", _ON), _key("sync-inputs", _ON), _key("max-latency", _INT, low=0), _key("frame-num-reset-on-stream-reset", _ON)),
-    unused=unused((why.HARDWARE, f"{_GPU} buffer-pool-size num-surfaces-per-frame cache-buffer cache-buffer-timeout"),
+               _key("drop-pipeline-eos", _ON), _key("sync-inputs", _ON), _key("max-latency", _INT, low=0), _key("frame-num-reset-on-stream-reset", _ON),
+               _key("num-surfaces-per-frame", _INT, low=0, high=MOST_SURFACES)),
+    unused=unused((why.HARDWARE, f"{_GPU} buffer-pool-size cache-buffer cache-buffer-timeout"),
                    (why.SYNC, "sync-inputs-ntp sort-batch align-first-buffer failsafe-flush-count"),
                    (why.CLOCK, "attach-sys-ts-as-ntp attach-sys-ts frame-duration frame-num-reset-on-eos async-process"),
                    (why.SEI, "extract-sei-type5-data extract-sei-sim-time drop-backward-sei"),
                    (why.NEW_MUX, "config-file config-file-path"), (why.NOTHING_THERE, "interpolation-method")),
+    near={"num-surfaces-per-frame": "of dewarped sources alone: " + _SURFACES},
 )  # fmt: skip
 _GIE_KEYS = table(
     ENABLE, _key("infer-raw-output-dir", _PATH), _key("config-file", _PATH, field="config"), _key("plugin-type", _INT), _key("input-tensor-meta", _ON),
@@ -251,6 +256,13 @@ _CONSUMER = _group(
     keys=table(ENABLE, _key("proto-lib", _TEXT), _key("conn-str", _TEXT), _key("config-file", _PATH), _key("subscribe-topic-list", Kind.STRINGS),
                _key("sensor-list-file", _PATH)),
 )  # fmt: skip
+_DEWARPER = _group(
+    "dewarperN", r"dewarper[0-9]*",
+    keys=table(ENABLE, _key("config-file", _PATH), _key("num-surfaces-per-frame", _INT, low=0, high=MOST_SURFACES),
+               _key("num-batch-buffers", _INT, low=1, high=MOST_SURFACES)),
+    unused=unused((why.HARDWARE, "gpu-id nvbuf-memory-type num-output-buffers num-out-buffers"), (why.SURFACE_SOURCE, "source-id")),
+    near=dict.fromkeys(("num-surfaces-per-frame", "num-batch-buffers"), _SURFACES),
+)  # fmt: skip
 _TESTS = _group(
     "tests", "tests", switched=False, keys=table(_key("file-loop", _ON, field="loop")),
     unused=unused((why.RECREATE, "pipeline-recreate-sec")),
@@ -270,8 +282,7 @@ _MODELS_ELSE = "only models of nvinfer are run"
 APP_GROUPS: tuple[AppGroup, ...] = (
     _APPLICATION, _TILER, _SOURCE_LIST, _SOURCE_ALL, _SOURCE_CSV, _SOURCE, _STREAMMUX, _PRIMARY, _SECONDARY, _TRACKER, _ANALYTICS, _OSD, _SINK, _TESTS, _PREPARE, _PREPARE_OBJECTS, _CONVERTER, _IMAGES,
     _CONSUMER,
-    _not_run("dewarperN", r"dewarper[0-9]*", "frames are not dewarped; straighten the video before, as with ffmpeg -vf v360",
-             "config-file gpu-id source-id num-output-buffers num-out-buffers num-batch-buffers num-surfaces-per-frame nvbuf-memory-type"),
+    _DEWARPER,
     _not_run("ds-example", r"ds-example", "it is an element of its own; write a probe instead",
              "processing-width processing-height full-frame unique-id gpu-id blur-objects batch-size nvbuf-memory-type"),
     _not_run("segvisual", r"segvisual", "class maps are drawn without it", "width height batch-size gpu-id nvbuf-memory-type", "info"),

@@ -35,6 +35,7 @@ OWN_SIZE = Reason("info", "trackers but libraries of the user look at frames in 
 PAST = Reason("info", "past frames are metadata of the GStreamer element nvtracker alone")
 RESET = Reason("warning", "tracking ids are never reset and never reused")
 REID = Reason("warning", "trackers use no tensors of other models")
+SURFACE_SOURCE = Reason("info", "it is a number in the metadata of the original's surfaces alone")
 WINDOW = Reason("info", "they are the size of a window")
 PACE = Reason("info", "frames are written as they come, not at the pace of playing")
 CONVERTER = Reason(

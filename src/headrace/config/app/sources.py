@@ -7,7 +7,13 @@ from pathlib import Path
 
 from headrace._core.errors import ConfigError
 from headrace._core.text import quoted
-from headrace.config.app.keys import REST_SOURCE_KEYS, SOURCE_KEYS, AppGroup, group_of
+from headrace.config.app.keys import (
+    MOST_SURFACES,
+    REST_SOURCE_KEYS,
+    SOURCE_KEYS,
+    AppGroup,
+    group_of,
+)
 from headrace.config.app.reader import AppReader, FoundGroup
 from headrace.config.app.releases import LISTS_AGREE_SINCE, is_before
 from headrace.config.document import Document, Entry, Group
@@ -302,6 +308,37 @@ class AppSources:
                 number = len(self.items) + len(self.copies)
                 self.recorded.append((section, item, section.get("camera-id", number)))
             (self.copies if copy else self.items).append(item)
+
+
+def add_dewarpers(
+    items: list[Item], dewarpers: list[tuple[FoundGroup, Group]], mux: FoundGroup | None
+) -> None:
+    """Give sources the views of their `[dewarperN]`: N counts the sources that are on.
+
+    Args:
+        items: the sources; one more stands behind all for each further view.
+        dewarpers: sections that are on, and their groups.
+        mux: `[streammux]`, whose number of views counts for all sources.
+    """
+    count = len(items)
+    for section, group in dewarpers:
+        document, name = section.document, quoted(group.name)
+        number = int(group.name.removeprefix("dewarper")[:9] or 0)
+        if number >= count:
+            text = f"[{name}] is left out: sources are numbered 0 to {count - 1}"
+            document.remark(group.line, text, code="element-left-out", data={"element": name})
+            continue
+        if "config-file" not in section.values:
+            text = f"[{name}] has no config-file."
+            document.refuse(group.line, text, "config-file=, a config of nvdewarper")
+            continue
+        values, origins = items[number]
+        values["dewarper"] = section.values["config-file"]
+        origins["dewarper"] = section.origin("config-file")
+        views = (mux and mux.get("num-surfaces-per-frame")) or 0
+        views = views or section.get("num-surfaces-per-frame", 1)
+        most = min(views, section.get("num-batch-buffers", MOST_SURFACES))
+        items += [({**values, "surface": view}, dict(origins)) for view in range(1, most)]
 
 
 def _camera(section: FoundGroup, values: Values, origins: dict[str, Origin]) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headrace._core.errors import ConfigError, HeadraceError
 from headrace._core.findings import Finding
 from headrace._core.formats.archives import is_bare_model, model_file
 from headrace.config import ModelConfig, load_pipeline
+from headrace.config.dewarper_file import load_dewarper
 from headrace.config.enums import ProcessMode
 from headrace.config.file_kinds import file_kind
 from headrace.config.overrides import GivenKey, distributed
@@ -33,6 +35,10 @@ from headrace.pipeline.analytics import load_rules
 from headrace.pipeline.stage_order import numbered
 from headrace.plugins.lookup import unknown_error
 from headrace.plugins.registry import known_plugins
+
+if TYPE_CHECKING:
+    from headrace.config.dewarper_file import DewarperConfig
+    from headrace.pipeline.analytics import AnalyticsRules
 
 
 def _of_values(
@@ -207,6 +213,9 @@ class Linter:
             return
         if spec.analytics is not None:
             self._analytics(spec.analytics)
+        for dewarper in dict.fromkeys(source.dewarper for source in spec.sources):
+            if dewarper is not None:
+                self._dewarper(dewarper)
         for model in spec.models:
             try:
                 cfg = model.load()
@@ -221,8 +230,16 @@ class Linter:
             self._refused(problem, path)
 
     def _analytics(self, path: Path) -> None:
+        self._settings(load_rules, path)
+
+    def _dewarper(self, path: Path) -> None:
+        self._settings(load_dewarper, path)
+
+    def _settings(
+        self, load: Callable[[Path], AnalyticsRules | DewarperConfig], path: Path
+    ) -> None:
         try:
-            self._add(load_rules(path).notices, path)
+            self._add(load(path).notices, path)
         except HeadraceError as error:
             self._refused(error, path)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.gstreamer.elements.analytics import NvDsAnalytics
 from headrace.gstreamer.elements.bins import Display
+from headrace.gstreamer.elements.dewarper import NvDewarper
 from headrace.gstreamer.elements.element import NVMM, SYSTEM, pad, through
 from headrace.gstreamer.elements.inferserver import NvInferServer
-from headrace.gstreamer.elements.passing import NvDewarper
 from headrace.gstreamer.elements.properties import NO_EFFECT, Property
 from headrace.gstreamer.elements.tiler import NvMultiStreamTiler
 from headrace.gstreamer.elements.tracker import NvTracker
@@ -45,10 +45,10 @@ class NvAnalyticsBin(NvDsAnalytics):
 
 
 class NvDewarperBin(NvDewarper):
-    """`nvdewarper`: refused as that is."""
+    """`nvdewarper`."""
 
     __gtype_name__ = "GstDsNvDewarperBin"
-    ABOUT = ("NvDewarper Bin", "Filter/Video", "Refused: images are not dewarped here")
+    ABOUT = ("NvDewarper Bin", "Filter/Video", "Dewarps images of wide lenses")
     __gsttemplates__ = through(NVMM)
 
 

@@ -95,23 +95,3 @@ class NvOfVisual(_Refused):
     __gsttemplates__ = through(NVMM)
     REASON = NvOf.REASON
     FIX = NvOf.FIX
-
-
-class NvDewarper(_Refused):
-    """Plane views of fisheye and spherical images."""
-
-    __gtype_name__ = "GstNvDewarper"
-    ABOUT = ("NvDewarper", "Filter/Video", "Refused: images are not dewarped here")
-    __gsttemplates__ = through(NVMM)
-    REASON = "images are not dewarped here"
-    FIX = "take it out of the pipeline, or dewarp the images before"
-    PROPERTIES = _GPU | {
-        "config-file": Property("str", None, _UNUSED),
-        "silent": Property("bool", False, _UNUSED),
-        "dewarper-lib-version": Property("str", None, _UNUSED),
-        "source-id": Property("uint", 0, _UNUSED),
-        "num-output-buffers": Property("uint", 4, _UNUSED),
-        "num-batch-buffers": Property("uint", 1, _UNUSED),
-        "nvbuf-memory-type": COMMON["nvbuf-memory-type"],
-        "interpolation-method": Property("uint", 0, _UNUSED),
-    }

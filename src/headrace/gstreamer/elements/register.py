@@ -46,7 +46,7 @@ ELEMENTS = {
     "nvoverlaysink": ("passing", "NvOverlaySink", 0),
     "nvof": ("passing", "NvOf", 0),
     "nvofvisual": ("passing", "NvOfVisual", 0),
-    "nvdewarper": ("passing", "NvDewarper", 0),
+    "nvdewarper": ("dewarper", "NvDewarper", 0),
     "nvdsvideotemplate": ("video_template", "NvDsVideoTemplate", 0),
     "nvdsmetamux": ("metamux", "NvDsMetaMux", 0),
     "nvcompositor": ("compositor", "NvCompositor", 0),
@@ -72,6 +72,7 @@ def factory(name: str) -> tuple[str, int, type]:
         compositor,
         convert,
         demux,
+        dewarper,
         file_out,
         infer,
         inferserver,
@@ -96,9 +97,9 @@ def factory(name: str) -> tuple[str, int, type]:
     serve_images()
     c_calls.serve_calls()
     modules = (
-        analytics, bins, broker, compositor, convert, demux, file_out, infer, inferserver, logger,
-        messages, metamux, named_bins, osd, passing, postprocess, preprocess, rtsp_out, segvisual,
-        sources, streammux, tiler, tracker, video_template,
+        analytics, bins, broker, compositor, convert, demux, dewarper, file_out, infer,
+        inferserver, logger, messages, metamux, named_bins, osd, passing, postprocess, preprocess,
+        rtsp_out, segvisual, sources, streammux, tiler, tracker, video_template,
     )  # fmt: skip
     by_name = {module.__name__.rpartition(".")[2]: module for module in modules}
     module, kind, rank = ELEMENTS[name]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import socket
+from itertools import pairwise
 
 from headrace._core.errors import MediaError
-from headrace._core.text import printable
-from headrace._core.threads import start_thread
-from headrace.gstreamer.elements.bindings import GLib, Gst
+from headrace._core.text import error_text, printable
+from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.bins import PartsBin
-from headrace.gstreamer.elements.element import NVMM, SYSTEM, pad, reported
+from headrace.gstreamer.elements.element import NVMM, SYSTEM, pad, reported, weakly
 from headrace.gstreamer.elements.properties import COMMON, Property
+from headrace.gstreamer.elements.surface import MappedBuffer
+from headrace.media.sinks.rtp import CLOCK
+from headrace.media.sinks.rtsp_server import Mount
 
 _LAST_PORT = 65535
-_PAYLOAD = "application/x-rtp, media=video, clock-rate=90000, encoding-name=H264, payload=96"
+_UNITS = "video/x-h264, stream-format=byte-stream, alignment=au"
 
 
 class NvRtspOutSinkBin(PartsBin):
@@ -26,7 +28,7 @@ class NvRtspOutSinkBin(PartsBin):
         "rtsp-port": Property("uint", 8554, "of the server"),
         "rtsp-mount-point": Property("str", "/ds-test", "path behind the server's address"),
         "rtsp-address": Property("str", "127.0.0.1", "0.0.0.0 serves other machines, too"),
-        "udp-port": Property("uint", 0, "of the packets on this machine; 0 takes a free one"),
+        "udp-port": Property("uint", 0, "accepted; no port lies between encoder and server"),
         "bitrate": Property("uint", 4_000_000, "bits per second"),
         "iframeinterval": Property("uint", 30, "frames from one key frame to the next"),
         "enc-type": Property("int", 0, "accepted; the processor encodes"),
@@ -35,12 +37,15 @@ class NvRtspOutSinkBin(PartsBin):
 
     def __init__(self) -> None:
         super().__init__()
-        self._loop: GLib.MainLoop | None = None
+        self._mount: Mount | None = None
         convert = self.part("nvvideoconvert")
         self._encoder = self.part("nvv4l2h264enc")
-        pay = self.part("rtph264pay", pt=96, config_interval=1)
-        self._sink = self.part("udpsink", host="127.0.0.1", **{"async": False})
-        for one, other in ((convert, self._encoder), (self._encoder, pay), (pay, self._sink)):
+        parse = self.part("h264parse", config_interval=-1)
+        units = self.part("capsfilter", caps=Gst.Caps.from_string(_UNITS))
+        self._sink = self.part("fakesink", sync=True, signal_handoffs=True, **{"async": False})
+        self._sink.connect("handoff", weakly(self._send, None))
+        parts = convert, self._encoder, parse, units, self._sink
+        for one, other in pairwise(parts):
             one.link(other)
         self.ghost("sink", convert.get_static_pad("sink"))
         self.setup()
@@ -58,44 +63,32 @@ class NvRtspOutSinkBin(PartsBin):
         if change == Gst.StateChange.NULL_TO_READY:
             self._serve()
         done = Gst.Bin.do_change_state(self, change)
-        if change == Gst.StateChange.READY_TO_NULL and self._loop is not None:
-            self._loop.quit()
-            self._loop = None
+        if change == Gst.StateChange.READY_TO_NULL and self._mount is not None:
+            self._mount.close()
+            self._mount = None
         return done
 
     def _serve(self) -> None:
-        import gi
-
-        gi.require_version("GstRtspServer", "1.0")
-        from gi.repository import GstRtspServer
-
-        where = f"{self.values['rtsp-address']}:{self.values['rtsp-port']}"
-        if not 0 < self.values["rtsp-port"] <= _LAST_PORT:
+        host, port = self.values["rtsp-address"], self.values["rtsp-port"]
+        where = f"{host}:{port}"
+        if not 0 < port <= _LAST_PORT:
             raise MediaError(
                 f"no RTSP server can listen at {where}", fix="set rtsp-port to 1..65535"
             )
-        port = self.values["udp-port"] or _free_port()
-        self._sink.set_property("port", port)
-        mount = "/" + self.values["rtsp-mount-point"].strip("/")
-        server = GstRtspServer.RTSPServer.new()
-        server.set_address(self.values["rtsp-address"])
-        server.set_service(str(self.values["rtsp-port"]))
-        factory = GstRtspServer.RTSPMediaFactory.new()
-        # Packets go through a payloader: the server asks pay0 for a property that udpsrc lacks.
-        factory.set_launch(
-            f'( udpsrc port={port} caps="{_PAYLOAD}" ! rtph264depay ! rtph264pay name=pay0 pt=96 )'
-        )
-        factory.set_shared(True)
-        server.get_mount_points().add_factory(mount, factory)
-        context = GLib.MainContext.new()
-        if not server.attach(context):
-            raise MediaError(f"no RTSP server can listen at {where}", fix="set rtsp-port")
-        self._loop = GLib.MainLoop.new(context, False)
-        start_thread(self._loop.run, name="headrace-rtsp-out", failed=self.post_error)
-        print(printable(f"RTSP: rtsp://{where}{mount}"), flush=True)
+        path = "/" + self.values["rtsp-mount-point"].strip("/")
+        try:
+            self._mount = Mount(host, port, path, "h264")
+        except OSError as error:
+            raise MediaError(
+                f"no RTSP server can listen at {where}", where=error_text(error),
+                fix="set rtsp-port",
+            ) from error  # fmt: skip
+        print(printable(f"RTSP: rtsp://{where}{path}"), flush=True)
 
-
-def _free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp_socket:
-        udp_socket.bind(("127.0.0.1", 0))
-        return int(udp_socket.getsockname()[1])
+    def _send(self, sink: Gst.Element, buffer: Gst.Buffer, pad: Gst.Pad) -> None:
+        """Hand an encoded image to the server."""
+        if self._mount is None:
+            return
+        data = MappedBuffer(buffer).data.tobytes()
+        ticks = 0 if buffer.pts == Gst.CLOCK_TIME_NONE else buffer.pts * CLOCK // Gst.SECOND
+        self._mount.send(data, ticks, key=not buffer.has_flags(Gst.BufferFlags.DELTA_UNIT))

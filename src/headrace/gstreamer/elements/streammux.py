@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from threading import Condition, Lock, Thread
+from typing import NamedTuple
 
 import numpy as np
 
@@ -61,7 +62,7 @@ PROPERTIES = COMMON | {
     "async-process": Property("bool", True, "accepted; a thread of its own pushes"),
     "sync-inputs": Property("bool", False, NO_EFFECT),
     "max-latency": Property("uint", 0, NO_EFFECT),
-    "num-surfaces-per-frame": Property("uint", 1, NO_EFFECT, 1, 4),
+    "num-surfaces-per-frame": Property("uint", 1, "views of the dewarper that are taken", 1, 4),
     "buffer-pool-size": Property("uint", 4, "accepted; buffers are made as needed", 4, 1024),
     "drop-pipeline-eos": Property("bool", False, "no end of stream is passed on"),
     "frame-num-reset-on-eos": Property("bool", False, "a source counts from 0 again after its end"),
@@ -79,6 +80,7 @@ PROPERTIES = COMMON | {
     "sync-inputs-ntp": Property("int", 0, NO_EFFECT, 0),
     "interpolation-method": interpolation(1),
 }  # fmt: skip
+_NO_VIEW = (0, 0)
 UNKNOWN_RATE = (30, 1)  # frames of a stream that names no rate, such as images in a row
 
 
@@ -92,12 +94,29 @@ def _sender_time_ns(buffer: Gst.Buffer) -> int:
     return 0 if meta is None else max(0, meta.timestamp - _NTP_TO_UNIX_NS)
 
 
+class _Waiting(NamedTuple):
+    """The image of a source, or several that a dewarper made of it.
+
+    Attributes:
+        views: each at the batch's size, with kind and number of the view.
+        pts_ns, duration_ns: its time.
+        size: width and height of the source's image, in pixels.
+        ntp_ns: the time that its sender gave it, since 1970; 0 if none is known.
+    """
+
+    views: list[tuple[Surface, tuple[int, int]]]
+    pts_ns: int
+    duration_ns: int
+    size: tuple[int, int]
+    ntp_ns: int
+
+
 class _Source:
     """One sink pad: its waiting frames and its state."""
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.waiting: deque[tuple[Surface, int, int, tuple[int, int], int]] = deque()
+        self.waiting: deque[_Waiting] = deque()
         self.flushes = 0  # frames that were taken before the last one are stale
         self.start_ns = 0  # of its segment
         self.reader: CapsReader | None = None
@@ -113,7 +132,7 @@ class _Source:
 
 
 # A source, its flushes when the frame was taken, and the frame.
-_Taken = tuple[_Source, int, tuple[Surface, int, int, tuple[int, int], int]]
+_Taken = tuple[_Source, int, _Waiting]
 
 
 def _is_reset(event: Gst.Event) -> bool:
@@ -277,7 +296,7 @@ class NvStreamMux(NvElement, Element):
         if source is None or source.reader is None:
             return Gst.FlowReturn.NOT_NEGOTIATED
         try:
-            surface, size = self._fitted(source.reader, buffer)
+            views, size = self._views(source.reader, buffer)
             ntp_ns = 0 if self.values["attach-sys-ts"] else _sender_time_ns(buffer)
         except Exception as error:  # PyGObject would print it and go on
             self.post_error(error)
@@ -291,15 +310,25 @@ class NvStreamMux(NvElement, Element):
                 return self._flow
             duration = buffer.duration if buffer.duration != Gst.CLOCK_TIME_NONE else 0
             pts = buffer.pts if buffer.pts != Gst.CLOCK_TIME_NONE else source.next_pts_ns()
-            source.waiting.append((surface, pts, duration, size, ntp_ns))
+            source.waiting.append(_Waiting(views, pts, duration, size, ntp_ns))
             source.received += 1
             self._changed.notify_all()
         return Gst.FlowReturn.OK
 
     @timed
-    def _fitted(self, reader: CapsReader, buffer: Gst.Buffer) -> tuple[Surface, tuple[int, int]]:
-        """The image at the batch's size, and its own size."""
-        surface = reader.surface(buffer)
+    def _views(
+        self, reader: CapsReader, buffer: Gst.Buffer
+    ) -> tuple[list[tuple[Surface, tuple[int, int]]], tuple[int, int]]:
+        """The images of a buffer at the batch's size, and their own size."""
+        kinds = reader.views[: self.values["num-surfaces-per-frame"]] or [_NO_VIEW]
+        views = [
+            (self._fitted(reader.surface(buffer, number)), kind)
+            for number, kind in enumerate(kinds)
+        ]
+        return views, (reader.width, reader.height)
+
+    def _fitted(self, surface: Surface) -> Surface:
+        """The image at the batch's size."""
         own = surface.width, surface.height
         width, height = self.values["width"], self.values["height"]
         if not (width and height):
@@ -307,16 +336,16 @@ class NvStreamMux(NvElement, Element):
                 self._size = own
             width, height = self._size
         if own == (width, height):
-            return surface, own
+            return surface
         frame = surface.frame()
         if not self.values["enable-padding"]:
-            return Surface(scaled(frame, width, height)), own
+            return Surface(scaled(frame, width, height))
         ratio = min(width / own[0], height / own[1])
         fitted = Surface(scaled(frame, max(2, int(own[0] * ratio)), max(2, int(own[1] * ratio))))
         canvas = np.zeros((height, width, 4), np.uint8)
         canvas[:, :, 3] = 255
         canvas[: fitted.height, : fitted.width] = fitted.rgba()
-        return Surface(None, canvas), own
+        return Surface(None, canvas)
 
     def _src_query(self, src: Gst.Pad, parent: Gst.Object, query: Gst.Query) -> bool:
         """Answer questions of elements in C."""
@@ -442,12 +471,14 @@ class NvStreamMux(NvElement, Element):
         return sorted((full[start:] + full[:start])[:most], key=lambda s: s.number)
 
     def _start_stream(self, taken: list[_Taken]) -> None:
-        source, _, (surface, *_) = taken[0]
+        source, _, waiting = taken[0]
+        surface, per_frame = waiting.views[0][0], self.values["num-surfaces-per-frame"]
         top, bottom = source.framerate
         caps = (
             f"video/x-raw(memory:NVMM), format=(string){_FORMAT}, width=(int){surface.width}, "
             f"height=(int){surface.height}, framerate=(fraction){top}/{bottom}, "
-            f"batch-size=(int){self.values['batch-size'] or 1}, num-surfaces-per-frame=(int)1"
+            f"batch-size=(int){self.values['batch-size'] or 1}, "
+            f"num-surfaces-per-frame=(int){per_frame}"
         )
         self._src.push_event(Gst.Event.new_stream_start("nvstreammux"))
         self._src.push_event(Gst.Event.new_caps(Gst.Caps.from_string(caps)))
@@ -486,22 +517,28 @@ class NvStreamMux(NvElement, Element):
         batch = pyds.NvDsBatchMeta()
         batch.base_meta.batch_meta = batch
         batch.base_meta.meta_type = pyds.NvDsMetaType.NVDS_BATCH_META
-        batch.max_frames_in_batch = self.values["batch-size"] or 1
+        batch.max_frames_in_batch = (self.values["batch-size"] or 1) * max(
+            len(waiting.views) for *_, waiting in taken
+        )
         batch.ended, self._ended = self._ended, []
         now_ns = time.time_ns() if self.values["attach-sys-ts"] else 0
         times, durations = [], []
-        for index, (source, _, (surface, pts, duration, size, ntp_ns)) in enumerate(taken):
-            frame = nvds_acquire_frame_meta_from_pool(batch)
-            frame.pad_index = frame.source_id = source.number
-            frame.batch_id, frame.frame_num, frame.buf_pts = index, source.frames, pts
-            frame.ntp_timestamp = ntp_ns or now_ns
-            frame.source_frame_width, frame.source_frame_height = size
-            frame.pipeline_width, frame.pipeline_height = surface.width, surface.height
+        for source, _, waiting in taken:
+            for surface, view in waiting.views:
+                frame = nvds_acquire_frame_meta_from_pool(batch)
+                frame.pad_index = frame.source_id = source.number
+                frame.batch_id, frame.frame_num = len(batch.surfaces), source.frames
+                frame.buf_pts, frame.ntp_timestamp = waiting.pts_ns, waiting.ntp_ns or now_ns
+                frame.source_frame_width, frame.source_frame_height = waiting.size
+                frame.pipeline_width, frame.pipeline_height = surface.width, surface.height
+                if view != _NO_VIEW:
+                    frame.surface_type, frame.surface_index = view
+                    frame.num_surfaces_per_frame = len(waiting.views)
+                batch.surfaces.append(surface)
+                nvds_add_frame_meta_to_batch(batch, frame)
             source.frames = (source.frames + 1) & UINT_MAX
-            batch.surfaces.append(surface)
-            nvds_add_frame_meta_to_batch(batch, frame)
-            times.append(pts)
-            durations.append(duration)
+            times.append(waiting.pts_ns)
+            durations.append(waiting.duration_ns)
         buffer = batch_buffer(batch, _FORMAT)
         # A source behind the others may fill a batch alone: times must not go back for that.
         self._pts_ns = max(self._pts_ns + 1, *times)

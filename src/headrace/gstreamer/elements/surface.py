@@ -35,6 +35,8 @@ _AV_FORMATS = {
     "NV12": "nv12", "I420": "yuv420p", "RGBA": "rgba", "BGRx": "bgr0", "RGB": "rgb24",
     "BGR": "bgr24", "GRAY8": "gray",
 }  # fmt: skip
+VIEWS = "headrace-views"
+"""Field of caps behind the dewarper: `kind:number` of each image in a buffer."""
 _MAP_READ = 1
 _MAP_INFO_BYTES, _DATA_AT, _SIZE_AT = 104, 16, 24  # GstMapInfo on machines of 64 bits
 
@@ -244,6 +246,7 @@ class CapsReader:
 
     Attributes:
         width, height: in pixels.
+        views: kind and number of each of the dewarper's images in a buffer; none of other caps.
     """
 
     def __init__(self, caps: Gst.Caps) -> None:
@@ -255,20 +258,30 @@ class CapsReader:
             )
         info = video_info(caps)
         self.width, self.height = info.width, info.height
-        self._planes = info.finfo.n_planes
+        self._planes, self._bytes = info.finfo.n_planes, info.size
+        pairs = (structure.get_string(VIEWS) or "").split()
+        self.views = [
+            (int(kind), int(index)) for kind, _, index in (p.partition(":") for p in pairs)
+        ]
         self._offsets, self._strides = list(info.offset), list(info.stride)
         color = structure.get_string("colorimetry") or ""
         self._color = ColorSpace.BT709 if "bt709" in color else ColorSpace.BT601
         self._is_nvmm = "memory:NVMM" in caps.get_features(0).to_string()
 
-    def surface(self, buffer: Gst.Buffer, **attributes: Any) -> Surface:
-        """Make a surface over a buffer, without a copy where its format allows."""
+    def surface(self, buffer: Gst.Buffer, view: int = 0, **attributes: Any) -> Surface:
+        """Make a surface over a buffer, without a copy where its format allows.
+
+        Args:
+            buffer: of these caps.
+            view: which of the dewarper's images, which lie one behind the other.
+            attributes: of the frame.
+        """
         mapped: MappedBuffer | None = MappedBuffer(buffer)
         assert mapped is not None
         offsets, strides = self._offsets, self._strides
         if (meta := GstVideo.buffer_get_video_meta(buffer)) is not None:
             offsets, strides = list(meta.offset), list(meta.stride)
-        data = mapped.data
+        data = mapped.data[view * self._bytes :]
         if self._is_nvmm and (sent := planes_in(data, self.format, self.width, self.height)):
             data, mapped = np.concatenate([plane.reshape(-1) for plane in sent]), None
             offsets, strides = _close_layout(sent)

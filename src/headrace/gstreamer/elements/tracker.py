@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from headrace.config.app.tracker import is_original_library, sample_tracker
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import NVMM, InPlace, through
 from headrace.gstreamer.elements.past_frames import PastFrames, Rect, Tracked, recorded
-from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, Property
+from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, UINT_MAX, Property
 from headrace.gstreamer.elements.tree import (
     frames_of,
     image_of,
@@ -86,6 +87,7 @@ class NvTracker(InPlace):
         self._tracker: Tracker | None = None
         self._told = 0  # of its notices
         self._seen: dict[int, NvDsObjectMeta] = {}  # last object of each class
+        self._streams: set[int] = set()
         self._past = PastFrames()
 
     def do_start(self) -> bool:
@@ -137,6 +139,7 @@ class NvTracker(InPlace):
         if self._tracker is not None:
             self._tracker.close()
         self._seen.clear()
+        self._streams.clear()
         self._past = PastFrames()
         return True
 
@@ -146,7 +149,11 @@ class NvTracker(InPlace):
         assert self._tracker is not None
         kinds: dict[int, list[NvDsTargetMiscDataStream]] = {}
         for frame in frames_of(batch):
+            stream = int(frame.source_id) | int(frame.surface_index) << 32  # views of a dewarper
+            self._streams.add(stream)
             image = image_of(batch, frame)
+            if stream != frame.source_id:
+                image = replace(image, source_id=stream)
             meta, before = to_frame_meta(frame, image)
             meta.inferred = bool(frame.bInferDone)
             try:
@@ -157,16 +164,15 @@ class NvTracker(InPlace):
             with batch.meta_mutex:
                 untracked = self._apply(batch, frame, meta, before)
             tracked = [_tracked(obj) for obj in items(frame, "obj_meta_list") if is_tracked(obj)]
-            source_id, number = int(frame.source_id), int(frame.frame_num)
-            past = self._past.update(source_id, number, tracked, untracked)
+            past = self._past.update(stream, int(frame.frame_num), tracked, untracked)
             streams = {0: past} if past is not None else {}
-            own = getattr(self._tracker, "records", {}).get(source_id)
+            own = getattr(self._tracker, "records", {}).get(stream)
             if own is not None:
                 labels = {kind: obj.obj_label for kind, obj in self._seen.items()}
-                given = recorded(own.record_ids.tolist(), own.records.tolist(), labels, source_id)
+                given = recorded(own.record_ids.tolist(), own.records.tolist(), labels, stream)
                 streams = streams | given
-            for kind, stream in streams.items():
-                kinds.setdefault(kind, []).append(stream)
+            for kind, part in streams.items():
+                kinds.setdefault(kind, []).append(part)
         self._tell()
         for kind, parts in kinds.items():
             user = nvds_acquire_user_meta_from_pool(batch)
@@ -174,9 +180,10 @@ class NvTracker(InPlace):
             user.user_meta_data = NvDsTargetMiscDataBatch(parts)
             with batch.meta_mutex:
                 nvds_add_user_meta_to_batch(batch, user)
-        for source_id in batch.ended:
-            self._tracker.end_of_stream(source_id)
-            self._past.forget(source_id)
+        for stream in [one for one in self._streams if one & UINT_MAX in batch.ended]:
+            self._streams.remove(stream)
+            self._tracker.end_of_stream(stream)
+            self._past.forget(stream)
         return Gst.FlowReturn.OK
 
     def _apply(

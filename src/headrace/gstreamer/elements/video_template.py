@@ -1,4 +1,4 @@
-"""nvdsvideotemplate: images of a batch changed by a C++ library of the user's."""
+"""nvdsvideotemplate: images of a batch changed by a C++ or Python library of the user's."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from headrace.gstreamer.elements.element import (
 )
 from headrace.gstreamer.elements.properties import COMMON, Property, unheeded
 from headrace.gstreamer.elements.surface import Surface, of_planes
+from headrace.gstreamer.elements.template_function import TemplateFunction
 from headrace.gstreamer.elements.tree import with_surfaces
 from headrace.gstreamer.pyds.bridge import bridge
 
@@ -48,14 +49,14 @@ def _call(name: str, *arguments: Any, result: type | None = c_int) -> Any:
 
 
 class NvDsVideoTemplate(NvElement, BaseTransform):
-    """Hands each buffer to the library, which works on its images and metadata in C."""
+    """Hands each buffer to the library, which works on its images and metadata."""
 
     __gtype_name__ = "GstNvDsVideoTemplate"
     ABOUT = ("NvDsVideoTemplate", "Filter/Video", "Changes images by a library of yours")
     __gsttemplates__ = through(NVMM, SYSTEM)
     PROPERTIES = {
         "gpu-id": COMMON["gpu-id"],
-        "customlib-name": Property("str", None, "the library: it exports CreateCustomAlgoCtx"),
+        "customlib-name": Property("str", None, "exports CreateCustomAlgoCtx, or a Python file"),
         "customlib-props": Property("str", None, "key:value for the library; set it once for each"),
         "dummy-meta-insert": Property("bool", False, "handed to the library"),
         "fill-dummy-batch-meta": Property("bool", False, "handed to the library"),
@@ -65,6 +66,7 @@ class NvDsVideoTemplate(NvElement, BaseTransform):
     def __init__(self) -> None:
         super().__init__()
         self._algorithm: int | None = None
+        self._function: TemplateFunction | None = None  # in place of an algorithm
         self._wishes: list[str] = []
         self.srcpad.add_probe(Gst.PadProbeType.BUFFER, weakly(self._leaving, Gst.PadProbeReturn.OK))
         self.setup()
@@ -82,12 +84,15 @@ class NvDsVideoTemplate(NvElement, BaseTransform):
                     f"customlib-props is {text!r}", where=self.get_name(), expected="key:value"
                 )
             self._wishes.append(text)
-            if self._algorithm is not None:
+            if self._algorithm is not None or self._function is not None:
                 self._set(text)
 
     def _set(self, text: str) -> None:
         key, _, value = text.partition(":")
-        done = _call("property", self._algorithm, key.strip().encode(), value.encode())
+        if self._function is not None:
+            done = int(self._function.set(key.strip(), value))
+        else:
+            done = _call("property", self._algorithm, key.strip().encode(), value.encode())
         if done != 1:
             raise self._failed(f"the library refuses {key.strip()}", done)
 
@@ -101,8 +106,11 @@ class NvDsVideoTemplate(NvElement, BaseTransform):
     def do_start(self) -> bool:
         """Load the library."""
         path = Path(self.file_of("customlib-name", "your library, compiled for this machine"))
-        self._algorithm = _call("open", str(path).encode(), hash(self), result=c_void_p)
-        if self._algorithm is None:
+        if path.suffix == ".py":
+            self._function = TemplateFunction(path)
+        else:
+            self._algorithm = _call("open", str(path).encode(), hash(self), result=c_void_p)
+        if self._algorithm is None and self._function is None:
             raise self._failed("nvdsvideotemplate cannot use the library", -1)
         for text in self._wishes:
             self._set(text)
@@ -114,12 +122,15 @@ class NvDsVideoTemplate(NvElement, BaseTransform):
         if self._algorithm is not None:
             _call("close", self._algorithm, result=None)
             self._algorithm = None
+        self._function = None
         return True
 
     def do_transform_caps(
         self, direction: Gst.PadDirection, caps: Gst.Caps, filter_caps: Gst.Caps | None
     ) -> Gst.Caps:
-        """Allow any size and format: the library chooses them."""
+        """Allow any size and format, which a C++ library chooses; a function changes neither."""
+        if self._function is not None:
+            return caps if filter_caps is None else filter_caps.intersect(caps)
         formats = {"format": structure_of(_FORMATS).get_value("format")}
         new_caps = caps.copy()
         new_caps.append(relabelled(caps, None, FREE_FIELDS, formats))
@@ -131,6 +142,8 @@ class NvDsVideoTemplate(NvElement, BaseTransform):
         self, direction: Gst.PadDirection, caps: Gst.Caps, other: Gst.Caps
     ) -> Gst.Caps:
         """Ask the library for its output."""
+        if self._function is not None:
+            return other.fixate()
         copy = other.copy()
         _reference(hash(copy))
         answer = _call(
@@ -143,6 +156,8 @@ class NvDsVideoTemplate(NvElement, BaseTransform):
     @reported(False)
     def do_set_caps(self, incaps: Gst.Caps, outcaps: Gst.Caps) -> bool:
         """Give the library the caps of both sides."""
+        if self._function is not None:
+            return True
         done = _call(
             "begin", self._algorithm, hash(self), hash(incaps), hash(outcaps),
             bool(self.values["dummy-meta-insert"]), bool(self.values["fill-dummy-batch-meta"]),
@@ -167,13 +182,18 @@ class NvDsVideoTemplate(NvElement, BaseTransform):
         self, buffer: Gst.Buffer
     ) -> tuple[Gst.FlowReturn, Gst.Buffer | None]:
         """Hand a buffer to the library."""
-        done = _call("process", self._algorithm, hash(buffer))
+        done = self._processed(buffer)
         if done == Result.OK:  # pushed here: as an output, the buffer would keep a reference
             flow = self.srcpad.push(buffer)
             return (_DROPPED if flow == Gst.FlowReturn.OK else flow), None
         if done in (Result.DROP, Result.ASYNC):
             return _DROPPED, None
         raise self._failed("ProcessBuffer failed", done)
+
+    def _processed(self, buffer: Gst.Buffer) -> int:
+        if self._function is not None:
+            return Result.OK if self._function.process(self.batch_of(buffer)) else Result.DROP
+        return int(_call("process", self._algorithm, hash(buffer)))
 
     def do_transform(self, buffer: Gst.Buffer, outbuf: Gst.Buffer) -> Gst.FlowReturn:
         """Do nothing: the library did."""

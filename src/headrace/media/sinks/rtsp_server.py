@@ -73,12 +73,24 @@ class Mount:
         Raises:
             OSError: the server has ended.
         """
-        if (failure := self._server.failure) is not None:
-            raise OSError(errno.ECONNABORTED, f"the server has ended: {error_text(failure)}")
         for packet in packets:
             ticks = round((packet.pts or 0) * packet.time_base * CLOCK)
-            image = self.packets.of_image(bytes(packet), ticks)
-            self._server.post(self._deliver, image, packet.is_keyframe)
+            self.send(bytes(packet), ticks, key=packet.is_keyframe)
+
+    def send(self, data: bytes, ticks: int, *, key: bool) -> None:
+        """Send one encoded image to all players.
+
+        Args:
+            data: as `Packets.of_image` takes it.
+            ticks: when it is shown, in ticks of `CLOCK`.
+            key: True where a player can begin with it.
+
+        Raises:
+            OSError: the server has ended.
+        """
+        if (failure := self._server.failure) is not None:
+            raise OSError(errno.ECONNABORTED, f"the server has ended: {error_text(failure)}")
+        self._server.post(self._deliver, self.packets.of_image(data, ticks), key)
 
     def _deliver(self, image: list[bytes], key: bool) -> None:
         for player in list(self.players):
