@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -14,6 +15,7 @@ from headrace.diagnose.lint.catalogue import Example
 from headrace.diagnose.lint.linting import Linter, LintReport
 from tests.diagnose.lint.models import put_model
 from tests.diagnose.lint.setups import BASES, write_example
+from tests.infer.recognise.models import rows_of
 from tests.mistakes import correct, mistakes
 from tests.mistakes.cases import Case
 
@@ -100,6 +102,18 @@ def test_a_model_alone_is_linted(store: Path, tmp_path: Path) -> None:
     for name, rules in faults.items():
         put_model(name, tmp_path / name, store)
         assert [f.code for f in Linter().lint([tmp_path / name]).findings] == rules
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.float32])
+def test_a_map_of_class_numbers_without_a_parser_is_refused_as_a_run_does(
+    tmp_path: Path, dtype: type
+) -> None:
+    rows_of(tmp_path / "map.onnx", np.zeros((1, 3, 64, 64), dtype), names=["argmax"])
+    config = tmp_path / "config.txt"
+    keys = "gie-unique-id=1\nonnx-file=map.onnx\nnetwork-type=2\nnum-detected-classes=3\n"
+    config.write_text(f"[property]\n{keys}")
+    found = [str(f) for f in Linter().lint([config]).findings if f.severity == "error"]
+    assert any("HeadraceParseClassMap" in text for text in found) is (dtype is not np.float32)
 
 
 def test_a_finding_has_the_place_of_the_value(store: Path, tmp_path: Path) -> None:

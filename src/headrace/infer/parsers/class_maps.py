@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -47,6 +47,30 @@ class Segmenter:
         return segmentation
 
 
+def refusal_of_types(
+    outputs: Mapping[str, np.dtype[Any]], generation: Literal["6.2", "9.1"] = "9.1"
+) -> ParserError | None:
+    """Make the error for outputs whose types `segment` refuses; None where it takes them.
+
+    Args:
+        outputs: name -> type, in the model's order.
+        generation: see `segment`.
+    """
+    strict = generation == "9.1"
+    for name, dtype in list(outputs.items())[: None if strict else 1]:
+        if dtype != np.float32 and (strict or dtype.kind != "f"):
+            return ParserError(
+                f"output {name} is {dtype}",
+                where=WHERE,
+                expected="float32 in every output" if strict else "floating point numbers",
+                fix="set parse-segmentation-func-name=HeadraceParseClassMap, which reads class "
+                "numbers (NvDsInferParseCustomPeopleSemSegNet those of an output argmax_1)"
+                if dtype.kind in "iu"
+                else "other types need a parser of their own: parse-segmentation-func-name",
+            )
+    return None
+
+
 def segment(
     layers: Mapping[str, Layer],
     network: NetworkInfo,
@@ -77,18 +101,9 @@ def segment(
     layer = next(iter(layers.values()), None)
     if layer is None:
         raise ParserError("the network has no outputs", where=WHERE)
-    strict = generation == "9.1"
-    for other in layers.values() if strict else (layer,):
-        if other.dtype != np.float32 and (strict or other.dtype.kind != "f"):
-            raise ParserError(
-                f"output {other.name} is {other.dtype}",
-                where=WHERE,
-                expected="float32 in every output" if strict else "floating point numbers",
-                fix="set parse-segmentation-func-name=HeadraceParseClassMap, which reads class "
-                "numbers (NvDsInferParseCustomPeopleSemSegNet those of an output argmax_1)"
-                if other.dtype.kind in "iu"
-                else "other types need a parser of their own: parse-segmentation-func-name",
-            )
+    refusal = refusal_of_types({o.name: o.dtype for o in layers.values()}, generation)
+    if refusal is not None:
+        raise refusal
     if len(layer.shape) != 3:
         axes = "classes, height, width" if params.order == "NCHW" else "height, width, classes"
         raise ParserError(
@@ -100,7 +115,7 @@ def segment(
             else (),
         )
     classes = layer.shape[0 if params.order == "NCHW" else 2]
-    if strict and classes != params.num_classes:
+    if generation == "9.1" and classes != params.num_classes:
         raise ParserError(
             f"output {layer.name} of shape {layer.shape} has {classes} classes, "
             f"num-detected-classes={params.num_classes}",

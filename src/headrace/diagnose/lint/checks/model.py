@@ -14,6 +14,7 @@ from headrace.engine.backends import DEFAULT_BACKEND
 from headrace.infer.classify import narrow_outputs
 from headrace.infer.extra_inputs import by_rule
 from headrace.infer.model.precision import ConfigPrecision
+from headrace.infer.parsers.class_maps import Segmenter, refusal_of_types
 from headrace.infer.trial import advised
 from headrace.infer.watch.training import training_findings
 from headrace.plugins.fields import attributes_left_out
@@ -105,6 +106,10 @@ def _outputs(checked: CheckedConfig) -> Iterator[Finding]:
             text = f"network-type=1 (classifier), but output {long[0]} is no list of probabilities:"
             text += " the head of a detector or a map of classes?"
             yield Finding("type-and-outputs", "warning", text, cfg.where("network_type"))
+    if choice and isinstance(choice.parser, Segmenter):
+        types = {spec.name: spec.dtype for spec in outputs}
+        refusal = refusal_of_types(types, choice.parser.generation)
+        checked.problems += [refusal] if refusal is not None else []
     flat = outputs and all(len(spec.shape) == 2 for spec in outputs)
     if cfg.network_type is NetworkType.SEGMENTATION and flat and not cfg.custom_lib_path:
         text = f"network-type=2 (segmentation), but output {outputs[0]} is no map: a classifier's "
