@@ -118,7 +118,7 @@ def _repacked(form: TensorForm) -> Iterable[Row]:
 
 
 def _checks() -> Row:
-    """Runs of a plugin of 1 MB in memory that is asked for, with the checks of each run; without."""
+    """Runs of a plugin of 1 MB in memory that is asked for, with the checks of each run; without"""
     layer = add_layer(Doubled(), layer="doubled", input_types=[DataType.FLOAT])
     shape = (1, 16, 128, 128)
     ranges = Ranges((shape,), (shape,), (shape,))
