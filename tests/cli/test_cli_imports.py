@@ -32,6 +32,9 @@ NOT_NEEDED = {
     "headrace.network.network",
     "onnx",
     "onnx_ir",
+    # for versions of packages: 50 modules
+    "email",
+    "importlib.metadata",
     # for bare models, and files that are wrong
     "headrace._core.formats.foreign",
     "headrace._core.formats.tensorrt",

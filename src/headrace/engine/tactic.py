@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
 from typing import Literal, get_args
 
@@ -172,6 +171,8 @@ def with_and_without_tiles(runtimes: Sequence[str]) -> list[Tactic]:
 
 def _may_leave_tiles() -> bool:
     """Return whether the processor has AMX, and OpenVINO can be kept from it: older ones cannot."""
+    from importlib.metadata import PackageNotFoundError, version  # late: 50 modules
+
     try:
         numbers = version(_WITH_TILES).split(".")[:2]
     except PackageNotFoundError:
