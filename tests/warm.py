@@ -1,13 +1,16 @@
 """`headrace …` in processes that need not import it first: they are forked off one that has.
 
-Each is a process of its own, with its arguments, folder, environment, output and exit code, and
-ends as any other. Only its start is not shown; commands started from nothing are those of
-tests/cli/test_demo.py and the tests of signals, encodings and closed outputs.
+Each is a process of its own, with its arguments, folder, environment, output and exit code; its
+threads, its functions at exit and its outputs end as those of any other. Not shown are its start
+and how Python takes its modules apart, which costs more than most commands; commands that are
+started from nothing are those of tests/cli/test_demo.py and the tests of signals, encodings and
+closed outputs.
 """
 
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 import json
 import os
@@ -18,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -159,6 +163,8 @@ def _answer(server: subprocess.Popen[bytes], timeout: float) -> int:
 
 def _serve() -> None:
     """Returns in each process that is to run a command, and at the end."""
+    codes: list[int] = []
+    atexit.register(_leave, codes)  # the first one is called last
     for name in MODULES:
         __import__(name)
     gc.freeze()
@@ -174,10 +180,27 @@ def _serve() -> None:
             os.environ.update(order["env"])
             sys.path[0] = order["cwd"]
             sys.argv = ["headrace", *order["args"]]
-            runpy.run_module("headrace", run_name="__main__", alter_sys=True)
+            try:
+                runpy.run_module("headrace", run_name="__main__", alter_sys=True)
+            except SystemExit as end:
+                codes.append(end.code if isinstance(end.code, int) else bool(end.code))
+                raise
             return
         os.write(1, b"%d\n" % pid)
         os.write(1, b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+
+def _leave(codes: list[int]) -> None:
+    """Leave before modules are taken apart, which would copy all memory that the fork shares.
+
+    Python ends the process itself where an exception ended the command or an output is closed.
+    """
+    if codes:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            ctypes.CDLL(None).fflush(None)
+            os._exit(codes[0] & 0xFF)
 
 
 def _forked() -> int:

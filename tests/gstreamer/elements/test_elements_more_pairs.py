@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import zlib
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +54,9 @@ def other_video(path: Path) -> Path:
         out = target.add_stream("libx264", rate=int(stream.average_rate or 30))
         out.width, out.height, out.pix_fmt = stream.width, stream.height, "yuv420p"
         out.options = {"crf": "12", "bf": "0"}
-        for number, frame in enumerate(source.decode(stream)):
-            if 40 <= number < 60:
-                copy = av.VideoFrame.from_ndarray(frame.to_ndarray(format="rgb24"))
-                target.mux(out.encode(copy))
+        for frame in islice(source.decode(stream), 40, 60):
+            copy = av.VideoFrame.from_ndarray(frame.to_ndarray(format="rgb24"))
+            target.mux(out.encode(copy))
         target.mux(out.encode(None))
     return path
 
@@ -224,7 +224,7 @@ def test_a_reader_takes_prepared_objects(play: Run, detector: Path, tmp_path: Pa
     roads = frames_of_roads(app)
     elements = Frames()
     ran = play(
-        video(40) + "! m.sink_0 nvstreammux name=m batch-size=1 width=1280 height=768 ! "
+        video(FRAMES + 4) + "! m.sink_0 nvstreammux name=m batch-size=1 width=1280 height=768 ! "
         f"nvinfer config-file-path={detector} ! nvtracker ! nvdspreprocess config-file={rules} ! "
         f"nvinfer config-file-path={reader} batch-size=16 input-tensor-meta=1 ! nvvideoconvert ! "
         "nvdsosd name=end ! fakesink",

@@ -84,7 +84,8 @@ def test_three_roads_find_the_same(
     (tmp_path / "pipeline.yml").write_text(load_pipeline(path).dump())
     assert by_run(tmp_path / "pipeline.yml") == application
     ran = play(
-        video(40) + f"! m.sink_0 nvstreammux name=m batch-size=1 width={width} height={height} "
+        video(FRAMES + 4)
+        + f"! m.sink_0 nvstreammux name=m batch-size=1 width={width} height={height} "
         f"! {before}{element} config-file-path={config} {props} "
         "! nvvideoconvert ! nvdsosd name=end ! fakesink",
         end=objects_of,
@@ -196,9 +197,10 @@ def test_three_roads_track_read_and_count_the_same(
     )  # fmt: skip
     roads = frames_of_roads(app)
     elements = Frames()
-    more = f" {video(40)} ! m.sink_1 " if several else ""
+    more = f" {video(FRAMES + 4)} ! m.sink_1 " if several else ""
     ran = play(
-        video(40) + f"! m.sink_0 nvstreammux name=m batch-size={1 + several} width=1280 height=768 "
+        video(FRAMES + 4)
+        + f"! m.sink_0 nvstreammux name=m batch-size={1 + several} width=1280 height=768 "
         f"! nvinfer config-file-path={detector} ! nvtracker ! {chain}nvvideoconvert ! "
         f"nvdsosd name=end ! fakesink {more}",
         end=elements.of_elements,

@@ -79,7 +79,7 @@ def test_a_tracker_attaches_them_to_the_batch(play: Run, detector: Path, tmp_pat
         return found
 
     ran = play(
-        f"{video()} ! m.sink_0 nvstreammux name=m batch-size=1 width=640 height=384 ! "
+        f"{video(80)} ! m.sink_0 nvstreammux name=m batch-size=1 width=640 height=384 ! "
         f"nvinfer config-file-path={detector} ! nvtracker ll-config-file={config} ! "
         "fakesink name=s",
         s=look,

@@ -10,10 +10,10 @@ import pytest
 
 from headrace.gstreamer import pyds
 from tests.gstreamer.conftest import SCENE, Run
-from tests.media.sources.videos import turned
+from tests.media.sources.videos import remuxed, turned
 
 FILE = SCENE / "conveyor.mp4"
-FRAMES = 250
+FRAMES = 40
 SOURCE = f"uridecodebin uri=file://{FILE}"
 
 
@@ -66,6 +66,13 @@ def played(gst: Any) -> Iterator[Callable[[str], Played]]:
         one.pipeline.set_state(gst.State.NULL)
 
 
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A source of the first FRAMES frames of the scene."""
+    path = tmp_path_factory.mktemp("streammux") / "short.mp4"
+    return f"uridecodebin uri=file://{remuxed(FILE, path, packets=FRAMES)}"
+
+
 @pytest.mark.parametrize(
     "behind",
     [
@@ -75,19 +82,19 @@ def played(gst: Any) -> Iterator[Callable[[str], Played]]:
     ],
 )
 def test_a_jump_to_the_start_behind_the_end_plays_all_again(
-    played: Callable[[str], Played], behind: str
+    played: Callable[[str], Played], short: str, behind: str
 ) -> None:
     mux = "mux.sink_0 nvstreammux name=mux batch-size=1 width=320 height=192"
-    run = played(f"{SOURCE} ! {mux} {behind}! fakesink name=s")
+    run = played(f"{short} ! {mux} {behind}! fakesink name=s")
     for turn in (1, 2, 3):
         run.wait()
         assert len(run.seen) == turn * FRAMES
         run.seek()
 
 
-def test_two_sources_jump_together(played: Callable[[str], Played]) -> None:
+def test_two_sources_jump_together(played: Callable[[str], Played], short: str) -> None:
     mux = "nvstreammux name=mux batch-size=2 width=320 height=192 batched-push-timeout=40000"
-    run = played(f"{SOURCE} ! mux.sink_0 {SOURCE} ! mux.sink_1 {mux} ! fakesink name=s")
+    run = played(f"{short} ! mux.sink_0 {short} ! mux.sink_1 {mux} ! fakesink name=s")
     run.wait()
     run.seek()
     run.wait()
@@ -110,9 +117,9 @@ def test_a_jump_amid_a_video_leaves_nothing_stale(played: Callable[[str], Played
     assert behind == sorted(behind)
 
 
-def test_one_source_may_jump_behind_the_end(played: Callable[[str], Played]) -> None:
+def test_one_source_may_jump_behind_the_end(played: Callable[[str], Played], short: str) -> None:
     mux = "mux.sink_0 nvstreammux name=mux batch-size=1 width=320 height=192"
-    run = played(f"uridecodebin name=u uri=file://{FILE} ! {mux} ! fakesink name=s")
+    run = played(f"{short} name=u ! {mux} ! fakesink name=s")
     run.wait()
     run.seek(element=run.pipeline.get_by_name("u"))
     run.wait()

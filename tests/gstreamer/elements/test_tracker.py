@@ -44,7 +44,7 @@ def test_a_library_of_the_user_gives_the_ids(
     config.write_text(words)
     own = library(tmp_path_factory)
     ran = play(
-        f"{video()} ! m.sink_0 nvstreammux name=m batch-size=1 width=640 height=384 ! "
+        f"{video(80)} ! m.sink_0 nvstreammux name=m batch-size=1 width=640 height=384 ! "
         f"nvinfer config-file-path={detector} ! nvtracker ll-lib-file={own} "
         f"ll-config-file={config} tracker-width=320 tracker-height=192 ! fakesink name=s",
         s=records,
@@ -71,7 +71,7 @@ def test_a_library_that_cannot_be_driven_is_named_with_its_replacement(
     config.write_text("mute 1 empty 1")
     own = library(tmp_path_factory)
     ran = play(
-        f"{video()} ! m.sink_0 nvstreammux name=m batch-size=1 width=640 height=384 ! "
+        f"{video(20)} ! m.sink_0 nvstreammux name=m batch-size=1 width=640 height=384 ! "
         f"nvinfer config-file-path={detector} ! nvtracker ll-lib-file={own} "
         f"ll-config-file={config} ! fakesink name=s",
         s=records,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 
 import av
@@ -67,15 +68,20 @@ def write_video(
 
 
 def remuxed(
-    video: Path, target: Path, *, shift_s: float = 0.0, container: dict[str, str] | None = None
+    video: Path,
+    target: Path,
+    *,
+    shift_s: float = 0.0,
+    packets: int | None = None,
+    container: dict[str, str] | None = None,
 ) -> Path:
-    """The same packets of video in another container, all times moved."""
+    """The same packets of video, or the first `packets`, in another container, all times moved."""
     with (
         av.open(str(video)) as source,
         av.open(str(target), "w", container_options=container or {}) as out,
     ):
         stream = out.add_stream_from_template(source.streams.video[0])
-        for packet in source.demux(video=0):
+        for packet in islice(source.demux(video=0), packets):
             if packet.size:
                 shift = round(shift_s / packet.time_base)
                 packet.pts, packet.dts = packet.pts + shift, packet.dts + shift
