@@ -43,8 +43,8 @@ class Mutation:
         fault: the fault in words.
         find: text that stands once in the sources.
         put: what replaces it.
-        tests: ends of paths under tests/; those that exist run.
-        select: `-k` expression.
+        tests: ends of paths under tests/.
+        select: `-k` expression: words that are in names of the tests, with `or` between them.
     """
 
     room: str

@@ -212,9 +212,12 @@ def test_a_parser_that_always_fails_is_an_error(mean_config: Config, tmp_path: P
     assert "mean_parser.py" in done.stderr
 
 
-def test_unknown_keys_and_typos_are_said_once(mean_config: Config, photos: Path) -> None:
-    done = headrace("run", mean_config(netword_mode=1), photos)
+def test_unknown_keys_and_typos_are_said_once_where_quiet_too(
+    mean_config: Config, photos: Path
+) -> None:
+    done = headrace("run", mean_config(netword_mode=1), photos, "-q")
     assert done.returncode == 0
+    assert "note: " not in done.stderr
     assert done.stderr.count("netword-mode") == 1
     assert "network-mode" in done.stderr
 
