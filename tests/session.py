@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,16 +19,29 @@ def session_folder(factory: pytest.TempPathFactory) -> Path:
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder that the first process of the session to ask for it fills by `make(folder)`."""
+    return filled_once(session_folder(factory) / "shared" / name, make)
+
+
+def filled_once(folder: Path, make: Callable[[Path], object], made_of: str = "") -> Path:
     """A folder that the first process to ask for it fills by `make(folder)`; others wait.
 
     Nobody may change it. If `make` fails, the next one to ask tries again with an empty folder.
+
+    Args:
+        folder: where it stays.
+        make: fills an empty folder.
+        made_of: stands for all that `make` reads: the folder is filled again where it changed.
     """
-    folder = session_folder(factory) / "shared" / name
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with open(folder.with_suffix(".lock"), "w") as lock:
+    with open(folder.with_suffix(".lock"), "a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.exists():
+        lock.seek(0)
+        if not folder.exists() or lock.read() != made_of:
             draft = Path(tempfile.mkdtemp(dir=folder.parent))
             make(draft)
+            shutil.rmtree(folder, ignore_errors=True)
             draft.rename(folder)
+            lock.truncate(0)
+            lock.write(made_of)
     return folder

@@ -33,18 +33,20 @@ pytestmark = [
 ]
 ROOT = Path(__file__).parents[3]
 NOBODY = 65534
-USERS = [
-    pytest.param(0, id="as it is"),
-    pytest.param(
-        NOBODY,
-        id="as nobody",
-        marks=[
-            pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user"),
-            pytest.mark.skipif(
-                not all(p.stat().st_mode & 1 for p in ROOT.parents), reason="these files are hidden"
-            ),
-        ],
+_OTHER = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user"),
+    pytest.mark.skipif(
+        not all(p.stat().st_mode & 1 for p in ROOT.parents), reason="these files are hidden"
     ),
+]
+USERS = [pytest.param(0, id="as it is"), pytest.param(NOBODY, id="as nobody", marks=_OTHER)]
+USERS_OF_PUSHES = [USERS[0], pytest.param(NOBODY, marks=[*_OTHER, pytest.mark.slow])]
+"""A run of all ways takes seconds: at every push each user and each kernel has one."""
+RUNS = [
+    pytest.param("", 0, id="as it is"),
+    pytest.param("landlock", NOBODY, id="landlock-as nobody", marks=_OTHER),
+    pytest.param("", NOBODY, id="as nobody", marks=[*_OTHER, pytest.mark.slow]),
+    pytest.param("landlock", 0, id="landlock-as it is", marks=pytest.mark.slow),
 ]
 STOPPED = {
     "filter": {"EPERM", "EACCES", "ENOSYS", "ENOTTY", "EOPNOTSUPP", "ENOTSUP"},
@@ -122,8 +124,7 @@ def a_run(
 @pytest.mark.parametrize(
     "row", [row for row, ways in escapes.rows().items() if ways], ids=lambda row: row[:40]
 )
-@pytest.mark.parametrize("user", USERS)
-@pytest.mark.parametrize("hidden", ["", "landlock"])
+@pytest.mark.parametrize(("hidden", "user"), RUNS)
 def test_no_way_of_a_row_works(tried: Any, user: int, hidden: str, row: str) -> None:
     done, layers = tried(user, hidden), escapes.ways()
     if hidden and OPEN in [code for code, *_ in done["notices"]]:
@@ -134,8 +135,7 @@ def test_no_way_of_a_row_works(tried: Any, user: int, hidden: str, row: str) -> 
         assert done["told"][name] in STOPPED[by], name
 
 
-@pytest.mark.parametrize("user", USERS)
-@pytest.mark.parametrize("hidden", ["", "landlock"])
+@pytest.mark.parametrize(("hidden", "user"), RUNS)
 def test_the_application_is_as_it_was(tried: Any, user: int, hidden: str) -> None:
     done = tried(user, hidden)
     if hidden and OPEN in [code for code, *_ in done["notices"]]:
@@ -147,7 +147,7 @@ def test_the_application_is_as_it_was(tried: Any, user: int, hidden: str) -> Non
     assert done["printed"].startswith(escapes.PRINTED.decode())
 
 
-@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize("user", USERS_OF_PUSHES)
 def test_what_works_is_named_on_the_page(tried: Any, user: int) -> None:
     done, page = tried(user), escapes.PAGE.read_text()
     for name, layer in escapes.ways().items():
@@ -156,8 +156,7 @@ def test_what_works_is_named_on_the_page(tried: Any, user: int) -> None:
             assert f"`{name}`" in page
 
 
-@pytest.mark.parametrize("user", USERS)
-@pytest.mark.parametrize("hidden", ["", "landlock"])
+@pytest.mark.parametrize(("hidden", "user"), RUNS)
 def test_a_worker_that_harms_itself_harms_nobody_else(tried: Any, user: int, hidden: str) -> None:
     """It hangs, dies or answers nonsense; and a program that looks at a file has its rights."""
     harmed = tried(user, hidden)["harmed"]
@@ -190,7 +189,7 @@ def test_what_a_worker_starts_ends_with_a_killed_application(
             sleep(0.05)
 
 
-@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize("user", USERS_OF_PUSHES)
 def test_what_the_kernel_cannot_close_is_named_at_the_start(tried: Any, user: int) -> None:
     done, layers = tried(user, "landlock,namespaces"), escapes.ways()
     ((level, data),) = [(level, data) for code, level, data in done["notices"] if code == OPEN]
