@@ -121,7 +121,7 @@ def test_the_tiler_of_headrace_fits() -> None:
     report = pipeline.run()
     assert [(f.width, f.height, f.frame) for f in wall.frames] == [(64, 32, 0), (64, 32, 1)]
     assert len(wall.got[0].objects) == 2
-    assert any("s12 is not shown" in n.sentence for n in report.notices)
+    assert any((n.code, n.where) == ("source-not-shown", "s12") for n in report.notices)
     assert report.stages["tile"] > 0
 
 

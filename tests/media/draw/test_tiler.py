@@ -212,8 +212,8 @@ def test_sources_beyond_the_grid_are_named() -> None:
     tiler = Tiler(1, 2)
     for _ in range(3):
         tiler.compose([pair(i) for i in range(3)])
-    assert [str(n.sentence) for n in tiler.notices] == [
-        "dir/s2.mp4 is not shown: the grid has 1 x 2 cells only"
+    assert [f"{n:line}" for n in tiler.notices] == [
+        "dir/s2.mp4: it is not shown: the tiles have 1 x 2 cells"
     ]
 
 

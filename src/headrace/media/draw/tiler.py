@@ -266,8 +266,10 @@ class Tiler:
                     Finding(
                         "source-not-shown",
                         "warning",
-                        f"{meta.source} is not shown: the grid has {rows} x {columns} cells only",
-                        "Tiler",
+                        "it is not shown: the tiles have {rows} x {columns} cells",
+                        meta.source,
+                        {"rows": rows, "columns": columns},
+                        remedies=("set more rows and columns of the tiler", "or leave both out"),
                     ),
                 )
                 continue
