@@ -130,3 +130,28 @@ def test_an_interrupted_batch_leaves_no_copy_of_an_input(
         with scratch_folder():
             pass
     assert list(place.iterdir()) == []
+
+
+USES = """
+import sys, tempfile
+from headrace.batches.scratch import use_own_temporary_folder
+use_own_temporary_folder()
+print(tempfile.mkdtemp(), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_what_a_killed_actor_left_goes_at_the_next_start(place: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", USES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    left = Path(process.stdout.readline().strip())
+    _ended(process)
+    assert left.is_relative_to(place)
+    assert left.exists()
+    with scratch_folder() as own:
+        assert list(place.iterdir()) == [own]
+    done = subprocess.run([sys.executable, "-c", USES], input="", text=True, check=True)
+    assert done.returncode == 0
+    assert not list(place.iterdir())

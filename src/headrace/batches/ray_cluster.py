@@ -20,6 +20,7 @@ from headrace.batches.executor import AHEAD, UnitClock, next_worker, room_after
 from headrace.batches.inputs import shown
 from headrace.batches.placement import Placement
 from headrace.batches.ray_joining import check_cluster, join, require_node
+from headrace.batches.scratch import use_own_temporary_folder
 from headrace.batches.shipping import Shipment, packed_work, unpacked_work
 from headrace.batches.units import BatchUnit, UnitResult
 from headrace.batches.work import Work, Worker
@@ -103,6 +104,7 @@ def opened_worker(shipment: Shipment, contents: dict[str, object], parts: Path |
         HeadraceError: a model cannot be opened.
     """
     ray = import_extra("ray", "ray")
+    use_own_temporary_folder()  # Ray kills its actors
 
     def read(location: str) -> bytes:
         content: bytes = ray.get(contents[location])

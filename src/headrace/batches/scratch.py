@@ -6,12 +6,14 @@ without a lock belongs to a run that is dead.
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from headrace._core.errors import HeadraceError
@@ -36,6 +38,23 @@ def scratch_folder() -> Iterator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
+
+
+@cache
+def use_own_temporary_folder() -> Path:
+    """Let temporary files of this process be in a scratch folder, for one that may be killed.
+
+    Returns:
+        The folder: gone with the process, or at the next start of a batch on this machine.
+
+    Raises:
+        HeadraceError: as `scratch_folder`.
+    """
+    until_exit = ExitStack()
+    folder = until_exit.enter_context(scratch_folder())
+    atexit.register(until_exit.close)
+    tempfile.tempdir = str(folder)
+    return folder
 
 
 def _locked_folder() -> tuple[Path, int]:
