@@ -111,3 +111,25 @@ def test_candidates_of_two_classes_are_right(tmp_path: Path) -> None:
         tmp_path, rows, "num-detected-classes=2\nparse-bbox-func-name=HeadraceParseYoloV8"
     )
     assert "boxes-odd" not in said
+
+
+@pytest.mark.parametrize(("parser", "count"), [("Detr", 8), ("DetrSoftmax", 7)])
+@pytest.mark.parametrize("softmax", [True, False])
+def test_the_last_logit_tells_soft_max_from_sigmoid(
+    tmp_path: Path, parser: str, count: int, softmax: bool
+) -> None:
+    logits = np.full((1, 20, 8), -6, np.float32)
+    logits[0, :, 7] = 6 if softmax else -7
+    logits[0, :2, 1:3], logits[0, :2, 7] = np.eye(2) * 12 - 4, -7
+    places = np.linspace(0.2, 0.8, 20)
+    boxes = np.stack([places, places, *np.full((2, 20), 0.2)], axis=1)[None]
+    keys = f"num-detected-classes={count}\nparse-bbox-func-name=HeadraceParse{parser}"
+    said, _ = judged(tmp_path, [logits, boxes.astype(np.float32)], keys)
+    right = softmax is (parser == "DetrSoftmax")
+    assert ("boxes-odd" in said) is not right
+    if not right:
+        assert (
+            f"={'HeadraceParseDetrSoftmax' if softmax else 'HeadraceParseDetr'}"
+            in said["boxes-odd"]
+        )
+        assert "6 boxes in 3 frames" in said["boxes-odd"]

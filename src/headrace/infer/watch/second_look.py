@@ -147,6 +147,39 @@ def _selection(rows: Array) -> bool:
     return bool(falls and (np.rint(numbers) == numbers).all() and numbers.min() >= 0)
 
 
+_SIGMOID, _SOFTMAX = "HeadraceParseDetr", "HeadraceParseDetrSoftmax"
+_MOSTLY, _SELDOM = 0.8, 0.2  # queries of an image that stand for no object
+
+
+def other_logits(trials: ConfigTrials, parser: object) -> Iterator[Finding]:
+    """Logits of a soft-max are read by the sigmoid, or the reverse: the last one tells.
+
+    It means no object where a soft-max follows, and wins for most queries of any image.
+    """
+    if not isinstance(parser, BuiltinParser) or parser.head.name not in (_SIGMOID, _SOFTMAX):
+        return
+    tables = [v for s in trials.samples for v in s.outputs.values() if v.shape[-1] != 4]
+    rows = [np.reshape(table, (-1, table.shape[-1])) for table in tables]
+    if not rows or any(table.shape != rows[0].shape for table in rows):
+        return
+    count = rows[0].shape[1]
+    none = float(np.mean([(table.argmax(axis=1) == count - 1).mean() for table in rows]))
+    name, classes = parser.head.name, trials.cfg.num_detected_classes
+    text = f"the last of {count} logits is the largest for {none:.0%} of the queries: "
+    if name == _SIGMOID and none > _MOSTLY and classes == count > 2:
+        text += f"it means no object, and {name} takes it for class {count - 1}"
+        other, right = _SOFTMAX, count - 1
+    elif name == _SOFTMAX and none < _SELDOM and classes == count - 1:
+        text += f"it does not mean no object, as {name} takes it, and scores are too high"
+        other, right = _SIGMOID, count
+    else:
+        return
+    change = parser_change(other, trials.cfg.network_type, trials.cfg)
+    finding = Finding("boxes-odd", "warning", text, parser.head.key)
+    both = {**change, "num-detected-classes": str(right)}
+    yield tried(advised(finding, [both]), trials, plain)
+
+
 def odd_tables(trials: ConfigTrials, parser: object) -> Iterator[Finding]:
     """Rows with strong scores hold boxes of another kind than centre and size in pixels."""
     if (

@@ -313,6 +313,7 @@ class Watch:
         findings: list[Finding] = []
         source = "the parser" if model.parser is None else model.parser.source
         findings += rules.selected_rows(trials, self._parser)
+        findings += rules.other_logits(trials, self._parser)
         if silent and not findings:
             findings += rules.final_rows(trials, self._parser, source)
         if not findings and (silent or (odd and self._builtin)):  # a head that reads them says most
