@@ -138,7 +138,7 @@ fuzz: build $(VENV)/.dev      ## fuzz the readers of files, models, the spool, w
 	  mkdir -p build/fuzz/$$reader && $(BIN)/python tests/fuzz/fuzz_$$reader.py \
 	  -max_total_time=$(FUZZ_S) -max_len=4096 -artifact_prefix=build/fuzz/ \
 	  build/fuzz/$$reader tests/fuzz/seeds/$$reader || exit 1; done
-	for reader in onnx spool worker playlist analytics tracker; do \
+	for reader in onnx spool worker playlist analytics tracker server csv dewarper message; do \
 	  mkdir -p build/fuzz/$$reader && HEADRACE_FUZZ=$$reader $(BIN)/python tests/fuzz/fuzz_readers.py \
 	  -max_total_time=$(FUZZ_S) -max_len=4096 -timeout=60 -rss_limit_mb=4096 \
 	  -artifact_prefix=build/fuzz/ build/fuzz/$$reader || exit 1; done

@@ -135,6 +135,62 @@ def read_tracker(data: bytes) -> None:
         assert read_entries(path) is not None
 
 
+def read_server(data: bytes) -> None:
+    """Read a config of nvinferserver, which is text of Protobuf."""
+    from headrace.config import ModelConfig
+    from headrace.errors import HeadraceError
+
+    path = FOLDER / "server.txt"
+    path.write_bytes(data)
+    with suppress(HeadraceError):
+        assert repr(ModelConfig.load(path))
+
+
+def read_csv(data: bytes) -> None:
+    """Read the sources of a deepstream-app config from a CSV file."""
+    from headrace.config import load_pipeline
+    from headrace.errors import HeadraceError
+
+    (FOLDER / "sources.csv").write_bytes(data)
+    path = FOLDER / "app.yml"
+    path.write_text("source:\n  csv-file-path: sources.csv\nsink0:\n  enable: 1\n  type: 1\n")
+    with suppress(HeadraceError):
+        assert load_pipeline(path).opened_sources
+
+
+def read_dewarper(data: bytes) -> None:
+    """Read the views of a dewarper, and make them of a small image."""
+    import numpy as np
+
+    from headrace.config.dewarper_file import load_dewarper
+    from headrace.errors import HeadraceError
+    from headrace.media.dewarping import Dewarper
+    from headrace.media.frame import Frame
+
+    path = FOLDER / "dewarper.txt"
+    path.write_bytes(data)
+    with suppress(HeadraceError):
+        config = load_dewarper(path)
+        pixels = sum(one.width * one.height for one in config.surfaces) + np.prod(config.size)
+        if pixels < 100_000:
+            frame = Frame.from_array(np.zeros((48, 64, 3), np.uint8))
+            views = Dewarper(config).views(frame)
+            assert {(view.width, view.height) for view in views} == {config.size}
+
+
+def read_message(data: bytes) -> None:
+    """Read a message that starts or stops a recording, and the file of sensors."""
+    from headrace.errors import HeadraceError
+    from headrace.media.messages.commands import record_command, sensor_numbers
+
+    with suppress(HeadraceError, ValueError):
+        assert record_command(data) is not None
+    path = FOLDER / "sensors.txt"
+    path.write_bytes(data)
+    with suppress(HeadraceError):
+        assert all(isinstance(n, int) for n in sensor_numbers(path).values())
+
+
 READERS: dict[str, Callable[[bytes], None]] = {
     "onnx": look_at_onnx,
     "spool": read_spool,
@@ -142,6 +198,10 @@ READERS: dict[str, Callable[[bytes], None]] = {
     "playlist": read_playlist,
     "analytics": read_analytics,
     "tracker": read_tracker,
+    "server": read_server,
+    "csv": read_csv,
+    "dewarper": read_dewarper,
+    "message": read_message,
 }
 
 
@@ -172,6 +232,33 @@ def seeds(reader: str) -> list[bytes]:
                 b"[line-crossing-stream-0]\nenable=1\nline-crossing-A=1;2;3;4;5;6;7;8\nmode=loose\n"
                 b"[overcrowding-stream-1]\nenable=1\nroi-O=0;0;9;0;9;9\nobject-threshold=2\n"
                 b"[direction-detection-stream-0]\ndirection-S=1;2;3;4\n"
+            ]
+        case "server":
+            return [
+                b"infer_config { unique_id: 1 gpu_ids: [0] max_batch_size: 4 backend { triton {\n"
+                b'model_name: "m" version: -1 model_repo { root: "." } } }\n'
+                b"preprocess { network_format: IMAGE_FORMAT_RGB normalize { scale_factor: 0.5 } }\n"
+                b'postprocess { labelfile_path: "l.txt" detection { num_detected_classes: 2\n'
+                b"nms { confidence_threshold: 0.2 topk: 20 iou_threshold: 0.5 } } } }\n"
+                b"input_control { process_mode: PROCESS_MODE_FULL_FRAME interval: 0 }\n"
+            ]
+        case "csv":
+            return [
+                b"enable,type,uri,num-sources,gpu-id\n1,3,file:///a%d.mp4,2,0\n1,4,rtsp://h/1,1,0\n",
+                b"enable,type,camera-v4l2-dev-node,uri\n1,1,0,\n# no\n0,2,,a.mp4\n",
+            ]
+        case "dewarper":
+            surface = (
+                b"[surface%d]\nprojection-type=%d\nwidth=32\nheight=24\nsrc-fov=120\ntop-angle=30\n"
+                b"bottom-angle=-30\nyaw=10\nroll=5\ncontrol=0.5\ndistortion=0.1;0.2;0;0\n"
+            )
+            size = b"[property]\noutput-width=32\noutput-height=24\n"
+            return [size + surface % (0, kind) + surface % (1, 19 - kind) for kind in range(1, 10)]
+        case "message":
+            return [
+                b'{"command": "start-recording", "start": "2020-05-18T20:02:00.051Z",\n'
+                b'"end": "2020-05-18T20:02:09.051Z", "sensor": {"id": "c1"}}',
+                b"[sensor0]\nenable=1\nid=c1\n[sensor1]\nenable=1\nid=c2\n",
             ]
         case _:
             return [
