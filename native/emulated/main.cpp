@@ -12,6 +12,7 @@
 
 #include "custom/results.h"
 #include "custom/thrown.h"
+#include "emulated/creators.h"
 #include "emulated/memory.h"
 #include "emulated/messages.h"
 #include "stand_ins/stand_in.h"
@@ -47,6 +48,7 @@ public:
         case kLayers: return layers(from);
         case kParams: return params(from);
         case kCall: return call(from);
+        case kCreators: return creators();
         }
         throw std::runtime_error("an unknown request");
     }
@@ -55,6 +57,7 @@ private:
     Answer load(Reader &from) {
         Answer answer;
         const auto path = from.text();
+        serve_creators();
         for (auto count = from.take<uint32_t>(); count; --count)
             if (!stand_in(from)) return failed();
         guard::set_function(path.c_str());
@@ -64,6 +67,23 @@ private:
         const auto notes = stand_ins::take_notes();
         answer.body.add(static_cast<uint32_t>(notes.size()));
         for (const auto &[called, owner] : notes) answer.body.text(called).text(owner);
+        return answer;
+    }
+
+    static Answer creators() {
+        Answer answer;
+        guard::set_function("getFieldNames");
+        try {
+            try {
+                tell_creators(answer.body);
+            } catch (...) {
+                custom::translate_current_exception();
+            }
+        } catch (const std::exception &error) {
+            answer = {};
+            threw(answer, kThrew, error.what());
+        }
+        guard::set_function("");
         return answer;
     }
 

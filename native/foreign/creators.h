@@ -7,6 +7,7 @@
 #include "foreign/objects.h"
 #include "foreign/plugins.h"
 #include "foreign/plugins_v3.h"
+#include "headrace/creator_calls.h"
 
 namespace headrace::foreign {
 
@@ -32,78 +33,34 @@ headrace_plugin described(void *plugin) {
     return out;
 }
 
+// The creators of a line, for CreatorCallsOf.
 template <typename L>
-struct CreatorCalls {
+struct Creators {
     using V2 = typename L::IPluginCreator;
     using Fields = typename L::PluginFieldCollection;
 
-    template <typename T>
-    static T *as(void *self) {
-        return static_cast<T *>(self);
+    template <typename>
+    static const char *className(void *self) {
+        return class_name(self);
     }
-    template <typename T>
-    static const char *name(void *self) {
-        return as<T>(self)->getPluginName();
-    }
-    template <typename T>
-    static const char *version(void *self) {
-        return as<T>(self)->getPluginVersion();
-    }
-    template <typename T>
-    static const char *get_namespace(void *self) {
-        return as<T>(self)->getPluginNamespace();
-    }
-    static void set_namespace(void *self, const char *value) {
-        as<V2>(self)->setPluginNamespace(value);
-    }
-    template <typename T>
-    static const headrace_fields *field_names(void *self) {
-        return reinterpret_cast<const headrace_fields *>(as<T>(self)->getFieldNames());
-    }
-    static void create(void *self, const char *name, const headrace_fields *fields, int32_t,
-                       headrace_plugin *made) {
-        *made = described<L>(
-            as<V2>(self)->createPlugin(name, reinterpret_cast<const Fields *>(fields)));
-    }
-    static void deserialize(void *self, const char *name, const void *data, size_t size,
-                            headrace_plugin *made) {
-        *made = described<L>(as<V2>(self)->deserializePlugin(name, data, size));
-    }
-    template <typename T>
-    static headrace_creator_calls common(int32_t generation) {
-        headrace_creator_calls c{};
-        c.size = sizeof(c);
-        c.generation = generation;
-        c.class_name = &foreign::class_name;
-        c.name = &name<T>, c.version = &version<T>, c.get_namespace = &get_namespace<T>;
-        c.field_names = &field_names<T>;
-        return c;
-    }
-    static headrace_creator_calls v2() {
-        headrace_creator_calls c = common<V2>(HEADRACE_PLUGIN_V2);
-        c.set_namespace = &set_namespace, c.create = &create, c.deserialize = &deserialize;
-        return c;
-    }
+    static headrace_plugin described(void *made) { return foreign::described<L>(made); }
 };
-
 template <typename L>
-struct CreatorV3Calls {
+struct CreatorsV3 : Creators<L> {
     using V3 = typename L::IPluginCreatorV3One;
-    using Fields = typename L::PluginFieldCollection;
+    using Phase = int32_t;
 
-    static void create(void *self, const char *name, const headrace_fields *fields, int32_t phase,
-                       headrace_plugin *made) {
-        *made = {};
-        made->self = static_cast<V3 *>(self)->createPlugin(
-            name, reinterpret_cast<const Fields *>(fields), phase);
-        made->generation = made->self ? HEADRACE_PLUGIN_V3 : HEADRACE_PLUGIN_NONE;
-        made->v3 = PluginV3Calls<L>::table();
-    }
-    static headrace_creator_calls v3() {
-        headrace_creator_calls c = CreatorCalls<L>::template common<V3>(HEADRACE_PLUGIN_V3);
-        c.create = &create;
-        return c;
+    static headrace_plugin describedThird(void *made) {
+        headrace_plugin out{};
+        out.self = made;
+        out.generation = made ? HEADRACE_PLUGIN_V3 : HEADRACE_PLUGIN_NONE;
+        out.v3 = PluginV3Calls<L>::table();
+        return out;
     }
 };
+template <typename L>
+using CreatorCalls = CreatorCallsOf<Creators<L>>;
+template <typename L>
+using CreatorV3Calls = CreatorV3CallsOf<CreatorsV3<L>>;
 
 }  // namespace headrace::foreign

@@ -221,6 +221,9 @@ Exports exports11();
 // Registers a creator of line 7 through the registry of line 8, which has the same place for that.
 bool add7(void *creator, const char *name_space) noexcept;
 
+// A function of a library of TensorRT, as stand-ins ask for it; null for others.
+void *function(const std::string &name, const std::string &library);
+
 // The functions of a line by their names; null for others.
 void *function7(const std::string &name);
 void *function8(const std::string &name);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "custom/library.h"
@@ -38,12 +39,29 @@ const void *code_of(const void *object, const void *call);
 // A text that stays: libraries keep pointers to names and namespaces that they are given.
 const char *kept(const std::string &text);
 
-// Runs code of a library without the GIL; what it throws becomes CustomCodeError.
+// Runs code of a library without the GIL; what it throws becomes CustomCodeError, as does a call of
+// a function that is not there and that its results need.
 template <typename Body>
 auto run_foreign(Body body) -> decltype(body()) {
     nanobind::gil_scoped_release unlocked;
+    struct Watched : stand_ins::Watch {
+        void require_done() const {
+            if (!not_done().empty())
+                throw custom::CustomCodeError("a call that this host has no function for: " +
+                                              not_done());
+        }
+    } watch;
     try {
-        return body();
+        if constexpr (std::is_void_v<decltype(body())>) {
+            body();
+            watch.require_done();
+        } else {
+            auto result = body();
+            watch.require_done();
+            return result;
+        }
+    } catch (const custom::CustomCodeError &) {
+        throw;
     } catch (...) {
         custom::translate_current_exception();
     }

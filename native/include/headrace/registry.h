@@ -5,78 +5,37 @@
 #define HEADRACE_TRT_REGISTRY_H
 
 #include "callbacks.h"
+#include "creator_calls.h"
 #include "plugin_legacy.h"
 
 namespace headrace {
 inline namespace HEADRACE_GENERATION {
 
-struct CreatorCalls {
+// The creators of this library, for CreatorCallsOf.
+struct OwnCreators {
     using V2 = nvinfer1::IPluginCreator;
     using V3 = nvinfer1::IPluginCreatorV3One;
     using Fields = nvinfer1::PluginFieldCollection;
+    using Phase = nvinfer1::TensorRTPhase;
 
     template <typename T>
-    static T *as(void *self) {
-        return static_cast<T *>(self);
+    static const char *className(void *self) {
+        return headrace::className<T>(self);
     }
-    template <typename T>
-    static const char *name(void *self) {
-        return as<T>(self)->getPluginName();
-    }
-    template <typename T>
-    static const char *version(void *self) {
-        return as<T>(self)->getPluginVersion();
-    }
-    template <typename T>
-    static const char *getNamespace(void *self) {
-        return as<T>(self)->getPluginNamespace();
-    }
-    static void setNamespace(void *self, const char *text) {
-        as<V2>(self)->setPluginNamespace(text);
-    }
-    template <typename T>
-    static const headrace_fields *fieldNames(void *self) {
-        return reinterpret_cast<const headrace_fields *>(as<T>(self)->getFieldNames());
-    }
-    static void createV2(void *self, const char *name, const headrace_fields *fields, int32_t,
-                         headrace_plugin *made) {
-        *made =
-            describe(as<V2>(self)->createPlugin(name, reinterpret_cast<const Fields *>(fields)));
-    }
-    static void createV3(void *self, const char *name, const headrace_fields *fields, int32_t phase,
-                         headrace_plugin *made) {
-        *made = describe(as<V3>(self)->createPlugin(name, reinterpret_cast<const Fields *>(fields),
-                                                    static_cast<nvinfer1::TensorRTPhase>(phase)));
-    }
-    static void deserialize(void *self, const char *name, const void *data, size_t size,
-                            headrace_plugin *made) {
-        *made = describe(as<V2>(self)->deserializePlugin(name, data, size));
-    }
-    template <typename T>
-    static headrace_creator_calls common(int32_t generation) {
-        headrace_creator_calls c = {};
-        c.size = sizeof(c);
-        c.generation = generation;
-        c.class_name = &className<T>;
-        c.name = &name<T>, c.version = &version<T>, c.get_namespace = &getNamespace<T>;
-        c.field_names = &fieldNames<T>;
-        return c;
-    }
-    static headrace_creator_calls table(V2 *) {
-        headrace_creator_calls c = common<V2>(HEADRACE_PLUGIN_V2);
-        c.set_namespace = &setNamespace, c.create = &createV2, c.deserialize = &deserialize;
-        return c;
-    }
-    static headrace_creator_calls table(V3 *) {
-        headrace_creator_calls c = common<V3>(HEADRACE_PLUGIN_V3);
-        c.create = &createV3;
-        return c;
-    }
+    static headrace_plugin described(nvinfer1::IPluginV2 *made) { return describe(made); }
+    static headrace_plugin describedThird(nvinfer1::IPluginV3 *made) { return describe(made); }
 };
+
+inline headrace_creator_calls callsOf(OwnCreators::V2 *) {
+    return CreatorCallsOf<OwnCreators>::v2();
+}
+inline headrace_creator_calls callsOf(OwnCreators::V3 *) {
+    return CreatorV3CallsOf<OwnCreators>::v3();
+}
 
 template <typename T>
 bool registerCreator(const Object *registry, T *creator, const char *text) {
-    const headrace_creator_calls calls = CreatorCalls::table(creator);
+    const headrace_creator_calls calls = callsOf(creator);
     return call<bool>(
         registry, "register_creator",
         {Value::foreign(HEADRACE_PLUGINS_CREATOR, creator, &calls), text ? text : ""});
@@ -84,7 +43,8 @@ bool registerCreator(const Object *registry, T *creator, const char *text) {
 
 // Tells the host which library asks: only its own creators go to it as they are.
 inline Value thisLibrary() {
-    return Value::address(reinterpret_cast<const void *>(&CreatorCalls::setNamespace));
+    return Value::address(
+        reinterpret_cast<const void *>(&CreatorCallsOf<OwnCreators>::setNamespace));
 }
 
 inline nvinfer1::IPluginCreator *creatorFrom(const headrace_value &value) {
@@ -150,11 +110,11 @@ namespace nvinfer1 {
 
 inline headrace_creator_calls IPluginCreator::headraceCalls(void **self) {
     *self = this;
-    return headrace::CreatorCalls::table(this);
+    return headrace::callsOf(this);
 }
 inline headrace_creator_calls IPluginCreatorV3One::headraceCalls(void **self) {
     *self = this;
-    return headrace::CreatorCalls::table(this);
+    return headrace::callsOf(this);
 }
 
 class IPluginRegistry : public headrace::Object {

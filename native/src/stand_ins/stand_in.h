@@ -4,7 +4,7 @@
 // library asks of, say, libnvinfer.so.8. Each of its functions jumps through a record to code of
 // this file: inside a call from here (Scope) it is refused with an exception that names it;
 // outside, while the library is loaded or unloaded, it is answered with 0, or by one of the
-// harmless functions of stand_ins/cuda.cpp and stand_ins/infer.cpp, because static initialisers
+// functions of stand_ins/cuda.cpp, infer.cpp, blas.cpp and dnn.cpp, because static initialisers
 // cannot fail without ending the process. Source: custom-library spec 5.4, 5.5.
 #pragma once
 
@@ -57,6 +57,25 @@ void refuse_or_note(const char *function, const char *library);
 // The same for functions with an answer of their own: takes no note.
 void refuse_in_scope(const char *function);
 
+// While one exists, the first call of this thread that no stand-in could do is kept: of a function
+// that computes (cublas…, cudnn…, cudaMem…) and is not there, or of one that does less.
+class Watch {
+public:
+    Watch();
+    ~Watch();
+    Watch(const Watch &) = delete;
+    Watch &operator=(const Watch &) = delete;
+    const std::string &not_done() const { return first_; }
+
+private:
+    friend void not_done(const std::string &call);
+    Watch *outer_;
+    std::string first_;
+};
+
+// Tells the innermost Watch of this thread, and the report of a crash.
+void not_done(const std::string &call);
+
 // What a record of a function that a stand-in begins to export jumps to: a harmless
 // implementation, or what refuses; 0 where there are no stand-ins.
 uintptr_t target_of(const std::string &function, const std::string &library);
@@ -72,5 +91,6 @@ void provide(Provider provider);
 void *cuda_stand_in(const std::string &function);
 void *infer_stand_in(const std::string &function);
 void *blas_stand_in(const std::string &function);
+void *dnn_stand_in(const std::string &function);
 
 }  // namespace headrace::stand_ins

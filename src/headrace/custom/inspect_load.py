@@ -124,6 +124,8 @@ def _shown(creator: Any) -> tuple[object, ...]:
 
 def _release(creator: Any) -> int:
     """Return the release that code of a creator's library named; 0 if it did not."""
+    if (told := getattr(creator, "release", None)) is not None:  # of another processor's library
+        return int(told)
     native = getattr(creator, "native", None)
     return 0 if native is None else int(_native.foreign_origin(native.image)[1])
 

@@ -13,7 +13,9 @@ import pytest
 from onnx import TensorProto, helper
 from PIL import Image
 
+from headrace.custom import open_library
 from headrace.custom.guard import keeper
+from headrace.plugins import get_plugin_registry
 from tests.profiles import slow
 from tests.trt.host.conftest import Compile
 from tests.warm import headrace, started_anew
@@ -189,3 +191,35 @@ headrace.custom.open_library({LIBRARY!r}, guard={guard!r}).bbox_parser("NvDsInfe
         cwd=folder, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.parametrize("line", [0, 8])
+def test_a_library_that_another_file_replaced_is_loaded_anew(
+    compile_host: Compile, compile_for_tensorrt: Compile, folder: Path, line: int
+) -> None:
+    """The loader takes the name for the library that it loaded first, which stays."""
+
+    def compiled(source: str) -> Path:
+        return compile_for_tensorrt(source, line) if line else compile_host(source)
+
+    registry = get_plugin_registry()
+    first, second = compiled("twins.cpp"), compile_for_tensorrt("compiled_abuses.cpp", 10)
+    for library, names in ((first, "ScaleDynamic"), (second, "Abuse"), (first, "ScaleDynamic")):
+        put(library, folder)
+        handle = registry.load_library(folder / LIBRARY)
+        assert handle is not None
+        assert names in [c.name for c in handle.creators]
+        registry.deregister_library(handle)
+        assert registry.find(names) is None
+
+
+def test_a_library_that_is_overwritten_while_it_is_loaded_is_told(
+    compile_host: Compile, folder: Path
+) -> None:
+    library = folder / LIBRARY
+    shutil.copy(compile_host("swish.cpp"), library)
+    first = open_library(library)
+    os.utime(library, ns=(0, 0))
+    again = open_library(library)
+    assert first.path == again.path
+    assert [n for n in again.decisions if "overwritten since" in n.sentence]

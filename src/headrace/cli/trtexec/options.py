@@ -318,11 +318,16 @@ _without_effect(
     _TENSORRT,
     versionCompatible="", vc="", excludeLeanRuntime="", leanDLLPath="FILE", useRuntime="KIND",
     tacticSources="LIST", preview="LIST", restricted="", directIO="", safe="", consistency="",
-    std="", runtimePlatform="KIND", setPluginsToSerialize="FILE", ignoreParsedPluginLibs="",
+    std="", runtimePlatform="KIND", ignoreParsedPluginLibs="",
     enablePluginOverride="", pi="", pluginInstanceNorm="", uint8AsymmetricQuantizationDLA="",
     profile="", warmStart="", remoteAutoTuningConfig="SPEC", safetyPlugins="FILE",
     nativeInstanceNorm="", markUnfusedTensorsAsDebugTensors="",
 )  # fmt: skip
+_without_effect(
+    "an engine of headrace holds no code: give the library with --plugins= wherever the engine is "
+    "loaded",
+    setPluginsToSerialize="FILE",
+)
 _without_effect(
     _TUNING,
     minTiming="N", avgTiming="N", heuristic="", noCompilationCache="", errorOnTimingCacheMiss="",

@@ -19,6 +19,9 @@ from headrace._core import _native
 from headrace._core.findings import Finding
 from headrace._core.types import Array
 from headrace.binary.elf import ElfFile
+from headrace.binary.entry_points import uses_host
+from headrace.binary.tensorrt_line import tensorrt_use
+from headrace.custom.emulated.creators import read_creators
 from headrace.custom.emulated.emulator import Emulator
 from headrace.custom.emulated.messages import (
     Body,
@@ -31,6 +34,8 @@ from headrace.custom.emulated.messages import (
 from headrace.custom.emulated.process import EmulatedProcess
 from headrace.custom.stand_in_image import AARCH64, FileImage
 from headrace.custom.stand_ins import Demand, add_symbol, demands
+from headrace.plugins.loading import loading
+from headrace.plugins.registry import get_plugin_registry
 
 _TYPES = {"f4": 0, "f2": 1, "i1": 2, "i4": 3, "i8": 4, "u1": 5, "b1": 5}
 """NumPy's type -> `NvDsInferDataType`."""
@@ -89,6 +94,24 @@ class EmulatedObject:
             decisions.append(Finding("library-stand-in", "info", text, where))
         (count,) = answer.numbers("I")
         self.calls = [(answer.text(), answer.text()) for _ in range(min(count, 1000))]
+        if tensorrt_use(elf) is not None or uses_host(elf):
+            self._register_creators(where, decisions)
+
+    def _register_creators(self, where: str, decisions: list[Finding]) -> None:
+        """Register the creators that its initialisers registered there."""
+        status, _, answer = self.process.ask(Operation.CREATORS, Body())
+        if status is not Status.DONE:
+            text = f"its creators of plugins cannot be listed: {answer.text()}"
+            decisions.append(Finding("library-while-loaded", "warning", text, where))
+            return
+        registry = get_plugin_registry()
+        with loading(Path(where)):
+            for creator in read_creators(answer, where):
+                registry.register_creator(creator, creator.plugin_namespace)
+        (refused,) = answer.numbers("I")
+        for _ in range(min(refused, 1000)):
+            text = f"while it was loaded: {answer.text()}"
+            decisions.append(Finding("library-while-loaded", "warning", text, where))
 
     def has(self, name: str) -> bool:
         """Whether it exports a function of that name."""

@@ -22,6 +22,7 @@ class Operation(IntEnum):
     LAYERS = 3
     PARAMS = 4
     CALL = 5
+    CREATORS = 6
 
 
 class CallKind(IntEnum):

@@ -85,11 +85,14 @@ def image_of(registry: PluginRegistry, library: Path) -> int | None:
     return int(own[-1].native.image) if own else None
 
 
-def restore(registry: PluginRegistry, library: Path) -> None:
-    """Register the creators of a library that was still loaded, and so did not register them."""
+def restore(registry: PluginRegistry, library: str) -> None:
+    """Register the creators of a library that was still loaded, and so did not register them.
+
+    `library`: its name for the loader.
+    """
     held = {id(c) for c in registry.all_creators}
     for native in list(_loaded.values()):
-        if native.library == str(library):
+        if native.library == library:
             restored = creator(native.copy(keep=True))
             if id(restored) not in held:
                 registry.register_creator(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +29,8 @@ EXPORTING = 2
 
 _lock = threading.Lock()
 _ready = False
+_files: dict[str, dict[tuple[int, int], int]] = {}
+"""Path -> device and inode of each file that was opened there -> time of its last change."""
 
 
 def set_up() -> None:
@@ -54,6 +57,27 @@ def _close() -> None:
     _native.host_set_world(None)
 
 
+def _name_for_loader(path: Path, decisions: list[Finding]) -> str:
+    """Name a file as it is now: the loader takes one name for the file that it found there first.
+
+    Appends a notice if the file was overwritten while it was loaded.
+    """
+    status = path.stat()
+    file = status.st_dev, status.st_ino
+    with _lock:
+        known = _files.setdefault(str(path), {})
+        before, known[file] = known.get(file), status.st_mtime_ns
+        earlier = list(known).index(file)
+    name = os.path.join(path.parent, *["."] * earlier, path.name)
+    if before not in (None, status.st_mtime_ns) and name in Path("/proc/self/maps").read_text():
+        text = (
+            "it was overwritten since this process opened it, and what runs may be of both files: "
+            "start anew, or put the next one there by a name of its own and mv"
+        )
+        decisions.append(Finding("library-while-loaded", "warning", text, str(path)))
+    return name
+
+
 def open_shared_object(path: Path, elf: ElfFile, decisions: list[Finding]) -> _native.SharedObject:
     """Open the `_native.SharedObject` of a library; its static initialisers may register plugins.
 
@@ -64,20 +88,22 @@ def open_shared_object(path: Path, elf: ElfFile, decisions: list[Finding]) -> _n
 
     Raises:
         RuntimeError: as `_native.SharedObject`.
+        OSError: the file is gone.
     """
     use = served(elf)
+    name = _name_for_loader(path, decisions)
     if use is None and not uses_host(elf):
-        return _native.SharedObject(str(path))
+        return _native.SharedObject(name)
     set_up()
     registry = get_plugin_registry()
     collisions = len(registry.notices)
     with loading(path), collected_errors() as errors:
         _native.foreign_expect(use.expected if use else 0)
         try:
-            opened = _native.SharedObject(str(path))
+            opened = _native.SharedObject(name)
         finally:
             _native.foreign_expect(0)
-        creators.restore(registry, path)
+        creators.restore(registry, name)
         if use is not None and not CREATORS.isdisjoint(elf.exported()):
             _native.foreign_register_exported(opened, use.line or 8)
         elif not (CREATORS | {LOGGER_FINDER}).isdisjoint(elf.exported()):

@@ -1,0 +1,111 @@
+// The host of the emulated program: it keeps the creators of plugins that libraries register, and
+// has no builders. Libraries of TensorRT's own headers find it through foreign/, those of
+// headrace's by its name.
+#include "emulated/creators.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "foreign/faces.h"
+#include "foreign/known.h"
+#include "foreign/registry.h"
+#include "guard/crash.h"
+#include "headrace/host_abi.h"
+#include "stand_ins/stand_in.h"
+
+namespace headrace::foreign {
+namespace {
+
+constexpr Faces kNone{[](const char *, headrace_object *) -> void * { return nullptr; },
+                      [](const std::string &) -> void * { return nullptr; },
+                      [](const char *, const char *, const char *) -> void * { return nullptr; }};
+
+}  // namespace
+
+const Faces kFaces7 = kNone, kFaces8 = kNone, kFaces10 = kNone, kFaces11 = kNone;
+
+}  // namespace headrace::foreign
+
+namespace headrace::emulated {
+namespace {
+
+struct Creator {
+    void *self;
+    headrace_creator_calls calls;
+};
+
+std::vector<Creator> creators;
+std::vector<std::string> refused;
+
+std::string text_of(const headrace_value &value) {
+    return value.kind == HEADRACE_TEXT && value.data ? static_cast<const char *>(value.data) : "";
+}
+
+int32_t answer(const headrace_object *, const char *method, const headrace_value *arguments,
+               int32_t count, headrace_value *result) {
+    static char registry;
+    const std::string name = method;
+    *result = {};
+    if (name == "get_plugin_registry") {
+        result->kind = HEADRACE_OBJECT, result->data = &registry;
+        return 1;
+    }
+    result->kind = HEADRACE_BOOL;
+    if (name == "register_creator" && count && arguments[0].kind == HEADRACE_PLUGINS_CREATOR) {
+        creators.push_back({const_cast<void *>(arguments[0].data),
+                            *static_cast<const headrace_creator_calls *>(arguments[0].extra)});
+        result->number = 1;
+        return 1;
+    }
+    if (name == "deregister_creator") return 1;  // the program ends with its library
+    if ((name == "fail_foreign" || name == "refuse_foreign") && count == 2)
+        refused.push_back(text_of(arguments[0]) + ": " + text_of(arguments[1]));
+    result->kind = HEADRACE_NONE;
+    return 0;
+}
+
+const headrace_host host{
+    sizeof(headrace_host),
+    [](headrace_object *object, const char *method, const headrace_value *arguments, int32_t count,
+       headrace_value *result) { return answer(object, method, arguments, count, result); },
+    [](headrace_object *, const char *, headrace_value *result) -> int32_t {
+        *result = {};
+        return 0;
+    },
+    [](headrace_object *, const char *, const headrace_value *) -> int32_t { return 0; },
+    [](headrace_object *) {},
+    [](headrace_object *) -> void * { return nullptr; },
+    [](headrace_object *, void *) {},
+    [](int32_t, const char *) {},
+};
+
+const char *or_empty(const char *text) { return text ? text : ""; }
+
+}  // namespace
+
+void serve_creators() { stand_ins::provide(&foreign::function); }
+
+void tell_creators(Body &to) {
+    to.add(static_cast<uint32_t>(creators.size()));
+    for (const Creator &one : creators) {
+        const foreign::Origin from = foreign::origin(*static_cast<void *const *>(one.self));
+        to.text(std::string(or_empty(one.calls.name(one.self))))
+            .text(std::string(or_empty(one.calls.version(one.self))))
+            .text(std::string(or_empty(one.calls.get_namespace(one.self))))
+            .add<uint32_t>(one.calls.generation == HEADRACE_PLUGIN_V3)
+            .add(static_cast<uint32_t>(from.release));
+        const headrace_fields *fields = one.calls.field_names(one.self);
+        const int32_t count = fields && fields->fields ? std::max(fields->count, 0) : 0;
+        to.add(static_cast<uint32_t>(count));
+        for (int32_t i = 0; i < count; ++i)
+            to.text(std::string(or_empty(fields->fields[i].name))).add(fields->fields[i].type);
+    }
+    to.add(static_cast<uint32_t>(refused.size()));
+    for (const std::string &text : refused) to.text(text);
+}
+
+}  // namespace headrace::emulated
+
+extern "C" __attribute__((visibility("default"))) const headrace_host *headrace_host_api_1(void) {
+    return &headrace::emulated::host;
+}
