@@ -6,12 +6,15 @@ over public headers: tests/outside/test_tensorrt_slots.py.
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 from headrace._core import _native
 from headrace.binary.elf import ElfFile
@@ -24,6 +27,7 @@ from tests.plugins.life_cycles import ITEM, X
 from tests.plugins.samples import PLUGINS, ScaleV3, Watched, creator_for
 from tests.trt.host.conftest import LINES, Compile
 from tests.trt.host.test_plugins import NAMES, Open, _calls, _life
+from tests.warm import headrace
 
 KINDS = [(line, kind) for line in LINES for kind in PLUGINS if kind != "V3" or line >= 10]
 RELEASES = {7: 7201, 8: 8601, 10: 101600, 11: 110100}
@@ -188,3 +192,32 @@ def test_code_for_a_gpu_is_refused_by_name_without_one(
             _life(creator, implicit=kind == "V2", profiles=1)
         assert "compiled for TensorRT 8.6.1" in str(raised.value)
         assert any("stand for it" in fix for fix in raised.value.finding.remedies)
+
+
+@pytest.mark.parametrize(("line", "kind"), [(7, "V2IOExt"), (8, "V2DynamicExt"), (11, "V3")])
+@pytest.mark.sampled
+def test_trtexec_builds_with_it_and_loads_the_engine_again(
+    compile_for_tensorrt: Compile, tmp_path: Path, line: int, kind: str
+) -> None:
+    node = helper.make_node(NAMES[kind], ["x"], ["y"], name="scale", factor=2.5)
+    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 2, 4, 4]) for n in "xy"]
+    graph = helper.make_graph([node], "g", ends[:1], ends[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, tmp_path / "m.onnx")
+    values = np.linspace(-1, 1, 32, dtype=np.float32)
+    values.tofile(tmp_path / "x.bin")
+    library = compile_for_tensorrt("twins.cpp", line)
+    short = ["--duration=0", "--warmUp=0", "--iterations=1"]
+    engine = tmp_path / "m.engine"
+    build = [f"--onnx={tmp_path / 'm.onnx'}", f"--saveEngine={engine}", "--skipInference"]
+    done = headrace("trtexec", *build, f"--dynamicPlugins={library}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    load = [f"--loadEngine={engine}", f"--loadInputs=x:{tmp_path / 'x.bin'}", *short]
+    without = headrace("trtexec", *load)
+    assert without.returncode
+    assert f"that are not registered: {NAMES[kind]}" in without.stderr
+    output = tmp_path / "y.json"
+    done = headrace("trtexec", *load, f"--staticPlugins={library}", f"--exportOutput={output}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (found,) = json.loads(output.read_text())
+    np.testing.assert_allclose(found["values"], values * 2.5, rtol=1e-5)

@@ -16,7 +16,7 @@ _MOST = 4096
 
 
 class _Emulated:
-    """What creators of both lines have in common."""
+    """A creator that an emulated program holds: its names and fields."""
 
     api_language = APILanguage.CPP
 
@@ -58,7 +58,7 @@ class EmulatedCreatorV3(_Emulated, IPluginCreatorV3One):
 
 
 def read_creators(answer: Reader, library: str) -> list[EmulatedCreator | EmulatedCreatorV3]:
-    """Read the creators that the emulated program tells of."""
+    """Read the creators that the emulated program lists."""
     types = {int(kind): kind for kind in PluginFieldType}
 
     def numbers() -> range:
