@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
+import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable
@@ -114,3 +116,23 @@ class HereExecutor:
 
     def close(self) -> None:
         self.waiting.clear()
+
+
+class HeapCounter:
+    """Counts as frames the heaps that 16 threads of its process allocate from."""
+
+    def do(self, unit: BatchUnit) -> UnitResult:
+        malloc = ctypes.CDLL(None).malloc
+        malloc.restype = ctypes.c_void_p
+        heaps, barrier = set(), threading.Barrier(16)
+
+        def allocate() -> None:
+            heaps.add(malloc(ctypes.c_size_t(5000)) >> 26)
+            barrier.wait()
+
+        threads = [threading.Thread(target=allocate) for _ in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return UnitResult(unit, "done", frames=len(heaps))

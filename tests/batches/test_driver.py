@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import signal
@@ -32,7 +33,7 @@ from headrace.batches.processes import ProcessExecutor
 from headrace.batches.units import BatchUnit, UnitResult
 from headrace.errors import HeadraceError
 from headrace.media.sources.video_structure import VideoCut, VideoSpan
-from tests.batches.fakes import FakeWorker, HereExecutor, table_of, worker_stopped_once
+from tests.batches.fakes import FakeWorker, HeapCounter, HereExecutor, table_of, worker_stopped_once
 
 NAMES = [f"clip_{n}.mp4" for n in range(8)]
 
@@ -413,6 +414,22 @@ def test_processes_survive_units_that_kill_their_worker_or_never_end(tmp_path: P
         ("hang.mp4", "it ran longer than the limit of 0.6 s (--unit-timeout)"),
     ]
     assert rows(tmp_path) == expected(NAMES)
+
+
+@pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "malloc_trim") or "MALLOC_ARENA_MAX" in os.environ,
+    reason="another C library than glibc, or a choice of the environment",
+)
+def test_threads_of_a_worker_share_their_heaps() -> None:
+    executor = ProcessExecutor(HeapCounter, 1)
+    try:
+        executor.submit(BatchUnit("a.mp4"))
+        results: list[UnitResult] = []
+        while not results:
+            results = executor.collect(1.0)
+    finally:
+        executor.close()
+    assert results[0].frames <= 3  # 16 threads; one heap may reach over a mark
 
 
 @pytest.mark.slow

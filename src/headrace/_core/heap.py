@@ -9,17 +9,18 @@ import sys
 _ARENA_MAX = -8  # of mallopt, in <malloc.h>
 
 
-def share_heaps() -> None:
-    """Let threads share as few heaps as there are cores, before they start; for long runs.
+def share_heaps(most: int | None = None) -> None:
+    """Let threads share few heaps, before they start: as many as there are cores, or `most`.
 
     glibc has 8 for each core, and each keeps the most that its threads ever held: a service grew
-    for an hour, as connections, models and decoders that came back were in threads of other heaps.
+    for an hour, as connections, models and decoders that came back were in threads of other heaps;
+    a worker of a batch held a third more.
     `MALLOC_ARENA_MAX` of the environment wins.
     """
     if sys.platform == "linux" and "MALLOC_ARENA_MAX" not in os.environ:
         mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
         if mallopt is not None:
-            mallopt(_ARENA_MAX, max(2, len(os.sched_getaffinity(0))))
+            mallopt(_ARENA_MAX, most or max(2, len(os.sched_getaffinity(0))))
 
 
 def trim_heap() -> None:

@@ -15,6 +15,7 @@ from time import monotonic
 from typing import Any, Protocol
 
 from headrace._core.errors import HeadraceError
+from headrace._core.heap import share_heaps
 from headrace._core.processes import SpawnedProcess
 from headrace.batches.executor import AHEAD, UnitClock, next_worker, room_after
 from headrace.batches.units import BatchUnit, UnitResult
@@ -22,6 +23,7 @@ from headrace.batches.units import BatchUnit, UnitResult
 _MOST_STARTS = 3  # of a worker that dies before its first result
 _END_S = 1.0  # for a worker to end
 _OPENING_S = 30.0  # to open the models, where a unit has less
+_HEAPS = 2  # of the threads of a worker: there are many workers
 
 
 class DoesUnits(Protocol):
@@ -203,6 +205,7 @@ def open_worker(work: Any, parts: Path | None) -> DoesUnits:
 
 def _serve(pipe: Connection, opener: Opener, scratch: Path | None) -> None:
     """Answer units until the driver is gone, with temporary files in a folder of its own."""
+    share_heaps(_HEAPS)
     if scratch is not None:
         own = scratch / str(os.getpid())
         own.mkdir(exist_ok=True)
