@@ -15,7 +15,13 @@ double size_similarity(const Placement &a, const Placement &b) {
     return x > 0 && y > 0 ? std::min(x, y) / std::max(x, y) : 0;
 }
 
-constexpr float kPlain = 0.1f;    // a target of one colour on the same has no look to find
+constexpr float kPlain = 0.1f;     // a target of one colour on the same has no look to find
+constexpr float kSure = 0.5f;      // of the usual response: compared with boxes where it was found
+constexpr float kClearer = 0.05f;  // response by which the last known place beats the expected one
+constexpr double kNear = 0.25;     // diagonals; at places so close a filter sees the same
+constexpr double kStays =
+    0.1;  // score by which a target that is not lost goes before others that look
+constexpr double kSame = 0.5;     // overlap
 constexpr double kFullAge = 100;  // frames; a target that old has all of the score for age
 
 }  // namespace
@@ -40,19 +46,34 @@ void TargetSet::expect(std::int64_t elapsed, const Image *image) {
         t.located = false;
         if (correlator_ && image && !t.filter.empty()) {
             correlator_->find(t.filter, *image, t.expected, t.response);
+            if (t.shadow > 0 && !set_.use_prediction) look_back(t, *image);
             t.confidence = t.response.peak;
             t.located = t.response.peak >= set_.min_tracker_confidence;
-            if (t.located) t.expected = t.response.found;
+            if (t.located || t.response.peak >= kSure * t.filter.usual)
+                t.expected = t.response.found;
         } else if (!set_.use_prediction && !correlator_) {
             t.expected = t.last;
         }
     }
 }
 
+// A lost target may turn where it cannot be seen: look for it at its last known place, too.
+void TargetSet::look_back(Target &t, const Image &image) {
+    const double off = std::hypot(t.expected.x - t.last.x, t.expected.y - t.last.y);
+    if (off < kNear * std::hypot(t.last.width, t.last.height)) return;
+    static thread_local Response before;
+    correlator_->find(t.filter, image, t.last, before);
+    if (before.peak > t.response.peak + kClearer) {
+        std::swap(t.response, before);
+        t.expected = t.last;
+    }
+}
+
 void TargetSet::candidates(const TrackedObjects &objects, const Looks &looks, std::size_t t,
                            std::vector<Candidate> &pairs) const {
     const Target &target = targets_[t];
-    const Box box = target.expected.box();
+    const Box box = clipped(target.expected.box());
+    const Placement visible = Placement::of(box);
     const bool visual = correlator_ && !target.response.map.empty();
     const double age = set_.weight_age * std::min(1.0, double(target.age) / kFullAge);
     for (std::size_t i = 0; i < objects.size(); ++i) {
@@ -61,11 +82,12 @@ void TargetSet::candidates(const TrackedObjects &objects, const Looks &looks, st
         if (set_.matcher == Matcher::kCascaded &&
             objects.scores[i] < float(set_.tentative_confidence))
             continue;
-        const double iou = overlap(box.data(), objects.corners[i].data());
+        const Box there = clipped(objects.corners[i]);
+        const double iou = overlap(box.data(), there.data());
         if (iou < set_.min_iou) continue;
-        const Placement place = Placement::of(objects.corners[i]);
-        const double size = size_similarity(target.expected, place);
+        const double size = size_similarity(visible, Placement::of(there));
         if (size < set_.min_size_similarity) continue;
+        const Placement place = unclipped(target, objects.corners[i]);
         double look = 0, seen = 0;
         if (visual) {
             // what hides a part of the target lowers the peak as well as the rest
@@ -91,7 +113,9 @@ void TargetSet::candidates(const TrackedObjects &objects, const Looks &looks, st
         if (set_.mahalanobis >= 0 && target.motion.distance(place) > set_.mahalanobis) continue;
         const double score = set_.weight_iou * iou + set_.weight_size * size +
                              set_.weight_visual * seen + set_.weight_reid * look + age;
-        if (score >= set_.min_overall) pairs.push_back({score, std::int32_t(t), std::int32_t(i)});
+        const double first = visual && !target.shadow ? kStays : 0;
+        if (score >= set_.min_overall)
+            pairs.push_back({score + first, std::int32_t(t), std::int32_t(i)});
     }
 }
 
@@ -102,12 +126,12 @@ void TargetSet::by_overlap(const TrackedObjects &objects, State state, bool conf
     for (std::size_t t = 0; t < targets_.size(); ++t) {
         const Target &target = targets_[t];
         if (of_target_[t] >= 0 || target.state != state) continue;
-        const Box box = target.expected.box();
+        const Box box = clipped(target.expected.box());
         for (std::size_t i = 0; i < objects.size(); ++i) {
             if (of_object_[i] >= 0 || objects.groups[i] != target.group || !usable(objects, i) ||
                 (objects.scores[i] >= float(set_.tentative_confidence)) != confirmed)
                 continue;
-            const double iou = overlap(box.data(), objects.corners[i].data());
+            const double iou = overlap(box.data(), clipped(objects.corners[i]).data());
             if (iou >= least && (iou > 0 || !above_zero))
                 pairs.push_back({iou, std::int32_t(t), std::int32_t(i)});
         }
@@ -132,18 +156,21 @@ void TargetSet::associate(const TrackedObjects &objects, const Looks &looks) {
     by_overlap(objects, State::kTentative, true, set_.tentative_iou, true);
 }
 
+// What the image shows of a box: detections may end at its border, where targets go on.
+Box TargetSet::clipped(Box box) const {
+    if (!set_.unclip) return box;
+    for (std::size_t k = 0; k < 4; ++k) box[k] = std::clamp(box[k], 0.0, image_[k % 2]);
+    return box;
+}
+
 // The whole of a box that the border of the image cuts, as large as the target was before.
-Placement TargetSet::unclipped(Target &target, const Box &box, std::array<double, 2> image) const {
+Placement TargetSet::unclipped(const Target &target, const Box &box) const {
     Placement place = Placement::of(box);
     if (!set_.unclip) return place;
     for (std::size_t k = 0; k < 2; ++k) {
-        const bool low = box[k] <= 1, high = box[k + 2] >= image[k] - 1;
-        const double extent = box[k + 2] - box[k];
+        const bool low = box[k] <= 1, high = box[k + 2] >= image_[k] - 1;
         double &middle = k ? place.y : place.x, &now = k ? place.height : place.width;
-        if (low == high || extent >= target.full[k]) {
-            target.full[k] = extent;
-            continue;
-        }
+        if (low == high || now >= target.full[k]) continue;
         now = target.full[k];
         middle = low ? box[k + 2] - now / 2 : box[k] + now / 2;
     }
@@ -157,9 +184,9 @@ void TargetSet::remember(Target &t) {
     while (t.way.size() > std::size_t(set_.history)) t.way.pop_front();
 }
 
-void TargetSet::take(Target &t, const Box &box, const float *look, std::size_t size,
-                     std::array<double, 2> image) {
-    const Placement place = unclipped(t, box, image);
+void TargetSet::take(Target &t, const Box &box, const float *look, std::size_t size) {
+    const Placement place = unclipped(t, box);
+    t.full = {place.width, place.height};
     if (t.located) {
         t.motion.correct(t.response.found, false);
         const float here = t.response.near(place.x, place.y, correlator_->side());
@@ -186,9 +213,9 @@ void TargetSet::start(const TrackedObjects &objects, const Looks &looks) {
             continue;
         bool free = true;
         for (const Target &t : targets_) {
-            const Box box = t.shadow ? t.expected.box() : t.motion.state().box();
+            const Box box = clipped((t.shadow ? t.expected : t.motion.state()).box());
             if (model_of(t.group) == model_of(objects.groups[i]) &&
-                overlap(box.data(), objects.corners[i].data()) > set_.max_new_iou) {
+                overlap(box.data(), clipped(objects.corners[i]).data()) > set_.max_new_iou) {
                 free = false;
                 break;
             }
@@ -250,10 +277,20 @@ void TargetSet::end() {
         if (t >= 0) t = place[std::size_t(t)];
 }
 
+// Whether a target was found where a detection of another one is: it is behind that one, or gone.
+bool TargetSet::taken(const TrackedObjects &objects, const Target &t) const {
+    const Box box = clipped(t.response.found.box());
+    for (std::size_t i = 0; i < objects.size(); ++i)
+        if (of_object_[i] >= 0 && overlap(box.data(), clipped(objects.corners[i]).data()) > kSame)
+            return true;
+    return false;
+}
+
 void TargetSet::step(const TrackedObjects &objects, std::int64_t elapsed, const Image *image,
                      Looks looks, std::array<double, 2> size) {
     ended_.clear();
     ++steps_;
+    image_ = size;
     expect(elapsed, image);
     associate(objects, looks);
     for (std::size_t t = 0; t < targets_.size(); ++t) {
@@ -261,11 +298,12 @@ void TargetSet::step(const TrackedObjects &objects, std::int64_t elapsed, const 
         if (of_target_[t] >= 0) {
             const auto i = std::size_t(of_target_[t]);
             take(target, objects.corners[i], looks.size ? looks.values + i * looks.size : nullptr,
-                 looks.size, size);
+                 looks.size);
         } else {
             ++target.shadow;
             if (target.state == State::kActive) target.state = State::kInactive;
-            if (target.located) target.motion.correct(target.response.found, false);
+            if (target.located && !taken(objects, target))
+                target.motion.correct(target.response.found, false);
         }
     }
     end();
@@ -273,7 +311,7 @@ void TargetSet::step(const TrackedObjects &objects, std::int64_t elapsed, const 
     for (Target &t : targets_) {
         const bool fresh = t.filter.empty();
         if (correlator_ && image && t.shadow == 0) {
-            correlator_->learn(t.filter, *image, t.motion.state());
+            correlator_->learn(t.filter, *image, t.last);
             if (fresh) t.confidence = 1;
         }
         remember(t);

@@ -87,9 +87,11 @@ private:
                     std::vector<Candidate> &pairs) const;
     void by_overlap(const TrackedObjects &objects, State state, bool confirmed, double least,
                     bool above_zero);
-    void take(Target &target, const Box &box, const float *look, std::size_t size,
-              std::array<double, 2> image);
-    Placement unclipped(Target &target, const Box &box, std::array<double, 2> image) const;
+    void look_back(Target &target, const Image &image);
+    bool taken(const TrackedObjects &objects, const Target &target) const;
+    void take(Target &target, const Box &box, const float *look, std::size_t size);
+    Box clipped(Box box) const;
+    Placement unclipped(const Target &target, const Box &box) const;
     void start(const TrackedObjects &objects, const Looks &looks);
     void remember(Target &target);
     void end();
@@ -99,6 +101,7 @@ private:
     std::unique_ptr<Correlator> correlator_;
     std::vector<Target> targets_, ended_;  // oldest first
     std::vector<std::int32_t> of_object_, of_target_;
+    std::array<double, 2> image_ = {0, 0};  // its width and height
     std::int64_t next_key_ = 1, frame_ = 0, steps_ = 0;
 };
 

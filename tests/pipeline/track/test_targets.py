@@ -114,6 +114,48 @@ def test_a_box_that_the_border_cuts_keeps_its_size(
     assert metas[1].objects.rects[0].tolist() == [0, 100, 30, 80]
 
 
+@pytest.mark.parametrize("name", ["nvsort", "nvdcf-perf", "nvdcf-accuracy"])
+def test_an_object_keeps_its_id_while_the_border_cuts_it(name: str) -> None:
+    painter, tracker, got = Painter(), open_tracker(name), []
+    patch = painter.patch((200, 60, 40), 80, 100)
+    for i in range(58):
+        left = 75 + 4 * i
+        cut = min(80, WIDTH - left)
+        m = shown(i, [(left, 80, cut, 100)])
+        tracker.update(painter.frame([(patch[:, :cut], left, 80)]), m)
+        got += ids(m)
+    assert cut < 0.25 * 80
+    assert set(got[6:]) == {1}
+
+
+@pytest.mark.parametrize(("predicts", "last"), [(0, 1), (1, 2)])
+@pytest.mark.parametrize("name", ["nvdcf-perf", "nvdcf-accuracy"])
+def test_a_target_that_turned_while_hidden_is_found(name: str, predicts: int, last: int) -> None:
+    painter = Painter()
+    patch, tracker = painter.patch((200, 60, 40)), open_tracker(name, usePrediction4Assoc=predicts)
+    for i in range(50):
+        left = 20 + 6 * min(i, 50 - i)
+        hidden = left > 140
+        m = shown(i, [] if hidden else [(left, 80, 40, 60)])
+        tracker.update(painter.frame([] if hidden else [(patch, left, 80)]), m)
+    assert ids(m) == [last]
+
+
+def test_a_hidden_target_does_not_follow_what_hides_it() -> None:
+    painter = Painter()
+    patch, tracker = painter.patch((200, 60, 40)), open_tracker("nvdcf-perf")
+    for i in range(24):
+        places = [(100, 80), (160 - 4 * i, 80)][: 2 if i < 5 else 1]  # of one look
+        tracker.update(
+            painter.frame([(patch, *place) for place in places]),
+            shown(i, [(*place, 40, 60) for place in places]),
+        )
+    targets = tracker._sources[0].follower.targets  # type: ignore[attr-defined]
+    _, _, _, _, shadows, corners, _, _ = targets.states()
+    assert shadows.tolist() == [0, 19]
+    assert corners[1, 0] == pytest.approx(160 - 4 * 23, abs=16)
+
+
 def test_ids_with_a_random_upper_half(tmp_path: Path) -> None:  # T-044
     tracker = opened(tmp_path, {**GREEDY, "useUniqueID": 1, "probationAge": 0})
     ((a, b),) = track(tracker, [meta(1, [A, B])])

@@ -21,3 +21,10 @@ def test_looks_beat_overlap_behind_posts(tmp_path: Path, name: str, gain: float)
     looks = f"nvdcf-perf:reid={model},reid_pixels=signed,reid_similarity=0.85"
     scores = play(scenes()[name], ["iou", looks])
     assert scores[looks][0].hota >= scores["iou"][0].hota + gain
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "gain"), [("meeting 5", 0.3), ("meeting 15", 0.1)])
+def test_filters_alone_beat_overlap_behind_posts(name: str, gain: float) -> None:
+    scores = play(scenes()[name], ["iou", "nvdcf-accuracy"])
+    assert scores["nvdcf-accuracy"][0].hota >= scores["iou"][0].hota + gain
