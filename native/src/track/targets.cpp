@@ -72,8 +72,6 @@ void TargetSet::look_back(Target &t, const Image &image) {
 void TargetSet::candidates(const TrackedObjects &objects, const Looks &looks, std::size_t t,
                            std::vector<Candidate> &pairs) const {
     const Target &target = targets_[t];
-    const Box box = clipped(target.expected.box());
-    const Placement visible = Placement::of(box);
     const bool visual = correlator_ && !target.response.map.empty();
     const double age = set_.weight_age * std::min(1.0, double(target.age) / kFullAge);
     for (std::size_t i = 0; i < objects.size(); ++i) {
@@ -82,10 +80,10 @@ void TargetSet::candidates(const TrackedObjects &objects, const Looks &looks, st
         if (set_.matcher == Matcher::kCascaded &&
             objects.scores[i] < float(set_.tentative_confidence))
             continue;
-        const Box there = clipped(objects.corners[i]);
+        const Box &there = objects.corners[i], box = clipped(target.expected.box(), there);
         const double iou = overlap(box.data(), there.data());
         if (iou < set_.min_iou) continue;
-        const double size = size_similarity(visible, Placement::of(there));
+        const double size = size_similarity(Placement::of(box), Placement::of(there));
         if (size < set_.min_size_similarity) continue;
         const Placement place = unclipped(target, objects.corners[i]);
         double look = 0, seen = 0;
@@ -126,12 +124,11 @@ void TargetSet::by_overlap(const TrackedObjects &objects, State state, bool conf
     for (std::size_t t = 0; t < targets_.size(); ++t) {
         const Target &target = targets_[t];
         if (of_target_[t] >= 0 || target.state != state) continue;
-        const Box box = clipped(target.expected.box());
         for (std::size_t i = 0; i < objects.size(); ++i) {
             if (of_object_[i] >= 0 || objects.groups[i] != target.group || !usable(objects, i) ||
                 (objects.scores[i] >= float(set_.tentative_confidence)) != confirmed)
                 continue;
-            const double iou = overlap(box.data(), clipped(objects.corners[i]).data());
+            const double iou = overlap_of(target.expected, objects.corners[i]);
             if (iou >= least && (iou > 0 || !above_zero))
                 pairs.push_back({iou, std::int32_t(t), std::int32_t(i)});
         }
@@ -156,11 +153,20 @@ void TargetSet::associate(const TrackedObjects &objects, const Looks &looks) {
     by_overlap(objects, State::kTentative, true, set_.tentative_iou, true);
 }
 
-// What the image shows of a box: detections may end at its border, where targets go on.
-Box TargetSet::clipped(Box box) const {
+// What a detection can show of a target: it ends at the border of the image, or where it goes on.
+Box TargetSet::clipped(Box box, const Box &detection) const {
     if (!set_.unclip) return box;
-    for (std::size_t k = 0; k < 4; ++k) box[k] = std::clamp(box[k], 0.0, image_[k % 2]);
+    for (std::size_t k = 0; k < 2; ++k) {
+        const double low = std::min(0.0, detection[k]);
+        const double high = std::max(image_[k], detection[k + 2]);
+        box[k] = std::clamp(box[k], low, high);
+        box[k + 2] = std::clamp(box[k + 2], low, high);
+    }
     return box;
+}
+
+double TargetSet::overlap_of(const Placement &target, const Box &detection) const {
+    return overlap(clipped(target.box(), detection).data(), detection.data());
 }
 
 // The whole of a box that the border of the image cuts, as large as the target was before.
@@ -213,9 +219,9 @@ void TargetSet::start(const TrackedObjects &objects, const Looks &looks) {
             continue;
         bool free = true;
         for (const Target &t : targets_) {
-            const Box box = clipped((t.shadow ? t.expected : t.motion.state()).box());
+            const Placement place = t.shadow ? t.expected : t.motion.state();
             if (model_of(t.group) == model_of(objects.groups[i]) &&
-                overlap(box.data(), clipped(objects.corners[i]).data()) > set_.max_new_iou) {
+                overlap_of(place, objects.corners[i]) > set_.max_new_iou) {
                 free = false;
                 break;
             }
@@ -279,9 +285,8 @@ void TargetSet::end() {
 
 // Whether a target was found where a detection of another one is: it is behind that one, or gone.
 bool TargetSet::taken(const TrackedObjects &objects, const Target &t) const {
-    const Box box = clipped(t.response.found.box());
     for (std::size_t i = 0; i < objects.size(); ++i)
-        if (of_object_[i] >= 0 && overlap(box.data(), clipped(objects.corners[i]).data()) > kSame)
+        if (of_object_[i] >= 0 && overlap_of(t.response.found, objects.corners[i]) > kSame)
             return true;
     return false;
 }

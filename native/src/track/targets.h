@@ -90,7 +90,8 @@ private:
     void look_back(Target &target, const Image &image);
     bool taken(const TrackedObjects &objects, const Target &target) const;
     void take(Target &target, const Box &box, const float *look, std::size_t size);
-    Box clipped(Box box) const;
+    Box clipped(Box box, const Box &detection) const;
+    double overlap_of(const Placement &target, const Box &detection) const;
     Placement unclipped(const Target &target, const Box &box) const;
     void start(const TrackedObjects &objects, const Looks &looks);
     void remember(Target &target);
