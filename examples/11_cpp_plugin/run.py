@@ -11,12 +11,16 @@ from headrace.plugins import get_plugin_registry
 if "--without" not in sys.argv:
     get_plugin_registry().load_library("libswish.so")
 
-x = np.random.default_rng(0).standard_normal((2, 3, 32, 32)).astype(np.float32)
-plan = Plan.load("swish.onnx_b2_gpu0_fp32.engine")
+rng = np.random.default_rng(0)
+x = rng.random((2, 3, 32, 32), np.float32)
+precision = "int8" if "--int8" in sys.argv else "fp32"
+plan = Plan.load(f"swish.onnx_b2_gpu0_{precision}.engine")
 try:
     with plan.open_session() as session:
         means = session.run({"image": x})["means"]
 except HeadraceError as error:
     sys.exit(f"error: {error}")
-expected = (x / (1 + np.exp(-2 * x))).mean(axis=(2, 3))
+mix = np.random.default_rng(1).standard_normal((4, 3)).astype(np.float32)
+mixed = np.einsum("oc,nchw->nohw", mix, x)
+expected = (mixed / (1 + np.exp(-2 * mixed))).mean(axis=(2, 3))
 print(f"largest difference from NumPy: {np.abs(means - expected).max():.0e}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from headrace.config import ModelConfig
 from headrace.diagnose.calibrate.scales import calibrate
 from headrace.infer.model import load_or_build
 from headrace.plugins import get_plugin_registry
+from headrace.plugins.standard import init_libnvinfer_plugins
 
 PLUGIN = """
 import numpy as np
@@ -75,6 +77,7 @@ gie-unique-id=1
 @pytest.fixture(autouse=True)
 def _registry_as_before() -> Iterator[None]:
     registry = get_plugin_registry()
+    init_libnvinfer_plugins()  # these stay
     before = set(map(id, registry.all_creators))
     yield
     for creator in registry.all_creators:
@@ -131,6 +134,59 @@ def test_outputs_of_plugins_get_scales_and_int8_plugins_run_by_them(
     made = outputs(config, x)
     assert np.abs(made - wanted).max() < 0.08 * np.abs(wanted).max()
     assert not np.array_equal(made, wanted)
+
+
+SWISH = Path(__file__).parents[3] / "examples" / "11_cpp_plugin" / "swish.cpp"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("operator", "attributes"),
+    [
+        ("Twice", {}),
+        ("Swish_TRT", {"beta": 2.0}),
+        ("CustomGeluPluginDynamic", {"type_id": 0, "bias": [0.1, 0.2]}),
+        ("GroupNormalizationPlugin", {"eps": 1e-5, "num_groups": 2}),
+    ],
+)
+def test_models_with_plugins_are_calibrated_saved_and_loaded(
+    config: Path, tmp_path: Path, operator: str, attributes: dict[str, Any]
+) -> None:
+    if operator == "Swish_TRT":
+        if shutil.which("g++") is None:
+            pytest.skip("no g++")
+        words = ["compile", str(SWISH), "-o", str(tmp_path / "swish.so")]
+        assert CliRunner().invoke(main, words).exit_code == 0
+        config.write_text(CONFIG.replace("twice.py", "swish.so"))
+    model = onnx.load(tmp_path / "m.onnx")
+    node = model.graph.node[1]
+    node.op_type = operator
+    node.attribute.extend(helper.make_attribute(*pair) for pair in attributes.items())
+    if operator == "GroupNormalizationPlugin":
+        node.input.extend(["ones", "zeros"])
+        ends = (np.ones(4, np.float32), np.zeros(4, np.float32))
+        named = zip(("ones", "zeros"), ends, strict=True)
+        model.graph.initializer.extend(numpy_helper.from_array(a, n) for n, a in named)
+    onnx.save(model, tmp_path / "m.onnx")
+    words = [str(config), str(tmp_path / "images"), "--json"]
+    made = CliRunner().invoke(main, ["calibrate", *words])
+    assert made.exit_code == 0, made.output
+    assert "dB of signal to noise" in made.output
+    x = np.random.default_rng(1).random((2, 3, 8, 8), np.float32)
+    wanted = outputs(config, x)
+    int8 = config.with_name("int8.txt")
+    int8.write_text(f"{config.read_text()}network-mode=1\nint8-calib-file=m.onnx.calib\n")
+    fresh = load_or_build(ModelConfig.load(int8), save=False)
+    built = CliRunner().invoke(main, ["build", str(int8)])
+    assert "dB of signal to noise" in built.output
+    assert list(tmp_path.glob("*int8.engine"))
+    loaded = load_or_build(ModelConfig.load(int8))
+    results = []
+    for plan in (fresh, loaded):
+        with plan.open_session() as session:
+            results.append(session.run({"image": x})["y"])
+    np.testing.assert_array_equal(*results)
+    assert 0 < np.abs(results[0] - wanted).max() < 0.08 * np.abs(wanted).max()
 
 
 def test_images_are_named_as_sources(config: Path, tmp_path: Path) -> None:

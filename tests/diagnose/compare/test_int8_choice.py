@@ -159,6 +159,8 @@ def test_a_model_without_boxes_gets_ranges_alone(mean_config, tmp_path):
     assert "image" in done.choice.tensors
     assert "detectors on whole frames only" in done.notices[-1].sentence
     assert 20 < done.notices[-1].data["decibels"] < 80
+    saved = type(done.choice).from_json(done.choice.to_bytes())
+    assert saved.notice("table").sentence == done.notices[-1].sentence
 
 
 def boxes(*rows):

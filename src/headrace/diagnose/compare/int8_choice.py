@@ -20,7 +20,7 @@ from headrace.diagnose.evaluate.box_matching import Scored
 from headrace.diagnose.evaluate.truth import scored
 from headrace.engine.backends import DEFAULT_BACKEND, get_backend, installed_backends
 from headrace.engine.precision.capability import own_zeros, unsigned_int8, weight_bits
-from headrace.engine.precision.choice import ENOUGH, Int8Choice
+from headrace.engine.precision.choice import ENOUGH, Int8Choice, OutputSignal
 from headrace.engine.precision.collect import ActivationRunner
 from headrace.engine.precision.explicit import Variants
 from headrace.engine.precision.prepare import Proto, fold_batch_norms, prepare
@@ -124,7 +124,13 @@ def choose_int8(
     choice = Int8Choice(table=sha256_of(table.to_bytes()), tensors=tensors)
     done = ChosenInt8(choice, len(variants.layers), bench.notices)
     if not bench.can_judge:
-        done.notices.append(_outputs_beside_fp32(bench, network, variants.network()))
+        outputs = _outputs_beside_fp32(bench, network, variants.network())
+        if outputs is None:
+            text = "FP32's outputs are 0 in the images: the agreement of INT8 is not measured"
+            done.notices.append(Finding("int8-agreement", "warning", text, str(cfg.path)))
+        else:
+            done.choice = msgspec.structs.replace(choice, outputs=outputs)
+            done.notices.append(done.choice.notice(str(cfg.path)))
     elif not any(len(one.boxes) for one in reference):
         text = "FP32 finds no box in the images: the agreement of INT8 is not measured"
         done.notices.append(Finding("int8-agreement", "warning", text, str(cfg.path)))
@@ -150,22 +156,19 @@ def _found(
     return scored(cfg, bench.session(network), frames(), threads=bench.threads)
 
 
-def _outputs_beside_fp32(bench: Bench, network: Network, int8: Network) -> Finding:
-    """Compare the outputs of a model that finds no boxes in whole frames."""
+def _outputs_beside_fp32(bench: Bench, network: Network, int8: Network) -> OutputSignal | None:
+    """Compare the outputs of a model that finds no boxes in whole frames; None if all are 0."""
     clean, other = bench.outputs(network), bench.outputs(int8)
     noises = []
     for name in clean[0]:
         a, b = (np.concatenate([run[name].ravel() for run in runs]) for runs in (clean, other))
         if power := float(np.square(a, dtype=np.float64).sum()):
-            noises.append(float(np.square(b - a, dtype=np.float64).sum()) / power)
+            noise = float(np.square(b - a, dtype=np.float64).sum()) / power
+            noises.append(noise if np.isfinite(noise) else 1e30)
     if not noises:
-        text = "FP32's outputs are 0 in the images: the agreement of INT8 is not measured"
-        return Finding("int8-agreement", "warning", text, str(bench.cfg.path))
-    signal = decibels(max(noises))
-    text = f"INT8's outputs have {signal:.0f} dB of signal to noise beside FP32's (the worst one; "
-    text += f"{len(clean)} images on {bench.runtime}); boxes are counted for detectors on whole "
-    return Finding("int8-agreement", "info", f"{text}frames only", str(bench.cfg.path),
-                   data={"decibels": round(signal, 2)})  # fmt: skip
+        return None
+    signal = round(decibels(max(noises)), 2)
+    return OutputSignal(runtime=bench.runtime, images=len(clean), decibels=signal)
 
 
 def _spread(numbers: Sequence[int], count: int) -> list[int]:

@@ -57,6 +57,25 @@ class Agreement(JsonRecord, frozen=True, kw_only=True):
         return text + (f", at {self.thresholds} thresholds)" if self.thresholds > 1 else ")")
 
 
+class OutputSignal(JsonRecord, frozen=True, kw_only=True):
+    """Outputs of INT8 beside FP32's on the same images, of models without boxes.
+
+    Attributes:
+        decibels: signal to noise of the worst output.
+    """
+
+    runtime: Text
+    images: Whole
+    decibels: Finite
+
+    @property
+    def text(self) -> str:
+        """The figure in words."""
+        text = f"INT8's outputs have {self.decibels:.0f} dB of signal to noise beside FP32's (the "
+        text += f"worst one; {self.images} images on {self.runtime}); boxes are counted for "
+        return f"{text}detectors on whole frames only"
+
+
 class TensorChoice(JsonRecord, frozen=True, kw_only=True):
     """How an activation is quantised.
 
@@ -89,12 +108,14 @@ class Int8Choice(JsonRecord, frozen=True, kw_only=True):
         keep: layers to keep in FP32.
         tensors: activation -> how it is quantised.
         agreement: None if it was not measured.
+        outputs: instead of it for models without boxes.
     """
 
     table: Sha256
     keep: tuple[Name, ...] = ()
     tensors: dict[Name, TensorChoice] = field(default_factory=dict)
     agreement: Agreement | None = None
+    outputs: OutputSignal | None = None
 
     def to_bytes(self) -> bytes:
         """The file."""
@@ -113,6 +134,9 @@ class Int8Choice(JsonRecord, frozen=True, kw_only=True):
 
     def notice(self, where: str) -> Finding:
         """Return the line that a build or a run prints."""
+        if self.outputs is not None:
+            data = {"decibels": self.outputs.decibels}
+            return Finding("int8-agreement", "info", self.outputs.text, where, data=data)
         if self.agreement is None:
             return Finding(
                 "int8-agreement", "info", "how far INT8 agrees with FP32 was not measured", where
