@@ -152,7 +152,7 @@ _SOURCE_LIST = _group(
     unused=unused((why.SEI, "extract-sei-type5-data sei-uuid"),
                    (why.IDENTITY, "batched-sensor-name")),
 )  # fmt: skip
-_SURFACES = "each surface behind the first is a source of its own, behind all others"
+_SURFACES = "each further surface is a source behind all others"
 _STREAMMUX = _group(
     "streammux", "streammux", switched=False,
     keys=table(_key("batch-size", _INT, low=0, high=1024), _key("batched-push-timeout", _INT, low=-1), _key("live-source", _ON),
@@ -164,7 +164,7 @@ _STREAMMUX = _group(
                    (why.CLOCK, "attach-sys-ts-as-ntp attach-sys-ts frame-duration frame-num-reset-on-eos async-process"),
                    (why.SEI, "extract-sei-type5-data extract-sei-sim-time drop-backward-sei"),
                    (why.NEW_MUX, "config-file config-file-path"), (why.NOTHING_THERE, "interpolation-method")),
-    near={"num-surfaces-per-frame": "of dewarped sources alone: " + _SURFACES},
+    near={"num-surfaces-per-frame": "of dewarped sources: " + _SURFACES},
 )  # fmt: skip
 _GIE_KEYS = table(
     ENABLE, _key("infer-raw-output-dir", _PATH), _key("config-file", _PATH, field="config"), _key("plugin-type", _INT), _key("input-tensor-meta", _ON),
