@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+
+@contextmanager
+def without_collections() -> Iterator[None]:
+    """No garbage collection inside: it takes most of the time of what makes many objects."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def session_folder(factory: pytest.TempPathFactory) -> Path:
