@@ -14,7 +14,7 @@ def share_heaps(most: int | None = None) -> None:
 
     glibc has 8 for each core, and each keeps the most that its threads ever held: a service grew
     for an hour, as connections, models and decoders that came back were in threads of other heaps;
-    a worker of a batch held a third more.
+    a worker of a batch held 5 % more.
     `MALLOC_ARENA_MAX` of the environment wins.
     """
     if sys.platform == "linux" and "MALLOC_ARENA_MAX" not in os.environ:
