@@ -47,7 +47,7 @@ def test_vectors_have_length_one_where_there_is_something_to_see(tmp_path: Path)
 
 def test_a_model_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     path = write_model(tmp_path / "looks.onnx")
-    with pytest.raises(HeadraceError, match="infer-dims=3;64;16 does not fit"):
+    with pytest.raises(ConfigError, match=r"inferDims is \[3, 64, 16\], the input of the model"):
         LookModel(path, shape=[3, 64, 16])
     with pytest.raises(ConfigError, match="reidFeatureSize is 128, the vectors have 24"):
         LookModel(path, size=128)(FRAME, np.array([[0, 0, 9, 9]], np.float32))

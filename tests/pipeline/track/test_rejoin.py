@@ -214,6 +214,21 @@ def test_vectors_go_into_the_results_when_asked(tmp_path: Path) -> None:
             assert len(m.objects.keep([1]) or m.objects.reids) == 1
 
 
+@pytest.mark.parametrize("last", [False, True])
+def test_a_sample_of_the_original_takes_any_model(tmp_path: Path, last: bool) -> None:
+    """No file says what its input is: the model and `reid_pixels` do."""
+    model = write_model(tmp_path / "looks.onnx", last=last)
+    places = ((20, 30), (150, 90))
+    looks = {}
+    for spec in ("iou:min_hits=1", "nvdeepsort:probationAge=0"):
+        tracker = open_tracker(spec, reid=str(model), reid_pixels="signed", reid_output=True)
+        m = shown(0, boxes(*places))
+        tracker.update(image((RED, places[0]), (GREEN, places[1])), m)
+        looks[spec] = np.array([obj.reid for obj in m.objects])
+    one, other = looks.values()
+    assert other == pytest.approx(one, abs=1e-5)
+
+
 def test_a_model_that_is_not_there_is_said(tmp_path: Path) -> None:
     path = tmp_path / "tracker.yml"
     path.write_text("ReID: {reidType: 2, onnxFile: none.onnx}\n")

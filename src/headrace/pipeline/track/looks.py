@@ -34,7 +34,7 @@ class LookModel:
         path: an ONNX file with one image input, batch first, and vectors as its first output.
         batch: most crops of one run.
         shape: of the input without the batch, in the order of its axes; None takes the model's.
-        channels_last: the order of its axes.
+        channels_last: the order of its axes; None takes the model's.
         bgr: order of colours.
         scale, offsets: y = scale (x - offset) of each byte x.
         normalize: bring vectors to length 1.
@@ -52,7 +52,7 @@ class LookModel:
         *,
         batch: int = 16,
         shape: Sequence[float] | None = None,
-        channels_last: bool = False,
+        channels_last: bool | None = None,
         bgr: bool = False,
         scale: float = 1.0,
         offsets: Sequence[float] = (),
@@ -62,6 +62,15 @@ class LookModel:
     ) -> None:
         self._where = str(path)
         network = network_from_onnx(path, of_images=True)
+        declared = network.inputs[0].shape[1:]
+        if shape is not None and not _fits(shape, declared):
+            raise ConfigError(
+                f"inferDims is {[int(v) for v in shape]}, the input of the model {list(declared)}",
+                where=self._where,
+                expected="the same",
+            )
+        if channels_last is None:
+            channels_last = len(declared) == 3 and declared[2] == 3 != declared[0]
         dims = _dims(shape, channels_last) if shape is not None else None
         plan = build(
             network,
@@ -82,12 +91,6 @@ class LookModel:
                 expected="a batch of images, such as [N, 3, 256, 128]",
             )
         height, width = axes[:2] if channels_last else axes[1:]
-        if dims is not None and dims != _dims(axes, channels_last):
-            raise ConfigError(
-                f"inferDims is {[int(v) for v in shape or ()]}, the input of the model {axes}",
-                where=self._where,
-                expected="the same",
-            )
         self._input, self._batch, self._size = image.name, min(batch, 1024), size
         self._normalize = normalize
         self._scale = Preprocessor(
@@ -147,6 +150,14 @@ class LookModel:
         self._session.close()
 
 
+def _fits(shape: Sequence[float], axes: Sequence[object]) -> bool:
+    """Tell if axes that a model fixes are those of `shape`."""
+    return len(shape) == len(axes) and all(
+        not isinstance(axis, int) or axis == int(value)
+        for value, axis in zip(shape, axes, strict=True)
+    )
+
+
 def _dims(shape: Sequence[float], channels_last: bool) -> tuple[int, int, int]:
     """Channels, height, width."""
     a, b, c = (int(v) for v in shape)
@@ -156,6 +167,12 @@ def _dims(shape: Sequence[float], channels_last: bool) -> tuple[int, int, int]:
 def rects_of(corners: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
     """(N, 4) left, top, width, height."""
     return np.concatenate((corners[:, :2], corners[:, 2:] - corners[:, :2]), 1).astype(np.float32)
+
+
+INPUT_VALUES = frozenset(
+    {"reid_dims", "reid_order", "reid_color", "reid_scale", "reid_offsets", "reid_size"}
+)
+"""What the section ReID of a tracker file says of its model's input and vectors."""
 
 
 def look_model_of(values: Mapping[str, Any], path: Path) -> LookModel:

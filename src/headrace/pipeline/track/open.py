@@ -20,7 +20,7 @@ from headrace.pipeline.track.library import (
     library_tracker,
 )
 from headrace.pipeline.track.look_follower import LookFollower
-from headrace.pipeline.track.looks import PIXELS, LookModel, look_model_of
+from headrace.pipeline.track.looks import INPUT_VALUES, PIXELS, LookModel, look_model_of
 from headrace.pipeline.track.original_file import (
     OriginalTracker,
     preset_entries,
@@ -278,7 +278,8 @@ def _target_maker(
         named = str(common.get("reid") or values["reid_model"])
         path = asked.folder / named
         if named and path.is_file():
-            model = look_model_of(values, path)
+            tells = common.get("reid") in (None, "") or INPUT_VALUES & original.given
+            model = look_model_of(values, path) if tells else _look_model(path, common, asked.where)
         else:
             reason = f"there is no file {path}" if named else "it names no onnxFile"
             text = f"looks do not count: reidType={values['reid']}, but {reason}"
@@ -293,15 +294,7 @@ def _with_looks(
     maker: Callable[[], Follower], ids: TrackIds, common: Mapping[str, Any], where: str
 ) -> Callable[[], Follower]:
     """The same with a ReID model beside it."""
-    pixels = common["reid_pixels"]
-    if pixels not in PIXELS:
-        raise ConfigError(
-            f"reid_pixels={pixels} is not possible",
-            where=where,
-            expected="one of " + ", ".join(PIXELS),
-        )
-    scale, offsets = PIXELS[pixels]
-    model = LookModel(Path(common["reid"]), scale=scale, offsets=offsets)
+    model = _look_model(Path(common["reid"]), common, where)
     peers: WeakSet[LookFollower] | None = WeakSet() if common["reid_across"] else None
     return lambda: LookFollower(
         maker(),
@@ -312,6 +305,19 @@ def _with_looks(
         interval=common["reid_interval"],
         peers=peers,
     )
+
+
+def _look_model(path: Path, common: Mapping[str, Any], where: str) -> LookModel:
+    """A model of which no tracker file tells what its input is."""
+    pixels = common.get("reid_pixels", "imagenet")
+    if pixels not in PIXELS:
+        raise ConfigError(
+            f"reid_pixels={pixels} is not possible",
+            where=where,
+            expected="one of " + ", ".join(PIXELS),
+        )
+    scale, offsets = PIXELS[pixels]
+    return LookModel(path, scale=scale, offsets=offsets)
 
 
 def _follower_maker(

@@ -49,12 +49,14 @@ class OriginalTracker:
         values: by the column `to` of the keys' table, all of them.
         notices: what is not, or not quite, as the file asks.
         where: the file, for messages.
+        given: those of `values` that the file states.
     """
 
     name: str
     values: Mapping[str, Any]
     notices: tuple[Finding, ...]
     where: str
+    given: frozenset[str]
 
 
 def read_original(
@@ -84,7 +86,7 @@ def read_original(
             )
     old = any(path.startswith(f"{OLD_SECTION}.") for path in entries)
     values = _defaults(old)
-    acted: dict[str, OriginalKey] = {}
+    given: set[str] = set()
     no: list[str] = []
     every = {path: entry for path, entry in entries.items() if path not in unknown}
     every |= {path: FileSetting(value, 0) for path, value in overrides.items()}
@@ -94,11 +96,12 @@ def read_original(
         value = _value(key, entry, where)
         if key.to:
             values[key.to] = value
-            acted[key.to] = key
+            given.add(key.to)
         elif key.acts == "no" and not key.asks_for_nothing(value):
             no.append(key.name)
     notices = _notices(no, unknown, where)
-    return OriginalTracker(_name(_settled(values, old)), values, tuple(notices), where)
+    name = _name(_settled(values, old))
+    return OriginalTracker(name, values, tuple(notices), where, frozenset(given))
 
 
 def _value(key: OriginalKey, entry: FileSetting, where: str) -> Any:
