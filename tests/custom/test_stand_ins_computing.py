@@ -124,17 +124,17 @@ def test_softmax(dtype: Any, number: int, exact: float, algorithm: int, mode: in
     np.testing.assert_allclose(y, np.log(wanted) if algorithm == 2 else wanted, exact, exact)
 
 
-ACTIVATIONS: list[tuple[int, Any]] = [
-    (0, lambda x: 1 / (1 + np.exp(-x))),
-    (1, lambda x: np.maximum(x, 0)),
-    (2, np.tanh),
-    (3, lambda x: np.clip(x, 0, 0.5)),
-    (4, lambda x: np.where(x > 0, x, 0.5 * np.expm1(x))),
-    (6, lambda x: x / (1 + np.exp(-0.5 * x))),
+ACTIVATIONS = [
+    pytest.param(0, lambda x: 1 / (1 + np.exp(-x)), id="sigmoid"),
+    pytest.param(1, lambda x: np.maximum(x, 0), id="relu"),
+    pytest.param(2, np.tanh, id="tanh"),
+    pytest.param(3, lambda x: np.clip(x, 0, 0.5), id="clipped relu"),
+    pytest.param(4, lambda x: np.where(x > 0, x, 0.5 * np.expm1(x)), id="elu"),
+    pytest.param(6, lambda x: x / (1 + np.exp(-0.5 * x)), id="swish"),
 ]
 
 
-@pytest.mark.parametrize(("mode", "function"), ACTIVATIONS, ids=str)
+@pytest.mark.parametrize(("mode", "function"), ACTIVATIONS)
 def test_activations(mode: int, function: Any) -> None:
     x, before = random(2, 3, 4, 5), random(2, 3, 5, 4).reshape(2, 3, 4, 5)
     y, of = before.copy(), image(x, 0)
