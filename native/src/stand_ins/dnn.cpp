@@ -190,10 +190,11 @@ int softmax(void *, int algorithm, int mode, const float *alpha, const Tensor *x
             };
             over([&](auto... at) { most = std::max(most, call.get(at...)); });
             over([&](auto... at) { sum += std::exp(call.get(at...) - most); });
+            // of floats: that of doubles would need glibc 2.29
+            const float logarithm = std::log(static_cast<float>(sum));
             over([&](auto... at) {
                 const float value = call.get(at...) - most;
-                const double result =
-                    algorithm == 2 ? value - std::log(sum) : std::exp(value) / sum;
+                const double result = algorithm == 2 ? value - logarithm : std::exp(value) / sum;
                 call.put(static_cast<float>(result), at...);
             });
         });

@@ -14,6 +14,7 @@ from headrace.custom.compile.build_library import compile_library
 from headrace.custom.compile.toolchain import include_dir
 from headrace.gstreamer.cmeta.native import library_path
 from headrace.gstreamer.pyds.meta import items
+from tests.cli.processes import usual_signals
 from tests.gstreamer.cmeta.conftest import PROGRAMS, Application
 from tests.gstreamer.conftest import Run, video
 
@@ -128,6 +129,7 @@ def test_control_c_ends_a_program_in_c(needs_headers: None, gst: Any, tmp_path: 
     program = subprocess.Popen(
         [sys.executable, "-m", "headrace", "exec", tmp_path / "waits"],
         stdout=subprocess.PIPE, text=True,
+        preexec_fn=usual_signals,
     )  # fmt: skip
     assert program.stdout is not None
     assert program.stdout.readline() == "ready\n"

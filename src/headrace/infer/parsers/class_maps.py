@@ -50,7 +50,7 @@ class Segmenter:
 def refusal_of_types(
     outputs: Mapping[str, np.dtype[Any]], generation: Literal["6.2", "9.1"] = "9.1"
 ) -> ParserError | None:
-    """Make the error for outputs whose types `segment` refuses; None where it takes them.
+    """Make the error for outputs of types that `segment` refuses, or None.
 
     Args:
         outputs: name -> type, in the model's order.

@@ -152,7 +152,7 @@ _MOSTLY, _SELDOM = 0.8, 0.2  # queries of an image that stand for no object
 
 
 def other_logits(trials: ConfigTrials, parser: object) -> Iterator[Finding]:
-    """Logits of a soft-max are read by the sigmoid, or the reverse: the last one tells.
+    """Name the reading of logits, soft-max or sigmoid, that the last one contradicts.
 
     It means no object where a soft-max follows, and wins for most queries of any image.
     """

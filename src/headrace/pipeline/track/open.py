@@ -308,7 +308,7 @@ def _with_looks(
 
 
 def _look_model(path: Path, common: Mapping[str, Any], where: str) -> LookModel:
-    """A model of which no tracker file tells what its input is."""
+    """Open a ReID model by the shape of its own input."""
     pixels = common.get("reid_pixels", "imagenet")
     if pixels not in PIXELS:
         raise ConfigError(
