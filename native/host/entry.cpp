@@ -59,7 +59,14 @@ class ModelParser {
 public:
     explicit ModelParser(IModelParser *parser, std::shared_ptr<custom::SharedObject> library)
         : parser_(parser), library_(std::move(library)) {}
-    ~ModelParser() { close(); }
+    ~ModelParser() {
+        try {
+            close();
+        } catch (const std::exception &error) {  // nobody calls: Python prints it
+            PyErr_SetString(PyExc_RuntimeError, error.what());
+            PyErr_WriteUnraisable(nullptr);
+        }
+    }
     ModelParser(const ModelParser &) = delete;
     ModelParser &operator=(const ModelParser &) = delete;
 

@@ -113,7 +113,7 @@ def test_a_crash_while_a_network_is_made(library: Path, model: Model) -> None:
     with pytest.raises(CustomLibraryError) as caught:
         load_or_build(_config(model, library, f"{CREATE}Crashes", guard="always"))
     text = str(caught.value)
-    assert "Crashes: the function crashed (SIGSEGV), writing a null pointer" in text
+    assert "Crashes: function Crashes crashed (SIGSEGV), writing a null pointer" in text
     assert "crash" in text.partition("#0")[2].partition("\n")[0]
     assert "its inputs are saved; to repeat the call: headrace replay" in text
     assert "started again" not in text, "the run ends"
@@ -124,7 +124,7 @@ def test_a_crash_while_a_network_is_made(library: Path, model: Model) -> None:
 def test_a_network_that_is_never_made(library: Path, model: Model) -> None:
     cfg = _config(model, library, f"{CREATE}Loops", guard="always")
     engines = GuardedEngines(cfg, library, GuardOptions(build_timeout_s=1, restarts=1))
-    with pytest.raises(CustomLibraryError, match="Loops: the function did not return within 1 s"):
+    with pytest.raises(CustomLibraryError, match="Loops: function Loops did not return within 1 s"):
         engines.make("Loops", [])
     engines.options = GuardOptions()
     made = engines.make("MiniYoloEngineCreate", [])
