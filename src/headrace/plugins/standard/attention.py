@@ -52,7 +52,8 @@ class QkvToContext(Sequences):
         if len(inputs) != 1 + self.given.has_mask:
             raise self.error(f"{len(inputs)} inputs, has_mask is {self.given.has_mask}",
                              expected="values, and the mask if it has one")  # fmt: skip
-        length, batch, units, *_ = self.rank(inputs, 0, 5)
+        length, batch, units, *ones = self.rank(inputs, 0, 5)
+        self.require_ones(ones)
         self._three(units)
         if self.given.has_mask:
             self.agree(self.rank(inputs, 1, 1, 2)[0], batch, "sequences, and lengths")
@@ -102,7 +103,8 @@ class QkvToContextPacked(QkvToContext):
         if len(inputs) != self.inputs[1]:
             raise self.error(f"{len(inputs)} inputs, var_seqlen is 1",
                              expected="values, mask, sums of lengths, and the longest")  # fmt: skip
-        total, units, *_ = self.rank(inputs, 0, 4)
+        total, units, *ones = self.rank(inputs, 0, 4)
+        self.require_ones(ones)
         self._three(units)
         self.rank(inputs, 2, 1)
         return [(total, self.given.hidden_size, 1, 1)]
@@ -140,7 +142,8 @@ class QkvToContextInterleaved(QkvToContextPacked):
         QkvToContext.check(self)
 
     def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
-        images, units, total, _ = self.rank(inputs, 0, 4)
+        images, units, total, *ones = self.rank(inputs, 0, 4)
+        self.require_ones(ones)
         self.agree(images, 1, "images of the values")
         self._three(units)
         self.rank(inputs, 1, 1)

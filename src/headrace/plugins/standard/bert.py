@@ -298,7 +298,8 @@ class FullyConnected(_Rows):
             raise self.error(f"{size} weights", expected=f"rows of {self.given.out_dims}")
 
     def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
-        words, batch, units, *_ = self.rank(inputs, 0, 5)
+        words, batch, units, *ones = self.rank(inputs, 0, 5)
+        self.require_ones(ones)
         self.agree(units, np.size(self.given.W) // self.given.out_dims, "units, and rows of W")
         return [(words, batch, self.given.out_dims, 1, 1)]
 

@@ -247,6 +247,11 @@ class StandardLayer(ABC):
         if isinstance(a, int) and isinstance(b, int) and a != b:
             raise self.error(f"{self.name}: {what}: {a} and {b}", expected="the same number")
 
+    def require_ones(self, axes: Iterable[Extent]) -> None:
+        """Refuse axes behind the hidden units that are known to be other than 1."""
+        for size in axes:
+            self.agree(size, 1, "an axis behind the units, and 1")
+
     def countable(self, boxes: Extent, classes: Extent) -> None:
         """Refuse more scores than the native suppression counts."""
         if isinstance(boxes, int) and isinstance(classes, int) and boxes * classes >= 2**31:
