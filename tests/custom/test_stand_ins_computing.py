@@ -32,7 +32,8 @@ def ask(function: str, *arguments: object) -> int:
     """Call a function by its name; arrays are passed by their addresses, floats behind one."""
     library = "libcublas.so.12" if function.startswith("cublas") else "libcudnn.so.9"
     code = ctypes.CFUNCTYPE(ctypes.c_int)(_native.stand_in_target(function, library))
-    held, passed = [], []
+    held: list[Array] = []
+    passed: list[Any] = []
     for one in arguments:
         if isinstance(one, np.ndarray):
             passed.append(ctypes.c_void_p(one.__array_interface__["data"][0]))
@@ -40,7 +41,7 @@ def ask(function: str, *arguments: object) -> int:
             held.append(np.array(one))
             passed.append(ctypes.c_void_p(held[-1].__array_interface__["data"][0]))
         else:
-            passed.append(one)  # type: ignore[arg-type]
+            passed.append(one)
     return int(code(*passed))
 
 

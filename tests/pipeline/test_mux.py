@@ -223,8 +223,8 @@ def test_a_stop_does_not_wait_for_a_source_that_hangs(how: dict[str, bool]) -> N
 
 
 def test_a_camera_that_gives_a_frame_behind_the_stop_has_not_failed() -> None:
-    source = FakeSource(3, live=True, hang_at=1)
-    mux = Muxer([source], keep_open=True)  # type: ignore[list-item]
+    source: Any = FakeSource(3, live=True, hang_at=1)
+    mux = Muxer([source], keep_open=True)
     mux.start()
     thread = mux._feeds[0].thread
     assert thread is not None

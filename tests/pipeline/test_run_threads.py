@@ -11,7 +11,8 @@ from typing import ClassVar
 import pytest
 
 from headrace._core.findings import Finding
-from headrace.media import open_sink
+from headrace.media import Frame, open_sink
+from headrace.meta import FrameMeta
 from headrace.pipeline import Pipeline
 from headrace.pipeline.run_threads import RunThreads
 from tests.pipeline.fakes import FakeModel, FakeSink, FakeSource
@@ -89,9 +90,9 @@ class QuickSink(FakeSink):
     quick = True
     wrote: ClassVar[set[str]] = set()
 
-    def write(self, frame: object, meta: object) -> None:
+    def write(self, frame: Frame, meta: FrameMeta) -> None:
         self.wrote.add(threading.current_thread().name)
-        super().write(frame, meta)  # type: ignore[arg-type]
+        super().write(frame, meta)
 
 
 def test_quick_outputs_are_written_in_the_thread_of_the_last_stage() -> None:

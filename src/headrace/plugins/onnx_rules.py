@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto
 
 SHAPE_INPUTS = "tensorrt_plugin_shape_input_indices"
-"""Attribute in which a node lists the inputs whose values decide shapes."""
+"""Names, as an attribute of a node, the inputs whose values decide shapes."""
 
 
 def given_name(node: NodeProto) -> str:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import platform
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from headrace.custom import include_dir, open_library
-from headrace.custom.emulated.emulator import Emulator, find_emulator
 from headrace.custom.inspect import inspect_library
 from headrace.errors import PluginError
 from headrace.plugins import PluginFieldCollection, get_plugin_registry
-from tests.custom.emulated.conftest import CROSS
+from tests.custom.emulated.conftest import CROSS, require_cross_compiler
 from tests.trt.host.conftest import LINES, SOURCES, _registry_as_before, author_header
 
 __all__ = ["_registry_as_before"]  # a fixture
@@ -25,10 +22,7 @@ RELEASES = {0: 0, 7: 7201, 8: 8601, 10: 0, 11: 0}
 
 def build(folder: Path, line: int) -> Path:
     """Compile the twins for AArch64: against the headers of a line, of headrace with 0."""
-    if platform.machine() != "x86_64" or not isinstance(found := find_emulator(), Emulator):
-        pytest.skip(f"nothing runs libraries of AArch64: {found}")
-    if shutil.which(CROSS) is None:
-        pytest.skip(f"no {CROSS}")
+    require_cross_compiler()
     library = folder / "libtwins.so"
     command = [CROSS, "-std=c++14", "-O1", "-shared", "-fPIC", str(SOURCES / "twins.cpp")]
     if line:

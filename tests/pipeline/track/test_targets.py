@@ -143,14 +143,15 @@ def test_a_target_that_turned_while_hidden_is_found(name: str, predicts: int, la
 
 def test_a_hidden_target_does_not_follow_what_hides_it() -> None:
     painter = Painter()
-    patch, tracker = painter.patch((200, 60, 40)), open_tracker("nvdcf-perf")
+    patch = painter.patch((200, 60, 40))
+    tracker: Any = open_tracker("nvdcf-perf")
     for i in range(24):
         places = [(100, 80), (160 - 4 * i, 80)][: 2 if i < 5 else 1]  # of one look
         tracker.update(
             painter.frame([(patch, *place) for place in places]),
             shown(i, [(*place, 40, 60) for place in places]),
         )
-    targets = tracker._sources[0].follower.targets  # type: ignore[attr-defined]
+    targets = tracker._sources[0].follower.targets
     _, _, _, _, shadows, corners, _, _ = targets.states()
     assert shadows.tolist() == [0, 19]
     assert corners[1, 0] == pytest.approx(160 - 4 * 23, abs=16)
