@@ -82,6 +82,20 @@ def test_tiled_sources_make_one_video(run: Run, tmp_path: Path) -> None:
     assert any(n.code == "element-left-out" for n in report.notices)
 
 
+@pytest.mark.parametrize(("tiling", "linked"), [(1, False), (2, True)])
+def test_a_tiler_makes_its_size_of_one_source(
+    run: Run, tmp_path: Path, tiling: int, linked: bool
+) -> None:
+    run(
+        f"[tiled-display]\nenable={tiling}\nrows=1\ncolumns=1\nwidth=320\nheight=96\n"
+        "[sink0]\nenable=1\ntype=3\noutput-file=o.mp4\n"
+        "[sink1]\nenable=1\ntype=3\noutput-file=apart.mp4\nlink-to-demux=1\n" + DETECTOR
+    )
+    assert size_of(tmp_path / "o.mp4") == (320, 96, FRAMES)
+    apart = size_of(tmp_path / "apart.mp4")
+    assert (apart != (320, 96, FRAMES)) == linked  # the stream by itself
+
+
 @pytest.mark.parametrize(
     ("keys", "codec", "format"),
     [

@@ -294,7 +294,7 @@ class Assembling:
         for route in routes:
             if route.tapped:
                 self._items.insert(after_primaries(self._items), _tap(route))
-        tiler = _tiler(spec.tiler) if self._several and any(r.tiled for r in routes) else None
+        tiler = _tiler(spec.tiler) if any(route.tiled for route in routes) else None
         shown = [r.sink if isinstance(r, Route) else r for r in (*routes, *self.sinks)]
         painter = self.painter
         if painter is None and any(sink.needs_pixels for sink in shown):

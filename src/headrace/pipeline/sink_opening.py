@@ -30,7 +30,7 @@ def open_routes(
     routes: list[Route] = []
     inputs = list(taken)
     fps = next((s.fps for s in sources if s.fps), None)
-    several = spec.keep_open or len(sources) > 1
+    composed = spec.tiler is not None or spec.keep_open or len(sources) > 1
 
     def add(text: str, only: int | None, rate: float | None, sink_spec: SinkSpec) -> Sink:
         files = [file for source in sources for file in source.files]
@@ -46,7 +46,7 @@ def open_routes(
         )
         undo.callback(_abort, sink)
         inputs.append(sink.path)
-        tiled = several and only is None and sink.needs_pixels
+        tiled = composed and only is None and sink.needs_pixels
         if spec.tiler is None and sink.kind != "video":
             tiled = False  # folders of images hold those of every source
         routes.append(Route(sink, only, tiled, sink.before_tracker))

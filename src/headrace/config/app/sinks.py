@@ -151,7 +151,8 @@ class AppSinks:
                 f"{self._sources - 1}",
             )
             return None
-        return -1 if self._sources == 1 else int(number)
+        split = self._sources > 1 or self._tiling is Tiling.BOTH  # a tiler is beside this sink
+        return int(number) if split else -1
 
     def _served(self, section: FoundGroup, name: str, source: int) -> None:
         """Serve the images as the original does: at every address of the machine, by RTSP."""
