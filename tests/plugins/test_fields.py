@@ -94,3 +94,10 @@ def test_attributes_that_are_no_fields_are_told() -> None:
     (notice,) = notices
     assert notice.code == "plugin-attribute-left-out"
     assert notice.data["attributes"] == ["gain"]
+
+
+def test_records_count_each_as_one_element() -> None:
+    kernels = np.array([(80, 40, [1, 2]), (40, 20, [3, 4])], "i4, i4, (2,)f4")
+    field = PluginField("kernels", kernels, Kind.FLOAT32)
+    assert field.size == 2
+    assert field.raw == kernels.tobytes()

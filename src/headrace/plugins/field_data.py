@@ -142,8 +142,8 @@ class PluginField:
     Args:
         name: of the field.
         data: values (a number, a list, an array), text, or None for a declaration. They are
-            copied, as elements of `type`. Bytes (`bytes`, `memoryview`, arrays of uint8) are taken
-            as they are.
+            copied, as elements of `type`. Bytes (`bytes`, `memoryview`, arrays of uint8) and
+            structured arrays are taken as they are.
         type: of its elements.
 
     Raises:
@@ -151,7 +151,7 @@ class PluginField:
             digits (float64 given as FLOAT32 is rounded).
 
     Attributes:
-        size: number of elements, not bytes.
+        size: number of elements, not bytes; of a structured array its records.
         data: the values, an array of `type.numpy`; None for a declaration. Of bytes that do not
             make whole elements of `type`, the array of their bytes.
     Source: tensorrt-plugins spec 8.1.
@@ -179,7 +179,8 @@ class PluginField:
         raw = raw_bytes(data)
         if raw is not None:
             self._data = raw
-            if len(raw) % dtype.itemsize == 0:
+            records = isinstance(data, np.ndarray) and data.dtype.names is not None
+            if len(raw) % dtype.itemsize == 0 and not records:
                 self._size = len(raw) // dtype.itemsize
             else:
                 self._size = data.size if isinstance(data, np.ndarray) else 0
