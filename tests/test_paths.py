@@ -19,7 +19,7 @@ ACROSS = {
     "conformance", "docs", "examples", "fuzz", "mistakes", "operators", "outside", "packaging",
 }  # fmt: skip
 # Of tests themselves, or of the whole package.
-WHOLE = {"test_guest.py", "test_package.py", "test_paths.py", "test_warm.py"}
+WHOLE = {"test_guest.py", "test_inside.py", "test_package.py", "test_paths.py", "test_warm.py"}
 # Generated, or nothing but names of other files.
 NO_TEST = {"_core/_native_api.py", "errors.py", "trt/plugin.py"}
 

@@ -18,7 +18,7 @@ from headrace.engine.backends import RunnerOptions
 from headrace.engine.bench import bench
 from headrace.engine.session import Session
 from headrace.network.tensor_spec import TensorSpec
-from tests import warm
+from tests import inside
 from tests.network.onnx_models import model_of, save
 
 Config = Callable[..., Path]
@@ -29,7 +29,7 @@ def headrace(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs the command with a timing cache of its own."""
 
     def run(*args: object) -> subprocess.CompletedProcess[str]:
-        return warm.headrace(*args, HEADRACE_TIMING_CACHE=str(tmp_path / "timings"))
+        return inside.headrace(*args, HEADRACE_TIMING_CACHE=str(tmp_path / "timings"))
 
     return run
 

@@ -16,8 +16,8 @@ import pytest
 from PIL import Image
 
 from tests.cli.processes import started
+from tests.inside import headrace
 from tests.profiles import slow
-from tests.warm import headrace
 
 Config = Callable[..., Path]
 

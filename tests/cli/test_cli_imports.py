@@ -6,12 +6,13 @@ import shutil
 import subprocess
 import sys
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.infer.recognise.test_recognise import yolov8
-from tests.warm import headrace
+from tests.inside import headrace
 
 SCENE = Path(__file__).parents[2] / "examples" / "conveyor"
 RUN = """
@@ -98,27 +99,30 @@ def _imported(scene: Path, *args: str, config: str = "config_infer_primary.txt")
     return set(done.stderr.split())
 
 
-def test_a_run_with_a_saved_engine_imports_only_what_it_needs(scene: Path) -> None:
-    imported = _imported(scene)
-    assert "headrace.pipeline.pipeline" in imported
+def test_a_run_with_a_saved_engine_imports_only_what_it_and_its_output_need(scene: Path) -> None:
+    imported = _imported(scene, "-o", "out.jsonl")
+    assert {"headrace.pipeline.pipeline", "headrace.media.sinks.jsonl"} <= imported
     assert sorted(NOT_NEEDED & imported) == []
+
+
+def test_what_is_not_needed_is_there() -> None:
+    assert [name for name in sorted(NOT_NEEDED) if find_spec(name) is None] == []
 
 
 def test_a_bare_model_that_was_recognised_imports_what_its_own_config_would(
     tmp_path: Path,
 ) -> None:
     yolov8(tmp_path / "m.onnx")
-    assert "headrace.infer.recognise.recognise" in _imported(tmp_path, config="m.onnx")
+    first = headrace("run", "m.onnx", SCENE / "conveyor.mp4", "--limit", 1, cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
     imported = _imported(tmp_path, config="m.onnx")
     assert "headrace.infer.recognise.kept" in imported
     readers = {"headrace.infer.recognise.recognise", "headrace.network.network", "onnx", "onnx_ir"}
+    assert readers <= NOT_NEEDED
     assert not readers & imported  # its parser finds nothing, so that other things are tried
 
 
 def test_an_output_imports_its_own_kind(scene: Path) -> None:
-    imported = _imported(scene, "-o", "out.jsonl")
-    assert "headrace.media.sinks.jsonl" in imported
-    assert sorted(NOT_NEEDED & imported) == []
     drawn = _imported(scene, "-o", "out.mp4", "--tracker", "iou")
     assert {
         "headrace.media.sinks.video",

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests import warm
 from tests.infer.models import node, write_config, write_model
+from tests.inside import headrace
 from tests.media.conftest import write_clip
-from tests.warm import headrace
 
 Config = Callable[..., Path]
 RAW = re.compile(r"Warning|\[\w+ @ |site-packages|\.py:\d+: ")
@@ -119,7 +120,8 @@ def test_output_that_a_parser_closes_is_an_error_and_no_traceback(
 ) -> None:
     config = unruly(mean_config, line)
     path = image(tmp_path / "a.png")
-    done = headrace("run", config, path, "-o", "a.jsonl", "--guard", "never", cwd=tmp_path)
+    words_of_run = "run", config, path, "-o", "a.jsonl", "--guard", "never"
+    done = warm.headrace(*words_of_run, cwd=tmp_path)
     assert done.returncode == 6, done.stderr
     assert words in done.stderr
     assert "Traceback" not in done.stderr

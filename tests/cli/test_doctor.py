@@ -22,7 +22,7 @@ from headrace.diagnose.doctor import engines, examination, gpu, surroundings, tr
 from headrace.diagnose.doctor.checks import Area, Check
 from headrace.diagnose.doctor.examination import examine, examine_part
 from headrace.diagnose.doctor.trials import Trials
-from tests.warm import headrace
+from tests.inside import headrace
 
 Report = dict[str, Any]
 

@@ -14,7 +14,7 @@ import headrace as package
 from headrace.config import ModelConfig
 from tests.infer.recognise.models import filters, node, pixel_rows, rows_of, save
 from tests.infer.recognise.test_recognise import paddle, yolov8
-from tests.warm import headrace
+from tests.inside import headrace
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ from PIL import Image
 
 from headrace._core.gpu.cuda import why_no_gpu
 from headrace.custom.guard import keeper
-from tests.warm import headrace
+from tests import warm
+from tests.inside import headrace
 
 Config = Callable[..., Path]
 COMMANDS = {
@@ -169,7 +170,7 @@ def test_a_guarded_library_does_not_end_the_command(
     mean_config: Config, scene: Path, command: str
 ) -> None:
     mean_config(parser=PARSER, parse_bbox_func_name="leaves").rename(scene / "pgie.txt")
-    bare = headrace(*RUNS[command], "--guard", "never", cwd=scene)
+    bare = warm.headrace(*RUNS[command], "--guard", "never", cwd=scene)
     assert bare.returncode == 9
     done = headrace(*RUNS[command], "--guard", "always", cwd=scene)
     assert done.returncode in (0, 1, 5), done.stderr

@@ -19,8 +19,8 @@ from PIL import Image
 
 from headrace.media import open_source
 from tests.cli.processes import started
+from tests.inside import headrace
 from tests.media.conftest import write_clip
-from tests.warm import headrace
 
 Config = Callable[..., Path]
 

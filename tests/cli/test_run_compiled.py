@@ -12,9 +12,9 @@ from PIL import Image
 
 from headrace.custom import include_dir
 from headrace.custom.guard.keeper import can_guard
+from tests.inside import headrace
 from tests.media.conftest import write_clip
 from tests.trt.host.conftest import LINES, Compile, compile_for_tensorrt
-from tests.warm import headrace
 
 __all__ = ["compile_for_tensorrt"]
 CONFIG = """[property]
