@@ -16,7 +16,9 @@ import platform
 import re
 import struct
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 MACHINES = {
     3: "x86 (32 bit)",
@@ -49,8 +51,7 @@ class ElfError(ValueError):
     """The file is not ELF, or is damaged."""
 
 
-@dataclass(frozen=True, slots=True)
-class DynamicSymbol:
+class DynamicSymbol(NamedTuple):  # a library has thousands
     """An entry of `.dynsym`.
 
     Attributes:
@@ -316,8 +317,9 @@ class _Reader:
         if start + count * size > len(self.data):
             raise ElfError("truncated ELF file: the symbol table is incomplete")
         symbols = []
-        for i in range(1, count):
-            values = self.unpack(layout, start + i * size)
+        table = self.data[start : start + count * size]
+        rows = enumerate(struct.iter_unpack(self.order + layout, table))
+        for i, values in islice(rows, 1, None):
             if self.wide:
                 name, info, other, section, address, length = values
             else:

@@ -6,7 +6,7 @@ import os
 import platform
 import re
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from headrace.binary.elf import ElfFile, is_foreign
@@ -30,15 +30,16 @@ def foreign_root() -> Path | None:
     return next((Path(root) for root in roots if Path(root, LOADER).exists()), None)
 
 
-def find_library(name: str, elf: ElfFile) -> Path | None:
+def find_library(name: str, elf: ElfFile, loaded: Mapping[str, Path] | None = None) -> Path | None:
     """The file that the loader would take for a DT_NEEDED entry of `elf`; None if none.
 
-    For a library of another machine it is looked for in the system of an emulator.
+    For a library of another machine it is looked for in the system of an emulator. Who asks for
+    many gives what is `loaded_libraries`.
     """
     foreign = is_foreign(elf)
     if "/" in name:
         return Path(name) if Path(name).exists() else None
-    if not foreign and (path := _loaded().get(name)):
+    if not foreign and (path := (loaded_libraries() if loaded is None else loaded).get(name)):
         return path
     for path in _candidates(name, elf):
         if _fits(path, elf):
@@ -90,11 +91,12 @@ def _fits(path: Path, elf: ElfFile) -> bool:
     return head[:4] == b"\x7fELF" and head[4:6] == elf.data[4:6] and head[18:20] == elf.data[18:20]
 
 
-def _loaded() -> dict[str, Path]:
+def loaded_libraries() -> dict[str, Path]:
     """File names of the libraries in this process."""
     try:
         maps = Path("/proc/self/maps").read_text(errors="surrogateescape")
     except OSError:
         return {}
-    paths = [line.split(maxsplit=5)[-1] for line in maps.splitlines() if "/" in line]
-    return {Path(p).name: Path(p) for p in paths if ".so" in p and not p.startswith("/memfd:")}
+    lines = [line for line in maps.splitlines() if ".so" in line and "/" in line]
+    paths = dict.fromkeys(line[line.index("/") :] for line in lines)  # each has several
+    return {Path(p).name: Path(p) for p in paths if not p.startswith("/memfd:")}

@@ -18,7 +18,7 @@ from headrace._core import _native
 from headrace._core.errors import CustomLibraryError
 from headrace._core.findings import Finding
 from headrace.binary.elf import ElfError, ElfFile, is_foreign
-from headrace.binary.library_search import find_elsewhere, find_library
+from headrace.binary.library_search import find_elsewhere, find_library, loaded_libraries
 from headrace.binary.tensorrt_line import served
 from headrace.custom.compile.toolchain import gpu_present
 from headrace.custom.stand_in_image import AARCH64, ANCHOR, X86_64, Image, area, build
@@ -165,10 +165,10 @@ def _offered(elf: ElfFile) -> frozenset[str]:
     """Names that the installed libraries it is linked against export, and theirs."""
     names: set[str] = set()
     seen: set[Path] = set()
-    waiting = [(name, elf) for name in elf.needed]
+    waiting, loaded = [(name, elf) for name in elf.needed], loaded_libraries()
     while waiting:
         name, wanted_by = waiting.pop()
-        path = None if is_tensorrt(name) else find_library(name, wanted_by)
+        path = None if is_tensorrt(name) else find_library(name, wanted_by, loaded)
         if path is None or path in seen:
             continue
         seen.add(path)
