@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
 from math import lcm
 from pathlib import Path
 from time import perf_counter
@@ -32,6 +31,7 @@ from headrace.infer.record import Record
 from headrace.infer.run_options import RunOptions
 from headrace.infer.trial.refusal import FRAMES, tried_refusal
 from headrace.media import Source, open_source
+from headrace.media.frame_choice import frames_of_many
 from headrace.media.names import IMAGE_SUFFIXES, VIDEO_SUFFIXES
 from headrace.media.sinks.base import Sink
 from headrace.media.sinks.table import ArrowSink, FrameArrowSink, FrameParquetSink, ParquetSink
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from headrace.config import ModelConfig
     from headrace.infer.batch import Batch
     from headrace.infer.inferencer import Inferencer
-    from headrace.media import Frame
     from headrace.pipeline.report import RunReport
 
 _MOST_TEXTS = 5
@@ -163,7 +162,7 @@ class Worker:
     Args:
         work: the pipeline.
         parts: folder for results that wait for their commit; None hands them back as bytes.
-        names: inputs whose first frames show what ends the refusal of a model.
+        names: inputs whose frames show what ends the refusal of a model.
 
     Attributes:
         notices: of configs and models.
@@ -201,11 +200,12 @@ class Worker:
         self._told.update(self.notices)
 
     def _tried(self, error: HeadraceError, cfg: ModelConfig) -> HeadraceError:
-        """Add the results of its advice on the first frames to the refusal of a model."""
+        """Add the results of its advice on frames of the inputs to the refusal of a model."""
         options = self._work.options
         device = choose_device(options.device, cfg.gpu_id)
         load = partial(Model.load, options=options, record=Record(), device=device)
-        frames = islice(first_frames(self._names), FRAMES)
+        files = [name.removeprefix("file://") for name in self._names]
+        frames = frames_of_many([path for path in files if "://" not in path], FRAMES)
         return tried_refusal(error, cfg, frames, options, load, self._models)
 
     @property
@@ -407,15 +407,6 @@ class Worker:
         text = f"{error:brief}" if error is not None else "; ".join(lost)
         kind = HeadraceError if error is None else type(error)
         raise kind(text, fix=list(dict.fromkeys(why))[-_MOST_TEXTS:])
-
-
-def first_frames(names: Iterable[str]) -> Iterator[Frame]:
-    """Yield frames of the inputs that are files, in order; unreadable ones are left out."""
-    for name in names:
-        path = name.removeprefix("file://")
-        if "://" not in path:
-            with suppress(HeadraceError), open_source(path) as source:
-                yield from source
 
 
 @contextmanager

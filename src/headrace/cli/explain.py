@@ -52,8 +52,8 @@ class _Numbers(click.ParamType["tuple[float, ...]"]):
 
 @click.command(epilog=EPILOG)
 @click.argument("inputs", nargs=-1, required=True, metavar="CONFIG... SOURCE")
-@click.option("--frame", type=click.IntRange(0), default=0, show_default=True, metavar="N",
-              help="Number of the frame in the source, from 0.")  # fmt: skip
+@click.option("--frame", type=click.IntRange(0), metavar="N",
+              help="Number of the frame, from 0 [default: 0, or one that shows more].")  # fmt: skip
 @click.option("--at", type=_Numbers("X,Y"), metavar="X,Y",
               help="A point of the frame to ask about, in pixels.")  # fmt: skip
 @click.option("--box", type=_Numbers("LEFT,TOP,WIDTH,HEIGHT"), metavar="L,T,W,H",
@@ -66,7 +66,7 @@ class _Numbers(click.ParamType["tuple[float, ...]"]):
 @run_options("explain")
 def explain(
     inputs: tuple[str, ...],
-    frame: int,
+    frame: int | None,
     at: tuple[float, float] | None,
     box: tuple[float, float, float, float] | None,
     floor: float,

@@ -75,7 +75,7 @@ def lint(
 
     Model, weights, labels, custom library, engine and calibration table are read, nothing is built
     or saved. Of a folder, every config in it is checked. With a video, an image or a folder of
-    images, the models run on its first frames, and what is advised is tried on them.
+    images, the models run on frames of it, and what is advised is tried on them.
     """
     if listed or explain:
         _print_rules(explain)

@@ -126,3 +126,9 @@ def was_tried(data: Data) -> bool:
     """Whether the changes that a finding recommends were tried; see `headrace.infer.trial`."""
     rows = data.get("advice", ())
     return bool(rows) and any("frames" in row or row.get("refused") for row in rows)
+
+
+def found_nothing(data: Data) -> bool:
+    """Whether changes were tried, and none gave anything: the frames may have been empty."""
+    rows = [row for row in data.get("advice", ()) if "frames" in row]
+    return bool(rows) and not any(row.get("found_in") for row in rows)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -237,8 +236,9 @@ class Assembling:
                 model.on_raw_output = LayerFiles(spec.raw_output_dir)
 
     def _tried(self, error: HeadraceError, cfg: ModelConfig, device: Device) -> HeadraceError:
-        """Add the results of its advice on the first frames to the refusal of a model."""
+        """Add the results of its advice on frames of the source to the refusal of a model."""
         from headrace.infer.trial.refusal import FRAMES, guessed_refusal, tried_refusal
+        from headrace.media.frame_choice import frames_of_many
 
         source = next((s for s in self._sources if not isinstance(s, FailedSource)), None)
         if source is None or source.live:
@@ -246,7 +246,8 @@ class Assembling:
         self.on_stage(f"trying what is recommended: {cfg.path.name}")
         before = [item for item in self._items if isinstance(item, Inferencer)]
         load = partial(Model.load, options=self.options, record=Record(), device=device)
-        return tried_refusal(error, cfg, islice(source, FRAMES), self.options, load, before)
+        frames = frames_of_many([source], FRAMES)
+        return tried_refusal(error, cfg, frames, self.options, load, before)
 
     def _add_followers(self) -> None:
         """Put the tracker behind the primary models, and the counting behind the tracker."""

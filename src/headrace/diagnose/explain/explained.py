@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace._core.errors import ConfigError, MediaError
+from headrace._core.errors import ConfigError
 from headrace._core.findings import Finding
 from headrace._core.json_record import finite_data
 from headrace._core.pages import write_page
+from headrace._core.text import counted
 from headrace.config import ModelConfig, PipelineSpec
 from headrace.diagnose.explain.gather import explain_model
 from headrace.diagnose.explain.page import explanation_page
@@ -27,13 +26,18 @@ from headrace.infer.inferencer import Inferencer
 from headrace.infer.trace import FLOOR, FrameTrace, trace_frame
 from headrace.infer.watch.rules import is_finding
 from headrace.media.frame import Frame
+from headrace.media.frame_choice import frames_for_trials
 from headrace.pipeline.one_frame import opened_models
 
 if TYPE_CHECKING:
     from headrace.media import Source
+    from headrace.meta import FrameMeta
 
-_MORE = 5
-"""Frames beside the one explained that the plausibility watch looks at."""
+_FRAMES = 6
+"""Frames of a source that the plausibility watch looks at, beside the one explained."""
+
+_WEAKER = 0.5
+"""Share of the best candidate's score that the best of the first frame must have."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +100,7 @@ def explain(
     | Sequence[str | PathLike[str] | ModelConfig | Inferencer],
     source: object = (),
     *,
-    frame: int = 0,
+    frame: int | None = None,
     at: tuple[float, float] | None = None,
     box: tuple[float, float, float, float] | None = None,
     floor: float = FLOOR,
@@ -111,7 +115,8 @@ def explain(
             list.
         source: an image, video or folder as `open_source` takes it, an opened source, or an array
             (h, w, 3) uint8 BGR. A pipeline file has sources of its own; the first is taken.
-        frame: number of the frame in the source, from 0.
+        frame: number of the frame in the source, from 0; None takes the first, or if its candidates
+            are weak, the one of a few frames spread over the source whose candidates are strongest.
         at: x, y of a point in frame pixels that is asked about.
         box: left, top, width, height of a box instead.
         floor: the lowest score of a candidate, above 0.
@@ -153,7 +158,7 @@ def place_of(
 def explain_frame(
     models: Sequence[Inferencer],
     source: Source,
-    number: int = 0,
+    number: int | None = None,
     *,
     at: Box | None = None,
     floor: float = FLOOR,
@@ -161,12 +166,13 @@ def explain_frame(
 ) -> Explanation:
     """Run one frame of an opened source through opened models, and explain it.
 
-    The models run on up to five frames beside it, too: the plausibility watch judges by several.
+    The models run on a few frames spread over the source, too, by which the plausibility watch
+    judges and on which its advice is tried.
 
     Args:
         models: primary ones first.
-        source: read up to the frame and a little further.
-        number: of the frame, from 0.
+        source: read as `frames_for_trials` does, and closed.
+        number: of the frame, from 0; None chooses one, see `explain`.
         at: a place as `place_of` gives it.
         floor: the lowest score of a candidate.
         notices: decisions while the models were opened.
@@ -177,28 +183,24 @@ def explain_frame(
     """
     if not floor > 0:
         raise ConfigError(f"floor={floor}", expected="a score above 0")
-    before: deque[Frame] = deque(maxlen=_MORE)
-    image = None
-    for count, image in enumerate(source):
-        if count == number:
-            break
-        before.append(image)
-        image = None
-    if image is None:
-        raise MediaError(
-            f"there is no frame {number}", where=source.name,
-            expected=f"a frame from 0 to {count}" if before else "a source with frames",
-        )  # fmt: skip
+    frames, _ = frames_for_trials(source, _FRAMES, [number or 0])
+    known = {frame.frame: frame_meta(frame) for frame in frames}
+    image = next(frame for frame in frames if frame.frame == (number or 0))
+    said, seen = [*notices], False
+    detects = models[0].config.network_type.has_class_attrs
+    if number is None and at is None and detects and frames[1:]:
+        image, seen = _telling_frame(models[0], frames, known, floor), True
+        if image.frame:
+            text = f"frame {image.frame} is explained: frame 0 shows the model less; --frame N"
+            said.append(Finding("frame-chosen", "info", f"{text} takes another", source.name))
     if at is not None and not _inside(at, image):
         raise ConfigError(
             f"{at[0]:g},{at[1]:g} lies outside of the frame",
             where=source.name,
             expected=f"pixels of {image.width}x{image.height}",
         )
-    meta = frame_meta(image)
-    beside = [*before, *islice(source, _MORE - len(before))]
-    frames = [*before, image, *beside[len(before) :]]
     traces, explained = [], []
+    meta = frame_meta(image)
     for model in models:
         model.restart()  # what it counted before is of other frames
         trace = trace_frame(model, image, meta, floor=floor)
@@ -206,24 +208,43 @@ def explain_frame(
         explained.append(
             explain_model(model, trace, model.losses, floor=floor, at=at, frames=frames)
         )
-    for other in beside:
-        other_meta = frame_meta(other)
-        for model in models:
-            model(other, other_meta)
+    known[image.frame] = meta
+    for other in frames:
+        for model in models[seen:] if other is not image else ():
+            model(other, known[other.frame])
     for model in models:
         model.conclude()
     explanations = tuple(
         _with_findings(one, model.notices) for one, model in zip(explained, models, strict=True)
     )
-    said = [
-        *notices,
-        *source.notices,
-        *(n for model in models for n in model.notices if not is_finding(n)),
-    ]
+    said += source.notices
+    said += [n for model in models for n in model.notices if not is_finding(n)]
+    if detects and (
+        explanations[0].findings or not any(len(meta.objects) for meta in known.values())
+    ):
+        text = "headrace repair, with the same config and source, tries the usual mistakes, also"
+        text += f" several at once, on frames of it: {counted(len(frames), 'frame')}"
+        said.append(Finding("repair-tries", "info", text, str(models[0].config.path)))
     said = list(dict.fromkeys(said))
     rows = tuple(notice.to_json() for notice in said)
-    data = FrameExplanation(source.name, number, image.width, image.height, at, explanations, rows)
+    data = FrameExplanation(
+        source.name, image.frame, image.width, image.height, at, explanations, rows
+    )
     return Explanation(data, tuple(traces), tuple(models), tuple(said))
+
+
+def _telling_frame(
+    model: Inferencer, frames: Sequence[Frame], known: Mapping[int, FrameMeta], floor: float
+) -> Frame:
+    """Run a detector on all frames; return the first, or the one with the strongest candidates."""
+    best = []
+    for frame in frames:
+        trace = trace_frame(model, frame, known[frame.frame], floor=floor)
+        scores = [item.candidates.detections.scores for item in trace.items if item.candidates]
+        best.append(max((float(s.max(initial=0)) for s in scores), default=0.0))
+    if best[0] >= _WEAKER * max(best):
+        return frames[0]
+    return frames[best.index(max(best))]
 
 
 def _inside(at: Box, frame: Frame) -> bool:

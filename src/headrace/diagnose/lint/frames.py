@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import ConfigError, HeadraceError
 from headrace._core.findings import Finding
 from headrace.diagnose.lint.subject import configs_in
+from headrace.media import ArraySource
+from headrace.media.frame_choice import frames_for_trials
 from headrace.media.names import IMAGE_SUFFIXES, is_media
 from headrace.pipeline.assembly import Assembling
 from headrace.pipeline.opening import pipeline_spec
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from headrace.config import ModelConfig
     from headrace.infer.run_options import RunOptions
 
-FRAMES = 16
+FRAMES = 8
 """Frames of a source that a set-up is tried on."""
 
 
@@ -32,7 +33,7 @@ def split_source(paths: Sequence[Path]) -> tuple[list[Path], Path | None]:
     if len(sources) > 1:
         raise ConfigError(
             f"{len(sources)} sources: {', '.join(map(str, sources[:3]))}",
-            expected="one, on whose first frames the configs are tried",
+            expected="one, on whose frames the configs are tried",
         )
     return [path for path in paths if path not in sources], sources[0] if sources else None
 
@@ -51,7 +52,7 @@ def frame_findings(
     options: RunOptions,
     guesses: Sequence[Sequence[Finding]] = (),
 ) -> tuple[list[Finding], HeadraceError | None]:
-    """Run models on the first frames of a source.
+    """Run models on frames of a source: of a video spread over it, see `frames_for_trials`.
 
     Args:
         configs: of one pipeline, in their order.
@@ -65,8 +66,12 @@ def frame_findings(
     spec = pipeline_spec(sources=[str(source)])
     notices: list[Finding] = []
     try:
+        frames, _ = frames_for_trials(str(source), FRAMES)
         assembly = Assembling(
-            spec=spec, options=replace(options, limit=FRAMES), stages=list(configs)
+            spec=spec,
+            options=options,
+            stages=list(configs),
+            opened={0: ArraySource(frames, name=str(source))},
         ).assemble()
     except HeadraceError as error:
         return error.notices, error

@@ -23,11 +23,11 @@ from headrace.diagnose.lint.linting import Linter
 from headrace.diagnose.repair.candidate import Candidate, text_change
 from headrace.diagnose.repair.decision import Outcome, verdict
 from headrace.diagnose.repair.evidence import bare_text
-from headrace.diagnose.repair.frame_choice import frames_for_trials
 from headrace.diagnose.repair.plausibility import TrueBox
 from headrace.diagnose.repair.search import Progress, Search
 from headrace.diagnose.repair.setup_runs import SetupRuns
 from headrace.media.frame import Frame
+from headrace.media.frame_choice import frames_for_trials
 
 if TYPE_CHECKING:
     from headrace.infer.run_options import RunOptions

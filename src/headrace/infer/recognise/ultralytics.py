@@ -8,6 +8,7 @@ and the end-to-end form of YOLO26 and YOLOv10). The metadata do not tell which: 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -86,10 +87,16 @@ def _with_background(view: View, reading: HeadReading) -> HeadReading:
     return replace(reading, classes=2, own_names=("background", *named[0]), why=why)
 
 
+def selects(metadata: Mapping[str, str]) -> bool:
+    """Whether the metadata say that the graph selects boxes: end to end, or `nms=True`."""
+    end_to_end = metadata.get("end2end", "").lower() == "true"
+    return end_to_end or "'nms': True" in metadata.get("args", "")
+
+
 def _boxes(view: View, why: str) -> list[HeadReading]:
-    shape, texts = view.items[0].shape, view.evidence.metadata
-    selects = texts.get("end2end", "").lower() == "true" or "'nms': True" in texts.get("args", "")
-    if len(shape) == 2 and shape[1] == 6 and (selects or view.names != 2):
+    shape = view.items[0].shape
+    final = selects(view.evidence.metadata) or view.names != 2
+    if len(shape) == 2 and shape[1] == 6 and final:
         rows = np.asarray(view.probe()[view.items[0].name], np.float64)
         reach = float(np.percentile(np.abs(rows[:, :4]), 95)) if rows.size else _UNIT + 1
         if reach <= _UNIT:

@@ -35,6 +35,7 @@ class Sample:
     Attributes:
         tensor: its input, as `Preprocessor.shape` has it; `outputs` without the batch axis.
         found: the model's parser found something in it.
+        news: how much the image differs from the mean of those before it, in levels of the input.
         transform: where its piece of the frame lies in the input; None: it fills it.
         size: width and height of the frame in pixels; zeros if they are not known.
         frame: the image, where it is kept; None makes one of the input.
@@ -44,6 +45,7 @@ class Sample:
     tensor: Array
     outputs: Arrays
     found: bool = False
+    news: float = 0.0
     transform: ScaleTransform | None = None
     size: tuple[int, int] = (0, 0)
     frame: Frame | None = None

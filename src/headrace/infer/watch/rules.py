@@ -43,6 +43,19 @@ OF_CROWDS = frozenset((
 """Findings of too many boxes: a remedy must leave fewer of them."""
 
 
+_BOXES = ("HeadraceParseYoloV8", "HeadraceParseYoloV5", "NvDsInferParseCustomYoloV8",
+          "NvDsInferParseYoloV11", "NvDsInferParseCustomYoloV7")  # fmt: skip
+
+FINAL_ROWS = {
+    **dict.fromkeys(_BOXES, "NvDsInferParseYolo"),
+    "HeadraceParseYoloV8Seg": "HeadraceParseYoloEndSeg",
+    "HeadraceParseYoloV5Seg": "HeadraceParseYoloEndSeg",
+    "HeadraceParseYoloV8Pose": "HeadraceParseYoloEndPose",
+    "HeadraceParseYoloObb": "HeadraceParseYoloEndObb",
+}
+"""Parsers of candidates -> those of the rows that a selection in the graph leaves of them."""
+
+
 def is_finding(notice: Finding) -> bool:
     """Whether a notice is a finding of the watch."""
     return notice.level == "warning" and notice.code in WATCH_RULES

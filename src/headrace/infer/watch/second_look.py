@@ -28,7 +28,7 @@ from headrace.infer.trial import (
     readers,
     tried,
 )
-from headrace.infer.watch.rules import MIN_FRAMES
+from headrace.infer.watch.rules import FINAL_ROWS, MIN_FRAMES
 from headrace.infer.watch.training import byte_range
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _THRESHOLD = "class-attrs-all.pre-cluster-threshold"
 _HIGH_THRESHOLD = 0.8
+_LEAST_OF_OWN = 0.5
 _WEAK = 0.3
 _MORE = 4.0  # times the scores of the own parser: another reading that finds more is the right one
 _CONTRAST = 15.0  # standard deviation of an image's bytes
@@ -91,31 +92,23 @@ def other_heads(
 def high_threshold(trials: ConfigTrials, parser: object) -> Iterator[Finding]:
     """Nothing reaches the threshold, and it is one that hardly anything can reach."""
     lowest = min((c.pre_cluster_threshold for c in trials.cfg.per_class), default=0.0)
-    if lowest < _HIGH_THRESHOLD or not isinstance(parser, BuiltinParser):
+    own = not isinstance(parser, BuiltinParser)  # it may drop boxes itself, by whatever threshold
+    if lowest < (_LEAST_OF_OWN if own else _HIGH_THRESHOLD):
         return
     low = trials({_THRESHOLD: "0.05"})
     best = [reading.best for reading in low.readings]
-    if best and (sum(b >= _WEAK for b in best) > len(best) / 2 or lowest > 1):
+    seen = sum(b >= _WEAK for b in best)  # the other images may be empty
+    if best and (seen >= min(2, len(best)) or lowest > 1):
         text = f"pre-cluster-threshold={lowest:g} is above all scores: the best of "
-        text += f"{counted(len(best), 'image')} is {max(best):.2f}; usual are 0.2 to 0.5"
+        text += f"{counted(len(best), 'image')} is {max(best):.4g}; usual are 0.2 to 0.5"
         finding = Finding("threshold-above-all", "warning", text, "pre-cluster-threshold")
         yield advised(finding, [{_THRESHOLD: "0.25"}])
 
 
-_CENTRES = ("HeadraceParseYoloV8", "HeadraceParseYoloV5", "NvDsInferParseCustomYoloV8",
-            "NvDsInferParseYoloV11", "NvDsInferParseCustomYoloV7", "HeadraceParseYoloV8Seg",
-            "HeadraceParseYoloV5Seg", "HeadraceParseYoloV8Pose")  # fmt: skip
+_CENTRES = tuple(name for name in FINAL_ROWS if name != "HeadraceParseYoloObb")
 _CORNERS = ("NvDsInferParseYolo", "NvDsInferParseYoloCuda", "NvDsInferParseYoloSeg",
             "HeadraceParseYoloEndSeg", "HeadraceParseYoloEndPose")  # fmt: skip
 _MOST_FINAL = 1000  # rows of a selection
-
-
-_OF_SELECTIONS = {
-    "HeadraceParseYoloV8Seg": "HeadraceParseYoloEndSeg",
-    "HeadraceParseYoloV8Pose": "HeadraceParseYoloEndPose",
-    "HeadraceParseYoloObb": "HeadraceParseYoloEndObb",
-}
-"""Parsers of candidates -> those of the rows that a selection in the graph leaves of them."""
 
 
 def selected_rows(trials: ConfigTrials, parser: object) -> Iterator[Finding]:
@@ -123,7 +116,7 @@ def selected_rows(trials: ConfigTrials, parser: object) -> Iterator[Finding]:
     if not isinstance(parser, BuiltinParser):
         return
     name = parser.head.name.removesuffix("_cuda")
-    if name not in (*_CENTRES, *_OF_SELECTIONS):
+    if name not in FINAL_ROWS:
         return
     tables = [_table(sample)[0] for sample in trials.samples]
     if not tables or not all(map(_selection, tables)):
@@ -133,8 +126,7 @@ def selected_rows(trials: ConfigTrials, parser: object) -> Iterator[Finding]:
     text += f"{rows} of {counted(len(tables), 'image')} holds whole numbers up to {top}, and "
     text += "column 4 the scores in falling order, as the rows that a selection in the graph leaves"
     finding = Finding("boxes-odd", "warning", text, parser.head.key)
-    final = _OF_SELECTIONS.get(name, "NvDsInferParseYolo")
-    change = parser_change(final, trials.cfg.network_type, trials.cfg)
+    change = parser_change(FINAL_ROWS[name], trials.cfg.network_type, trials.cfg)
     yield tried(advised(finding, [change]), trials, plain)
 
 

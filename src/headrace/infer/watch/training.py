@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace._core.findings import Finding
 from headrace._core.types import Array
-from headrace.config.enums import ColorFormat, ProcessMode
+from headrace.config.enums import PARSER_FIELDS, ColorFormat, ProcessMode
 from headrace.infer.recognise.exporters import (
     BYTES,
     HALF,
@@ -29,8 +29,10 @@ from headrace.infer.recognise.first_layers import (
     spread_ratio,
 )
 from headrace.infer.recognise.names import names_in
-from headrace.infer.trial import Change, advised, range_change
+from headrace.infer.recognise.ultralytics import selects
+from headrace.infer.trial import Change, advised, parser_change, range_change
 from headrace.infer.trial.advice import Basis
+from headrace.infer.watch.rules import FINAL_ROWS
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
@@ -73,6 +75,7 @@ def training_findings(
         tensors: (C, H, W) inputs of the network; none judges by natural images.
         frame: width and height of the frames in pixels; zeros if they are not known.
     """
+    yield from _of_selection(cfg, stem)
     yield from _of_shape(cfg, pre, stem, frame)
     if pre.mean is None:
         yield from _of_exporter(cfg, pre, stem, frame)
@@ -107,6 +110,21 @@ def _of_exporter(
     yield from _swapped(cfg, ULTRALYTICS, said, "read")
     said = f"{said} letterboxed"
     yield from _squeezed(cfg, pre, frame, said, {**_LETTERBOX, "symmetric-padding": "1"}, "read")
+
+
+def _of_selection(cfg: ModelConfig, stem: Stem) -> Iterator[Finding]:
+    """A parser of candidates reads a model that selects its boxes, as its metadata say."""
+    known, field = by_metadata(stem.metadata), PARSER_FIELDS.get(cfg.network_type)
+    name = getattr(cfg, field) if field is not None and cfg.custom_lib_path is None else None
+    if name not in FINAL_ROWS or not known or known[0] is not ULTRALYTICS:
+        return
+    if not selects(stem.metadata) or "RTDETR" in stem.metadata.get("head", ""):
+        return
+    text = f"{name} reads a score of each class, and the model's metadata (Ultralytics) says that"
+    text += " it selects its boxes itself: its rows are box, score, class number"
+    change = parser_change(FINAL_ROWS[name], cfg.network_type, cfg)
+    key = field.replace("_", "-") if field else ""
+    yield advised(Finding("boxes-odd", "warning", text, key), [change], basis="read")
 
 
 def _of_yolox(cfg: ModelConfig, pre: Preprocessor, frame: tuple[int, int]) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from headrace.config.enums import NetworkType
 from headrace.infer.parsers import BuiltinParser, parse_coverage_bbox
 from headrace.infer.postprocess import DetectorPostprocessor
 from headrace.infer.recognise.stem import read_stem
-from headrace.infer.record import was_tried
+from headrace.infer.record import found_nothing, was_tried
 from headrace.infer.trial import (
     Budget,
     ConfigTrials,
@@ -52,7 +52,9 @@ if TYPE_CHECKING:
 
 _BOXES = (NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION)
 _FIRST = 8  # runs looked at one after the other; then the distance doubles
-_FARTHEST = 512  # runs between two looks: a camera's night must not pass unseen
+_FARTHEST = 512  # runs between two looks: a camera's night must not pass unseen …
+_SILENT = 8  # … and, while nothing was found, no short scene of a video, up to run _LATE
+_POINTS = 1024  # values of an input by which it is held against those before it
 _LATE = 1024  # runs after which a second look costs less than a hundredth of what they took
 _SOON = 4  # runs between two looks while boxes were seen in fewer than MIN_FRAMES of them …
 _MORE = 2 * _FIRST  # … and how often it is not waited any longer than that
@@ -93,6 +95,7 @@ class Watch:
         self._looks = 0
         self._samples: list[Sample] = []
         self._current: Sample | None = None
+        self._ground: Array | None = None
         self._more, self._last, self._left = _MORE, 0, 0
         self._size = (0, 0)
         self._run_s = math.inf
@@ -108,7 +111,8 @@ class Watch:
             return self._due_for_boxes(run)
         self._last = run
         if run >= _FIRST:
-            self._distance = min(2 * self._distance, _FARTHEST)
+            farthest = _FARTHEST if self._boxes.found or run >= _LATE else _SILENT
+            self._distance = min(2 * self._distance, farthest)
         self._next = run + self._distance
         if run + 1 == _FIRST:
             self._distance = _FIRST // 2
@@ -143,8 +147,7 @@ class Watch:
             self._outputs.look(tensor, row)
             if self._half is not None:
                 self._half.look(self._model, inputs)
-            if self._looks <= _SAMPLES // 2 or self._looks >= _FIRST:
-                self._keep(tensor, row, items)
+            self._keep(tensor, row, items)
 
     def _keep(self, tensor: Array, row: Arrays, items: Items) -> None:
         alone = len(items) == 1
@@ -161,11 +164,22 @@ class Watch:
             row = {name: data.copy() for name, data in row.items()}
         meta = items.metas[0]
         transform = items.transform(0) if items.valid()[0] else None
-        self._current = Sample(tensor, row, transform=transform, size=(meta.width, meta.height))
+        shown = meta.width, meta.height
+        news = self._news(tensor)
+        self._current = Sample(tensor, row, transform=transform, size=shown, news=news)
         self._samples.append(self._current)
-        while len(self._samples) > _SAMPLES:  # images in which nothing was found go first
-            empty = (i for i, sample in enumerate(self._samples[:-1]) if not sample.found)
-            del self._samples[next(empty, 0)]
+        if len(self._samples) > _SAMPLES:  # images in which nothing was found, or is new, go first
+            least = min(self._samples[:-1], key=lambda s: (s.found, 0.0 if s.found else s.news))
+            self._samples = [sample for sample in self._samples if sample is not least]
+
+    def _news(self, tensor: Array) -> float:
+        """The difference of an input from the mean of those before it."""
+        points = tensor.reshape(-1)[:: max(1, tensor.size // _POINTS)].astype(np.float32)
+        if self._ground is None or self._ground.shape != points.shape:
+            self._ground = points.copy()
+        news = float(np.abs(points - self._ground).mean())
+        self._ground += (points - self._ground) / self._looks
+        return news
 
     def boxes(self, parsed: Detections, kept: Detections, attached: int, meta: FrameMeta) -> None:
         """Look at the boxes of the same item, see `BoxWatch.look`."""
@@ -212,7 +226,9 @@ class Watch:
         trials = self._at_hand(final)
         for index, notice in enumerate(notices if trials is not None else ()):
             known = is_finding(notice) or was_tried(notice.data)
-            if trials is not None and tried_changes(notice) and not known:
+            if final and trials is not None and found_nothing(notice.data):
+                notices[index] = self._with_trials(notice, trials)
+            elif trials is not None and tried_changes(notice) and not known:
                 if "advised" not in notice.data:  # of a parser, which knows no trials
                     notice = advised(notice, tried_changes(notice))
                 crowded = notice.code in OF_CROWDS
@@ -273,9 +289,13 @@ class Watch:
             if others := readers(trials):
                 finding = advised(finding, [outcome.change for outcome in others])
             return tried(finding, trials, plain)
-        if was_tried(finding.data):
-            return finding
+        return finding if was_tried(finding.data) else self._with_trials(finding, trials)
+
+    def _with_trials(self, finding: Finding, trials: ConfigTrials) -> Finding:
+        """Try the changes of a finding by the measure of its rule."""
         fits: Fits = calmer if finding.code in OF_CROWDS else better
+        if finding.code in OF_PARSERS:
+            fits = plain
         if finding.code == "input-range":
             return tried(finding, trials, plain, in_range(trials))
         if finding.code == "threshold-above-all":

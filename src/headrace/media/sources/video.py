@@ -40,6 +40,9 @@ class VideoSource(DecodedSource):
         gpu, reach: see `open_source`.
         decoding: what the decoder leaves out.
 
+    Attributes:
+        path: of the file.
+
     Raises:
         MediaError: it cannot be opened or holds no video.
     """
@@ -57,7 +60,7 @@ class VideoSource(DecodedSource):
         decoding: Decoding | None = None,
     ) -> None:
         super().__init__(name, source_id, threads, fps, gpu=gpu)
-        self._path, self._reach = path, reach
+        self.path, self._reach = path, reach
         self._size = _size(path)
         self._container = self._open()
         try:
@@ -101,14 +104,14 @@ class VideoSource(DecodedSource):
 
     def _open(self) -> Any:
         try:
-            container = open_file(self._path, self._reach, **gpu_decoding(self._gpu))
+            container = open_file(self.path, self._reach, **gpu_decoding(self._gpu))
             if container.format.name != _TEXT:
                 return container
             container.close()
         except (av.error.FFmpegError, OSError, ValueError):
             pass
         raise MediaError(
-            f"is not a video that can be read: it is {sniff(self._path)}",
+            f"is not a video that can be read: it is {sniff(self.path)}",
             where=self.name,
             expected="a video file (mp4, mkv, mov, avi, webm, ts, …) or an image",
         )
@@ -162,7 +165,7 @@ class VideoSource(DecodedSource):
         elif not self._expected and self.frames and self.given < _WHOLE * self.frames:
             text = f"gave {self.given} frames where its length promises about {self.frames}"
             self._notice("ended-early", "warning", f"{text}: it may be cut off")
-        if _size(self._path) > self._size:
+        if _size(self.path) > self._size:
             self._notice(
                 "file-grew",
                 "warning",

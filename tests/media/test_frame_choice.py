@@ -11,8 +11,8 @@ from PIL import Image
 
 from headrace import open_sink
 from headrace._core.errors import MediaError
-from headrace.diagnose.repair.frame_choice import frames_for_trials
 from headrace.media import ArraySource
+from headrace.media.frame_choice import frames_for_trials
 from headrace.meta import FrameMeta
 
 

@@ -1,22 +1,30 @@
-"""The frames on which set-ups are tried: pairs in a row, from where a video has most to show."""
+"""The frames on which set-ups and advice are tried: pairs in a row, where most is to be seen."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace._core.errors import MediaError
-from headrace.media import ArraySource, open_source
+from headrace._core.errors import HeadraceError, MediaError
 from headrace.media.frame import Frame
+from headrace.media.sources.arrays import ArraySource
+from headrace.media.sources.opening import open_source
+from headrace.media.sources.video import VideoSource
+from headrace.media.sources.video_span import VideoSpanSource
+from headrace.media.sources.video_structure import VideoSpan, video_structure
 
 if TYPE_CHECKING:
     from headrace._core.types import Array
-    from headrace.media import Source
+    from headrace.media.sources.base import Source
 
-_READ = 600  # frames of a video among which those for the trials are
+_READ = 600  # frames of a video among which those for the trials are …
+_PIXELS = 1920 * 1080  # … of this size; fewer of larger ones
+_LARGEST = 1 << 28  # bytes of a video whose packets are all read to find where it can be cut
 _ROWS, _COLUMNS = 24, 32  # points at which an image is held against the background
 _SLOWEST = 0.02  # share of an image in the background, when many were seen
 
@@ -27,7 +35,9 @@ def frames_for_trials(
     """Frames of a source: of a folder spread evenly, of a video those unlike its background.
 
     A video is divided into parts of the same length. The frame of each that differs most from the
-    mean of those before it is taken, and the one after it, by which steadiness is measured.
+    mean of those before it is taken, and the one after it, by which steadiness is measured. Of a
+    long video the beginning of each part is read, where it can be cut there, else its beginning.
+    A live source gives its next frames: it waits for nothing.
 
     Args:
         source: a path or address, an array, a frame or an opened source, which is closed.
@@ -46,10 +56,14 @@ def frames_for_trials(
     kept: dict[int, Frame] = {}
     with opened:
         moving = not opened.files and opened.fps is not None
-        total = max(1, min(opened.frames or _READ, _READ))
-        choice = _Busiest(count, total) if moving else _Even(count, total)
+        most = max(count, round(_READ * min(1.0, _PIXELS / max(1, opened.width * opened.height))))
+        total = opened.frames or most
+        spans = _spans(opened, count, most, numbers) if moving and total > most else []
+        if not spans:
+            total = count if opened.live else min(total, most)
+        choice = _Busiest(count, total) if moving and total > count else _Even(count, total)
         end, last = max([total - 1, *numbers]), -1
-        for frame in opened:
+        for frame in _beginnings(opened, spans, most) if spans else opened:
             last = frame.frame
             if last in numbers:
                 kept[last] = frame
@@ -57,15 +71,49 @@ def frames_for_trials(
                 choice.see(frame)
             if last >= end:
                 break
-    lost = [number for number in numbers if number > last]
+    lost = [number for number in numbers if number not in kept]
     if lost:
         raise MediaError(
-            f"there is no frame {lost[0]}", where=opened.name, expected=f"frames 0 to {last}"
+            f"there is no frame {lost[0]}",
+            where=opened.name,
+            expected=f"a frame from 0 to {last}" if last >= 0 else "a source with frames",
         )
     kept |= {frame.frame: frame for frame in choice.frames}
     if not kept:
         raise MediaError("there is no frame to try set-ups on", where=opened.name)
     return [kept[number] for number in sorted(kept)], moving
+
+
+def frames_of_many(sources: Sequence[Any], count: int) -> Iterator[Frame]:
+    """Yield frames for trials from some of many sources; one that cannot be read is left out.
+
+    Args:
+        sources: as `frames_for_trials` takes each; nothing is opened before the first is asked for.
+        count: of frames from all of them.
+    """
+    step = max(1, len(sources) // count)
+    chosen = sources[::step][:count]
+    for source in chosen:
+        with suppress(HeadraceError):
+            yield from frames_for_trials(source, -(-count // len(chosen)))[0]
+
+
+def _spans(opened: Source, count: int, most: int, numbers: Sequence[int]) -> list[VideoSpan]:
+    """Parts of a long video, to read the beginning of each; none: it is read from its start."""
+    if type(opened) is not VideoSource or opened.path.stat().st_size > _LARGEST:
+        return []
+    parts = max(2, count // 2)
+    if max(numbers, default=0) >= most // parts:
+        return []
+    return video_structure(opened.path, opened.name).spans(-(-(opened.frames or most) // parts))
+
+
+def _beginnings(opened: Source, spans: Sequence[VideoSpan], most: int) -> Iterator[Frame]:
+    """The first frames of each span, numbered as in the whole video."""
+    assert isinstance(opened, VideoSource)
+    for span in spans:
+        with VideoSpanSource(opened.path, opened.name, span) as part:
+            yield from islice(part, most // len(spans))
 
 
 class _Even:
