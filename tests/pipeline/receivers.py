@@ -19,11 +19,14 @@ from typing import Any
 import av
 import pytest
 
+from tests.media.conftest import luma_of
 from tests.media.messages.servers import rabbitmq, served
-from tests.media.sources.test_stream_rtsp import Server, available
+from tests.media.sources.test_stream_rtsp import Server, available, wait_until
 from tests.ports import free_port
 
 FRAMES = 60
+# one of each frame whose red is above the threshold, 0.2
+OBJECTS = sum((luma_of(frame) - 16) / 219 > 0.2 for frame in range(FRAMES))
 _COMES_S = 10.0
 Received = Callable[[], None]
 
@@ -56,8 +59,8 @@ def to_server(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]:
     server.start("--record", str(folder / "got.ts"))
 
     def received() -> None:
-        server.kill()
-        assert images(folder / "got.ts") >= 10  # what the server had not written is lost
+        got = folder / "got.ts"
+        wait_until(lambda: images(got) >= FRAMES - 2, _COMES_S)  # its parser holds the last ones
 
     try:
         yield prefix + server.url(path="in"), received
@@ -83,7 +86,7 @@ def to_service(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]
         thread.start()
 
         def received() -> None:
-            assert events
+            assert len(events) == OBJECTS
 
         yield f"{prefix}webhook+http://127.0.0.1:{server.server_port}/events", received
         server.shutdown()
@@ -97,7 +100,7 @@ def to_redis(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]:
 
         def received() -> None:
             with redis.Redis("127.0.0.1", port) as reader:
-                assert reader.xlen("cars")
+                assert reader.xlen("cars") == OBJECTS
 
         yield f"{prefix}redis://127.0.0.1:{port}/cars", received
 
@@ -106,17 +109,18 @@ def to_redis(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]:
 def to_mqtt(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]:
     mqtt = pytest.importorskip("paho.mqtt.client")
     with served("mosquitto", "-p", "PORT") as port:
-        ready, came = threading.Event(), threading.Event()
+        ready, came = threading.Event(), list[bytes]()
         reader = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
         reader.on_connect = lambda client, *_: client.subscribe("cars", 1)
         reader.on_subscribe = lambda *_: ready.set()
-        reader.on_message = lambda *_: came.set()
+        reader.on_message = lambda _, __, message: came.append(message.payload)
         reader.connect("127.0.0.1", port)
         reader.loop_start()
         assert ready.wait(_COMES_S)
 
         def received() -> None:
-            assert came.wait(_COMES_S)
+            wait_until(lambda: len(came) >= OBJECTS, _COMES_S)
+            assert len(came) == OBJECTS
 
         try:
             yield f"{prefix}mqtt://127.0.0.1:{port}/cars", received
@@ -145,9 +149,8 @@ def to_amqp(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]:
     with amqp_queue(folder) as (port, following):
 
         def received() -> None:
-            body = following()
-            assert body is not None
-            assert json.loads(body)
+            bodies = [json.loads(body) for body in iter(following, None)]
+            assert len(bodies) == OBJECTS
 
         yield f"{prefix}amqp://127.0.0.1:{port}/cars", received
 
@@ -166,14 +169,22 @@ def to_kafka(folder: Path, prefix: str = "") -> Iterator[tuple[str, Received]]:
         )
         topic = reader.list_topics("cars", timeout=_COMES_S).topics["cars"]
         reader.assign([kafka.TopicPartition("cars", number, 0) for number in topic.partitions])
+        found: list[Any] = []
         end = time.monotonic() + _COMES_S
-        while not (found := [m for m in reader.consume(1, 0.5) if not m.error()]):
-            assert time.monotonic() < end, "no message came"
-        assert json.loads(found[0].value())
+        while len(found) < OBJECTS and time.monotonic() < end:
+            found += [json.loads(m.value()) for m in reader.consume(OBJECTS, 0.5) if not m.error()]
+        found += reader.consume(1, 0.2)
+        assert len(found) == OBJECTS
         reader.close()
 
     yield f"{prefix}kafka://{where}/cars", received
     cluster.purge()
+
+
+@contextmanager
+def to_events(folder: Path) -> Iterator[tuple[str, Received]]:
+    path = folder / "events.jsonl"
+    yield f"events+file://{path}", lambda: has_events(path)
 
 
 @contextmanager
@@ -193,15 +204,38 @@ def is_video(path: Path) -> None:
 
 
 def has_lines(path: Path) -> None:
-    assert len(path.read_text().splitlines()) == FRAMES
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert (len(rows), sum(len(row["objects"]) for row in rows)) == (FRAMES, OBJECTS)
+
+
+def has_events(path: Path) -> None:
+    assert len(path.read_text().splitlines()) == OBJECTS
 
 
 def has_frames(path: Path) -> None:
-    assert len(json.loads(path.read_text())["images"]) == FRAMES
+    found = json.loads(path.read_text())
+    assert (len(found["images"]), len(found["annotations"])) == (FRAMES, OBJECTS)
 
 
 def has_files(path: Path) -> None:
     assert len(list(path.iterdir())) == FRAMES
+
+
+def has_boxes(path: Path) -> None:
+    """Text files of frames, a line for each object."""
+    files = list(path.iterdir())
+    lines = sum(len(file.read_text().splitlines()) for file in files)
+    assert (len(files), lines) == (FRAMES, OBJECTS)
+
+
+def has_track_lines(path: Path) -> None:
+    (file,) = path.iterdir()
+    assert len(file.read_text().splitlines()) == OBJECTS
+
+
+def has_pictures(path: Path) -> None:
+    """Of every 600 seconds, what is the default, one frame and its object."""
+    assert len(list((path / "images").iterdir())) == 1
 
 
 def has_clips(path: Path) -> None:
@@ -249,7 +283,12 @@ def to_player(folder: Path) -> Iterator[tuple[str, Received]]:
 
 def is_table(path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    assert parquet.read_table(path).num_rows > FRAMES / 2
+    assert parquet.read_table(path).num_rows == OBJECTS
+
+
+def is_arrow(path: Path) -> None:
+    feather = pytest.importorskip("pyarrow.feather")
+    assert feather.read_table(path).num_rows == OBJECTS
 
 
 OUTPUTS: dict[str, Any] = {
@@ -274,6 +313,18 @@ OUTPUTS: dict[str, Any] = {
     "out.json": lambda folder: to_file(folder, "o.json", has_frames),
     "out.parquet": lambda folder: to_file(folder, "o.parquet", is_table),
     "images:out": lambda folder: to_file(folder, "images:o", has_files),
-    "kitti:out": lambda folder: to_file(folder, "kitti:o", has_files),
+    "kitti:out": lambda folder: to_file(folder, "kitti:o", has_boxes),
     "clip:out": lambda folder: to_file(folder, "clip:o", has_clips),
+}
+
+# files like those above, which the page's table leaves out
+FILES: dict[str, Any] = {
+    "events+file://": to_events,
+    "out.mkv": lambda folder: to_file(folder, "o.mkv", is_video),
+    "out.arrow": lambda folder: to_file(folder, "o.arrow", is_arrow),
+    "dota:out": lambda folder: to_file(folder, "dota:o", has_boxes),
+    "kitti-track:out": lambda folder: to_file(folder, "kitti-track:o", has_track_lines),
+    "kitti-primary:out": lambda folder: to_file(folder, "kitti-primary:o", has_boxes),
+    "kitti-objects:out": lambda folder: to_file(folder, "kitti-objects:o", has_boxes),
+    "object-images:out": lambda folder: to_file(folder, "object-images:o", has_pictures),
 }

@@ -118,6 +118,18 @@ def test_a_library_makes_the_payloads(
     assert event.startswith("events 0|")
 
 
+@pytest.mark.parametrize(
+    ("keys", "count"), [("", 0), ("dummy-payload=1", 1), ("payload-type=1", 1)]
+)
+def test_a_frame_without_objects_has_a_full_payload_on_request_alone(
+    play: Run, keys: str, count: int
+) -> None:
+    ran = play(
+        head(2) + f"nvmsgconv msg2p-newapi=1 frame-interval=1 {keys} ! fakesink name=end", end=made
+    )
+    assert {len(batch) for batch in ran.seen["end"]} == {count}
+
+
 def counted(buffer: Any) -> None:
     """Attach an event message, and counts as nvdsanalytics does."""
     from headrace.gstreamer import pyds

@@ -65,7 +65,7 @@ PROPERTIES = {
     "multiple-payloads": Property("bool", False, NO_EFFECT),
     "msg2p-newapi": Property("bool", False, "of frames and objects, without event messages"),
     "frame-interval": Property("uint", 30, "with msg2p-newapi: every Nth frame", 1),
-    "dummy-payload": Property("bool", False, NO_EFFECT),
+    "dummy-payload": Property("bool", False, "with msg2p-newapi: frames without objects, too"),
     "embedding-filter": Property("str", None, NO_EFFECT),
 }
 
@@ -116,6 +116,7 @@ class NvMsgConv(InPlace):
         if batch is None:
             return Gst.FlowReturn.OK
         messages: list[bytes] = []
+        empty = self.values["dummy-payload"]
         with batch.meta_mutex:
             for frame in frames_of(batch):
                 if not self.values["msg2p-newapi"]:
@@ -135,8 +136,8 @@ class NvMsgConv(InPlace):
                     event = frame_event(frame, source)
                     if self._library is not None:
                         messages += library_payloads(self._library, event, self._config)
-                        continue
-                    messages += payloads(event, self._schema, self._config)
+                    elif event.objects or self._schema != "deepstream" or empty:
+                        messages += payloads(event, self._schema, self._config)
             for message in messages:
                 self._attach(batch, message)
         if messages and self.values["debug-payload-dir"]:
