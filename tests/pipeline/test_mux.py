@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.infer.batch import Batch
+from headrace.pipeline.backlog import Backlog
 from headrace.pipeline.mux import Muxer
 from tests.pipeline.fakes import FakeSource, sources
 from tests.profiles import examples
@@ -201,6 +202,34 @@ def test_a_live_source_gives_up_its_oldest_frames() -> None:
     got = [f.frame for b in muxer.batches() for f in b.frames]
     assert got == [46, 47, 48, 49]
     assert (muxer.reports[0].frames, muxer.reports[0].dropped) == (50, 46)
+
+
+@pytest.mark.parametrize(
+    ("step_s", "catch_up_s", "dropped"),
+    [(0.04, 10.0, False), (0.0, 10.0, True), (0.04, 0.0, True)],
+    ids=["what a server kept", "a source that is too fast", "one that does not catch up"],
+)
+def test_a_live_source_that_begins_with_what_its_server_kept_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch, step_s: float, catch_up_s: float, dropped: bool
+) -> None:
+    monkeypatch.setattr("headrace.pipeline.backlog._CATCH_UP_S", catch_up_s)
+    source = FakeSource(50, live=True)
+    source.step_ns = round(step_s * 1e9)
+    muxer = Muxer([source], room=4)  # type: ignore[list-item]
+    muxer.start()
+    for _ in muxer.batches():
+        time.sleep(0.002)
+    (report,) = muxer.reports
+    assert report.frames == 50
+    assert (report.dropped > 0) is dropped
+
+
+def test_a_source_that_was_silent_begins_anew() -> None:
+    backlog = Backlog()
+    assert [backlog.patience_s(n) > 0 for n in (0, 40_000_000)] == [True, True]
+    assert backlog.patience_s(-(10**9)) == 0.0  # later than the first one was
+    backlog._last_at -= 2.0
+    assert backlog.patience_s(-(10**9)) > 9.0
 
 
 @pytest.mark.parametrize("how", [{"live": True}, {"live": True, "stubborn": True}, {}])

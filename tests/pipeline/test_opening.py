@@ -397,6 +397,10 @@ def test_outputs_of_a_file_that_others_replace_are_named(tmp_path: Path) -> None
     assert (notice.code, notice.level) == ("outputs-replaced", "warning")  # a broker among them
     assert notice.data["outputs"] == f"{tmp_path}/a.jsonl, mqtt://host/t"
     assert pipeline_spec(base).notices == ()
+    again = [f"jsonl:{tmp_path}/a.jsonl?size=1m", "mqtt://host/t?every=30"]
+    assert pipeline_spec(base, outputs=again).notices == ()
+    (notice,) = pipeline_spec(base, outputs=again[1:]).notices
+    assert (notice.data["outputs"], notice.level) == (f"{tmp_path}/a.jsonl", "info")
     path.write_text("sources: [a.mp4]\nmodels: []\nsinks: [a.jsonl]\n")
     (notice,) = pipeline_spec(load_pipeline(path), outputs=["b.jsonl"]).notices
     assert notice.level == "info"

@@ -1,7 +1,8 @@
 """Batches across sources: one decoding thread for each, frames taken from them in turn.
 
 A buffer holds at most one frame of each source. Files wait until their frame is wanted; live
-sources cannot wait, so they give up their oldest waiting frame for a new one, and count it.
+sources cannot wait, so they give up their oldest waiting frame for a new one, and count it. What
+they give at their begin faster than in real time may wait for a while.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from headrace._core.threads import as_exception, start_thread
 from headrace.infer.batch import Batch, frame_meta
 from headrace.media import Frame, Source
 from headrace.media.resizing import FrameSize
+from headrace.pipeline.backlog import Backlog
 from headrace.pipeline.channel import ChannelClosedError
 from headrace.pipeline.durations import Durations
 from headrace.pipeline.report import SourceReport
@@ -43,6 +45,7 @@ class _Feed:
         self.live = source.live
         self.items: deque[tuple[Frame, float]] = deque()  # with the time at which each came
         self.last_at: float | None = None  # when the latest came
+        self.backlog = Backlog()
         self.room = threading.Condition(lock)
         self.ended = False  # the thread gives no more
         self.awaited = True  # a buffer waits for its frame
@@ -292,13 +295,14 @@ class Muxer:
                 self.errors.append(error)
 
     def _put(self, feed: _Feed, frame: Frame) -> None:
+        until = monotonic() + feed.backlog.patience_s(frame.pts_ns) if feed.live else float("inf")
         with self._lock:
             while not (self._abandoned or feed.ended) and len(feed.items) >= self._room:
-                if feed.live:
+                if monotonic() >= until:
                     feed.items.popleft()
                     feed.report.dropped += 1
                 else:
-                    feed.room.wait()
+                    feed.room.wait(until - monotonic() if feed.live else None)
             if self._abandoned or feed.ended:
                 raise ChannelClosedError
             if self._lacking is feed or (self._lacking is None and not feed.items):

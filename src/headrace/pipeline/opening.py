@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike, fspath
+from os.path import abspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from headrace._core.errors import HeadraceError
 from headrace._core.findings import Finding
 from headrace._core.named_settings import split_settings
 from headrace._core.notices import refuse_warnings, warn_of
-from headrace._core.urls import url_scheme
+from headrace._core.urls import url_name, url_scheme
 from headrace.config import ModelConfig, is_pipeline_file, load_pipeline
 from headrace.config.overrides import GivenKey, Overrides, distributed
 from headrace.config.pipeline_keys import MESSAGE_SCHEMES
@@ -93,12 +94,13 @@ def pipeline_spec(
     if base is None:
         return PipelineSpec(**{"sources": (), **changes})
     spec = base.changed(**changes) if changes else base
-    replaced = [sink.text for sink in base.sinks if outputs and sink.text]
+    written = {_place(sink) for sink in spec.sinks}
+    replaced = [sink for sink in base.sinks if sink.text and _place(sink) not in written]
     if not replaced:
         return spec
     text = "{outputs}: not written, the outputs that are given take the place of the file's"
-    data = {"outputs": ", ".join(map(str, replaced))}
-    brokers = any(sink.uri and url_scheme(sink.uri) in MESSAGE_SCHEMES for sink in base.sinks)
+    data = {"outputs": ", ".join(str(sink.text) for sink in replaced)}
+    brokers = any(sink.uri and url_scheme(sink.uri) in MESSAGE_SCHEMES for sink in replaced)
     notice = Finding(
         "outputs-replaced",
         "warning" if brokers else "info",
@@ -108,6 +110,13 @@ def pipeline_spec(
         remedies=("give each that shall stay as -o, too",),
     )
     return spec.with_notice(notice)
+
+
+def _place(sink: SinkSpec) -> str:
+    """The file or address of an output, without its options."""
+    if sink.uri is not None:
+        return url_name(sink.uri).partition("?")[0]
+    return abspath(str(sink.path).partition("?")[0])
 
 
 def _sink_spec(text: str) -> SinkSpec:
