@@ -16,12 +16,16 @@ import threading
 import time
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 from multiprocessing import get_start_method
 from typing import Any
 
 import numpy as np
+import pytest
 
 _CACHES = frozenset(("headrace-keeper",))  # that live as long as the process
+_THEIRS = "supervision."  # loggers of a package that it sets up itself
+_KEPT = ("/memfd:headrace-stand-in-", "/proc/")
 
 
 def process_state(before: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -30,7 +34,7 @@ def process_state(before: dict[str, Any] | None = None) -> dict[str, Any]:
         "warning filters": [tuple(map(str, row)) for row in warnings.filters],
         "showwarning": warnings.showwarning,
         "signal handlers": {n: signal.getsignal(n) for n in signal.valid_signals()},
-        "environment": dict(os.environ),
+        "environment": {k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"},
         "locale": locale.setlocale(locale.LC_ALL),
         "logging": _logging(),
         "threads": _threads(before["threads"] if before else None),
@@ -49,8 +53,22 @@ def process_state(before: dict[str, Any] | None = None) -> dict[str, Any]:
         "limits": [resource.getrlimit(n) for n in range(8)],
         "cores": os.sched_getaffinity(0),
         "tracing": [sys.gettrace(), sys.getprofile(), threading.gettrace()],
+        "descriptors": _descriptors(before["descriptors"] if before else None),
+        "printing": np.get_printoptions(),
         "Pillow": _of_module("PIL.Image", "MAX_IMAGE_PIXELS"),
     }
+
+
+@pytest.fixture(autouse=True)
+def as_found() -> Iterator[None]:
+    """For a room of tests: each leaves the process as it found it.
+
+    Tests draw random numbers of their own, and keep pipes to processes that they share.
+    """
+    before = process_state()
+    yield
+    left = differences(before, process_state(before))
+    assert left.keys() <= {"random numbers", "descriptors"}, left
 
 
 def differences(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
@@ -70,7 +88,11 @@ def _logging() -> list[Any]:
     root = logging.getLogger()
     loggers = [
         root,
-        *(x for x in root.manager.loggerDict.values() if isinstance(x, logging.Logger)),
+        *(
+            x
+            for x in root.manager.loggerDict.values()
+            if isinstance(x, logging.Logger) and not x.name.startswith(_THEIRS)
+        ),
     ]
     rows = []
     for logger in loggers:
@@ -91,6 +113,23 @@ def _threads(before: list[str] | None) -> list[str]:
         if not Counter(names) - Counter(before):
             return before
         time.sleep(0.01)
+
+
+def _descriptors(before: Counter[str] | None) -> Counter[str]:
+    """Open files, pipes and sockets; those of `before` where none is new."""
+    found = Counter(
+        target
+        for number in os.listdir("/proc/self/fd")
+        if (target := _target(number)) and not target.startswith(_KEPT)
+    )
+    return before if before is not None and not found - before else found
+
+
+def _target(number: str) -> str:
+    try:
+        return os.readlink(f"/proc/self/fd/{number}")
+    except OSError:  # the one of the listing
+        return ""
 
 
 def _umask() -> int:

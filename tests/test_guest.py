@@ -2,143 +2,95 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import re
 import subprocess
 import sys
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from multiprocessing import resource_tracker
 from pathlib import Path
-from threading import Thread
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any
 
-import numpy as np
 import pytest
-from PIL import Image
 
 import headrace
-from headrace.config import ModelConfig
-from headrace.live import Address, LiveServer, LiveView
-from headrace.pipeline import Pipeline
 from tests.guest import differences, process_state
-from tests.media.conftest import write_clip
+from tests.guest_calls import CALLS, CLOSED, CONFIG, SCENE, Host
 
-SCENE = Path(__file__).parents[1] / "examples" / "conveyor"
-CONFIG = SCENE / "config_infer_primary.txt"
-
-
-class Host:
-    """A folder with inputs, and a config whose engine is built there."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.config = ModelConfig.load(CONFIG)
-        self.video = write_clip(folder / "video.mp4", 6, size=(640, 384))
-        for number in range(3):
-            image = Image.fromarray(np.full((48, 64, 3), 40 * number, np.uint8))
-            image.save(folder / f"{number}.jpg")
-        (folder / "broken.jpg").write_bytes((folder / "0.jpg").read_bytes()[:300])
-
-    def out(self, name: str) -> str:
-        return str(self.folder / name)
+ROOT = Path(__file__).parents[1]
 
 
-def _run(host: Host) -> None:
-    outputs = [host.out(name) for name in ("a.jsonl", "b.mp4", "c.parquet", "d.json")]
-    with headrace.open_pipeline(CONFIG, sources=host.video, outputs=outputs) as pipeline:
-        pipeline.run()
+def _public() -> Mapping[str, Any]:
+    """Functions, and classes with functions, of the documented faces without `headrace.trt`'s.
+
+    Name behind `headrace.` -> object; of several names the shortest.
+    """
+    pages = sorted((ROOT / "docs" / "api").glob("*.md"))
+    faces = [re.findall(r"^# (headrace\S*)$", page.read_text(), re.M) for page in pages]
+    found: dict[int, tuple[str, Any]] = {}
+    others = {id(getattr(headrace.trt, name)) for name in headrace.trt.__all__}
+    for face in ["headrace", *(name for names in faces for name in names)]:
+        module = importlib.import_module(face)
+        for name in module.__all__:
+            thing = getattr(module, name)
+            full = f"{face}.{name}".removeprefix("headrace.")
+            if _is_called(thing) and id(thing) not in others:
+                before = found.get(id(thing))
+                found[id(thing)] = (
+                    min(before, (full, thing), key=lambda row: len(row[0]))
+                    if (before)
+                    else (full, thing)
+                )
+    return dict(found.values())
 
 
-def _images(host: Host) -> None:
-    with warnings.catch_warnings(record=True):
-        before = list(warnings.filters)
-        sources = [host.out("[0-9].jpg"), str(host.folder / "1.jpg"), str(host.folder / "2.jpg")]
-        with headrace.open_pipeline(CONFIG, sources=sources) as pipeline:
-            assert len(list(pipeline)) == 5
-        assert warnings.filters == before
+def _is_called(thing: Any) -> bool:
+    if isinstance(thing, type):
+        data = issubclass(thing, (Enum, BaseException)) or inspect.isabstract(thing)
+        return not (data or getattr(thing, "_is_protocol", False)) and bool(_named(thing))
+    return not isinstance(thing, ModuleType) and inspect.isfunction(thing)
 
 
-def _given_up(host: Host) -> None:
-    pipeline = headrace.open_pipeline(CONFIG, sources=[host.video, host.video])
-    next(iter(pipeline))
-    pipeline.close()
+def _named(kind: type) -> list[str]:
+    """Names of a class's own public functions."""
+    return [name for name, _ in _functions(kind) if not name.startswith("_")]
 
 
-def _failed(host: Host) -> None:
-    with pytest.raises(headrace.HeadraceError):
-        headrace.open_pipeline(CONFIG, sources=host.out("none.mp4"))
-    with pytest.raises(headrace.HeadraceError):
-        headrace.ModelConfig.load(host.out("none.txt"))
-    with (
-        pytest.raises(headrace.HeadraceError),
-        headrace.open_pipeline(CONFIG, sources=host.out("broken.jpg")) as pipeline,
-    ):
-        pipeline.run()
+def _functions(kind: type) -> Iterator[tuple[str, FunctionType]]:
+    for name, value in vars(kind).items():
+        function = getattr(value, "__func__", value)
+        if isinstance(function, FunctionType):
+            yield name, function
 
 
-def _inferencer(host: Host) -> None:
-    with headrace.Inferencer.from_config(CONFIG) as model:
-        model(np.zeros((384, 640, 3), np.uint8))
+def _codes(thing: Any) -> set[CodeType]:
+    if isinstance(thing, type):
+        return {function.__code__ for _, function in _functions(thing)}
+    return {thing.__code__}
 
 
-def _sources_and_sinks(host: Host) -> None:
-    with (
-        headrace.open_source(str(host.video)) as source,
-        headrace.open_sink(host.out("e.mp4")) as sink,
-    ):
-        for frame in source:
-            sink.write(frame, headrace.FrameMeta(source.name, 0, frame.frame, 0, 640, 384))
+PUBLIC = _public()
 
 
-def _tables(host: Host) -> None:
-    with headrace.open_pipeline(CONFIG, sources=host.video) as pipeline:
-        headrace.table.to_pandas(pipeline)
-
-
-def _examined(host: Host) -> None:
-    headrace.explain(CONFIG, host.video).summary()
-
-
-def _compared(host: Host) -> None:
-    headrace.compare(CONFIG, CONFIG, host.video, frames=2)
-
-
-def _recorded(host: Host) -> None:
-    headrace.record(CONFIG, host.video, host.out("r.safetensors"), limit=2)
-
-
-def _served(host: Host) -> None:
-    view = LiveView()
-    pipeline = Pipeline([], (), [view], keep_open=True)
-    server = LiveServer(pipeline, view, Address(port=0))
-    running = Thread(target=pipeline.run)
-    running.start()
-    pipeline.add_source(host.video)
-    pipeline.stop()
-    running.join(20)
-    server.close()
-
-
-def _batch(host: Host) -> None:
-    headrace.batch(CONFIG, inputs=host.out("1.jpg"), out=host.out("batch"), workers=1)
-
-
-def _guarded(host: Host) -> None:
-    with headrace.Inferencer.from_config(CONFIG, guard="always") as model:
-        model(np.zeros((384, 640, 3), np.uint8))
-
-
-CALLS: list[Callable[[Host], None]] = [
-    _run, _images, _given_up, _failed, _inferencer, _sources_and_sinks, _tables, _examined,
-    _compared, _recorded, _served, _batch, _guarded,
-]  # fmt: skip
+def test_every_public_call_has_a_row() -> None:
+    rows = {name for names in CALLS.values() for name in names.split()}
+    assert rows.isdisjoint(CLOSED)
+    assert (rows | set(CLOSED)) - set(PUBLIC) == set(), "no such public name"
+    assert set(PUBLIC) - rows - set(CLOSED) == set(), "write rows in tests/guest_calls.py"
 
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Host:
-    """An engine is built, and packages are imported before: what they set then is their own."""
+    """An engine is built before, and what lives as long as the process is there."""
     import uvicorn  # noqa: F401
 
+    resource_tracker.ensure_running()
     host = Host(tmp_path_factory.mktemp("host"))
-    _inferencer(host)
-    return host
+    with headrace.Inferencer.from_config(CONFIG, guard="always"):
+        return host
 
 
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__.strip("_"))
@@ -146,18 +98,33 @@ def test_a_call_leaves_the_process_as_it_was(
     host: Host, call: Callable[[Host], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(host.folder)
+    called: set[CodeType] = set()
+
+    def see(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            called.add(frame.f_code)
+
     before = process_state()
-    call(host)
+    sys.setprofile(see)
+    try:
+        call(host)
+    finally:
+        sys.setprofile(None)
     assert differences(before, process_state(before)) == {}
+    missing = [name for name in CALLS[call].split() if not called & _codes(PUBLIC[name])]
+    assert not missing, "the row names what it does not call"
 
 
 _IMPORTS = """
-import sys
+import pathlib, sys
 sys.path.insert(0, {root!r})
 import av, numpy, onnx, onnxruntime, PIL.Image, pyarrow.parquet, starlette, uvicorn  # their own
+import importlib.util
 from tests.guest import differences, process_state
 before = process_state()
 import headrace
+from headrace._core.lazy import import_extra
+from tests.guest_calls import Host, quantised
 for name in headrace.__all__:
     try:
         getattr(headrace, name)
@@ -165,13 +132,21 @@ for name in headrace.__all__:
         print("not here:", name, error, file=sys.stderr)
 with headrace.Inferencer.from_config({config!r}) as model:
     pass
+for package, call in (
+    ("openvino", lambda: importlib.import_module("headrace.engine.backends.openvino")),
+    ("faster_coco_eval", lambda: import_extra("faster_coco_eval", "eval")),
+    ("trackers", lambda: headrace.open_tracker("bytetrack")),
+):
+    if importlib.util.find_spec(package):
+        call()
+quantised(Host(pathlib.Path({folder!r})))
 after = process_state(before)
 print(differences(before, after))
 """
 
 
-def test_importing_everything_changes_nothing() -> None:
-    code = _IMPORTS.format(root=str(Path(__file__).parents[1]), config=str(CONFIG))
+def test_importing_everything_changes_nothing(tmp_path: Path) -> None:
+    code = _IMPORTS.format(root=str(ROOT), config=str(CONFIG), folder=str(tmp_path))
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
     )

@@ -19,6 +19,7 @@ from headrace.engine.bench import bench
 from headrace.engine.session import Session
 from headrace.network.tensor_spec import TensorSpec
 from tests import inside
+from tests.infer.recognise.test_recognise import yolov8
 from tests.network.onnx_models import model_of, save
 
 Config = Callable[..., Path]
@@ -223,3 +224,10 @@ def test_a_model_that_noise_does_not_suit_names_what_to_try(tmp_path: Path) -> N
     assert "--loadInputs=NAME:FILE" in done.output
     done = runner.invoke(main, ["bench", str(path), "--duration", "0.1", "--shapes", "x:1x14"])
     assert done.exit_code == 0, done.output
+
+
+def test_images_of_any_size_are_timed_as_a_run_takes_them(tmp_path: Path) -> None:
+    path = yolov8(tmp_path / "free.onnx", size=("height", "width"), imgsz="[96, 64]")
+    done = CliRunner().invoke(main, ["bench", str(path), "--duration", "0.1"])
+    assert done.exit_code == 0, done.output
+    assert ":1x3x96x64" in done.output

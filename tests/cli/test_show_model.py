@@ -109,6 +109,7 @@ def test_an_onnx_model_is_recognised_as_a_run_does_without_saving_an_engine(tmp_
     assert data["images"] == "64x64 RGB / 255, fitted in, bars around"
     assert data["read_from"].startswith("metadata author: Ultralytics")
     assert "the metadata name 2 classes" in data["warning"]
+    assert "built-in parsers that fit" not in data  # the one that reads it is named above
     undecided = rows_of(tmp_path / "p.onnx", np.float32([[0.5, 0.5]]), spread=137)
     assert "how values are scaled is undecided" in headrace("show", undecided).stdout
     assert list(tmp_path.glob("*.engine")) == []

@@ -158,6 +158,17 @@ def test_an_output_that_is_not_batch_first_is_refused(tmp_path):
         session.run({"x": images(2)})
 
 
+def test_steps_before_the_only_item_are_all_its_own(tmp_path):
+    """As recognisers of text give them: [steps, batch, characters] of one image."""
+    turn = helper.make_node("Transpose", ["x"], ["y"], perm=[3, 0, 1, 2])
+    ends = [helper.make_tensor_value_info("x", FLOAT, [1, 3, 4, 6]),
+            helper.make_tensor_value_info("y", FLOAT, [1, "steps"])]  # fmt: skip
+    with session_of(model_of([turn], ends[:1], ends[1:]), tmp_path, max_batch=2) as session:
+        x = images(2)
+        out = session.run({"x": x})["y"]
+        assert np.array_equal(out, x.transpose(0, 3, 1, 2)[:, :, None])
+
+
 def test_a_failing_node_is_named(tmp_path):
     model = model_of(
         [helper.make_node("Reshape", ["x", "shape"], ["y"], "baked_batch")],

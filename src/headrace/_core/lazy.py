@@ -10,12 +10,15 @@ A package imports them for type checkers, and says the same again for everybody 
 
 from __future__ import annotations
 
+import os
 import sys
+import warnings
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 
 def lazy(
@@ -58,8 +61,11 @@ def import_extra(module: str, extra: str) -> Any:
     Raises:
         MissingExtraError: the package is not installed; the error says how to install it.
     """
+    if module in sys.modules:
+        return sys.modules[module]
     try:
-        return import_module(module)
+        with as_guest():
+            return import_module(module)
     except ModuleNotFoundError as error:
         package = module.partition(".")[0]
         if error.name is not None and error.name.partition(".")[0] != package:
@@ -69,6 +75,31 @@ def import_extra(module: str, extra: str) -> Any:
         raise MissingExtraError(
             f"{package} is not installed, and this needs it", fix=install_command(extra)
         ) from error
+
+
+@contextmanager
+def as_guest() -> Iterator[None]:
+    """Restore settings of the whole program that packages change while the block imports them.
+
+    That is the environment, the import path, warning filters, the state of `random`, and how
+    `multiprocessing` starts processes.
+    """
+    import random  # late, as the next: not every program needs them
+    from multiprocessing import get_start_method, set_start_method
+
+    environment, path = dict(os.environ), list(sys.path)
+    numbers, usual = random.getstate(), get_start_method(allow_none=True)
+    try:
+        with warnings.catch_warnings():
+            yield
+    finally:
+        for name in os.environ.keys() - environment.keys():
+            del os.environ[name]
+        os.environ.update({k: v for k, v in environment.items() if os.environ.get(k) != v})
+        sys.path[:] = path
+        random.setstate(numbers)
+        if get_start_method(allow_none=True) != usual:
+            set_start_method(usual, force=True)
 
 
 def install_command(extra: str) -> str:

@@ -48,7 +48,8 @@ Examples:
 )
 @click.option("--shapes", metavar="NAME:1x64,…",
               help="Of a model: shapes of its inputs, where it leaves axes free. Default: images "
-              "of 640x640, 512 for other axes of the first input, 1 for all else.")  # fmt: skip
+              "as a run takes them, or of 640x640, 512 for other axes of the first input, 1 for "
+              "all else.")  # fmt: skip
 @click.option(
     "--tactic", "tactics", multiple=True, metavar="TACTIC",
     help="Run it this way, whatever it was built for; repeat to compare, as "
@@ -80,6 +81,7 @@ def bench(
     config's engine is built if need be, a model's in memory. Without --threads and --streams an
     engine runs as it was tuned; one that was not tuned makes one run at a time on every core.
     """
+    from headrace._core.formats.archives import is_bare_model
     from headrace.cli.trtexec.options import parse_shapes
     from headrace.config.overrides import distributed
     from headrace.engine.bench import bench as measure
@@ -87,6 +89,7 @@ def bench(
     from headrace.engine.session import FreeSession
     from headrace.engine.tactic import Tactic
     from headrace.infer.model.image_input import image_range
+    from headrace.infer.recognise.recognise import free_image_size
 
     if tactics and (run.threads or run.streams):
         raise click.UsageError("--tactic says threads and streams itself")
@@ -128,7 +131,10 @@ def bench(
                     )
                 sessions[name] = opened.enter_context(session)
                 if isinstance(session, FreeSession):
-                    shaped[name], assumed = free_shapes(session.inputs, fixed, batch or 1)
+                    size = free_image_size(path) if is_bare_model(path) else None
+                    shaped[name], assumed = free_shapes(
+                        session.inputs, fixed, batch or 1, *([size] if size else [])
+                    )
                     notices += [note.at(str(path)) for note in assumed]
                 if cfg is not None:
                     ranges[name] = image_range(cfg)

@@ -104,9 +104,10 @@ def _model_data(path: Path, partner: Path | None) -> dict[str, Any]:
     data |= _operators_of_plugins(network)
     data["files"] = [str(file) for file in files]
     data["opsets"] = {domain or "ai.onnx": v for domain, v in summary.opsets.items()}
-    data["built-in parsers that fit"] = suggest(network.outputs) or ["none"]
-    if is_bare_model(path) and not network.is_large:
-        data |= _recognised(path)
+    recognised = _recognised(path) if is_bare_model(path) and not network.is_large else {}
+    if "images" not in recognised:
+        data["built-in parsers that fit"] = suggest(network.outputs) or ["none"]
+    data |= recognised
     if not network.is_large:
         data["layers"] = layers_of_network(network)
     return data | (_openvino_facts(path, data) if network.only_runtime == "openvino" else {})

@@ -152,13 +152,16 @@ def is_batch_of_images(network: Network) -> bool:
 
 
 def free_shapes(
-    inputs: Sequence[TensorSpec], shapes: Mapping[str, tuple[int, ...]], batch: int
+    inputs: Sequence[TensorSpec],
+    shapes: Mapping[str, tuple[int, ...]],
+    batch: int,
+    size: tuple[int, int] = (_FREE_SIDE, _FREE_SIDE),
 ) -> tuple[dict[str, tuple[int, ...]], list[Finding]]:
     """Choose a number for every free axis of the inputs of a network that takes any shapes.
 
-    First axes become `batch`, height and width of images 640, other axes of the first input 512,
-    and of further inputs 1; one name is one number. `shapes` (input -> shape; '' for all inputs)
-    goes before all that.
+    First axes become `batch`, height and width of images `size`, other axes of the first input
+    512, and of further inputs 1; one name is one number. `shapes` (input -> shape; '' for all
+    inputs) goes before all that.
 
     Returns:
         Input -> shape, and a note that names those that were chosen here.
@@ -175,7 +178,7 @@ def free_shapes(
     for number, spec in enumerate(inputs):
         asked = shapes.get(spec.name, shapes.get(""))
         rest = _FREE_LENGTH if number == 0 else 1
-        axes = _sizes(spec, batch, rest, numbers) if asked is None else asked
+        axes = _sizes(spec, batch, size, rest, numbers) if asked is None else asked
         numbers = {
             d: n for d, n in zip(spec.shape, axes, strict=False) if isinstance(d, str)
         } | numbers
@@ -192,11 +195,15 @@ def free_shapes(
     return chosen, [Finding("shapes-assumed", "info", text, data={"shapes": ",".join(assumed)})]
 
 
-def _sizes(spec: TensorSpec, batch: int, rest: int, numbers: Mapping[str, int]) -> tuple[int, ...]:
+def _sizes(
+    spec: TensorSpec, batch: int, size: tuple[int, int], rest: int, numbers: Mapping[str, int]
+) -> tuple[int, ...]:
     planes = len(spec.shape) == 4 and spec.shape[1] in _COLORS
     pixels = len(spec.shape) == 4 and spec.shape[3] in _COLORS
-    sides = (2, 3) if planes else (1, 2) if pixels else ()
-    usual = [batch, *(_FREE_SIDE if i in sides else rest for i in range(1, len(spec.shape)))]
+    usual = [batch, *([rest] * (len(spec.shape) - 1))]
+    if planes or pixels:
+        first = 2 if planes else 1
+        usual[first : first + 2] = size
     return tuple(
         d if isinstance(d, int) else numbers.get(d or "", usual[i])
         for i, d in enumerate(spec.shape)

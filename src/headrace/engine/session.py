@@ -114,7 +114,8 @@ class Session:
 
         Returns:
             One new array per output in binding order, (items, …); an output whose only axis is
-            the batch is (items, 1), or (items,) where it stays on a device.
+            the batch is (items, 1), or (items,) where it stays on a device. A model that fixes
+            its batch at 1 may put other axes first: all of them are the item's.
 
         Raises:
             EngineError: an input is missing, unknown, or of the wrong shape or type; an output is
@@ -287,6 +288,8 @@ class Session:
         for spec, array in zip(self.outputs, arrays, strict=True):
             if not array.shape and size == 1:
                 array = array.reshape(1, 1)  # one number for the one item
+            elif self.fixed_batch == 1 and array.shape and array.shape[0] != 1:
+                array = array.reshape(1, *array.shape)  # steps or rows of the only item
             elif not array.shape or array.shape[0] != size:
                 raise EngineError(
                     f"output {spec.name!r} has shape {'x'.join(map(str, array.shape)) or 'scalar'}"

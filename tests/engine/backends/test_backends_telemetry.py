@@ -1,4 +1,4 @@
-"""No runtime leaves files in the user's cache, unless the user wants it to."""
+"""No runtime leaves files in the user's cache or sends events, unless the user wants it to."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.conftest import write_mean_model
 
@@ -27,3 +29,18 @@ def test_a_run_writes_nothing_into_the_cache(tmp_path: Path) -> None:
         [sys.executable, "-c", RUN], check=True, cwd=tmp_path, env=environment | {"HOME": str(home)}
     )
     assert list(home.rglob("*")) == []
+
+
+OPENVINO = """
+import sys, threading
+from multiprocessing import get_start_method
+import headrace.engine.backends.openvino
+start = get_start_method(allow_none=True)
+print("openvino_telemetry" in sys.modules, threading.active_count(), start)
+"""
+
+
+def test_openvino_reports_no_import() -> None:
+    pytest.importorskip("openvino_telemetry")
+    done = subprocess.run([sys.executable, "-c", OPENVINO], check=True, capture_output=True)
+    assert done.stdout == b"False 1 None\n"

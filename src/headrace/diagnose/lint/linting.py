@@ -27,6 +27,7 @@ from headrace.diagnose.lint.subject import CheckedConfig, files_to_check, is_som
 from headrace.diagnose.lint.targets import Target
 from headrace.engine.backends import DEFAULT_BACKEND
 from headrace.infer.extra_inputs import unfilled_of_bare
+from headrace.infer.recognise.recognise import recognise
 from headrace.infer.record import was_tried
 from headrace.infer.run_options import RunOptions
 from headrace.infer.trial import tried_changes
@@ -52,6 +53,15 @@ def _of_values(
     lines = {(finding.place.path, finding.place.line) for finding in refusals}
     rest = [f for f in found if f.place.line and (f.place.path, f.place.line) not in lines]
     return refusals + rest
+
+
+def _alone(path: Path) -> Iterator[Finding]:
+    """Warn of a model that does not run on images without a config."""
+    try:
+        recognise(path, save=False)
+    except HeadraceError as error:
+        prefix = "without a config headrace run refuses it: "
+        yield error.finding.changed(code="bare-refused", level="warning", prefix=prefix)
 
 
 @dataclass
@@ -253,8 +263,11 @@ class Linter:
         unknown = unknown_error(network, DEFAULT_BACKEND, known_plugins(), str(path))
         if unknown is not None:
             self._refused(unknown, path)
-        if unfilled := unfilled_of_bare(path, network.inputs[1:]):
+        unfilled = unfilled_of_bare(path, network.inputs[1:])
+        if unfilled:
             self._refused(unfilled, path)
+        elif unknown is None and self.source is None:
+            self._add(_alone(path), path)
         cfg = ModelConfig().of_model(path, ())
         self._add(weight_checks(CheckedConfig(cfg, DryRun(network=network))), path)
         if self.source is not None:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import logging
 import os
 import re
+import sys
 import tempfile
 import threading
 from collections import Counter, deque
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
-import openvino as ov
-import openvino.properties as props
-import openvino.properties.hint as hints
 
 from headrace._core.errors import EngineError
 from headrace._core.files import os_reason
+from headrace._core.lazy import as_guest
 from headrace._core.text import printable
 from headrace._core.types import Array
 from headrace.engine.backends import RunnerOptions
@@ -28,6 +29,27 @@ from headrace.network import wire
 from headrace.network.external_data import WEIGHTS_FILE
 from headrace.network.network import OPENVINO_DOMAIN
 from headrace.network.tensor_spec import TensorSpec
+
+_EVENTS = "openvino_telemetry"  # sends an event for each import of OpenVINO, from a thread
+
+
+@contextmanager
+def _without_telemetry() -> Iterator[None]:
+    """Put an empty module in the place of the package, and OpenVINO sends nothing."""
+    if _EVENTS in sys.modules:
+        yield
+        return
+    sys.modules[_EVENTS] = ModuleType(_EVENTS)
+    try:
+        yield
+    finally:
+        del sys.modules[_EVENTS]
+
+
+with _without_telemetry(), as_guest():
+    import openvino as ov
+    import openvino.properties as props
+    import openvino.properties.hint as hints
 
 if TYPE_CHECKING:
     import openvino

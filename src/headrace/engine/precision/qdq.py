@@ -19,6 +19,7 @@ import onnx
 from onnx import TensorProto, numpy_helper
 
 from headrace._core.errors import EngineError
+from headrace._core.lazy import as_guest
 from headrace.engine.precision.choice import TensorChoice
 from headrace.engine.precision.even import even_out, evened, set_ranges
 from headrace.engine.precision.prepare import PrecisionReport, Proto, sort_nodes
@@ -244,9 +245,10 @@ def _quantised(
     narrow: bool,
 ) -> Proto:
     # The tools ship with ONNX Runtime; nothing is run here.
-    from onnxruntime.quantization import QuantType
-    from onnxruntime.quantization.calibrate import CalibrationMethod, TensorData, TensorsData
-    from onnxruntime.quantization.qdq_quantizer import QDQQuantizer
+    with as_guest():
+        from onnxruntime.quantization import QuantType
+        from onnxruntime.quantization.calibrate import CalibrationMethod, TensorData, TensorsData
+        from onnxruntime.quantization.qdq_quantizer import QDQQuantizer
 
     ranges = {
         name: TensorData(lowest=np.float32(-127 * s), highest=np.float32(127 * s))

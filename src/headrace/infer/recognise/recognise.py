@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -103,6 +104,8 @@ def recognise(
     path: str | Path,
     user_fields: Mapping[str, object] | None = None,
     overrides: Overrides = _NOTHING,
+    *,
+    save: bool = True,
 ) -> Recognition:
     """Recognise a model by its file: head, exporter, classes, names, images.
 
@@ -113,12 +116,13 @@ def recognise(
         path: an ONNX file.
         user_fields: fields of `ModelConfig` with values; they are taken as they are.
         overrides: keys of the command line that these came from, for messages.
+        save: False keeps a new engine in memory.
 
     Raises:
         ModelError: the file cannot be read; its input is no image; no built-in parser reads its
             outputs; or two or three answers are as likely, each named with what chooses it.
     """
-    return _recognise(Path(path), dict(user_fields or {}), overrides)
+    return _recognise(Path(path), dict(user_fields or {}), overrides, save=save)
 
 
 def recognise_for_init(
@@ -143,6 +147,17 @@ def recognise_for_init(
     fields = {**user_fields, **fields_of(overrides)}
     recognition = _recognise(path, fields, overrides, required=False, save=save)
     return replace(recognition, config=overrides.on(recognition.config))
+
+
+def free_image_size(path: Path) -> tuple[int, int] | None:
+    """Height and width that a run takes for images of any size; None: fixed, or no answer."""
+    with suppress(ModelError):
+        evidence = FileEvidence.read(model_file(path))
+        layers = weigh(evidence.stem)
+        images = read_images(evidence, layers, _exporter(evidence, layers)[0], {})
+        if images.chosen and not any(q.key == "infer-dims" for q in images.questions):
+            return images.height, images.width
+    return None
 
 
 def _recognise(

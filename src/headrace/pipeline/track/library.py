@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import ConfigError
-from headrace._core.lazy import install_command
+from headrace._core.lazy import as_guest, install_command
 from headrace._core.types import Array
 from headrace.media.frame import Frame
 from headrace.pipeline.track.selection import Corners, Found
@@ -31,7 +31,8 @@ _GAIN = 0.4  # weight of the newest movement in the velocity of a track
 def library_tracker(name: str) -> type[Any]:
     """The library's class."""
     try:
-        import trackers
+        with as_guest():
+            import trackers
 
         return getattr(trackers, LIBRARY_TRACKERS[name])  # type: ignore[no-any-return]
     except (ImportError, AttributeError) as error:

@@ -1,0 +1,3 @@
+"""Every call of the `tensorrt`-shaped API leaves the process of its host as it was."""
+
+from tests.guest import as_found as as_found
