@@ -211,6 +211,15 @@ def test_without_an_osd_group_nothing_is_drawn(read: Read) -> None:
     assert read("[osd]\nenable=1\n").osd.show
 
 
+def test_every_number_of_smart_record_but_2_waits_for_messages(read: Read) -> None:
+    camera = "[source0]\nenable=1\ntype=4\nuri=rtsp://camera/1\nsmart-record={}\n"
+    timed = [
+        "interval" in str(read(camera.format(number), source=False).sinks[0].text)
+        for number in (1, 2, 3)
+    ]
+    assert timed == [False, True, False]
+
+
 def test_groups_without_enable_are_off(read: Read) -> None:
     spec = read("[sink0]\ntype=1\n[primary-gie]\nconfig-file=a\n")
     assert spec.sinks == ()

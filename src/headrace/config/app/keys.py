@@ -110,7 +110,7 @@ SOURCE_KEYS = table(
     _key("rtsp-reconnect-interval-sec", _INT, low=0, high=86400, field="reconnect_interval_s"),
     _key("rtsp-reconnect-attempts", _INT, low=-1, field="reconnect_attempts"),
     _key("select-rtp-protocol", _INT, low=0), _key("file-loop", _ON, field="loop"), _key("live-source", _ON, field="live"),
-    _key("gpu-id", _INT, low=0), _key("camera-id", _INT, low=0), _key("smart-record", _INT, low=0, high=2), _key("smart-rec-dir-path", _PATH),
+    _key("gpu-id", _INT, low=0), _key("camera-id", _INT, low=0), _key("smart-record", _INT, low=0), _key("smart-rec-dir-path", _PATH),
     _key("smart-rec-file-prefix", _TEXT), _key("smart-rec-container", _INT, low=0, high=1),
     _key("intra-decode-enable", _ON, field="key_frames_only"), _key("low-latency-decode", _ON, field="low_delay"),
     _key("udp-buffer-size", _INT, low=0), _key("camera-width", _INT, low=0, high=16384), _key("camera-height", _INT, low=0, high=16384),

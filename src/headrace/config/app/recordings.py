@@ -36,9 +36,12 @@ def recordings(
             text = "smart-record is for sources of type=4 (RTSP) alone, as in the original"
             document.remark(line, text, code="element-left-out")
             continue
-        timer = section.get("smart-record") == _TIMER
+        number = section.get("smart-record")
+        timer = number == _TIMER  # all others wait for messages
         if not timer and not consumed:
-            text = "smart-record=1 waits for messages, and there is no [message-consumerN]: "
+            text = (
+                f"smart-record={number} waits for messages, and there is no [message-consumerN]: "
+            )
             text += "Pipeline.record_clip starts a recording"
             document.remark(line, text, code="key-approximated")
         index = next(i for i, item in enumerate(sources) if item is source)
