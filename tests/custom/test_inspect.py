@@ -16,7 +16,7 @@ from headrace.custom.inspect_load import Creator
 from headrace.errors import CustomLibraryError
 from tests.custom.conftest import Compile
 from tests.custom.test_stand_ins import linked, sdk
-from tests.warm import headrace
+from tests.inside import headrace
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 __all__ = ["linked", "sdk"]  # fixtures

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.test_init import center_face
 from tests.infer.recognise.models import pixel_rows, rows_of
 from tests.infer.recognise.test_recognise import ULTRALYTICS
-from tests.warm import headrace
+from tests.inside import headrace
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "bare-models.md").read_text()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.copies import copied_example
-from tests.warm import headrace
+from tests.inside import headrace
 
 ROOT = Path(__file__).parents[2]
 SCENE = ROOT / "examples" / "conveyor"

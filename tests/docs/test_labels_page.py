@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 
 from tests.copies import copied_example
-from tests.warm import headrace
+from tests.inside import headrace
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,7 +10,7 @@ import pytest
 import headrace
 from headrace.config import ModelConfig
 from headrace.errors import ConfigError
-from tests.warm import headrace as headrace_command
+from tests.inside import headrace as headrace_command
 
 Config = Callable[..., Path]
 

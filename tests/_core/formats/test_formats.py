@@ -13,7 +13,7 @@ from headrace.config import ModelConfig, load_pipeline
 from headrace.errors import HeadraceError, ModelError
 from headrace.infer.model import load_or_build
 from tests._core.formats.test_foreign import FILES
-from tests.warm import headrace as command
+from tests.inside import headrace as command
 
 WORDS = "this is a checkpoint of Ultralytics (PyTorch)"
 WAY = "yolo export model="

@@ -17,7 +17,7 @@ from headrace.infer.watch import Watch
 from headrace.infer.watch.rules import is_finding
 from tests.infer.watch.detectors import config_for, frames
 from tests.infer.watch.test_watch_wrong_setups import found
-from tests.warm import headrace as command
+from tests.inside import headrace as command
 
 TWICE = 1 / 255  # bytes of a network that expects them, scaled all the same
 
