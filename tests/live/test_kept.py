@@ -14,6 +14,7 @@ import pytest
 from headrace.live import Address, LiveServer, LiveView
 from headrace.live.allowed import AllowedSources, ServiceRules
 from headrace.live.kept import KeptSource, KeptSources
+from headrace.live.kept_file import service_file
 from headrace.pipeline import Pipeline
 from tests.live.test_server import Client
 from tests.media.conftest import MakeMeta, write_clip
@@ -119,7 +120,7 @@ def test_a_damaged_list_is_put_aside(tmp_path: Path, text: str) -> None:
     file.write_text(text)
     pipeline = Pipeline([], FakeModel(), keep_open=True)
     KeptSources(file).restore(pipeline, AllowedSources())
-    assert warnings(pipeline) == ["source-not-restored"]
+    assert warnings(pipeline) == ["kept-unreadable"]
     assert pipeline.sources == []
     assert (tmp_path / "list.json.unreadable").read_text() == text
 
@@ -130,7 +131,7 @@ def test_a_list_that_cannot_be_written_is_said_once(tmp_path: Path) -> None:
     pipeline = Pipeline(FakeSource(1, live=True), FakeModel(), keep_open=True)
     for name in ("a", "b"):
         kept.keep(pipeline, KeptSource(0, "rtsp://gate/1", name))
-    assert warnings(pipeline) == ["sources-not-kept"]
+    assert warnings(pipeline) == ["kept-unwritten"]
 
 
 def test_an_id_of_the_pipeline_file_stays_with_it(tmp_path: Path) -> None:
@@ -145,6 +146,7 @@ def test_an_id_of_the_pipeline_file_stays_with_it(tmp_path: Path) -> None:
     pipeline.close()
 
 
-def test_each_service_has_a_list_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    files = {KeptSources.of_service(c, p)._file for c, p in (("a.txt", 1), ("a.txt", 2), ("b", 1))}
-    assert len(files) == 3
+def test_each_service_has_files_of_its_own() -> None:
+    services = (("a.txt", 1, "sources"), ("a.txt", 2, "sources"), ("b", 1, "sources"),
+                ("b", 1, "changes"))  # fmt: skip
+    assert len({service_file([c], p, kind) for c, p, kind in services}) == 4

@@ -129,6 +129,8 @@ def serve(
     from headrace.live.address import live_address
     from headrace.live.allowed import AllowedSources, ServiceRules
     from headrace.live.kept import KeptSources
+    from headrace.live.kept_changes import KeptChanges
+    from headrace.live.kept_file import service_file
     from headrace.live.log import errors_logged, log_as_json, log_end
     from headrace.pipeline.opening import pipeline_spec
 
@@ -147,8 +149,10 @@ def serve(
             keep_open=True,
         ).with_models_overridden(settings)
         limits = ModelLimits(answers_within, results_within, action)
-        kept = KeptSources.of_service(configs, live_address(listen).port)
-        rules = ServiceRules(AllowedSources(allowed), open_probes, kept)
+        port = live_address(listen).port
+        kept = KeptSources(service_file(configs, port, "sources"))
+        changes = KeptChanges(service_file(configs, port, "changes"))
+        rules = ServiceRules(AllowedSources(allowed), open_probes, kept, changes)
         page = live_page(spec, run, listen, service=rules, log=log, limits=limits)
         report = execute(spec, run, strict=strict, quiet=True, page=page)
     if log is None:

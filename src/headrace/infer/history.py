@@ -33,6 +33,7 @@ class ModelVersion:
         how: what made it run.
         since: when it began, in seconds since 1970.
         inferred_before, failed_before: items of the versions before it.
+        steps: updates that lead from the first config to this one: kind and path.
     """
 
     number: int
@@ -43,6 +44,7 @@ class ModelVersion:
     since: float = 0.0
     inferred_before: int = 0
     failed_before: int = 0
+    steps: tuple[tuple[str, Path], ...] = ()
 
     @property
     def sha256(self) -> str:
@@ -75,6 +77,7 @@ class ModelHistory:
         refusals: how many there were.
         folder: that of the first config; updates come from it.
         proposed: number of the version that was loaded last.
+        first: the config of version 1.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -85,7 +88,7 @@ class ModelHistory:
         self.folder = config.path.resolve().parent
         self.proposed = 1
         self._waiting: ModelVersion | None = None
-        self._first = config
+        self.first = config
 
     @property
     def current(self) -> ModelVersion:
@@ -93,6 +96,11 @@ class ModelHistory:
         with self._lock:
             self._require_start()
             return self.runs[-1]
+
+    @property
+    def latest(self) -> ModelVersion:
+        """The version that was loaded last: it runs, or waits for the next batch."""
+        return self._waiting or self.current
 
     @property
     def changes(self) -> int:
@@ -127,13 +135,16 @@ class ModelHistory:
     def _require_start(self) -> None:
         if not self.runs:  # files are hashed for those alone who ask
             self.runs.append(
-                ModelVersion(
-                    1, self._first.path, self._first, file_hashes(self._first), since=time()
-                )
+                ModelVersion(1, self.first.path, self.first, file_hashes(self.first), since=time())
             )
 
     def propose(
-        self, path: Path, config: ModelConfig, how: How, number: int | None
+        self,
+        path: Path,
+        config: ModelConfig,
+        how: How,
+        number: int | None,
+        steps: tuple[tuple[str, Path], ...],
     ) -> ModelVersion:
         """Note a version that waits for its turn; a new one has no number yet.
 
@@ -143,7 +154,9 @@ class ModelHistory:
         if self.pending:
             raise EngineError("Trying to update model too frequently", where=str(path))
         newest = max(self.versions)
-        version = ModelVersion(number or newest + 1, path, config, file_hashes(config), how)
+        version = ModelVersion(
+            number or newest + 1, path, config, file_hashes(config), how, steps=steps
+        )
         self._waiting, self.proposed = version, version.number
         return version
 

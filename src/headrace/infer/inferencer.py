@@ -20,7 +20,7 @@ from headrace.engine.machine import usable_cores
 from headrace.infer.batch import Batch
 from headrace.infer.engine_runs import EngineRuns, Pending, RawOutput, abandon, attach_tensors
 from headrace.infer.gather import BufferTurns, frame_runs, object_runs, tensor_chunks
-from headrace.infer.history import ModelHistory
+from headrace.infer.history import ModelHistory, ModelVersion
 from headrace.infer.image_calls import called_on
 from headrace.infer.items import Items
 from headrace.infer.loaded_model import Model
@@ -484,14 +484,14 @@ class Inferencer:
         config: str | Path | None = None,
         engine: str | Path | None = None,
         model: str | Path | None = None,
-        version: int | None = None,
+        version: int | ModelVersion | None = None,
         on_updated: Callable[[int, Path], None] | None = None,
     ) -> ModelUpdater:
         """Load another model beside the running one; it takes over between two batches.
 
         Args:
             config, engine, model, version: one of them: the new config, an engine or a bare model
-                for the running config, or the number of a version that ran before.
+                for the running config, or a version that ran before, mostly by its number.
             on_updated: called with (status, path) when it is loaded; 0 is success. After a
                 failure the old model keeps running, with a warning among the notices.
 

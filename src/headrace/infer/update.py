@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,10 +17,11 @@ from headrace._core.text import error_text
 from headrace._core.threads import start_thread
 from headrace.config import ModelConfig
 from headrace.config.class_attrs import ClassAttrs
+from headrace.infer.history import ModelVersion
 from headrace.infer.loaded_model import Model
 
 if TYPE_CHECKING:
-    from headrace.infer.history import ModelVersion
+    from headrace.infer.history import How, ModelHistory
     from headrace.infer.inferencer import Inferencer
     from headrace.infer.record import Record
 
@@ -142,6 +143,16 @@ def keys_not_taken(running: ModelConfig, path: Path) -> list[str]:
     return list(dict.fromkeys(keys))
 
 
+def _steps(
+    history: ModelHistory, paths: Mapping[str, Path], cfg: ModelConfig
+) -> tuple[tuple[str, Path], ...]:
+    """The updates that lead to a config; the last one alone where it is enough."""
+    steps = tuple(paths.items())
+    if updated_config(history.first, **paths).values() == cfg.values():
+        return steps
+    return (*history.latest.steps, *steps)
+
+
 def reopened(inferencer: Inferencer) -> Inferencer:
     """Load the model of an inferencer anew, beside it: it may be stuck.
 
@@ -193,7 +204,7 @@ class ModelUpdater:
         config: str | Path | None = None,
         engine: str | Path | None = None,
         model: str | Path | None = None,
-        version: int | None = None,
+        version: int | ModelVersion | None = None,
         on_updated: Callable[[int, Path], None] | None = None,
     ) -> None:
         """Start loading; the new model takes over before the next batch after it is ready.
@@ -218,8 +229,8 @@ class ModelUpdater:
             raise ConfigError(
                 "an update needs a config, an engine, a model or a version", expected="one of them"
             )
-        earlier = None
-        if version is not None:
+        earlier = version if isinstance(version, ModelVersion) else None
+        if isinstance(version, int):
             versions = self._inferencer.history.versions
             earlier = versions.get(version)
             if earlier is None:
@@ -252,17 +263,20 @@ class ModelUpdater:
         on_updated: Callable[[int, Path], None] | None,
     ) -> None:
         status, history = 0, self._inferencer.history
+        how: How
         path = next(iter(paths.values())) if earlier is None else earlier.path
         try:
             if earlier is None:
                 cfg = updated_config(self._inferencer.config, **paths)
+                steps, how = _steps(history, paths, cfg), "update"
             else:
                 earlier.check_unchanged()
-                cfg = earlier.config
+                cfg, steps = earlier.config, earlier.steps
+                how = "rollback" if earlier.number in history.versions else "update"
             model = self._accepted(cfg)
             number = None if earlier is None else earlier.number
             try:
-                version = history.propose(path, cfg, "rollback" if earlier else "update", number)
+                version = history.propose(path, cfg, how, number, steps)
                 self._inferencer.replace(model)
             except EngineError:
                 model.close()

@@ -14,6 +14,7 @@ from headrace._core.files import os_errors
 from headrace._core.text import quoted
 from headrace._core.urls import url_scheme
 from headrace.live.kept import KeptSources
+from headrace.live.kept_changes import KeptChanges
 
 _ENTRY = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*)/?)?")
 _CAMERA = re.compile(r"camera:\d+|/dev/video\d+")
@@ -130,8 +131,10 @@ class ServiceRules:
         allowed: the sources that they may name.
         open_probes: answer `/healthz` and `/readyz` without the token, too.
         kept: the live sources that they added, in this life and earlier ones.
+        changes: what else requests changed, in this life and earlier ones.
     """
 
     allowed: AllowedSources = field(default_factory=AllowedSources)
     open_probes: bool = False
     kept: KeptSources = field(default_factory=KeptSources)
+    changes: KeptChanges = field(default_factory=KeptChanges)

@@ -1,4 +1,8 @@
-"""Changes of a running pipeline: interval, time-out, regions, drawing, models."""
+"""Changes of a running pipeline: interval, time-out, regions, drawing, models.
+
+Each is kept for the next life of the service under a name: `interval`, `osd labels`, `regions 0`,
+`model 0`.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,13 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import HeadraceError
+from headrace._core.files import sha256_of
 from headrace._core.findings import Finding
+from headrace.live.kept_changes import KeptChange, KeptChanges, kept_version
 from headrace.pipeline.analytics import Analytics, Region
 
 if TYPE_CHECKING:
+    from headrace.infer.history import ModelHistory, ModelVersion
     from headrace.live.view import LiveView
     from headrace.pipeline import Pipeline
 
@@ -38,11 +45,55 @@ class Controls:
     Args:
         pipeline: that runs.
         view: of it.
+        kept: the changes of earlier lives.
     """
 
-    def __init__(self, pipeline: Pipeline, view: LiveView) -> None:
+    def __init__(self, pipeline: Pipeline, view: LiveView, kept: KeptChanges | None = None) -> None:
         self._pipeline, self._view = pipeline, view
         self._updating = [Lock() for _ in pipeline.models]
+        self._kept = kept or KeptChanges()
+        self._start = _by_name(self.settings())
+        self._analyzer = next((s for s in pipeline.stages if isinstance(s, Analytics)), None)
+        self._rules = self._analyzer and sha256_of(repr(self._analyzer.rules).encode())
+
+    def restore(self) -> None:
+        """Make the changes of earlier lives again, before the pipeline begins."""
+        self._kept.restore(self._pipeline, self._said, self._again)
+
+    def _said(self, name: str) -> Any:
+        """The value of the files of the service for a change's name.
+
+        Raises:
+            HeadraceError: there is no such thing.
+        """
+        kind, _, rest = name.partition(" ")
+        if kind == "regions":
+            return self._rules
+        if kind == "model":
+            with self._changing(_index(rest)) as model:
+                return _digest(model.history.versions[1].hashes)
+        if name not in self._start:
+            raise HeadraceError("there is no such setting")
+        return self._start[name]
+
+    def _again(self, name: str, value: Any) -> None:
+        """Make a change of an earlier life.
+
+        Raises:
+            HeadraceError: it cannot be made.
+        """
+        kind, _, rest = name.partition(" ")
+        if kind == "regions":
+            self.set_regions(_index(rest), value)
+        elif kind == "model":
+            with self._changing(_index(rest)) as model:
+                steps, files = _version_of(value)
+                history = model.history
+                paths = [next(iter(_wanted(step, history.folder).items())) for step in steps]
+                version = kept_version(history, paths, files)
+                self._update(_index(rest), model, {}, version)
+        else:
+            self.change({"osd": {rest: value}} if kind == "osd" else {name: value})
 
     def settings(self) -> dict[str, Any]:
         """Return the present values of all settings."""
@@ -77,6 +128,8 @@ class Controls:
             changes.append(lambda: self._draw(switches))
         for change in changes:
             change()
+        made = {name: KeptChange(v, self._start[name]) for name, v in _by_name(values).items()}
+        self._kept.keep(self._pipeline, made)
 
     def _draw(self, switches: dict[str, Any]) -> None:
         self._view.painter = replace(self._view.painter, **switches)
@@ -96,8 +149,7 @@ class Controls:
         """
         if source_id not in [s.source_id for s in self._pipeline.sources]:
             raise HeadraceError(f"there is no source {source_id}")
-        analyzers = [s for s in self._pipeline.stages if isinstance(s, Analytics)]
-        if not analyzers:
+        if self._analyzer is None:
             raise HeadraceError(
                 "the pipeline has no analytics", fix="start it with --analytics FILE"
             )
@@ -106,7 +158,13 @@ class Controls:
         regions = tuple(_region(item) for item in entries)
         if len({r.name for r in regions}) < len(regions):
             raise HeadraceError("two regions have one roi_id")
-        analyzers[0].set_regions(source_id, regions)
+        self._analyzer.set_regions(source_id, regions)
+        name = f"regions {source_id}"
+        self._kept.keep(self._pipeline, {name: KeptChange(entries, self._rules)})
+
+    def forget_source(self, source_id: int) -> None:
+        """Forget the regions of a source that is removed for good."""
+        self._kept.forget(self._pipeline, f"regions {source_id}")
 
     def update_model(self, index: int, request: Mapping[str, object]) -> int:
         """Load another model beside a running one, and change to it between two batches.
@@ -126,7 +184,7 @@ class Controls:
                 old model runs on then, and a notice says why.
         """
         with self._changing(index) as model:
-            return self._update(model, request)
+            return self._update(index, model, request)
 
     @contextmanager
     def _changing(self, index: int) -> Iterator[Any]:
@@ -145,11 +203,21 @@ class Controls:
         finally:
             lock.release()
 
-    def _update(self, model: Any, request: Mapping[str, object]) -> int:
+    def _update(
+        self,
+        index: int,
+        model: Any,
+        request: Mapping[str, object],
+        version: ModelVersion | None = None,
+    ) -> int:
         outcome: list[int] = []
         try:
             updater = model.update_model(
-                **_wanted(request, model.history.folder),
+                **(
+                    _wanted(request, model.history.folder)
+                    if version is None
+                    else {"version": version}
+                ),
                 on_updated=lambda status, _: outcome.append(status),
             )
         except HeadraceError as error:
@@ -161,10 +229,23 @@ class Controls:
         updater.wait()
         if outcome != [0]:
             raise HeadraceError(updater.told[-1] if updater.told else "it was not loaded")
+        self._keep_model(index, model.history)
         end = monotonic() + _BEGINS_S
         while model.history.pending and self._pipeline.state == "running" and monotonic() < end:
             sleep(_LOOK_S)
         return int(model.history.proposed)
+
+    def _keep_model(self, index: int, history: ModelHistory) -> None:
+        """Note the version that was loaded last; the one of the start needs no note."""
+        name, version = f"model {index}", history.latest
+        if not version.steps:
+            self._kept.forget(self._pipeline, name)
+            return
+        steps = [{kind: history.shown(path)} for kind, path in version.steps]
+        files = {str(path): digest for path, digest in version.hashes.items()}
+        start = _digest(history.versions[1].hashes)
+        change = KeptChange({"steps": steps, "files": files}, start)
+        self._kept.keep(self._pipeline, {name: change})
 
     def roll_back(self, index: int) -> int:
         """Change back to the version that ran before the present one.
@@ -180,7 +261,43 @@ class Controls:
             previous = model.history.previous
             if previous is None:
                 raise HeadraceError("no version ran before this one", where=model.name)
-            return self._update(model, {"version": previous.number})
+            return self._update(index, model, {"version": previous.number})
+
+
+def _by_name(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by the names under which they are kept."""
+    named = {name: value for name, value in settings.items() if name != "osd"}
+    return named | {f"osd {name}": value for name, value in settings.get("osd", {}).items()}
+
+
+def _digest(hashes: Mapping[Path, str]) -> str:
+    """One hash for the files of a model."""
+    return sha256_of("".join(f"{digest} {path}\n" for path, digest in hashes.items()).encode())
+
+
+def _index(text: str) -> int:
+    """The number behind a name.
+
+    Raises:
+        HeadraceError: it is none.
+    """
+    return whole(text, "the number", 1 << 31, texts=True)
+
+
+def _version_of(value: Any) -> tuple[list[dict[str, str]], dict[Path, str]]:
+    """Steps and files of a version that was kept.
+
+    Raises:
+        HeadraceError: they have another form.
+    """
+    try:
+        steps = [{str(kind): str(path)} for step in value["steps"] for kind, path in step.items()]
+        files = {Path(path): str(digest) for path, digest in value["files"].items()}
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise HeadraceError("it is no version of a model") from error
+    if any("version" in step for step in steps):
+        raise HeadraceError("a step of a version is a file")
+    return steps, files
 
 
 def _wanted(request: Mapping[str, object], folder: Path) -> dict[str, Any]:

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import HeadraceError
-from headrace._core.files import (
-    os_errors,
-    os_reason,
-    sha256_of,
-    state_folder,
-    write_atomically,
-)
 from headrace._core.findings import Finding
-from headrace._core.text import counted, error_text, quoted
+from headrace._core.text import counted, quoted
 from headrace.config.paths import is_stream, safe_uri, uri_trouble
 from headrace.config.pipeline_spec import SourceSpec
+from headrace.live.kept_file import KeptFile
 from headrace.pipeline.decoder_memory import DecoderMemory
 from headrace.pipeline.source_opening import gpu_of, open_listed
 
@@ -30,9 +20,7 @@ if TYPE_CHECKING:
     from headrace.live.allowed import AllowedSources
     from headrace.pipeline import Pipeline
 
-_VERSION = 1
 _MOST_ID = 1 << 31
-_DAMAGED = ".unreadable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +50,10 @@ class KeptSources:
     """
 
     def __init__(self, file: Path | None = None) -> None:
-        self._file = file
+        self._file = KeptFile(file, "the sources of earlier requests")
         self._lock = threading.Lock()
         self._sources: dict[int, KeptSource] = {}
         self._idle: list[KeptSource] = []  # that this life does not open
-
-    @classmethod
-    def of_service(cls, configs: Sequence[str | Path], port: int) -> KeptSources:
-        """The list of a service in the state folder: each set of configs and port has its own."""
-        names = [os.path.abspath(name) for name in configs]
-        key = sha256_of("\0".join([*names, str(port)]).encode())[:16]
-        return cls(state_folder() / "services" / f"{key}.json")
 
     @property
     def cameras(self) -> dict[str, int]:
@@ -89,7 +70,7 @@ class KeptSources:
             pipeline: of the service, which has not begun.
             allowed: what requests may name.
         """
-        entries = self._read(pipeline)
+        entries = self._file.read(pipeline, _parsed) or []
         memory = DecoderMemory(len(entries))
         for entry in entries:
             try:
@@ -97,7 +78,7 @@ class KeptSources:
             except HeadraceError as error:
                 text = f"a source of an earlier request is not opened again: {error:brief}"
                 where = safe_uri(entry.name or entry.uri)
-                fix = f"allow or mend it, or remove its entry from {self._file}"
+                fix = f"allow or mend it, or remove its entry from {self._file.path}"
                 pipeline.note(
                     Finding("source-not-restored", "warning", text, where, {}, None, (fix,))
                 )
@@ -124,39 +105,10 @@ class KeptSources:
                 self._write(pipeline)
         return there
 
-    def _read(self, pipeline: Pipeline) -> list[KeptSource]:
-        """The list on disk, by ids; one that cannot be read is put aside, with a warning."""
-        if self._file is None or not self._file.exists():
-            return []
-        try:
-            with os_errors(HeadraceError, "it cannot be read", self._file):
-                return _parsed(self._file.read_bytes())
-        except HeadraceError as error:
-            aside = self._file.with_name(self._file.name + _DAMAGED)
-            with suppress(OSError):
-                self._file.replace(aside)
-            text = f"the sources of earlier requests are not opened again: {error:brief}"
-            fix = (f"the list is kept as {aside}",)
-            pipeline.note(
-                Finding("source-not-restored", "warning", text, str(self._file), {}, None, fix)
-            )
-            return []
-
     def _write(self, pipeline: Pipeline) -> None:
         """Write the list; the lock is held."""
-        if self._file is None:
-            return
         entries = [*self._sources.values(), *self._idle]
-        text = json.dumps({"version": _VERSION, "sources": [asdict(e) for e in entries]}, indent=1)
-        try:
-            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            write_atomically(self._file, [text.encode()], mode=0o600)
-        except OSError as error:
-            why = "the list of sources that requests added cannot be written"
-            text = f"{why}, and a restart will not know them: {os_reason(error)}"
-            notice = Finding("sources-not-kept", "warning", text, str(self._file))
-            if notice not in pipeline.notices:
-                pipeline.note(notice)
+        self._file.write(pipeline, {"sources": [asdict(entry) for entry in entries]})
 
 
 def _reopened(
@@ -172,20 +124,13 @@ def _reopened(
     return replace(entry, id=pipeline.add_source(source, name=entry.name))
 
 
-def _parsed(data: bytes) -> list[KeptSource]:
+def _parsed(content: Any) -> list[KeptSource]:
     """The sources of a list.
 
     Raises:
         HeadraceError: it is none.
     """
-    try:
-        content = json.loads(data)
-        version = content["version"]
-        entries = [KeptSource(**row) for row in content["sources"]]
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise HeadraceError(f"it is damaged: {error_text(error)}") from error
-    if version != _VERSION:
-        raise HeadraceError(f"it has version {quoted(str(version))}", expected=str(_VERSION))
+    entries = [KeptSource(**row) for row in content["sources"]]
     for entry in entries:
         texts = (entry.uri, entry.name or "", entry.camera_id or "")
         whole = isinstance(entry.id, int) and not isinstance(entry.id, bool)

@@ -66,7 +66,9 @@ def rest_routes(
         rules: of the sources that may be added, and those of earlier lives, which are added.
         health: judges the models; None judges by the defaults.
     """
-    rest = _Rest(pipeline, Controls(pipeline, view), rules, health or Health(pipeline))
+    rest = _Rest(
+        pipeline, Controls(pipeline, view, rules.changes), rules, health or Health(pipeline)
+    )
     return [
         Route("/metrics", rest.metrics),
         Route("/healthz", rest.health),
@@ -103,6 +105,7 @@ class _Rest:
         self._pipeline, self._controls, self._health = pipeline, controls, health
         self._kept = rules.kept
         self._kept.restore(pipeline, rules.allowed)
+        controls.restore()
         self._sources = SourceAdding(pipeline, rules.allowed, self._kept)
         # the original's camera_id -> id of the source
         self._cameras: dict[str, int] = self._kept.cameras
@@ -161,11 +164,15 @@ class _Rest:
 
     def _over(self, event: PipelineEvent) -> None:
         if event.name == "ended":  # by itself: the next life has nothing to open
-            self._kept.forget(self._pipeline, event.source_id)
+            self._forget(event.source_id)
+
+    def _forget(self, number: int) -> bool:
+        self._controls.forget_source(number)
+        return self._kept.forget(self._pipeline, number)
 
     def _remove(self, number: int) -> bool:
         """Remove a source for good; False if it is over, and the next life would not open it."""
-        kept = self._kept.forget(self._pipeline, number)
+        kept = self._forget(number)
         return self._pipeline.remove_source(number) or kept
 
     async def clip(self, request: Request) -> Response:
@@ -185,7 +192,7 @@ class _Rest:
     async def change(self, request: Request) -> Response:
         """Change settings: `{"interval": 2, "batch_timeout_s": 0.1, "osd": {"labels": false}}`."""
         try:
-            self._controls.change(await body_of(request))
+            await asyncio.to_thread(self._controls.change, await body_of(request))
         except HeadraceError as error:
             return JSONResponse({"error": str(error)}, 422)
         return JSONResponse(self._controls.settings())
@@ -276,7 +283,7 @@ class _Rest:
             interval = whole(value, "interval", MAX_INTERVAL, texts=True)
             self._controls.change({"interval": interval})
 
-        return _changed("INFER_INTERVAL_UPDATE", change)
+        return await _changed("INFER_INTERVAL_UPDATE", change)
 
     async def original_timeout(self, request: Request) -> Response:
         """`{"stream": {"batched_push_timeout": 100000}}`, in microseconds."""
@@ -288,7 +295,7 @@ class _Rest:
             )
             self._controls.change({"batch_timeout_s": micros / 1e6})
 
-        return _changed("BATCHED_PUSH_TIMEOUT_UPDATE", change)
+        return await _changed("BATCHED_PUSH_TIMEOUT_UPDATE", change)
 
     async def original_roi(self, request: Request) -> Response:
         """`{"stream": {"stream_id": "0", "roi_count": 1, "roi": [{"roi_id": "0", "left": …}]}}`."""
@@ -300,20 +307,22 @@ class _Rest:
             number = whole(camera, "stream_id", 1 << 31, texts=True) if known is None else known
             self._controls.set_regions(number, stream.get("roi"))
 
-        return _changed("ROI_UPDATE", change)
+        return await _changed("ROI_UPDATE", change)
 
     async def original_osd(self, request: Request) -> Response:
         """`{"stream": {"stream_id": "0", "process_mode": 0}}`: the CPU (0) draws, always."""
         mode = (await _stream_of(request)).get("process_mode")
         if mode in (1, 2, "1", "2"):
             return _not_here("the CPU draws, process_mode 0 alone; switches are at /api/settings")
-        return _changed("PROCESS_MODE_UPDATE", partial(whole, mode, "process_mode", 0, texts=True))
+        return await _changed(
+            "PROCESS_MODE_UPDATE", partial(whole, mode, "process_mode", 0, texts=True)
+        )
 
     async def original_quit(self, request: Request) -> Response:
         """`{"stream": {"app_quit": 1}}`: finish the files and end."""
         if (await _stream_of(request)).get("app_quit") not in (1, True, "1"):
             return _failed("QUIT_FAIL", "app_quit is not 1")
-        return _changed("QUIT", self._pipeline.stop)
+        return await _changed("QUIT", self._pipeline.stop)
 
     async def without_meaning(self, request: Request) -> Response:
         """Paths of the original that change nothing here, each with the reason."""
@@ -336,10 +345,10 @@ async def _stream_of(request: Request) -> dict[str, object]:
     return stream if isinstance(stream, dict) else {}
 
 
-def _changed(what: str, change: Callable[[], object]) -> Response:
+async def _changed(what: str, change: Callable[[], object]) -> Response:
     """Make a change of the original's, and answer in its words."""
     try:
-        change()
+        await asyncio.to_thread(change)
     except HeadraceError as error:
         return _failed(f"{what}_FAIL", str(error))
     return JSONResponse({"status": _OK, "reason": f"{what}_SUCCESS"})
