@@ -69,7 +69,7 @@ def test_forbidden_folder(tmp_path: Path) -> None:
 
 def test_all_missing_files_with_line_and_neighbours(tmp_path: Path) -> None:
     (tmp_path / "libs").mkdir()
-    for name in ("yolov8s.onnx", "labels.txt", "libs/libparser.so"):
+    for name in ("yolov8s.onnx", "yolov8.txt", "labels.txt", "libs/libparser.so"):
         (tmp_path / name).touch()
     cfg = ModelConfig.load(
         write(
@@ -83,7 +83,7 @@ def test_all_missing_files_with_line_and_neighbours(tmp_path: Path) -> None:
     text = str(caught.value)
     assert "model.txt:2: onnx-file=yolov8.onnx: there is no such file." in text
     assert f"expected a file at {tmp_path}/yolov8.onnx" in text
-    assert f"near it in {tmp_path}: yolov8s.onnx" in text
+    assert f"near it in {tmp_path}: yolov8s.onnx\n" in text
     assert "model.txt:3: labelfile-path=label.txt" in text
     assert f"near it in {tmp_path}: labels.txt" in text
     assert "model.txt:4: mean-file" in text

@@ -7,7 +7,7 @@ a convention. Source: custom-library spec 2.2, 2.3.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from headrace.binary.code_calls import CodeCalls
@@ -315,6 +315,13 @@ def uses_host(elf: ElfFile) -> bool:
     return MARKER in exported and not GIVERS.isdisjoint(exported)
 
 
+_NAMED_ELSEWHERE: Mapping[str, str] = {
+    "NvMOT_Process": "it is a tracker's library: ll-lib-file of [tracker] names it",
+    "nvds_msg2p_ctx_create": "it makes payloads of messages: msg2p-lib names it",
+    "CustomTensorPreparation": "it is a library of nvdspreprocess, whose file names it",
+}
+
+
 def export_hints(elf: ElfFile, *, has_plugins: bool = False) -> list[str]:
     """Return hints about a library without parsers, or with parsers that no config can name.
 
@@ -331,6 +338,8 @@ def export_hints(elf: ElfFile, *, has_plugins: bool = False) -> list[str]:
             "application with headrace exec"
         ]
     others = sorted(n for n in elf.functions() if not n.startswith("_"))
+    if kinds := [words for name, words in _NAMED_ELSEWHERE.items() if name in others]:
+        return kinds
     if others:
         names = ", ".join(others[:4]) + (", …" if len(others) > 4 else "")
         return [

@@ -12,7 +12,7 @@ import click
 
 from headrace._core.errors import HeadraceError, MediaError
 from headrace._core.findings import Finding
-from headrace._core.text import printable, quoted
+from headrace._core.text import counted, printable, quoted
 from headrace._core.threads import say_failure, start_thread
 from headrace._core.urls import url_scheme
 from headrace.cli.ending import SERVICE_STOP_S, STOP_S, finish_on_signal
@@ -398,9 +398,8 @@ def print_report(report: RunReport, *, notes: bool = True) -> None:
             echo(f"{what} could not be parsed")
     state = "stopped after" if report.interrupted else "done:"
     profile = f", profile {report.profile}: {_RULES[report.profile]}" if report.profile else ""
-    echo(
-        f"{state} {report.frames} frames in {report.seconds:.1f} s ({report.fps:.1f} fps{profile})"
-    )
+    took = f"{report.seconds:.1f} s ({report.fps:.1f} fps{profile})"
+    echo(f"{state} {counted(report.frames, 'frame')} in {took}")
     if on_gpu := [m.name for m in report.models if m.device.startswith("cuda")]:
         decoded = sum(source.decoder == "cuda" for source in report.sources)
         videos = f"{decoded} of {len(report.sources)} source(s) decoded there"
@@ -409,9 +408,9 @@ def print_report(report: RunReport, *, notes: bool = True) -> None:
         for source in report.sources:
             text = f"  {source.source_id}: {source.name}: {source.frames} frames, {source.state}"
             echo(text + (f", {source.dropped} dropped" if source.dropped else ""))
-    counted = {delivery.output for delivery in report.messages}
+    reported = {delivery.output for delivery in report.messages}
     for output in report.outputs:
-        if output not in counted:
+        if output not in reported:
             verb = "sent images to" if url_scheme(output) in STREAM_SCHEMES else "wrote"
             echo(f"{verb} {output}")
     for delivery in report.messages:

@@ -223,6 +223,7 @@ def _no_model(cfg: ModelFields) -> ConfigError:
     if engine:
         where = cfg.origin(key).where or key
     expected = "onnx-file=..., or the keys of a Caffe, UFF or Darknet model"
-    problem = "the config names no model."
-    code = "encoded-model" if encoded else "no-model"
+    problem, code = "the config names no model.", "no-model"
+    if encoded:
+        problem, code = "the only model that the config names is encrypted.", "encoded-model"
     return ConfigError(problem, where=where, expected=expected, fix=fix, code=code)

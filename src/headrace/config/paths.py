@@ -76,8 +76,10 @@ def missing_hints(path: Path) -> list[str]:
             names = [entry.name for entry in itertools.islice(entries, _LISTED_NAMES)]
     except (OSError, ValueError):
         return hints
-    folded = {candidate.lower(): candidate for candidate in names}
-    close = near_names(name.lower().strip(" \"'"), folded)
+    wanted = name.lower().strip(" \"'")
+    suffix = Path(wanted).suffix
+    folded = {c.lower(): c for c in names if c.lower().endswith(suffix)}
+    close = near_names(wanted, folded)
     if close:
         hints.append(f"near it in {parent}: {', '.join(folded[c] for c in close)}")
     if name != name.strip():

@@ -276,15 +276,11 @@ def _from_library(
             raise
         if name not in kind.known:
             raise _with_hints(error, _no_other_hints(path, kind, name)) from error
-        text = f"{error:brief}; headrace's built-in parser {name} decodes the outputs instead"
-        remedies: tuple[str, ...] = ()
-        if isinstance(error, CustomLibraryError):  # it is there: how to have it after all
-            remedies = error.finding.remedies
-        return Choice(
-            kind.known[name],
-            f"built-in {name}",
-            notices=[Finding("library-replaced", "warning", text, where, remedies=remedies)],
-        )
+        replaced = error.finding.changed(
+            code="library-replaced", level="warning", where=where,
+            suffix=f"; headrace's built-in parser {name} decodes the outputs instead",
+        )  # fmt: skip
+        return Choice(kind.known[name], f"built-in {name}", notices=[replaced])
     try:
         parser = getattr(library, kind.finder)(name)
     except CustomLibraryError as failure:

@@ -75,5 +75,9 @@ def test_one_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert spec.tracker is not None
     assert spec.tracker.text == "iou"
     assert [n.level for n in spec.notices if n.code == "tracker-library"] == ["warning"]
+    (tmp_path / "mine.cpp").touch()
+    assert "headrace compile" in " ".join(
+        map(str, read(tmp_path, "ll-lib-file=libmine.so").notices)
+    )
     (size,) = (n for n in spec.notices if "tracker-width" in str(n))
     assert size.level == "info"

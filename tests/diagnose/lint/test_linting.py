@@ -85,6 +85,20 @@ def test_a_folder_is_searched_and_a_config_of_a_pipeline_is_reported_once(
     ]
 
 
+def test_a_preparation_makes_the_tensors_of_a_pipeline(store: Path, tmp_path: Path) -> None:
+    put_model("yolov8.onnx", tmp_path / "m.onnx", store)
+    (tmp_path / "c.txt").write_text(
+        "[property]\nonnx-file=m.onnx\ninput-tensor-from-meta=1\nnetwork-type=100\n"
+    )
+    (tmp_path / "p.txt").write_text("[property]\n")
+    codes = []
+    for more in ("", "    preprocess: p.txt\n"):
+        (tmp_path / "p.yml").write_text(f"sources: [a.mp4]\nmodels:\n  - config: c.txt\n{more}")
+        report = Linter().lint([tmp_path / "p.yml"])
+        codes.append("tensors-from-nowhere" in {f.code for f in report.findings})
+    assert codes == [True, False]
+
+
 def test_a_folder_without_a_config_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no config"):
         Linter().lint([tmp_path])

@@ -126,3 +126,11 @@ def test_a_plugin_of_gstreamer_is_named_for_what_it_is(tmp_path: Path) -> None:
     subprocess.run(command, check=True)
     (hint,) = export_hints(ElfFile.read(tmp_path / "libexample.so"))
     assert "GST_PLUGIN_PATH" in hint
+
+
+def test_a_library_of_a_tracker_is_named_for_what_it_is(tmp_path: Path) -> None:
+    (tmp_path / "mot.c").write_text("int NvMOT_Process(void) { return 0; }")
+    command = ["gcc", "-shared", tmp_path / "mot.c", "-o", tmp_path / "libmot.so"]
+    subprocess.run(command, check=True)
+    (hint,) = export_hints(ElfFile.read(tmp_path / "libmot.so"))
+    assert "ll-lib-file" in hint

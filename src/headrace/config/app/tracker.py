@@ -8,6 +8,7 @@ from pathlib import Path
 from headrace._core.text import quoted
 from headrace.config.app import reasons as why
 from headrace.config.app.reader import AppReader, FoundGroup
+from headrace.config.library_sources import build_command
 from headrace.config.origin import Origin
 from headrace.config.paths import resolve
 from headrace.config.pipeline_yaml import Item
@@ -52,11 +53,10 @@ def tracker_item(section: FoundGroup, reader: AppReader) -> Item:
     if library and not is_original_library(library):
         own = _resolved(library, "ll-lib-file", section, reader)
         if own is not None and not own.is_file():
-            document.remark(
-                section.line("ll-lib-file"),
-                f"there is no file {quoted(str(own), limit=None)}: the built-in tracker iou runs",
-                code="tracker-library",
-            )
+            text = f"there is no file {quoted(str(own), limit=None)}: the built-in tracker iou runs"
+            if (command := build_command(own)) is not None:
+                text += f"; compile it from the sources beside it: {command}"
+            document.remark(section.line("ll-lib-file"), text, code="tracker-library")
             own = None
     path = None
     if config:
