@@ -79,7 +79,6 @@ TEXTS = {
     "diagnose/lint/text.py": "lint's lines and SARIF",
     "gstreamer/servicemaker/description.py": "a problem of a file, with its line",
     "infer/model/engine_functions.py": "an error of a library's function, with its advice",
-    "infer/parser_choice.py": "a warning with the advice of the error",
     "media/sources/gpu_decoding.py": "words of a notice",
     "pipeline/analytics/rules_file.py": "a problem of a file, with its line",
     "plugins/lookup.py": "puts more advice before that of an error",
