@@ -29,6 +29,14 @@ class Case:
     title: str = ""
     generation: str = "9.1"
     tolerance: float = 0.0
+    unread: tuple[str, ...] = ()
+    """Keys beside `given` and `expect` that nothing reads."""
+
+
+_OF_CASES = frozenset(("id", "area", "given", "expect", "title", "generation", "tolerance"))
+_REMARKS = frozenset(("spec", "notes"))
+_OF_FILES = frozenset(("schema", "reference_generation", "conventions", "count", "cases"))
+_GENERATIONS = ("9.1", "6.2")
 
 
 def case_file() -> Path:
@@ -39,11 +47,25 @@ def load_cases(path: Path) -> list[Case]:
     content = json.loads(path.read_text(encoding="utf-8"))
     if content.get("schema") != SCHEMA:
         raise ValueError(f"{path}: schema {content.get('schema')!r}, expected {SCHEMA!r}")
-    known = dict.fromkeys(Case.__dataclass_fields__)
-    return [
-        Case(**{k: v for k, v in case.items() if k in known and v is not None})
-        for case in content["cases"]
-    ]
+    if unread := sorted(content.keys() - _OF_FILES):
+        raise UnknownShape(f"{path}: nobody reads {unread}")
+    cases = [_case(values) for values in content["cases"]]
+    if content.get("count", len(cases)) != len(cases):
+        raise UnknownShape(f"{path}: count {content['count']}, and there are {len(cases)} cases")
+    return cases
+
+
+def _case(values: Mapping[str, Any]) -> Case:
+    known = {k: v for k, v in values.items() if k in _OF_CASES and v is not None}
+    return Case(**known, unread=tuple(sorted(values.keys() - _OF_CASES - _REMARKS)))
+
+
+def check_form(case: Case) -> None:
+    """Raise UnknownShape for what stands beside `given` and `expect` and nothing reads."""
+    if case.unread:
+        raise UnknownShape(f"{case.id}: nobody reads {list(case.unread)}")
+    if case.generation not in _GENERATIONS:
+        raise UnknownShape(f"{case.id}: generation {case.generation!r}, known: {_GENERATIONS}")
 
 
 class Part(dict[str, Any]):
@@ -157,6 +179,9 @@ def parts(case: Case) -> list[Case] | None:
     listed = case.given.get("cases")
     if not isinstance(listed, list) or not all(isinstance(part, Mapping) for part in listed):
         return None
+    for part in listed:
+        if "given" in part and (unread := sorted(part.keys() - {"given", "expect"})):
+            raise UnknownShape(f"{case.id} given.cases: nobody reads {unread}")
     shared = {key: value for key, value in case.given.items() if key != "cases"}
     expected = _of_parts(case, len(listed))
     return [

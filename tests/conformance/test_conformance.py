@@ -16,7 +16,16 @@ from tests.conformance import (
     scheduling_areas,
     secondary_areas,
 )
-from tests.conformance.cases import Case, Given, case_file, compare, load_cases, parts
+from tests.conformance.cases import (
+    Case,
+    Given,
+    UnknownShape,
+    case_file,
+    check_form,
+    compare,
+    load_cases,
+    parts,
+)
 
 Runner = Callable[[Case, Given], dict[str, Any]]
 
@@ -53,6 +62,7 @@ CASES = load_cases(case_file())
 
 def run(case: Case) -> None:
     """Raises AssertionError if the product does otherwise than the case expects."""
+    check_form(case)
     listed = parts(case)
     if listed is not None:
         for part in listed:
@@ -60,7 +70,8 @@ def run(case: Case) -> None:
         return
     given = Given(case.given, f"{case.id} given")
     runner = runner_of(case.area)
-    assert runner is not None, f"no runner for the area {case.area!r}"
+    if runner is None:
+        raise UnknownShape(f"{case.id}: no runner for the area {case.area!r}")
     actual = runner(case, given)
     given.done()
     compare(case.expect, actual, case.tolerance)
@@ -68,6 +79,4 @@ def run(case: Case) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
 def test_case(case: Case) -> None:
-    if runner_of(case.area) is None:
-        pytest.skip(f"no runner for the area {case.area!r}")
     run(case)

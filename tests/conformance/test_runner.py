@@ -77,6 +77,30 @@ def test_what_is_not_understood_fails_loudly() -> None:
         run(Case("?", "detector.cluster_mode_4", SHARP, {"count": 4}))
 
 
+def test_what_stands_beside_given_and_expect_fails_by_its_name(tmp_path: Path) -> None:
+    case = json.loads(OWN_CASES.read_text(encoding="utf-8"))["cases"][0] | {"notes": "a remark"}
+    part = {"given": {"failure": "dequeue"}, "expect": {"element_error": True}}
+    for changed, word in (
+        (case | {"wobble": 1}, "wobble"),
+        (case | {"area": "of.the.moon"}, r"of\.the\.moon"),
+        (case | {"generation": "99"}, "99"),
+        ({"id": "?", "area": "errors", "given": {"cases": [part | {"wobble": 1}]}, "expect": {}},
+         "wobble"),
+    ):  # fmt: skip
+        with pytest.raises(UnknownShape, match=word):
+            run(_written(tmp_path, cases=[changed])[0])
+    run(_written(tmp_path, cases=[case], count=1)[0])
+    for beside, word in (({"wobble": 1}, "wobble"), ({"count": 2}, "count 2")):
+        with pytest.raises(UnknownShape, match=word):
+            _written(tmp_path, cases=[case], **beside)
+
+
+def _written(folder: Path, **content: Any) -> list[Case]:
+    path = folder / "cases.json"
+    path.write_text(json.dumps({"schema": "nvinfer-conformance/1", **content}))
+    return load_cases(path)
+
+
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Where mappings stand in a value; of a list the first item stands for the others."""
     if isinstance(value, dict):
