@@ -243,6 +243,17 @@ def test_a_service_can_end_with_its_model(planted: Any) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("fault", ["raise", "crash"])
+def test_a_model_that_fails_from_its_first_frame_ends_as_not_ready(
+    planted: Any, fault: str
+) -> None:
+    service = planted("--guard", "always", fault=fault)
+    service.connect()
+    service.told_within(N_S + 2)
+    assert service.end() == 11
+
+
+@pytest.mark.slow
 def test_a_library_that_crashes_at_load_ends_the_start_in_the_log(planted: Any) -> None:
     service = planted("--guard", "always", fault="load")
     assert service.process.wait(60) == 5

@@ -150,6 +150,14 @@ class LivePage:
         """True where it also drives the pipeline."""
         return self._service is not None
 
+    @property
+    def not_ready(self) -> bool:
+        """True where it judges a model as not ready, or one ended the service."""
+        health = self.health
+        return health is not None and bool(
+            health.left or any(model.state == "not-ready" for model in health.models)
+        )
+
     def close(self) -> None:
         """End the page."""
         if self._server is not None:

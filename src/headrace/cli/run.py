@@ -254,7 +254,7 @@ def execute(
 
     Raises:
         HeadraceError: from any stage, its notices printed; or from `without_results`: a model had
-            no results at all.
+            no results at all, unless a page judged it as not ready.
     """
     from headrace._core.notices import refuse_warnings
     from headrace.cli.progress import RunProgress
@@ -321,7 +321,7 @@ def execute(
                 page.close()
     tell([n for n in report.notices if n not in said])
     error = without_results(report)
-    if error is not None:
+    if error is not None and not (page is not None and page.not_ready):
         raise error
     return report
 

@@ -173,7 +173,7 @@ def _ended(page: LivePage, report: RunReport) -> int:
         return code
     if any(not s.up and s.kind != "messages" for s in health.pipeline.outputs):
         code = MediaError.exit_code
-    if health.left or any(model.state == "not-ready" for model in health.models):
+    if page.not_ready:
         code = EXIT_NOT_READY
     if health.pipeline.left:  # a call that does not come back
         leave_at_once(code)
