@@ -40,7 +40,9 @@ class Service:
             command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         assert self.process.stderr is not None
+        self.opening = ""  # all that it said before it listened
         for line in self.process.stderr:
+            self.opening += line
             if found := re.search(r"http://127\.0\.0\.1:([0-9]+)/", line):
                 break
         else:
@@ -55,7 +57,7 @@ class Service:
     def end(self) -> str:
         self.client.close()
         self.process.send_signal(signal.SIGTERM)
-        out, _ = self.process.communicate(timeout=30)
+        out, self.rest = self.process.communicate(timeout=30)
         assert self.process.returncode == 0
         return out
 
@@ -120,6 +122,23 @@ def test_a_service(service: Service) -> None:
     assert sum(json.loads(line)["source"] == "belt" for line in lines) == 250
     assert "0: belt: 250 frames, ended" in out
     assert "front" in out
+
+
+def test_a_source_replaces_those_of_the_file_and_notes_come_at_once(tmp_path: Path) -> None:
+    for name in FILES:
+        shutil.copy(SCENE / name, tmp_path)
+    (tmp_path / "app.txt").write_text(
+        "[source0]\nenable=1\ntype=3\nuri=file:///nowhere.mp4\n[sink0]\nenable=1\ntype=2\n"
+        "[primary-gie]\nenable=1\nconfig-file=config_infer_primary.txt\n"
+    )
+    found = Service(tmp_path, "app.txt", str(SCENE / "conveyor.mp4"), "-o", "found.jsonl")
+    try:
+        assert found.opening.count("[sink0] is left out") == 1
+        wait_until(lambda: (tmp_path / "found.jsonl").stat().st_size > 0, 20)
+        found.end()
+        assert "[sink0]" not in found.rest
+    finally:
+        found.process.kill()
 
 
 @pytest.mark.slow

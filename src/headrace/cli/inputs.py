@@ -86,7 +86,8 @@ def parted(
     kinds = [is_config(name, lists=lists) for name in inputs]
     if is_pipeline_file(first):
         if any(kinds[1:]):
-            raise click.UsageError(f"{first} is a pipeline file; it names its configs itself")
+            text = f"{first} is a pipeline file; it names its configs itself"
+            raise click.UsageError(f"{text}. Behind it stand sources: videos, images, URLs.")
         return first, (), tuple(rest)
     if not kinds[0] and (lists or any(kinds[1:])):
         raise click.UsageError(f"{first} stands where a config should; configs come first")
@@ -100,6 +101,8 @@ def spec_of(
     tracker: str | None = None,
     analytics: str | None = None,
     generation: Generation | None = None,
+    *,
+    keep_open: bool = False,
 ) -> PipelineSpec:
     """The pipeline that a command line means.
 
@@ -109,6 +112,7 @@ def spec_of(
         tracker: as `open_tracker` takes it; replaces the pipeline file's.
         analytics: path of a config file of `nvdsanalytics`; replaces the pipeline file's.
         generation: release that a deepstream-app config is read as.
+        keep_open: True for one that goes on without sources, and needs none.
 
     Raises:
         click.UsageError: no config or no source is given, or configs and sources are mixed.
@@ -120,7 +124,7 @@ def spec_of(
 
     pipeline, configs, names = parted(inputs)
     if pipeline is None:
-        if not names:
+        if not names and not keep_open:
             for name in configs:
                 if not Path(name).exists():
                     ModelConfig.load(name)  # it says what there is instead
@@ -142,6 +146,7 @@ def spec_of(
         outputs=outs,
         tracker=tracker,
         analytics=analytics,
+        keep_open=keep_open,
     )
 
 

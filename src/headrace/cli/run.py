@@ -267,12 +267,16 @@ def execute(
     said: list[Finding] = []
     show = print_notices if page is None else page.tell
     log = None if page is None else page.log
+    service = page is not None and page.service
     say = say_aside if log is None else partial(log.info, extra={"event": "stopping"})
 
     def tell(notices: list[Finding]) -> None:
-        """Print the notices that concern this run; `print_report` prints the routine ones later."""
+        """Print the notices that concern this run; `print_report` prints the routine ones later.
+
+        A service prints all: one that is killed has no later.
+        """
         refuse_warnings(notices, strict=strict)
-        show([n for n in notices if log is not None or not is_routine(n)], quiet=quiet)
+        show([n for n in notices if service or not is_routine(n)], quiet=quiet and not service)
 
     def ready(notices: list[Finding]) -> None:
         said.extend(notices)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headrace._core.errors import MediaError
-from headrace.cli.inputs import parted
+from headrace.cli.inputs import parted, spec_of
 from headrace.cli.options import run_options
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from headrace.pipeline.health import Action
 
 EPILOG = """\b
-CONFIG is an nvinfer config; several run one after the other. Or it is one pipeline file, whose own
-sources are opened at first.
+CONFIG is an nvinfer config; several run one after the other. Or it is one pipeline file. SOURCEs
+are opened at first, in the place of the pipeline file's own.
 
 \b
 Sources come and go over HTTP:
@@ -33,12 +33,13 @@ files and ends it.
 Examples:
   headrace serve pgie.txt
   headrace serve pipeline.yml --listen 127.0.0.1:9000
+  headrace serve deepstream_app_config.txt rtsp://camera/stream
   headrace serve pgie.txt sgie.txt --tracker iou -o found.jsonl
 """
 
 
 @click.command(epilog=EPILOG)
-@click.argument("configs", nargs=-1, required=True, metavar="CONFIG...")
+@click.argument("inputs", nargs=-1, required=True, metavar="CONFIG... [SOURCE...]")
 @click.option(
     "--listen",
     default="",
@@ -106,7 +107,7 @@ Examples:
 @click.option("--strict", is_flag=True, help="Treat every warning of the opening as an error.")
 @run_options("serve", device="Where engines run and streams are decoded")
 def serve(
-    configs: tuple[str, ...],
+    inputs: tuple[str, ...],
     listen: str,
     outs: tuple[str, ...],
     tracker: str | None,
@@ -125,38 +126,29 @@ def serve(
     from headrace._core.heap import share_heaps
     from headrace.cli.live_page import ModelLimits, live_page
     from headrace.cli.run import execute, print_report
-    from headrace.config import load_pipeline
     from headrace.live.address import live_address
     from headrace.live.allowed import AllowedSources, ServiceRules
     from headrace.live.kept import KeptSources
     from headrace.live.kept_changes import KeptChanges
     from headrace.live.kept_file import service_file
     from headrace.live.log import errors_logged, log_as_json, log_end
-    from headrace.pipeline.opening import pipeline_spec
 
     share_heaps()
     log = log_as_json() if log_format == "json" else None
-    pipeline, names, others = parted(configs)
-    if pipeline is not None and others:
-        raise click.UsageError(f"{pipeline} is a pipeline file; it names its configs itself")
     with errors_logged(log):
-        spec = pipeline_spec(
-            None if pipeline is None else load_pipeline(pipeline, generation=run.generation),
-            configs=(*names, *others) if pipeline is None else None,
-            outputs=outs,
-            tracker=tracker,
-            analytics=analytics,
-            keep_open=True,
-        ).with_models_overridden(settings)
+        spec = spec_of(inputs, outs, tracker, analytics, run.generation, keep_open=True)
+        spec = spec.with_models_overridden(settings)
         limits = ModelLimits(answers_within, results_within, action)
         port = live_address(listen).port
+        pipeline, configs, _ = parted(inputs)
+        configs = configs if pipeline is None else (pipeline,)
         kept = KeptSources(service_file(configs, port, "sources"))
         changes = KeptChanges(service_file(configs, port, "changes"))
         rules = ServiceRules(AllowedSources(allowed), open_probes, kept, changes)
         page = live_page(spec, run, listen, service=rules, log=log, limits=limits)
         report = execute(spec, run, strict=strict, quiet=True, page=page)
     if log is None:
-        print_report(report)
+        print_report(report, notes=False)
     else:
         log_end(report)
     return _ended(page, report)
