@@ -110,6 +110,7 @@ def test_a_key_of_classes_needs_no_group(path: Path) -> None:
         ("class-attrs-x.topk=1", "names no class"),
         ("class-atrs-all.topk=1", "is not a group.*property, class-attrs-all.*did you mean"),
         ("primary-gie.topk=1", "--set: primary-gie is not a group"),
+        ("source0.uri=a.mp4", "source0 is not a group.*name the video or URL behind the file"),
         ("class-attrs-all.batch-size=1", "batch-size is not a key.*belongs into"),
     ],
 )

@@ -44,6 +44,17 @@ def test_a_loop_sees_tracked_objects_and_files_are_written(
     assert pipeline.report.outputs == [str(out)]
 
 
+def test_a_missing_video_of_a_file_is_named_with_its_line(
+    mean_config: Config, tmp_path: Path
+) -> None:
+    path = tmp_path / "pipeline.yml"
+    path.write_text(f"models: [{mean_config()}]\nsources:\n- nowhere.mp4\n")
+    with pytest.raises(MediaError, match=r"no such file.*nowhere\.mp4") as refusal:
+        headrace.open_pipeline(path)
+    assert refusal.value.where == f"{path}:3"
+    assert "behind the file" in str(refusal.value)
+
+
 def test_it_closes_the_engines_it_opened_and_no_others(mean_config: Config, photos: Path) -> None:
     config = mean_config()
     own = headrace.open_pipeline(config, sources=photos)

@@ -542,9 +542,12 @@ class _Interpreter:
                 meant = nearest(plain, ["property", "class-attrs-all"])
         if group.entries and group.entries[-1].given:
             expected = "property, class-attrs-all or class-attrs-<n>"
-            problem = f"{name} is not a group."
+            problem = f"{name} is not a group of a model's config, and no other can be set."
+            fix = did_you_mean(meant)
+            if re.fullmatch(r"(source|sink)[a-z0-9-]*", plain):
+                fix = "name the video or URL behind the file, and each output as -o OUT"
             self.document.refuse(
-                group.entries[-1].line, problem, expected, did_you_mean(meant), code="unknown-group"
+                group.entries[-1].line, problem, expected, fix, code="unknown-group"
             )
         elif meant:
             text = f"group [{name}] is not read; did you mean [{meant}]?"

@@ -90,7 +90,15 @@ def open_listed(
     try:
         source = again()
     except MediaError as error:
-        if not several or not (spec.is_stream or Path(spec.uri).exists()):
+        there = spec.is_stream or Path(spec.uri).exists()
+        if not there and (place := spec.origin("uri").where):
+            raise MediaError(
+                f"{error:brief}: {spec.label}",
+                where=place,
+                fix=("mend the uri there", "or name another video or URL behind the file"),
+                data={"uri": spec.label},
+            ) from error
+        if not (several and there):
             raise
         source = FailedSource(error, spec.label, number)
     keys = (spec.reconnect_interval_s, spec.reconnect_attempts)
