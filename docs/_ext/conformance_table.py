@@ -35,7 +35,7 @@ APPROXIMATE: dict[str, str] = {
 
 # What is worth saying about a key that is exact.
 REMARKS: dict[str, str] = {
-    "gie-unique-id": "absent it is 1; the original refuses to start",
+    "gie-unique-id": "absent it is the first free number; the original, and `--generation`, refuse it",
     "interval": "each buffer of a file counts, also where several share a run",
     "batch-size": "several whole buffers of files may share a run; results are the same",
     "cluster-mode": "modes 1 and 3 follow the published twin of a closed library",

@@ -163,6 +163,16 @@ def test_rules_and_thresholds_of_a_run_act(two: Path, command: str) -> None:
     assert _found(command, two, *over) == 1
 
 
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "build"])
+def test_a_release_refuses_a_config_without_an_id_on_every_road(scene: Path, command: str) -> None:
+    text = (scene / "pgie.txt").read_text()
+    (scene / "pgie.txt").write_text(text.replace("gie-unique-id=1\n", ""))
+    done = headrace(*COMMANDS[command], "--generation", "9.1", cwd=scene)
+    assert done.returncode == 3, done.stderr
+    assert "pgie.txt: gie-unique-id is absent" in done.stderr
+    assert "generation 9.1 refuses to start without it" in done.stderr
+
+
 @pytest.mark.skipif(keeper.can_guard() is not None, reason="no workers here")
 @pytest.mark.parametrize("command", [name for name in RUNS if name != "batch"])
 @pytest.mark.sampled

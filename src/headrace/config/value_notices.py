@@ -200,7 +200,10 @@ def _info(message: str, *fields: str, code: str, complete: bool = True) -> Remar
 
 def _functions(cfg: ModelFields) -> Iterator[Remark]:
     if cfg.gie_unique_id is None:
-        message = "gie-unique-id is absent: 1 is used; the original, and --generation, refuse it"
+        message = (
+            "gie-unique-id is absent: 1 is used, or the first number that no other model has; "
+        )
+        message += "the original, and --generation, refuse it"
         yield _info(message, "gie_unique_id", code="unique-id-absent")
     if cfg.mean_file and cfg.offsets:  # X5
         message = "offsets are not used: mean-file wins"

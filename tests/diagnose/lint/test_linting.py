@@ -13,6 +13,7 @@ import yaml
 from headrace._core.errors import ConfigError, HeadraceError
 from headrace.diagnose.lint.catalogue import Example
 from headrace.diagnose.lint.linting import Linter, LintReport
+from headrace.diagnose.lint.targets import TARGETS
 from tests.diagnose.lint.models import put_model
 from tests.diagnose.lint.setups import BASES, write_example
 from tests.infer.recognise.models import rows_of
@@ -129,6 +130,20 @@ def test_a_map_of_class_numbers_without_a_parser_is_refused_as_a_run_does(
     config.write_text(f"[property]\n{keys}")
     found = [str(f) for f in Linter().lint([config]).findings if f.severity == "error"]
     assert any("HeadraceParseClassMap" in text for text in found) is (dtype is not np.float32)
+
+
+def test_an_absent_id_is_one_finding_however_it_is_linted(store: Path, tmp_path: Path) -> None:
+    example = Example("yolov8", wrong=("-gie-unique-id",))
+    paths = [tmp_path / name / "config.txt" for name in "ab"]
+    for path in paths:
+        write_example(example, path.parent, store, wrong=True)
+    pipeline = tmp_path / "pipeline.yml"
+    pipeline.write_text("sources: a.mp4\nmodels: [a/config.txt, b/config.txt]\n")
+    roads = [Linter().lint([pipeline]), Linter().lint(paths), Linter().lint(paths, together=True)]
+    roads.append(Linter(TARGETS["deepstream-9"]).lint(paths))
+    for report in roads:
+        codes = [f.code for f in report.findings if "gie-unique-id is absent" in f.finding.sentence]
+        assert len(codes) == 2, codes
 
 
 def test_a_finding_has_the_place_of_the_value(store: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from headrace.config.overrides import GivenKey, distributed
 from headrace.diagnose.lint.catalogue import Severity
 from headrace.diagnose.lint.checks.model import model_checks, weight_checks
 from headrace.diagnose.lint.checks.target import target_checks
-from headrace.diagnose.lint.checks.together import pipeline_checks
+from headrace.diagnose.lint.checks.together import pipeline_checks, together_checks
 from headrace.diagnose.lint.checks.values import value_checks
 from headrace.diagnose.lint.dry_run import DryRun, dry_run
 from headrace.diagnose.lint.findings import LintFinding, forget_lines, of_error, of_notices, tidy
@@ -33,7 +33,6 @@ from headrace.infer.run_options import RunOptions
 from headrace.infer.trial import tried_changes
 from headrace.network import network_from_onnx
 from headrace.pipeline.analytics import load_rules
-from headrace.pipeline.stage_order import numbered
 from headrace.plugins.lookup import unknown_error
 from headrace.plugins.registry import known_plugins
 
@@ -146,7 +145,7 @@ class Linter:
                 single.append(path)
         configs = list(self._configs(single))
         if together:
-            self._add(numbered(configs, None)[1], paths[0])
+            self._add(together_checks(configs, None), paths[0])
             self._run(configs)
         else:
             for cfg in configs:
@@ -209,6 +208,8 @@ class Linter:
         notices += model_checks(checked)
         if self.target is not None:
             notices += target_checks(checked, self.target)
+            if any(n.code == "target-unique-id" for n in notices):
+                notices = [n for n in notices if n.code != "unique-id-absent"]
         self._add(notices, cfg.path)
         for error in (*checked.dry.problems, *checked.problems):
             self._refused(error, cfg.path)

@@ -24,7 +24,7 @@ def pipeline_checks(
     """Check a pipeline file; refusals join `problems`."""
     yield from spec.notices
     made = any(model.preprocess for model in spec.models)
-    for notice in numbered(configs, str(spec.path))[1]:
+    for notice in together_checks(configs, str(spec.path)):
         if not (made and notice.code == "tensors-from-nowhere"):
             yield notice
     yield from _tracking(spec, configs)
@@ -44,6 +44,11 @@ def pipeline_checks(
         return
     if tracker is not None:
         yield from getattr(tracker, "notices", ())
+
+
+def together_checks(configs: Sequence[ModelConfig], where: str | None) -> list[Finding]:
+    """Check models together; where an id is absent, the findings of each config say it already."""
+    return [n for n in numbered(configs, where)[1] if n.code != "unique-id-absent"]
 
 
 def _tracking(spec: PipelineSpec, configs: Sequence[ModelConfig]) -> Iterator[Finding]:
