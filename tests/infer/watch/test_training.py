@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from headrace.config import ModelConfig
+from headrace.diagnose.lint.linting import Linter
 from headrace.infer.parsers.labels import Labels
 from headrace.infer.preprocess import Preprocessor
 from headrace.infer.recognise.stem import Stem
 from headrace.infer.watch.training import byte_range, metadata_names, training_findings
+from tests.infer.watch.detectors import config_for
 
 SIZE = (64, 48)
 ULTRALYTICS = {"author": "Ultralytics", "task": "detect", "names": "{0: 'a', 1: 'b', 2: 'c'}"}
@@ -158,3 +160,23 @@ def test_metadata_of_any_kind(text: str) -> None:
 ])  # fmt: skip
 def test_byte_range(scale: float, means: Any, expected: tuple[float, float]) -> None:
     assert byte_range(Preprocessor(*SIZE, scale=scale, offsets=means)) == expected
+
+
+@pytest.mark.parametrize(
+    ("metadata", "told"),
+    [
+        ({"end2end": "True"}, "NvDsInferParseYolo"),
+        ({"args": "{'nms': True}"}, "NvDsInferParseYolo"),
+        ({"end2end": "False"}, None),
+        ({"end2end": "True", "head": "RTDETRDecoder"}, None),
+    ],
+)
+def test_metadata_that_select_boxes_against_a_parser_of_candidates(
+    metadata: dict[str, str], told: str | None, tmp_path: Path
+) -> None:
+    model = {"metadata": ULTRALYTICS | metadata}
+    path = config_for(tmp_path, "corners", model=model, parse_bbox_func_name="HeadraceParseYoloV8")
+    found = [f for f in Linter().lint([path]).findings if f.code == "boxes-odd"]
+    assert [f.data["set"] for f in found] == ([{"parse-bbox-func-name": told}] if told else [])
+    right = config_for(tmp_path, "corners", model=model)
+    assert "boxes-odd" not in [f.code for f in Linter().lint([right]).findings]
