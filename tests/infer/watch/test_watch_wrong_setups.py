@@ -34,7 +34,7 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         {"pixels": "bytes", "net_scale_factor": UNIT},
         {},
         "input-range",
-        r"0 to 1 of net-scale-factor=0.0039\d* give no boxes: set net-scale-factor=1 .with it: 20 ",
+        r"0 to 1 of net-scale-factor=0.0039\d* give no boxes: set net-scale-factor=1 .with it: 30 ",
     ),
     "scaled twice, the graph tells": (
         {"pixels": "bytes", "net_scale_factor": UNIT},
@@ -58,20 +58,20 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         {"colors": ("red",), "model_color_format": 1},
         {},
         "input-colors",
-        "model-color-format=1 gives no boxes .* set model-color-format=0 .with it: 19 boxes",
+        "model-color-format=1 gives no boxes .* set model-color-format=0 .with it: 29 boxes",
     ),
     "no sigmoid": ({}, {"logits": True}, "scores-above-1", "up to 10"),
     "threshold above all": (
         {"text": "[class-attrs-all]\npre-cluster-threshold=0.999\n"},
         {"gain": 8},
         "threshold-above-all",
-        "pre-cluster-threshold=0.999 is above all scores: the best of 4 images is 0.9",
+        "pre-cluster-threshold=0.999 is above all scores: the best of 6 images is 0.9",
     ),
     "parser of boxes in 0..1": (
         {"head": "rows", "parse_bbox_func_name": "HeadraceParseRTDETR"},
         {},
         "parser-silent",
-        "set parse-bbox-func-name=HeadraceParseYoloV8 .with it: 20 boxes in 4 frames",
+        "set parse-bbox-func-name=HeadraceParseYoloV8 .with it: 30 boxes in 6 frames",
     ),
     "parser of other columns": (
         {"head": "rows", "parse_bbox_func_name": "NvDsInferParseYolo"},
