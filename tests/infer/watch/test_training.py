@@ -178,5 +178,6 @@ def test_metadata_that_select_boxes_against_a_parser_of_candidates(
     path = config_for(tmp_path, "corners", model=model, parse_bbox_func_name="HeadraceParseYoloV8")
     found = [f for f in Linter().lint([path]).findings if f.code == "boxes-odd"]
     assert [f.data["set"] for f in found] == ([{"parse-bbox-func-name": told}] if told else [])
-    right = config_for(tmp_path, "corners", model=model)
-    assert "boxes-odd" not in [f.code for f in Linter().lint([right]).findings]
+    for head in ("corners", "columns"):  # right, and the metadata of another file
+        path = config_for(tmp_path, head, model=model)
+        assert "boxes-odd" not in [f.code for f in Linter().lint([path]).findings]

@@ -39,11 +39,13 @@ if TYPE_CHECKING:
     from headrace.infer.parsers.labels import Labels
     from headrace.infer.preprocess import Preprocessor
     from headrace.infer.recognise.stem import Stem
+    from headrace.network.tensor_spec import TensorSpec
 
 # An image's contrast and a network's taste vary by a few times; the ranges in use differ by 57 to
 # 255 times. In between nothing is said.
 _FAR = 20.0
 _NEAR = 5.0  # times the spread in training: ranges that are likely
+_LEAST_ROW, _MOST_ROWS = 6, 1000  # values of a row, and rows of a selection
 _UNIT = f"{UNIT.factor:.10g}"
 _HUNDREDTHS = 0.01  # spread of a first layer's answers
 _PATCHES = 1500
@@ -64,6 +66,7 @@ def training_findings(
     *,
     tensors: Sequence[Array],
     frame: tuple[int, int],
+    outputs: Sequence[TensorSpec] = (),
 ) -> Iterator[Finding]:
     """Findings from the model's file alone, or with inputs that were given to the network.
 
@@ -74,8 +77,9 @@ def training_findings(
         labels: names of the classes.
         tensors: (C, H, W) inputs of the network; none judges by natural images.
         frame: width and height of the frames in pixels; zeros if they are not known.
+        outputs: of the model, batch first; none if they are not known.
     """
-    yield from _of_selection(cfg, stem)
+    yield from _of_selection(cfg, stem, outputs)
     yield from _of_shape(cfg, pre, stem, frame)
     if pre.mean is None:
         yield from _of_exporter(cfg, pre, stem, frame)
@@ -112,19 +116,27 @@ def _of_exporter(
     yield from _squeezed(cfg, pre, frame, said, {**_LETTERBOX, "symmetric-padding": "1"}, "read")
 
 
-def _of_selection(cfg: ModelConfig, stem: Stem) -> Iterator[Finding]:
-    """A parser of candidates reads a model that selects its boxes, as its metadata say."""
+def _of_selection(cfg: ModelConfig, stem: Stem, outputs: Sequence[TensorSpec]) -> Iterator[Finding]:
+    """A parser of candidates reads a model that selects its boxes, by metadata and shape."""
     known, field = by_metadata(stem.metadata), PARSER_FIELDS.get(cfg.network_type)
     name = getattr(cfg, field) if field is not None and cfg.custom_lib_path is None else None
     if name not in FINAL_ROWS or not known or known[0] is not ULTRALYTICS:
         return
     if not selects(stem.metadata) or "RTDETR" in stem.metadata.get("head", ""):
         return
+    if not any(_is_selection(spec.shape[1:]) for spec in outputs):
+        return  # the metadata of another file
     text = f"{name} reads a score of each class, and the model's metadata (Ultralytics) says that"
     text += " it selects its boxes itself: its rows are box, score, class number"
     change = parser_change(FINAL_ROWS[name], cfg.network_type, cfg)
     key = field.replace("_", "-") if field else ""
     yield advised(Finding("boxes-odd", "warning", text, key), [change], basis="read")
+
+
+def _is_selection(shape: Sequence[object]) -> bool:
+    """Whether an output of this shape, batch left out, can be rows of box, score, class number."""
+    rows, width = (d if isinstance(d, int) else 0 for d in (*shape, 0, 0)[:2])
+    return len(shape) == 2 and _LEAST_ROW <= width < rows <= _MOST_ROWS
 
 
 def _of_yolox(cfg: ModelConfig, pre: Preprocessor, frame: tuple[int, int]) -> Iterator[Finding]:

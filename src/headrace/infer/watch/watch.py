@@ -274,7 +274,13 @@ class Watch:
                 ratio = trained_ratio(pre, stem, tensors)
                 self._range_known = stem.normalises or ratio is not None
                 self._training += training_findings(
-                    cfg, pre, stem, self._model.labels, tensors=tensors, frame=self._size
+                    cfg,
+                    pre,
+                    stem,
+                    self._model.labels,
+                    tensors=tensors,
+                    frame=self._size,
+                    outputs=self._model.session.outputs,
                 )
         yield from self._training
 

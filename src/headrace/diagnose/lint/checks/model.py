@@ -85,7 +85,10 @@ def _training(checked: CheckedConfig) -> Iterator[Finding]:
     if pre is None or stem is None:
         return
     with np.errstate(all="ignore"):
-        findings = training_findings(cfg, pre, stem, checked.dry.labels, tensors=(), frame=(0, 0))
+        findings = training_findings(
+            cfg, pre, stem, checked.dry.labels, tensors=(), frame=(0, 0),
+            outputs=checked.dry.outputs,
+        )  # fmt: skip
         first = {finding.code: finding for finding in reversed(list(findings))}
     for finding in first.values():
         yield finding.changed(where=cfg.where(finding.where or "onnx_file"))
