@@ -14,6 +14,7 @@ from headrace._core.text import counted
 from headrace.diagnose.explain import ModelExplanation, explain
 from tests.infer.scenes import classifier
 from tests.infer.tally.test_box_losses import detector, own_parser
+from tests.infer.watch.detectors import config_for, frames
 from tests.mistakes.cases import Case
 from tests.mistakes.models import MODELS
 from tests.mistakes.scene import write_scenes
@@ -87,6 +88,12 @@ def test_a_filter_of_the_config(
         assert verdict.outcome
 
 
+def test_a_filter_behind_the_threshold(tmp_path: Path) -> None:
+    found = explained(tmp_path, "pre-cluster-threshold=0.95", filter_out_class_ids="0;1")
+    assert "score 0.9 < pre-cluster-threshold=0.95" in found.verdict
+    assert "then class 0 is in filter-out-class-ids=0;1" in found.verdict
+
+
 def test_the_edge_of_the_frame(tmp_path: Path) -> None:
     keys = own_parser(tmp_path, LOW)
     found = explained(tmp_path, **keys)
@@ -145,6 +152,18 @@ def test_images_that_are_not_those_of_the_training(
     assert any(key in one["message"] for one in found.findings)
     if not found.objects:
         assert key in found.verdict
+
+
+def test_advice_that_gave_nothing_is_no_cause(tmp_path: Path) -> None:
+    names = {"description": "Ultralytics YOLOv8n model", "names": "{0: 'red', 1: 'green'}"}
+    config = config_for(
+        tmp_path, net_scale_factor=1, filter_out_class_ids="0;1", model={"metadata": names}
+    )
+    told = explain(config, frames("empty")[0].to_bgr())
+    (found,) = told.data.models
+    assert found.verdict.startswith("0 objects: filter-out-class-ids=0;1 dropped all")
+    assert [one["code"] for one in found.findings] == ["input-range"]
+    assert "images have the wrong range" in told.summary()
 
 
 @pytest.mark.parametrize(

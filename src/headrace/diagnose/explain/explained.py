@@ -23,6 +23,7 @@ from headrace.diagnose.explain.records import Box, FrameExplanation, ModelExplan
 from headrace.diagnose.explain.summary import summary
 from headrace.infer.batch import frame_meta
 from headrace.infer.inferencer import Inferencer
+from headrace.infer.record import found_nothing
 from headrace.infer.trace import FLOOR, FrameTrace, trace_frame
 from headrace.infer.watch.rules import is_finding
 from headrace.media.frame import Frame
@@ -254,14 +255,20 @@ def _inside(at: Box, frame: Frame) -> bool:
 
 
 def _with_findings(one: ModelExplanation, notices: Sequence[Finding]) -> ModelExplanation:
-    """Add the findings of the watch; the first is the cause, where a model has no results."""
+    """Add the findings of the watch; the first is the cause, where a model has no results.
+
+    One whose changes gave nothing on the frames is no cause, and comes after the others.
+    """
     findings = list(dict.fromkeys(notice for notice in notices if is_finding(notice)))
     if not findings:
         return one
+    findings.sort(key=lambda finding: found_nothing(finding.data))
     file_name = (findings[0].where or one.name).rpartition("/")[2]
     first = f"{findings[0]:brief} ({file_name})"
     if one.objects or any(result.attached for result in one.results):
         verdict = f"{one.verdict}; implausible: {first}"
+    elif found_nothing(findings[0].data) and ": " in one.verdict:
+        verdict = one.verdict
     else:
         verdict = f"{one.verdict.partition(': ')[0]}: {first}"
     return one.changed(findings=tuple(finding.to_json() for finding in findings), verdict=verdict)

@@ -23,6 +23,7 @@ from headrace.diagnose.explain.records import (
     TensorStats,
 )
 from headrace.diagnose.explain.verdicts import score_verdict, skip_verdict
+from headrace.infer.candidates import FateStage
 from headrace.infer.parsers.boxes import to_float32
 from headrace.infer.parsers.labels import class_name
 from headrace.infer.trial import ConfigTrials
@@ -264,6 +265,8 @@ def _verdict(
         outcome = counted(attached, "object")
         missing = not attached
         worth = [one for one in dropped if one.telling]
+        if not attached and not worth:  # a filter hides what a lower threshold would show
+            worth = [one for one in dropped if one.next and one.next.stage == FateStage.FILTER]
         cause = str(worth[0]) if worth else ""
         if worth and attached:
             missing = True

@@ -44,8 +44,10 @@ def _model(model: ModelExplanation) -> Iterator[str]:
             for one in model.results
         ],
     )
-    # the verdict has the first one
-    findings = [f"{one['where']}: {one['message']}" for one in model.findings[1:]]
+    findings = [  # the verdict has the first one, if that is the cause
+        f"{one['where']}: {one['message']}" for one in model.findings
+        if str(one["message"]).partition("\n")[0] not in model.verdict
+    ]  # fmt: skip
     reasons = [one for one in model.reasons if one not in model.verdict] + findings
     yield from _listed("causes", reasons)
     tensors = [_tensor("input", one) for one in model.inputs]
