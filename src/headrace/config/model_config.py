@@ -101,7 +101,7 @@ class ModelConfig(ModelFields):
         Raises:
             ConfigError: something in it is refused.
         """
-        return cls._of(path, read_config(path, data=data))
+        return cls._of(path, read_config(path, data=data))._with_onnx_of_engine()
 
     @classmethod
     def _of_server(cls, data: bytes, path: Path) -> Self:

@@ -102,6 +102,7 @@ def test_the_onnx_beside_a_foreign_engine_is_used_and_said_once(
     (tmp_path / "mean.engine").write_bytes(b"ftrt" + bytes(20) + bytes((10, 3, 0, 26)) + bytes(99))
     loaded = ModelConfig.load(cfg)
     assert loaded.onnx_file == tmp_path / "mean.onnx"
+    assert ModelConfig.of_text(cfg.read_bytes(), cfg).onnx_file == loaded.onnx_file
     assert [n.code for n in loaded.notices].count("onnx-of-engine") == 1
     plan = load_or_build(loaded)
     assert plan.header.model.name == "mean.onnx"

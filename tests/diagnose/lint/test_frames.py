@@ -39,6 +39,11 @@ def test_a_right_setup_has_no_finding(images: Path) -> None:
     assert [f.code for f in report.findings if f.severity != "note"] == []
 
 
+def test_a_model_that_is_given_no_objects_is_told(images: Path) -> None:
+    _, report = linted(images, process_mode=2)
+    assert "objects-from-nowhere" in [f.code for f in report.findings]
+
+
 def test_an_error_is_told_with_the_parser_that_reads_the_frames_and_mended(images: Path) -> None:
     config, report = linted(images, parse_bbox_func_name=None)
     (error,) = [f for f in report.findings if f.severity == "error"]

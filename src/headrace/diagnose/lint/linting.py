@@ -168,7 +168,10 @@ class Linter:
     def _run(self, configs: Sequence[ModelConfig]) -> None:
         """Run models on the source; findings that were tried on it go before those of files."""
         first = configs[0] if configs else None
-        if self.source is None or first is None or first.process_mode is not ProcessMode.PRIMARY:
+        if self.source is None or first is None:
+            return
+        if first.process_mode is not ProcessMode.PRIMARY:  # a run infers on nothing, and says so
+            self._add(numbered(list(configs), None)[1], first.path)
             return
         guesses = [
             [
