@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 from headrace.config import ModelConfig
+from headrace.diagnose.lint.linting import Linter
 from headrace.errors import ParserError
+from headrace.infer.inferencer import Inferencer
 from headrace.infer.parser_fit import misfit_notices, require_grid_outputs
 from headrace.infer.parsers import WELL_KNOWN
 from headrace.infer.trial import tried_changes
 from headrace.meta import NetworkInfo
 from headrace.network.tensor_spec import TensorSpec
+from tests.infer.watch.detectors import config_for
 
 
 @pytest.mark.parametrize(
@@ -62,7 +65,34 @@ def test_a_built_in_that_cannot_read_the_outputs_and_has_no_better(
     if "height" in shape:
         assert notices == []
     else:
-        assert "no built-in parser does; write your own" in notices[0].sentence
+        assert "no built-in parser of this network-type does; write" in notices[0].sentence
+
+
+def test_parsers_of_masks_are_offered_where_no_parser_of_boxes_fits(tmp_path: Path) -> None:
+    text = "[property]\nparse-bbox-func-name=NvDsInferParseYolo\nnum-detected-classes=80\n"
+    (tmp_path / "c.txt").write_text(text)
+    outputs = [
+        TensorSpec("output0", np.dtype(np.float32), (1, 116, 8400)),
+        TensorSpec("output1", np.dtype(np.float32), (1, 32, 160, 160)),
+    ]
+    cfg, parser = ModelConfig.load(tmp_path / "c.txt"), WELL_KNOWN["NvDsInferParseYolo"]
+    (notice,) = misfit_notices(cfg, parser, outputs, NetworkInfo(640, 640, 3))
+    assert tried_changes(notice)[0] == {
+        "network-type": "3",
+        "parse-bbox-instance-mask-func-name": "HeadraceParseYoloV8Seg",
+        "cluster-mode": "4",
+    }
+    assert "write your own" not in notice.sentence
+
+
+def test_a_classifier_with_the_outputs_of_a_detector_is_told_by_all(tmp_path: Path) -> None:
+    config = config_for(tmp_path, network_type=1, parse_bbox_func_name=None)
+    with Inferencer.from_config(config) as model:
+        found = [list(model.notices), [f.finding for f in Linter().lint([config]).findings]]
+    told = [[n for n in notices if n.code == "type-and-outputs"] for notices in found]
+    parsers = ("HeadraceParseYoloV8", "NvDsInferParseYoloV11")
+    changes = [{"network-type": "0", "parse-bbox-func-name": name} for name in parsers]
+    assert [[tried_changes(n) for n in notices] for notices in told] == [[changes], [changes]]
 
 
 def test_outputs_that_are_not_known_fit(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from headrace._core.errors import ConfigError, CustomLibraryError, ParserError
 from headrace._core.findings import Finding
 from headrace._core.text import shortened
-from headrace.config.enums import NetworkType
+from headrace.config.enums import PARSER_FIELDS, ClusterMode, NetworkType
 from headrace.infer import parsers  # all heads are imported only for a suggestion
 from headrace.infer.class_checks import class_findings, class_notices
 from headrace.infer.classify import narrow_outputs
@@ -62,6 +62,7 @@ def check_outputs(
     notices += [*misfits, *_wide_outputs(cfg, choice, outputs)]
     if cfg.network_type is NetworkType.CLASSIFIER and parser is None:
         notices += narrow_outputs(outputs)
+        notices += _no_classifier(cfg, outputs, network)
     if misfits:
         notices += class_notices(cfg, (), labels)
         return
@@ -71,6 +72,22 @@ def check_outputs(
         for notice in [n for n in classes if n.code == "class-count"]:
             notices.remove(notice)
             raise ConfigError(notice)
+
+
+def _no_classifier(
+    cfg: ModelConfig, outputs: Sequence[TensorSpec], network: NetworkInfo | None
+) -> Iterator[Finding]:
+    """Outputs of a classifier that are tables or maps, with the parsers of boxes that fit them."""
+    long = [spec for spec in outputs if any(isinstance(d, int) and d > 1 for d in spec.shape[2:])]
+    if not long or any(spec.shape[1] == 1 for spec in long):
+        return
+    text = f"network-type=1 (classifier), but output {long[0]} is no list of probabilities, as "
+    text += "heads of detectors and maps of classes are none"
+    finding = Finding("type-and-outputs", "warning", text, cfg.where("network_type"))
+    number = max(1, cfg.num_detected_classes)
+    fits = parsers.suggest(outputs, network, number)[:3]
+    changes = [parser_change(name, NetworkType.DETECTOR, cfg) for name in fits]
+    yield advised(finding, changes) if changes else finding
 
 
 def _wide_outputs(
@@ -201,11 +218,26 @@ def misfit_notices(
     text += f"({', '.join(map(str, outputs))}; num-detected-classes={cfg.num_detected_classes})"
     if names := renaming(head, outputs, network):
         text += f": it finds them by name, and {names}"
+    changes = [parser_change(name, cfg.network_type, cfg) for name in better[:3]]
     if not better and not names:
-        text += ": no built-in parser does; write your own: custom-lib-path=my_parser.py"
+        changes = _with_masks(cfg, outputs, network)
+        text += ": no built-in parser of this network-type does"
+        text += "" if changes else "; write your own: custom-lib-path=my_parser.py"
     where = cfg.origin(head.key.replace("-", "_"))
     finding = Finding("parser-misfit", "warning", text, str(where))
-    if not better:
+    if not changes:
         return [finding]
-    changes = [parser_change(name, cfg.network_type, cfg) for name in better[:3]]
     return [advised(finding.changed(suffix="; others would"), changes)]
+
+
+def _with_masks(
+    cfg: ModelConfig, outputs: Sequence[TensorSpec], network: NetworkInfo | None
+) -> list[Change]:
+    """The changes that have parsers of boxes with masks read the outputs of a detector."""
+    if cfg.network_type is not NetworkType.DETECTOR:
+        return []
+    kind = NetworkType.INSTANCE_SEGMENTATION
+    key = PARSER_FIELDS[kind].replace("_", "-")
+    fits = parsers.suggest(outputs, network, cfg.num_detected_classes, key=key)
+    clustering = {"cluster-mode": "4"} if cfg.cluster_mode is not ClusterMode.NONE else {}
+    return [{**parser_change(name, kind, cfg), **clustering} for name in fits[:2]]

@@ -158,8 +158,9 @@ def test_efficientdet_by_position_refuses_what_the_original_asserts(parse):
     with pytest.raises(ParserError, match="class 2") as error:
         parse(name, four(BOXES, [0.9, 0.8, 0.9], [1, 2, 1]), [0.3, 0.3], (W, H))
     assert "at least 3" in str(error.value)
-    with pytest.raises(ParserError, match="not in pixels"):
+    with pytest.raises(ParserError, match="not in pixels") as error:
         parse(name, four([[0.1, 0.1, 0.5, 0.5]], [0.9], [0]), [0.3, 0.3], (W, H))
+    assert _offered(error.value) == ["NvDsInferParseCustomTfSSD"]
 
 
 def test_nms_rows_refuse_a_class_out_of_range(parse):
@@ -193,11 +194,17 @@ PIXELS = ("HeadraceParseEfficientNMS", "NvDsInferParseYoloV5CustomBatchedNMSTLT"
 MANY = [[10, 20, 50, 60], [0, 0, 4, 4], [30, 30, 70, 75]]
 
 
+def _offered(error: ParserError) -> list[str]:
+    """Parsers that an error has as changes."""
+    return [row["set"]["parse-bbox-func-name"] for row in error.data["advice"]]
+
+
 @pytest.mark.parametrize("name", UNIT)
 def test_pixels_are_not_taken_for_units(parse, name):
     with pytest.raises(ParserError, match="boxes reach 75: they are in pixels") as caught:
         parse(name, four(MANY, [0.9] * 3, [0] * 3), [0.25], (W, H))
     assert "HeadraceParseEfficientNMS," in str(caught.value)
+    assert _offered(caught.value) == list(PIXELS)
     wild = [[0.1, 0.1, 0.5, 0.5], [0, 0, 9e3, 9e3], [0.2, 0.2, 1.5, 1.2]]  # one box alone is odd
     assert len(parse(name, four(wild, [0.9] * 3, [0] * 3), [0.25], (W, H))) == 3
     below = four(MANY, [0.1] * 3, [0] * 3)
@@ -210,6 +217,7 @@ def test_units_are_not_taken_for_pixels(parse, name):
     with pytest.raises(ParserError, match=r"boxes up to 0\.75: they are in 0\.\.1") as caught:
         parse(name, four(units, [0.9] * 3, [0] * 3), [0.25], (W, H))
     assert "clipBoxes" in str(caught.value)
+    assert _offered(caught.value) == list(UNIT)
     small = [[0, 0, 1.5, 1.5], [0.1, 0.1, 0.2, 0.2]]
     assert len(parse(name, four(small, [0.9] * 2, [0] * 2), [0.25], (W, H))) > 0
 

@@ -175,7 +175,12 @@ class BuiltinParser:
             where=f"{head.key}={head.name}",
             expected=unfit.expected or head.needs,
             fix=fix,
-            data=_advised([{"num-detected-classes": str(n)} for n in unfit.classes]),
+            data=_advised(
+                [
+                    *({"num-detected-classes": str(n)} for n in unfit.classes),
+                    *({head.key: name} for name in unfit.parsers),
+                ]
+            ),
         )
 
 

@@ -74,10 +74,12 @@ class UnfitError(Exception):
         fix: str | None = None,
         *,
         classes: Sequence[int] = (),
+        parsers: Sequence[str] = (),
     ) -> None:
         super().__init__(problem)
         self.found, self.expected, self.fix = problem, expected, fix
         self.classes = classes  # numbers of classes that may be right
+        self.parsers = parsers  # other heads that may be
 
 
 def wrong_classes(

@@ -62,6 +62,7 @@ def _refuse_scale(boxes: FloatArray, *, unit: bool) -> None:
             expected="corners in 0..1",
             fix="take a parser of boxes in pixels: HeadraceParseEfficientNMS, or "
             "NvDsInferParseYoloV5CustomBatchedNMSTLT behind BatchedNMS",
+            parsers=("HeadraceParseEfficientNMS", "NvDsInferParseYoloV5CustomBatchedNMSTLT"),
         )
     if not unit and boxes.max() <= 1:
         raise UnfitError(
@@ -70,6 +71,7 @@ def _refuse_scale(boxes: FloatArray, *, unit: bool) -> None:
             fix="take a parser of boxes in 0..1: HeadraceParseEfficientNMSUnit, or "
             "NvDsInferParseCustomBatchedNMSTLT behind BatchedNMS; BatchedNMS itself cuts boxes in "
             "pixels to 0..1 unless its clipBoxes is 0",
+            parsers=("HeadraceParseEfficientNMSUnit", "NvDsInferParseCustomBatchedNMSTLT"),
         )
 
 
@@ -188,6 +190,7 @@ def _efficientdet(
                 f"boxes up to {boxes.max():g}: they are in 0..1, not in pixels",
                 expected="boxes y1, x1, y2, x2 in network pixels",
                 fix="NvDsInferParseCustomTfSSD reads y1, x1, y2, x2 in 0..1 (by output name)",
+                parsers=("NvDsInferParseCustomTfSSD",),
             )
     right, bottom = np.float32(network.width - 1), np.float32(network.height - 1)
     y1, x1, y2, x2 = boxes.T

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -104,11 +104,6 @@ def _outputs(checked: CheckedConfig) -> Iterator[Finding]:
         yield Finding("output-names", "warning", text, cfg.where("output_blob_names"))
     if cfg.network_type is NetworkType.CLASSIFIER and choice and choice.parser is None:
         yield from narrow_outputs(outputs)
-        long = [spec for spec in outputs if len(spec.shape) > 2 and _wide(spec.shape[2:])]
-        if long and not any(spec.shape[1] == 1 for spec in long):
-            text = f"network-type=1 (classifier), but output {long[0]} is no list of probabilities:"
-            text += " the head of a detector or a map of classes?"
-            yield Finding("type-and-outputs", "warning", text, cfg.where("network_type"))
     if choice and isinstance(choice.parser, Segmenter):
         types = {spec.name: spec.dtype for spec in outputs}
         refusal = refusal_of_types(types, choice.parser.generation)
@@ -127,10 +122,6 @@ def _outputs(checked: CheckedConfig) -> Iterator[Finding]:
         text = "network-type=100 without output-tensor-meta=1: nobody reads the outputs, nothing is"
         text += " found"
         yield Finding("outputs-unread", "warning", text, cfg.where("network_type"))
-
-
-def _wide(axes: Any) -> bool:
-    return any(isinstance(d, int) and d > 1 for d in axes)
 
 
 def weight_checks(checked: CheckedConfig) -> Iterator[Finding]:
