@@ -7,6 +7,7 @@ from typing import get_args
 
 from headrace._core.errors import CustomLibraryError
 from headrace._core.findings import Finding
+from headrace._core.text import shortened
 from headrace.config.library_sources import build_command
 from headrace.custom.guard.options import GuardMode, GuardOptions
 from headrace.custom.validate import CustomLibrary
@@ -177,3 +178,19 @@ def is_guarded(path: Path, python: bool, guard: GuardMode) -> tuple[bool, list[F
         text = f"it runs in this process: trusted since {entry.since} ({entry.why})"
         return False, [Finding("guard-used", "info", text, str(path))]
     return True, []
+
+
+def parsers_in(path: Path) -> list[str]:
+    """Functions of a library that are detector parsers, as far as they can be recognised."""
+    from headrace.binary.elf import ElfError, ElfFile
+    from headrace.binary.entry_points import entry_points
+    from headrace.binary.symbol_names import LONGEST
+    from headrace.custom.python_library import PythonLibrary
+
+    try:
+        if path.suffix.lower() in PYTHON_SUFFIXES:
+            return PythonLibrary(path).symbols()
+        points = entry_points(ElfFile.read(path))
+    except (CustomLibraryError, ElfError, OSError):
+        return []  # it is no help
+    return [shortened(p.name, LONGEST) for p in points if p.kind == "detector" and not p.device]

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headrace._core.errors import ConfigError, CustomLibraryError, ParserError
+from headrace._core.errors import ConfigError, ParserError
 from headrace._core.findings import Finding
-from headrace._core.text import shortened
 from headrace.config.enums import PARSER_FIELDS, ClusterMode, NetworkType
+from headrace.custom.library import parsers_in
 from headrace.infer import parsers  # all heads are imported only for a suggestion
 from headrace.infer.class_checks import class_findings, class_notices
 from headrace.infer.classify import narrow_outputs
 from headrace.infer.parser_choice import KINDS, Choice
-from headrace.infer.parsers import (
-    BuiltinParser,
-    better_than,
-    parse_coverage_bbox,
-    renaming,
-)
+from headrace.infer.parsers import BuiltinParser, better_than, parse_coverage_bbox, renaming
 from headrace.infer.parsers.labels import Labels
 from headrace.infer.trial import Change, advised, parser_change
 from headrace.meta import NetworkInfo
@@ -109,10 +103,8 @@ def _wide_outputs(
         narrowed = data | {"reason": choice.parser.reason}
         yield Finding("outputs-narrowed", "info", text, where, narrowed, remedies=(fix,))
         return
-    text = (
-        "the library gets {outputs} as INT64: parsers written before TensorRT 10 (DeepStream 7.0 "
-    )
-    text += "and older) read INT32 there, and take every second value for 0"
+    text = "the library gets {outputs} as INT64: parsers written before TensorRT 10 (DeepStream "
+    text += "7.0 and older) read INT32 there, and take every second value for 0"
     fixes = "int32 is for libraries of that time, int64 for those that read 64 bits"
     finding = Finding("outputs-int64", "warning", text, where, data, remedies=(fixes,))
     yield advised(finding, [{"custom-lib-int64": kind} for kind in ("int32", "int64")])
@@ -177,24 +169,6 @@ def _other_type(
                 words = "an output as large as an image is a map of classes"
                 return NetworkType.SEGMENTATION, words
     return None
-
-
-def parsers_in(path: Path) -> list[str]:
-    """Functions of a library that are detector parsers, as far as they can be recognised."""
-    from headrace.binary.elf import ElfError, ElfFile
-    from headrace.binary.entry_points import entry_points
-    from headrace.binary.symbol_names import LONGEST
-    from headrace.custom.python_library import PythonLibrary
-    from headrace.plugins.loading import PYTHON_SUFFIXES
-
-    try:
-        if path.suffix.lower() in PYTHON_SUFFIXES:
-            return PythonLibrary(path).symbols()
-        elf = ElfFile.read(path)
-        points = entry_points(elf)
-    except (CustomLibraryError, ElfError, OSError):
-        return []  # it is no help
-    return [shortened(p.name, LONGEST) for p in points if p.kind == "detector" and not p.device]
 
 
 def misfit_notices(

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from headrace._core.errors import ConfigError, ModelError
 from headrace.config.enums import PARSER_FIELDS, NetworkType, ProcessMode
 from headrace.config.model_config import ModelConfig
+from headrace.custom.library import parsers_in
 from headrace.diagnose.repair.evidence import PARSER_KEYS, ModelEvidence
-from headrace.infer.parser_fit import parsers_in
 from headrace.infer.parsers import WELL_KNOWN, WELL_KNOWN_INSTANCES, BuiltinParser
 from headrace.infer.recognise.exporters import IMAGENET_BGR, ULTRA, USUAL
 from headrace.infer.trial import Change, range_change
