@@ -171,7 +171,7 @@ class Linter:
         if self.source is None or first is None:
             return
         if first.process_mode is not ProcessMode.PRIMARY:  # a run infers on nothing, and says so
-            self._add(numbered(list(configs), None)[1], first.path)
+            self._add(together_checks(configs, None), first.path)
             return
         guesses = [
             [
