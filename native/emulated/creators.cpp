@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/readable.h"
+#include "emulated/expressions.h"
 #include "foreign/faces.h"
 #include "foreign/known.h"
 #include "foreign/registry.h"
@@ -35,15 +37,17 @@ struct Creator {
 };
 
 std::vector<Creator> creators;
+headrace_object registry;
 std::vector<std::string> refused;
 
 std::string text_of(const headrace_value &value) {
     return value.kind == HEADRACE_TEXT && value.data ? static_cast<const char *>(value.data) : "";
 }
 
-int32_t answer(const headrace_object *, const char *method, const headrace_value *arguments,
+int32_t answer(const headrace_object *object, const char *method, const headrace_value *arguments,
                int32_t count, headrace_value *result) {
-    static char registry;
+    if (object && object != &registry)
+        return Expressions::answer(object, method, arguments, count, result);
     const std::string name = method;
     *result = {};
     if (name == "get_plugin_registry") {
@@ -83,13 +87,19 @@ const char *or_empty(const char *text) { return text ? text : ""; }
 
 }  // namespace
 
+std::pair<void *, const headrace_creator_calls *> creator(uint32_t index) {
+    const Creator &one = creators.at(index);
+    return {one.self, &one.calls};
+}
+
 void serve_creators() { stand_ins::provide(&foreign::function); }
 
 void tell_creators(Body &to) {
     to.add(static_cast<uint32_t>(creators.size()));
     for (const Creator &one : creators) {
         const foreign::Origin from = foreign::origin(*static_cast<void *const *>(one.self));
-        to.text(std::string(or_empty(one.calls.name(one.self))))
+        to.text(core::readable(one.calls.class_name(one.self)))
+            .text(std::string(or_empty(one.calls.name(one.self))))
             .text(std::string(or_empty(one.calls.version(one.self))))
             .text(std::string(or_empty(one.calls.get_namespace(one.self))))
             .add<uint32_t>(one.calls.generation == HEADRACE_PLUGIN_V3)

@@ -15,6 +15,7 @@
 #include "emulated/creators.h"
 #include "emulated/memory.h"
 #include "emulated/messages.h"
+#include "emulated/plugins.h"
 #include "stand_ins/stand_in.h"
 
 namespace headrace::emulated {
@@ -39,7 +40,7 @@ struct Answer {
 
 class Host {
 public:
-    Host(int tensors) : tensors_(tensors) {}
+    Host(int tensors) : tensors_(tensors), plugins_(tensors_) {}
 
     Answer answer(Operation operation, Reader &from) {
         switch (operation) {
@@ -49,6 +50,7 @@ public:
         case kParams: return params(from);
         case kCall: return call(from);
         case kCreators: return creators();
+        case kPlugin: return plugin(from);
         }
         throw std::runtime_error("an unknown request");
     }
@@ -72,18 +74,12 @@ private:
 
     static Answer creators() {
         Answer answer;
-        guard::set_function("getFieldNames");
-        try {
-            try {
-                tell_creators(answer.body);
-            } catch (...) {
-                custom::translate_current_exception();
-            }
-        } catch (const std::exception &error) {
-            answer = {};
-            threw(answer, kThrew, error.what());
-        }
-        guard::set_function("");
+        Body told;
+        if (guarded(answer, "getFieldNames", [&] {
+                tell_creators(told);
+                return true;
+            }))
+            answer.body = std::move(told);
         return answer;
     }
 
@@ -212,28 +208,53 @@ private:
     template <typename... Parameters, typename... Arguments>
     static bool run(Answer &answer, Function &function, bool (*)(Parameters...),
                     Arguments &&...arguments) {
+        return guarded(answer, function.name.c_str(), [&] {
+            answer.value =
+                reinterpret_cast<bool (*)(Parameters...)>(function.address)(arguments...);
+            return answer.value != 0;
+        });
+    }
+
+    // The result of `body`, which calls into the library; false, and the reason in the answer,
+    // where that throws.
+    template <typename Body>
+    static bool guarded(Answer &answer, const char *name, Body body) {
         stand_ins::Scope scope;
-        guard::set_function(function.name.c_str());
-        if (setjmp(scope.jump)) {
-            guard::set_function("");
-            return threw(answer, kMissing, scope.refused.c_str());
-        }
+        const Named named(name);
+        if (setjmp(scope.jump)) return threw(answer, kMissing, scope.refused.c_str());
         try {
             try {
-                answer.value =
-                    reinterpret_cast<bool (*)(Parameters...)>(function.address)(arguments...);
+                return body();
             } catch (...) {
                 custom::translate_current_exception();
             }
         } catch (const custom::CustomCodeError &error) {
-            guard::set_function("");
             return threw(answer, kThrew, error.what());
         } catch (const stand_ins::MissingFunctionError &error) {
-            guard::set_function("");
             return threw(answer, kMissing, error.what());
         }
-        guard::set_function("");
-        return answer.value;
+    }
+
+    // While it lives, reports of a crash name the function.
+    struct Named {
+        explicit Named(const char *name) { guard::set_function(name); }
+        ~Named() { guard::set_function(""); }
+    };
+
+    Answer plugin(Reader &from) {
+        Answer answer;
+        const std::string method = from.text();
+        Body results;
+        const bool done = guarded(answer, method.c_str(), [&] {
+            try {
+                plugins_.call(method, from, results);
+                return true;
+            } catch (const RefusedError &error) {
+                return threw(answer, kFailed, error.what());
+            }
+        });
+        if (done) answer.body = std::move(results);
+        return answer;
     }
 
     static bool threw(Answer &answer, Status status, const char *text) {
@@ -340,6 +361,7 @@ private:
     }
 
     Tensors tensors_;
+    Plugins plugins_;
     void *library_ = nullptr;
     std::vector<std::unique_ptr<Function>> functions_;
     std::unordered_set<std::string> names_;

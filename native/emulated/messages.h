@@ -13,7 +13,7 @@
 
 namespace headrace::emulated {
 
-enum Operation : uint32_t { kLoad = 1, kFunction, kLayers, kParams, kCall, kCreators };
+enum Operation : uint32_t { kLoad = 1, kFunction, kLayers, kParams, kCall, kCreators, kPlugin };
 enum Kind : uint32_t { kBoxes, kInstances, kAttributes, kMap, kInputs };
 enum Status : uint32_t { kDone, kFailed, kThrew, kMissing, kNoResult };
 

@@ -4,7 +4,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <cxxabi.h>
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -13,6 +12,8 @@
 #include <set>
 
 #include "NvInfer.h"
+#include "core/readable.h"
+#include "host/fields.h"
 #include "host/lent.h"
 #include "host/world.h"
 #include "module.h"
@@ -261,14 +262,6 @@ const char *kept(const std::string &text) {
     return all->insert(text).first->c_str();
 }
 
-std::string readable_class(const char *mangled) {
-    if (!mangled) return {};
-    int status = 0;
-    std::unique_ptr<char, void (*)(void *)> name(
-        abi::__cxa_demangle(mangled, nullptr, nullptr, &status), std::free);
-    return name ? name.get() : mangled;
-}
-
 nb::object plugin_to_python(const headrace_plugin &plugin, bool owned,
                             const std::shared_ptr<void> &keeper) {
     switch (plugin.generation) {
@@ -337,7 +330,7 @@ void bind(nb::module_ &m) {
             },
             "keep"_a, "The same, keeping its library loaded or not.")
         .def("class_name",
-             [](const ForeignCreator &c) { return readable_class(c.calls.class_name(c.self)); })
+             [](const ForeignCreator &c) { return core::readable(c.calls.class_name(c.self)); })
         .def("name", [](const ForeignCreator &c) { return ask_text(c, c.calls.name); })
         .def("version", [](const ForeignCreator &c) { return ask_text(c, c.calls.version); })
         .def("get_namespace",

@@ -107,8 +107,6 @@ private:
     }
 };
 
-std::string readable_class(const char *mangled);
-
 // As the world presents them; and back, if `value` stands for a C++ object.
 nanobind::object foreign_to_python(const headrace_value &value);
 bool foreign_from_python(nanobind::handle value, headrace_value &out);

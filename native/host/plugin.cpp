@@ -8,7 +8,9 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "core/readable.h"
 #include "host/desc.h"
+#include "host/fields.h"
 #include "host/foreign.h"
 #include "host/world.h"
 
@@ -158,7 +160,7 @@ Class<Calls> bind_plugin(nb::module_ &m, const char *name, const char *doc) {
         .def_prop_ro("address", &P::address)
         .def("is_of", &P::is_of)
         .def("class_name",
-             [](const P &p) { return readable_class(p.calls().class_name(p.self())); })
+             [](const P &p) { return core::readable(p.calls().class_name(p.self())); })
         .def("destroy", &P::destroy)
         .def("clone", [](const P &p) { return p.made(ask(p, p.calls().clone)); })
         .def("supports_combination", [](const P &p, int32_t pos, nb::handle descs, int32_t inputs) {

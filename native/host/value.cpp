@@ -2,6 +2,7 @@
 #include <nanobind/ndarray.h>
 
 #include "host/desc.h"
+#include "host/fields.h"
 #include "host/foreign.h"
 #include "host/world.h"
 
@@ -31,12 +32,6 @@ bool is_dims(nb::handle value) {
 }
 
 }  // namespace
-
-size_t field_bytes(int32_t type, int32_t length) {
-    static constexpr size_t kBits[] = {16, 32, 64, 8, 16, 32, 8, 0, 8, 16, 64, 8, 4, 4};
-    if (length <= 0 || type < 0 || type >= static_cast<int32_t>(std::size(kBits))) return 0;
-    return (static_cast<size_t>(length) * kBits[type] + 7) / 8;
-}
 
 nb::list fields_to_python(const headrace_fields *fields) {
     nb::list out;

@@ -26,8 +26,6 @@ nanobind::object to_python(const headrace_value &value);
 headrace_value from_python(nanobind::handle value, headrace_object *owner);
 
 // Fields as a list of (name, type, length, bytes or None), and back.
-// Bytes of the elements of a field; 0 where the type does not say.
-size_t field_bytes(int32_t type, int32_t length);
 nanobind::list fields_to_python(const headrace_fields *fields);
 void fields_from_python(nanobind::handle fields, FieldStore &store);
 

@@ -105,7 +105,7 @@ def save_ssd_detector(path: Path, most: int = 100) -> None:
     ys, xs = np.divmod(np.arange(cells), columns)
     centres = np.stack([(ys + 0.5) / rows, (xs + 0.5) / columns], axis=1)[None]
     node = helper.make_node
-    graph.input[0].name = "image"
+    image, graph.input[0].name = graph.input[0].name, "pixels"
     added = [
         node("Reshape", ["scores", "flat"], ["by_class"]),
         node("Sigmoid", ["by_class"], ["chances"]),
@@ -129,7 +129,7 @@ def save_ssd_detector(path: Path, most: int = 100) -> None:
         node("Cast", ["good"], ["good_float"], to=TensorProto.FLOAT),
         node("ReduceSum", ["good_float", "axis1"], ["num_detections"], keepdims=1),
     ]
-    scaled = node("Div", ["image", "levels"], ["image"])
+    scaled = node("Div", ["pixels", "levels"], [image])
     nodes = [scaled, *graph.node, *added]
     del graph.node[:]
     graph.node.extend(nodes)

@@ -6,8 +6,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,6 +13,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/readable.h"
 #include "custom/library.h"
 #include "custom/results.h"
 #include "module.h"
@@ -178,13 +177,6 @@ bool call_initializer(CustomFunction &function, const nb::list &tensors, const S
                            info(size), max_batch);
 }
 
-std::string demangle(const std::string &name) {
-    int status = 0;
-    std::unique_ptr<char, void (*)(void *)> text(
-        abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
-    return text ? text.get() : name;
-}
-
 }  // namespace
 
 void bind(nb::module_ &m) {
@@ -230,7 +222,9 @@ void bind(nb::module_ &m) {
 
     m.def("decode_boxes", &decode_boxes, "data"_a, "words"_a, "with_angles"_a,
           "((N, 4) boxes, scores, class ids, angles or None, whether all is finite and in range).");
-    m.def("demangle", &demangle, "name"_a, "The C++ name behind a linker symbol.");
+    m.def(
+        "demangle", [](const std::string &name) { return core::readable(name.c_str()); }, "name"_a,
+        "The C++ name behind a linker symbol.");
 }
 
 }  // namespace headrace::custom

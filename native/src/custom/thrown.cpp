@@ -2,10 +2,9 @@
 
 #include <cxxabi.h>
 
-#include <cstdlib>
-#include <memory>
 #include <string>
 
+#include "core/readable.h"
 #include "stand_ins/stand_in.h"
 
 namespace headrace::custom {
@@ -14,10 +13,7 @@ namespace {
 std::string name_of_current_exception() {
     const std::type_info *type = abi::__cxa_current_exception_type();
     if (!type) return "a foreign exception";
-    int status = 0;
-    std::unique_ptr<char, void (*)(void *)> text(
-        abi::__cxa_demangle(type->name(), nullptr, nullptr, &status), std::free);
-    return text ? text.get() : type->name();
+    return core::readable(type->name());
 }
 
 }  // namespace

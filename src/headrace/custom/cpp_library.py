@@ -96,10 +96,10 @@ class CppLibrary(CustomLibrary):
         """
         if isinstance(self._object, EmulatedObject):
             raise CustomLibraryError(
-                f"the library is built for {self._elf.machine_name}: an emulator runs its parsers "
-                "and its input initialiser, nothing else of it",
+                f"the library is built for {self._elf.machine_name}: an emulator runs its "
+                "parsers, its input initialiser and its plugins, nothing else of it",
                 where=str(self.path),
-                fix="compile its source on this machine for plugins and engine creators",
+                fix="compile its source on this machine for engine creators",
                 code="library-machine",
             )
         return self._object

@@ -35,7 +35,7 @@ from headrace.plugins.layer import (
     ShapeInput,
     refuse,
 )
-from headrace.plugins.memory import address_of
+from headrace.plugins.memory import LentMemory, address_of
 from headrace.plugins.prepared import Prepared
 from headrace.plugins.spoken import spoken
 from headrace.plugins.trace import Phase
@@ -374,7 +374,14 @@ def _trial_memory(
     stage = stage_for([trial])
     if stage is None:
         scratch = np.empty(workspace_bytes, np.uint8)
-        yield (ins, outs, address_of(scratch) if scratch.size else 0, 0), lambda: None
+        workspace = address_of(scratch) if scratch.size else 0
+        blocks = [
+            (address_of(a), address_of(a) + a.nbytes, part is arrays[1], f"{kind} {number}")
+            for kind, part in zip(("input", "output"), arrays, strict=True)
+            for number, a in enumerate(part)
+        ]
+        with LentMemory([*blocks, (workspace, workspace + scratch.size, True, "the workspace")]):
+            yield (ins, outs, workspace, 0), lambda: None
         return
     sizes = [a.nbytes for part in reversed(arrays) for a in part]
     with stage.lend(ins, outs, sizes, workspace_bytes) as there:

@@ -165,6 +165,22 @@ def is_whole(array: Array) -> bool:
     return bool(block[size:].tobytes() == _FENCE_BYTES)
 
 
+def lent_bytes(address: int) -> int:
+    """Bytes from an address to the end of the memory that the running plugin is lent there.
+
+    0 for null.
+
+    Raises:
+        ValueError: no memory is lent there.
+    """
+    for start, stop, _, _ in _lent.blocks:
+        if start <= address < stop:
+            return stop - address
+    if not address or any(address == stop for _, stop, _, _ in _lent.blocks):
+        return 0
+    raise ValueError("no memory is lent to the plugin at that address")
+
+
 def may_write(address: int) -> bool:
     """False for memory that the running plugin must only read."""
     for start, stop, allowed, _ in _lent.blocks:

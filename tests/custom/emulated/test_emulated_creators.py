@@ -5,14 +5,17 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from headrace.custom import include_dir, open_library
 from headrace.custom.inspect import inspect_library
-from headrace.errors import PluginError
-from headrace.plugins import PluginFieldCollection, get_plugin_registry
+from headrace.plugins import Tracer, get_plugin_registry
 from tests.custom.emulated.conftest import CROSS, require_cross_compiler
+from tests.plugins.life_cycles import X
+from tests.plugins.samples import PLUGINS, ScaleV3, creator_for
 from tests.trt.host.conftest import LINES, SOURCES, _registry_as_before, author_header
+from tests.trt.host.test_plugins import _calls, _life
 
 __all__ = ["_registry_as_before"]  # a fixture
 NAMES = ["ScaleV2", "ScaleV2Ext", "ScaleV2IOExt", "ScaleDynamic", "ScaleV3"]
@@ -20,11 +23,11 @@ RELEASES = {0: 0, 7: 7201, 8: 8601, 10: 0, 11: 0}
 """What creators tell: those from 10 on and of headrace's headers tell none."""
 
 
-def build(folder: Path, line: int) -> Path:
-    """Compile the twins for AArch64: against the headers of a line, of headrace with 0."""
+def build(folder: Path, line: int, source: Path = SOURCES / "twins.cpp") -> Path:
+    """Compile plugins for AArch64: against the headers of a line, of headrace with 0."""
     require_cross_compiler()
-    library = folder / "libtwins.so"
-    command = [CROSS, "-std=c++14", "-O1", "-shared", "-fPIC", str(SOURCES / "twins.cpp")]
+    library = folder / f"lib{source.stem}.so"
+    command = [CROSS, "-std=c++14", "-O1", "-shared", "-fPIC", str(source)]
     if line:
         author_header(folder, line)
         stub = folder / f"libnvinfer.so.{line}"
@@ -39,8 +42,8 @@ def build(folder: Path, line: int) -> Path:
 
 @pytest.mark.parametrize("line", [0, *LINES])
 @pytest.mark.sampled
-def test_creators_and_fields_are_listed_and_plugins_refused_by_name(
-    tmp_path: Path, line: int
+def test_creators_and_fields_are_listed_and_plugins_live_as_their_twins(
+    tmp_path: Path, line: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = build(tmp_path, line)
     report = inspect_library(path, load=True)
@@ -51,9 +54,24 @@ def test_creators_and_fields_are_listed_and_plugins_refused_by_name(
     assert {c.fields for c in listed.values()} == {("factor: FLOAT32",)}
     assert report.load.release == RELEASES[line]
 
+    monkeypatch.setattr(ScaleV3, "TACTICS", [7, 8])
     library = open_library(path)
-    creator = get_plugin_registry().find("ScaleDynamic")
-    assert creator is not None
-    with pytest.raises(PluginError, match=r"libtwins\.so, which is built for another processor"):
-        creator.create_plugin("layer", PluginFieldCollection([]))
+    for kind, plugin in PLUGINS.items():
+        if plugin.__name__ not in names:
+            continue
+        found = get_plugin_registry().find(plugin.__name__)
+        profiles = 2 if kind in ("V2DynamicExt", "V3") else 1
+        traces = []
+        for creator in (creator_for(plugin), found):
+            with Tracer() as tracer:
+                results = _life(creator, implicit=kind == "V2", profiles=profiles)
+            for result, n in zip(results, (2, 2, 1) * 2, strict=True):
+                np.testing.assert_array_equal(result, X[:n] * np.float32(2.5))
+            assert not tracer.failures
+            traces.append(_calls(tracer))
+        python, compiled = traces
+        if line == 11:  # its classes have no such functions
+            python = [call for call in python if "broadcast" not in call[3]]
+            compiled = [call for call in compiled if "broadcast" not in call[3]]
+        assert compiled == python
     assert not [n for n in library.decisions if n.level == "warning"]

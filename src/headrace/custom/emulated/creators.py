@@ -1,15 +1,13 @@
-"""Creators of plugins of a library of another processor: listed, and refused where one is used."""
+"""Creators of plugins of a library of another processor."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
-from headrace._core.errors import PluginError
 from headrace.custom.emulated.messages import Reader
+from headrace.custom.emulated.plugins import PluginLink
 from headrace.plugins.base import IPluginCreator, IPluginCreatorV3One
 from headrace.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
-from headrace.plugins.types import APILanguage
+from headrace.plugins.types import APILanguage, TensorRTPhase
+from headrace.trt.host.forwarding import named_class
 
 _MOST = 4096
 """As many creators, fields and refusals are read: the library's process wrote their numbers."""
@@ -20,44 +18,42 @@ class _Emulated:
 
     api_language = APILanguage.CPP
 
-    def __init__(self, name: str, version: str, namespace: str, library: str, release: int) -> None:
+    def __init__(
+        self, index: int, name: str, version: str, namespace: str, link: PluginLink, release: int
+    ) -> None:
         super().__init__()
         self.name = name
         self.plugin_version = version
         self.plugin_namespace = namespace
-        self.library = library
+        self.library = link.library
         self.release = release
         self.field_names = PluginFieldCollection([])
-
-    def create_plugin(self, *_: Any) -> object:
-        """Refuse: no plugin of another processor is driven."""
-        file = Path(self.library).name
-        raise PluginError(
-            f"{self.name} is a plugin of {file}, which is built for another processor: an "
-            "emulator lists such plugins, and runs none",
-            code="library-machine",
-            expected="plugins of libraries that are built for this machine",
-            fix=[
-                "compile its source on this machine: headrace compile",
-                f"or let a file of the same plugins stand for it: --plugins {file}=FILE",
-                "or run the model on a machine of that processor",
-            ],
-        )
-
-    def deserialize_plugin(self, *_: Any) -> object:
-        """Refuse, as `create_plugin`."""
-        return self.create_plugin()
+        self._index, self._link = index, link
 
 
 class EmulatedCreator(_Emulated, IPluginCreator):
     """One of the V2 line."""
 
+    def create_plugin(self, name: str, field_collection: PluginFieldCollection) -> object:
+        """Let the creator make a plugin; None: it made none."""
+        return self._link.create(self._index, name, field_collection, 0, third=False)
+
+    def deserialize_plugin(self, name: str, serialized_plugin: bytes) -> object:
+        """Let the creator make a plugin of its bytes; None: it made none."""
+        return self._link.deserialize(self._index, name, bytes(serialized_plugin))
+
 
 class EmulatedCreatorV3(_Emulated, IPluginCreatorV3One):
     """One of plugins of the third generation."""
 
+    def create_plugin(
+        self, name: str, field_collection: PluginFieldCollection, phase: TensorRTPhase
+    ) -> object:
+        """Let the creator make a plugin; None: it made none."""
+        return self._link.create(self._index, name, field_collection, int(phase), third=True)
 
-def read_creators(answer: Reader, library: str) -> list[EmulatedCreator | EmulatedCreatorV3]:
+
+def read_creators(answer: Reader, link: PluginLink) -> list[EmulatedCreator | EmulatedCreatorV3]:
     """Read the creators that the emulated program lists."""
     types = {int(kind): kind for kind in PluginFieldType}
 
@@ -65,14 +61,15 @@ def read_creators(answer: Reader, library: str) -> list[EmulatedCreator | Emulat
         return range(min(answer.numbers("I")[0], _MOST))
 
     creators: list[EmulatedCreator | EmulatedCreatorV3] = []
-    for _ in numbers():
-        name, version, namespace = answer.text(), answer.text(), answer.text()
+    for index in numbers():
+        of, name, version, namespace = (answer.name() for _ in range(4))
         third, release = answer.numbers("II")
+        kind: type[EmulatedCreator | EmulatedCreatorV3]
         kind = EmulatedCreatorV3 if third else EmulatedCreator
-        creator = kind(name, version, namespace, library, release)
+        creator = named_class(kind, of)(index, name, version, namespace, link, release)
         fields = []
         for _ in numbers():
-            field, (number,) = answer.text(), answer.numbers("i")
+            field, (number,) = answer.name(), answer.numbers("i")
             fields.append(PluginField(field, None, types.get(number, PluginFieldType.UNKNOWN)))
         creator.field_names = PluginFieldCollection(fields)
         creators.append(creator)

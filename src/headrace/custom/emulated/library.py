@@ -31,6 +31,7 @@ from headrace.custom.emulated.messages import (
     Reader,
     Status,
 )
+from headrace.custom.emulated.plugins import PluginLink
 from headrace.custom.emulated.process import EmulatedProcess
 from headrace.custom.stand_in_image import AARCH64, FileImage
 from headrace.custom.stand_ins import Demand, add_symbol, demands
@@ -82,7 +83,10 @@ class EmulatedObject:
                 request.text(str(file), demand.soname).add("QQQ", image.anchor, *image.records)
                 for places in (image.moved, image.begun):
                     request.add(f"I{len(places)}Q", len(places), *places)
-            status, _, answer = self.process.ask(Operation.LOAD, request)
+            try:
+                status, _, answer = self.process.ask(Operation.LOAD, request)
+            except _native.CustomCodeError as error:  # and this process is no worker
+                raise RuntimeError(f"while it was loaded it threw {error}") from error
         if status is not Status.DONE:
             self.process.close()
             raise RuntimeError(answer.text())
@@ -106,7 +110,7 @@ class EmulatedObject:
             return
         registry = get_plugin_registry()
         with loading(Path(where)):
-            for creator in read_creators(answer, where):
+            for creator in read_creators(answer, PluginLink(self.process, where)):
                 registry.register_creator(creator, creator.plugin_namespace)
         (refused,) = answer.numbers("I")
         for _ in range(min(refused, 1000)):

@@ -23,6 +23,7 @@ class Operation(IntEnum):
     PARAMS = 4
     CALL = 5
     CREATORS = 6
+    PLUGIN = 7
 
 
 class CallKind(IntEnum):
@@ -98,10 +99,14 @@ class Reader:
         self._at += size
         return self._data[self._at - size : self._at]
 
-    def text(self) -> str:
-        """Read a text; bytes that are not UTF-8 become U+FFFD."""
+    def text(self, wrong: str = "replace") -> str:
+        """Read a text; bytes that are not UTF-8 become U+FFFD, or what the handler `wrong` says."""
         (size,) = self.numbers("I")
-        return bytes(self.bytes(size)).decode("utf-8", "replace")
+        return bytes(self.bytes(size)).decode("utf-8", wrong)
+
+    def name(self) -> str:
+        """Read what a library calls something; bytes that are not UTF-8 become surrogates."""
+        return self.text("surrogateescape")
 
     @property
     def left(self) -> int:

@@ -7,14 +7,24 @@ class.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from headrace.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
 
 Row = tuple[str, int, int, bytes | None]
 """A field between C++ and Python: name, type, length, bytes or None."""
 
+T = TypeVar("T")
 _classes: dict[tuple[str, type], Any] = {}
+
+
+def named_class(base: type[T], name: str) -> type[T]:
+    """The subclass that is called as the C++ class is: traces and errors name the user's class."""
+    name = (name or base.__name__).partition("<")[0].rpartition("::")[2]
+    if (name, base) not in _classes:
+        _classes[name, base] = type(name, (base,), {"__module__": base.__module__})
+    found: type[T] = _classes[name, base]
+    return found
 
 
 class Forwarding:
@@ -30,12 +40,7 @@ class Forwarding:
     @classmethod
     def of(cls, native: Any) -> Self:
         """Wrap in a subclass with the name of the C++ class."""
-        name = (native.class_name() or cls.__name__).partition("<")[0].rpartition("::")[2]
-        subclass = _classes.get((name, cls))
-        if subclass is None:
-            subclass = _classes[name, cls] = type(name, (cls,), {"__module__": cls.__module__})
-        wrapped: Self = subclass(native)
-        return wrapped
+        return named_class(cls, native.class_name())(native)
 
     @property
     def library(self) -> str:
