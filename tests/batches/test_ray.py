@@ -249,6 +249,19 @@ def test_a_cluster_without_a_node_that_fits_is_refused_at_once(
 
 
 @pytest.mark.slow
+def test_a_running_cluster_without_a_node_that_fits_says_so_within_ten_seconds(
+    cluster: Any, mean_config: Callable[..., Path], clips: list[Path], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+    begun = time.monotonic()
+    with pytest.raises(headrace.HeadraceError, match="has 4096 CPU core") as caught:
+        headrace.batch(mean_config(), inputs=clips[0], out=tmp_path / "out", on="ray", threads=4096)
+    assert time.monotonic() - begun < 10
+    assert caught.value.code == "ray-no-node"
+
+
+@pytest.mark.slow
 def test_a_cluster_of_this_machine_is_not_started_in_vain(
     mean_config: Callable[..., Path], clips: list[Path], tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -163,6 +163,18 @@ def test_bench_of_models_that_leave_axes_free(tmp_path: Path, headrace: Headrace
         assert words in done.stderr
 
 
+def test_bench_of_texts_of_one_axis(tmp_path: Path, headrace: Headrace) -> None:
+    names = {"keys_strings": ["a"], "values_floats": [1.0], "default_float": 0.5}
+    node = helper.make_node("LabelEncoder", ["t"], ["y"], domain="ai.onnx.ml", **names)
+    ends = [helper.make_tensor_value_info("t", TensorProto.STRING, ["n"]),
+            helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n"])]  # fmt: skip
+    model = model_of([node], ends[:1], ends[1:])
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 2))
+    done = headrace("bench", save(model, tmp_path / "m.onnx"), "--duration", "0.1", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "--shapes t:1" in done.stderr
+
+
 def test_dynamic_batch_is_built_and_run(tmp_path: Path, headrace: Headrace) -> None:
     from tests.network.onnx_models import image_model, save
 

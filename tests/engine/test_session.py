@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from headrace.engine import BuildOptions, build
+from headrace.engine import BuildOptions, Plan, build
 from headrace.errors import EngineError
 from headrace.network import network_from_onnx
 from tests.network.onnx_models import FLOAT, image_model, model_of, save
@@ -246,6 +246,31 @@ def test_an_input_of_fixed_axes_serves_every_batch(tmp_path):
             assert np.array_equal(session.run({"x": x, "more": more})["y"], x + more)
         with pytest.raises(EngineError, match="'more' has shape 5"):
             session.run({"x": images(1), "more": more[:5]})
+
+
+def texts_model(batch):
+    """Texts to texts by a table, as the text half of a converter writes it."""
+    names = {"keys_strings": ["a", "b"], "values_strings": ["x", "y"], "default_string": "?"}
+    node = helper.make_node("LabelEncoder", ["t"], ["u"], domain="ai.onnx.ml", **names)
+    ends = [helper.make_tensor_value_info(n, TensorProto.STRING, [batch, 2]) for n in "tu"]
+    model = model_of([node], ends[:1], ends[1:])
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 2))
+    return model
+
+
+@pytest.mark.parametrize("batch", ["n", 2])
+def test_texts_go_in_and_come_out(tmp_path, batch):
+    plan = build(network_from_onnx(save(texts_model(batch), tmp_path / "m.onnx")),
+                 BuildOptions(max_batch=3))  # fmt: skip
+    plan.save(tmp_path / "m.engine")
+    texts = [["a", "b"], ["c", ""], ["b", "b"]]
+    with Plan.load(tmp_path / "m.engine").open_session(threads=1) as session:
+        assert str(session.inputs[0]).startswith("t text[")
+        for array in (np.array(texts), np.array(texts, object)):
+            out = session.run({"t": array})["u"].tolist()
+            assert out == [["x", "y"], ["?", "?"], ["y", "y"]]
+        with pytest.raises(EngineError, match="'t' is float32"):
+            session.run({"t": np.zeros((1, 2), np.float32)})
 
 
 @pytest.mark.parametrize("batch", ["n", 2])

@@ -10,7 +10,9 @@ import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper
 
+from headrace import Frame, Inferencer
 from headrace.engine import BuildOptions, build
+from headrace.errors import ConfigError
 from headrace.network import network_from_onnx
 
 ML = "ai.onnx.ml"
@@ -48,9 +50,56 @@ def test_maps_are_read_as_the_table_behind_them(
     classes, maps = ort.InferenceSession(path).run(None, {"x": x})
     network = network_from_onnx(path)
     assert network.class_maps.names == {"maps": tuple(map(str, labels))}
-    assert network.class_maps.texts == (("label",) if isinstance(labels[0], str) else ())
+    texts = ("label",) if isinstance(labels[0], str) else ()
+    assert network_from_onnx(path, of_images=True).class_maps.texts == texts
     with build(network, BuildOptions(batched=False)).open_session() as session:
         results = session.run({"x": x})
     np.testing.assert_allclose(results["maps"], [[m[name] for name in labels] for m in maps], 1e-6)
-    if "label" in results:
-        assert results["label"].tolist() == classes.tolist()
+    assert results["label"].tolist() == classes.tolist()
+
+
+def colours(path: Path, *, texts_alone: bool = False) -> Path:
+    """A classifier of images that says the name of its class beside the scores."""
+    names = {"keys_int64s": [0, 1, 2], "values_strings": ["red", "green", "blue"]}
+    nodes = [
+        helper.make_node("ReduceMean", ["image"], ["means"], axes=[2, 3], keepdims=0),
+        helper.make_node("ArgMax", ["means"], ["best"], axis=1, keepdims=0),
+        helper.make_node("LabelEncoder", ["best"], ["label"], domain=ML, **names),
+    ]
+    ends = [
+        helper.make_tensor_value_info("label", TensorProto.STRING, ["n"]),
+        helper.make_tensor_value_info("means", TensorProto.FLOAT, ["n", 3]),
+    ]
+    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", 3, 16, 16])
+    graph = helper.make_graph(nodes, "g", [image], ends[:1] if texts_alone else ends)
+    opsets = [helper.make_opsetid("", 13), helper.make_opsetid(ML, 2)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+    return path
+
+
+def test_texts_beside_numbers_are_left_to_those_who_ask_for_them(tmp_path: Path) -> None:
+    path = colours(tmp_path / "m.onnx")
+    labels = tmp_path / "labels.txt"
+    labels.write_text("r;g;b\n")
+    config = tmp_path / "c.txt"
+    config.write_text(f"[property]\nonnx-file={path}\nnetwork-type=1\nlabelfile-path={labels}\n")
+    green = np.zeros((8, 8, 3), np.uint8)
+    green[..., 1] = 200
+    with Inferencer.from_config(config) as model:
+        (meta,) = model.process([Frame.from_array(green, format="rgb")])
+        (told,) = [n for n in model.notices if n.code == "texts-left-out"]
+    assert meta.objects.display_text(0).strip() == "g"
+    assert told.data["outputs"] == "label"
+    images = np.zeros((2, 3, 16, 16), np.float32)
+    images[0, 1], images[1, 2] = 1, 1
+    with build(network_from_onnx(path), BuildOptions(max_batch=2)).open_session() as session:
+        out = session.run({"image": images})
+    assert out["label"].ravel().tolist() == ["green", "blue"]
+
+
+def test_a_model_of_texts_alone_is_refused_for_images(tmp_path: Path) -> None:
+    path = colours(tmp_path / "m.onnx", texts_alone=True)
+    config = tmp_path / "c.txt"
+    config.write_text(f"[property]\nonnx-file={path}\nnetwork-type=100\n")
+    with pytest.raises(ConfigError, match="output label holds texts"):
+        Inferencer.from_config(config)

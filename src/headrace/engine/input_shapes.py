@@ -144,7 +144,9 @@ _COLORS = (1, 3)
 def is_batch_of_images(network: Network) -> bool:
     """Whether all axes of the inputs but a batch are numbers, and outputs have that batch first."""
     inputs = network.inputs
-    if not inputs or any(not s.shape or _open(s.shape[1:]) for s in inputs):
+    if not inputs or len(inputs[0].shape) < 2:
+        return False
+    if any(not s.shape or _open(s.shape[1:]) for s in inputs):
         return False
     batch = inputs[0].shape[0]
     firsts = [s.shape[0] for s in network.outputs if s.shape]
@@ -230,7 +232,7 @@ def sample_inputs(
 
     The first input is uniform in low … high, of bytes and images in integers 0 … 255 as far as the
     type goes; further inputs 0 … 1, integers 1, which are indices of any table. All axes are fixed
-    but the batch, which becomes `items`.
+    but the batch, which becomes `items`. Texts are empty.
     """
     rng = np.random.default_rng(seed)
     feeds: dict[str, Array] = {}
@@ -248,5 +250,5 @@ def sample_inputs(
             top = min(255, int(np.iinfo(spec.dtype).max))
             feeds[spec.name] = rng.integers(0, top, shape, dtype=spec.dtype, endpoint=True)
         else:
-            feeds[spec.name] = np.ones(shape, spec.dtype)
+            feeds[spec.name] = np.full(shape, "" if spec.dtype.kind == "O" else 1, spec.dtype)
     return feeds

@@ -74,6 +74,7 @@ class TensorRecord(JsonRecord, frozen=True, kw_only=True):
     dtype: Literal[
         "float16", "float32", "float64", "bool",
         "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+        "object",  # text
     ]  # fmt: skip
     shape: Annotated[tuple[Dim | Text | None, ...], Meta(max_length=64)]
 

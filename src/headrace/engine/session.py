@@ -384,7 +384,8 @@ class FreeSession(Session):
 def _padded(array: Array, size: int) -> Array:
     if len(array) == size:
         return array
-    padded = np.zeros((size, *array.shape[1:]), array.dtype)
+    blank = "" if array.dtype.kind == "O" else 0
+    padded = np.full((size, *array.shape[1:]), blank, array.dtype)
     padded[: len(array)] = array
     return padded
 
@@ -393,8 +394,10 @@ def _converted(array: Array, spec: TensorSpec, where: str) -> Array:
     """`array` as the declared type: float32 is converted, anything else refused. Spec A.5."""
     if array.dtype == spec.dtype:
         return np.ascontiguousarray(array)
-    if array.dtype != np.float32 or spec.dtype.kind == "b":
-        also = " (float32 is converted)" if spec.dtype.kind != "b" else ""
+    if spec.dtype.kind == "O" and array.dtype.kind in "UT":
+        return array.astype(object)
+    if array.dtype != np.float32 or spec.dtype.kind in "bO":
+        also = "" if spec.dtype.kind in "bO" else " (float32 is converted)"
         raise EngineError(
             f"input {spec.name!r} is {array.dtype.name}",
             where=where,

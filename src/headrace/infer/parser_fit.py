@@ -45,8 +45,16 @@ def check_outputs(
 
     Raises:
         ParserError: see `require_grid_outputs`.
-        ConfigError: another number of classes than a head needs, which would refuse every output.
+        ConfigError: another number of classes than a head needs, which would refuse every output;
+            an output of texts.
     """
+    if texts := [spec.name for spec in outputs if spec.dtype.kind == "O"]:
+        raise ConfigError(
+            f"the model's output {', '.join(texts)} holds texts",
+            where=str(cfg.path),
+            expected="numbers alone",
+            fix="make the numbers that they are chosen by outputs in their place",
+        )
     if choice is None:
         return
     parser = choice.parser

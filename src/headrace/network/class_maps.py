@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto
+    from onnx import GraphProto, ModelProto, NodeProto, TypeProto
 
 _DOMAIN = "ai.onnx.ml"
 
@@ -21,21 +21,22 @@ class ClassMaps:
 
     Attributes:
         names: output -> names of the classes, in the order of its columns.
-        texts: outputs of names of classes, which were left out: texts are no numbers.
+        texts: outputs of texts, as names of classes, that were left out.
     """
 
     names: dict[str, tuple[str, ...]]
     texts: tuple[str, ...] = ()
 
 
-def without_maps(proto: ModelProto) -> ClassMaps:
+def without_maps(proto: ModelProto, *, of_images: bool = False) -> ClassMaps:
     """Make each output of ZipMap the table (items, classes) float32 that the node reads.
 
     Args:
         proto: changed in place.
+        of_images: outputs of texts are left out where others remain: parsers read numbers.
 
     Returns:
-        What the outputs were.
+        The maps, and the texts that were left out.
     """
     from onnx import TensorProto, helper
 
@@ -50,17 +51,21 @@ def without_maps(proto: ModelProto) -> ClassMaps:
         table = helper.make_tensor_value_info(output, TensorProto.FLOAT, ["n", len(names[output])])
         ends[output].CopyFrom(table)
         node.CopyFrom(helper.make_node("Identity", list(node.input), [output], node.name))
-    if not names:
-        return ClassMaps({})
-    if not any(entry.domain in ("", "ai.onnx") for entry in proto.opset_import):
+    texts = _without_texts(graph) if of_images else ()
+    if names and not any(entry.domain in ("", "ai.onnx") for entry in proto.opset_import):
         proto.opset_import.append(helper.make_opsetid("", 13))
-    kept = [value for value in graph.output if not _is_text(value.type, TensorProto.STRING)]
-    texts = tuple(name for name in ends if name not in {value.name for value in kept})
-    if texts:
-        kept = [type(value).FromString(value.SerializeToString()) for value in kept]
-        del graph.output[:]
-        graph.output.extend(kept)
     return ClassMaps(names, texts)
+
+
+def _without_texts(graph: GraphProto) -> tuple[str, ...]:
+    kept = [value for value in graph.output if not _is_text(value.type)]
+    texts = tuple(value.name for value in graph.output if _is_text(value.type))
+    if not (texts and kept):
+        return ()
+    kept = [type(value).FromString(value.SerializeToString()) for value in kept]
+    del graph.output[:]
+    graph.output.extend(kept)
+    return texts
 
 
 def _labels(node: NodeProto) -> tuple[str, ...]:
@@ -72,6 +77,7 @@ def _labels(node: NodeProto) -> tuple[str, ...]:
     return ()
 
 
-def _is_text(kind: object, string: int) -> bool:
-    tensor = getattr(kind, "tensor_type", None)
-    return tensor is not None and tensor.elem_type == string
+def _is_text(kind: TypeProto) -> bool:
+    from onnx import TensorProto
+
+    return kind.HasField("tensor_type") and kind.tensor_type.elem_type == TensorProto.STRING

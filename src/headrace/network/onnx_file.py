@@ -128,7 +128,7 @@ def network_from_onnx_bytes(
     check_limits(proto, where)
     _check_opsets(proto, where)
     _check_text(proto, where)
-    maps = without_maps(proto)
+    maps = without_maps(proto, of_images=of_images)
     _check_types(proto.graph, where)
     ranges = check_tensors(proto, path)
     _check_sparse(proto.graph, where)

@@ -43,10 +43,11 @@ class TensorSpec:
         return tuple(d if isinstance(d, int) else -1 for d in self.shape)
 
     def __str__(self) -> str:
+        kind = "text" if self.dtype.kind == "O" else self.dtype.name
         if not self.shape:
-            return f"{self.name} {self.dtype.name}[...]"
+            return f"{self.name} {kind}[...]"
         dims = ", ".join("?" if not _is_readable(d) else str(d) for d in self.shape)
-        return f"{self.name} {self.dtype.name}[{dims}]"
+        return f"{self.name} {kind}[{dims}]"
 
 
 def _is_readable(axis: int | str | None) -> bool:

@@ -26,7 +26,6 @@ from headrace.diagnose.lint.frames import frame_findings
 from headrace.diagnose.lint.subject import CheckedConfig, files_to_check, is_something_else
 from headrace.diagnose.lint.targets import Target
 from headrace.engine.backends import DEFAULT_BACKEND
-from headrace.infer.extra_inputs import unfilled_of_bare
 from headrace.infer.recognise.recognise import recognise
 from headrace.infer.record import was_tried
 from headrace.infer.run_options import RunOptions
@@ -267,10 +266,7 @@ class Linter:
         unknown = unknown_error(network, DEFAULT_BACKEND, known_plugins(), str(path))
         if unknown is not None:
             self._refused(unknown, path)
-        unfilled = unfilled_of_bare(path, network.inputs[1:])
-        if unfilled:
-            self._refused(unfilled, path)
-        elif unknown is None and self.source is None:
+        elif self.source is None:
             self._add(_alone(path), path)
         cfg = ModelConfig().of_model(path, ())
         self._add(weight_checks(CheckedConfig(cfg, DryRun(network=network))), path)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ort = import_onnxruntime()
 
 _TYPES = {
+    "tensor(string)": np.object_,
     "tensor(float)": np.float32,
     "tensor(float16)": np.float16,
     "tensor(double)": np.float64,

@@ -113,9 +113,12 @@ class ModelSource:
         network = network_from_onnx(self.model, of_images=True)
         if maps := network.class_maps.names:
             text = "{outputs}: a table of scores in the place of maps of names to scores (ZipMap)"
-            data = {"outputs": ", ".join(maps), "texts": ", ".join(network.class_maps.texts)}
-            text += "; {texts} is left out: it holds texts" if data["texts"] else ""
+            data = {"outputs": ", ".join(maps)}
             self.notices.append(Finding("maps-as-tables", "info", text, str(self.model), data))
+        if texts := network.class_maps.texts:
+            text = "{outputs}: left out, for it holds texts, and parsers read numbers"
+            data = {"outputs": ", ".join(texts)}
+            self.notices.append(Finding("texts-left-out", "info", text, str(self.model), data))
         if network.of_one_image:
             text = (
                 "the model is of one image: {outputs} have no batch axis, and each image runs alone"
