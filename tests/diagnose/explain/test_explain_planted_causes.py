@@ -94,6 +94,13 @@ def test_a_filter_behind_the_threshold(tmp_path: Path) -> None:
     assert "then class 0 is in filter-out-class-ids=0;1" in found.verdict
 
 
+def test_a_trial_says_that_filters_drop_what_it_gives(tmp_path: Path) -> None:
+    found = explained(tmp_path, "pre-cluster-threshold=0.95\ndetected-min-h=25")
+    words = "(with it: 3 boxes in 1 frame, scores up to 0.90, none of which pass the filters)"
+    assert words in found.verdict
+    assert explained(tmp_path, "pre-cluster-threshold=0.25\ndetected-min-h=25").objects == 0
+
+
 def test_the_edge_of_the_frame(tmp_path: Path) -> None:
     keys = own_parser(tmp_path, LOW)
     found = explained(tmp_path, **keys)

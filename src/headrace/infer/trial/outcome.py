@@ -209,6 +209,8 @@ class Outcome:
         text = f"{self._amount} in {where}"
         if self.kind != "maps":
             text += f", scores up to {self.best:.2f}"
+        if self.objects < self.boxes / 2:
+            text += f", {self.objects or 'none'} of which pass the filters"
         return text + (", steady" if (self.steady or 0.0) >= _STEADY else "")
 
     @property
