@@ -62,9 +62,19 @@ def test_tensors_are_packed_as_numpy_would_and_come_back(
     np.testing.assert_array_equal(form.unpack(there, shape), array)
 
 
-def test_large_tensors_leave_past_the_caches_and_are_the_same() -> None:
-    array = np.random.default_rng(0).integers(-100, 100, (1, 40, 300, 401)).astype(np.int8)
-    for format in ("CHW32", "CHW4", "HWC", "HWC8", "CHW16"):
+@pytest.mark.parametrize(
+    ("shape", "formats"),
+    [
+        ((1, 40, 1500, 300), ["CHW32"]),  # larger than what caches hold
+        ((1, 40, 64, 64), ["CHW32", "HWC", "HWC8"]),  # rows that collide in them
+        ((2, 3, 99, 401), ["HWC", "CHW4"]),  # in two tiles or more, with a rest
+    ],
+)
+def test_large_tensors_are_the_same_in_every_course(
+    shape: tuple[int, ...], formats: list[str]
+) -> None:
+    array = np.random.default_rng(0).integers(-100, 100, shape).astype(np.int8)
+    for format in formats:
         form = TensorForm(DataType.INT8, TensorFormat[format])
         there = form.pack(array)
         np.testing.assert_array_equal(there, packed(array, format))

@@ -1,0 +1,21 @@
+// Rows of a block become columns, and back, by vectors of AVX2 where the processor has them.
+#pragma once
+#include <cstddef>
+
+namespace headrace::plugins {
+
+struct Strips {
+    char *rows;
+    std::size_t row;  // bytes from a row to the next
+    char *columns;
+    std::size_t width;     // elements from a column to the next
+    std::size_t channels;  // at most `width`; padding that vectors reach becomes zero
+    std::size_t positions;
+};
+
+// Positions from the first on that are done, of elements of `item` bytes: all, or fewer where the
+// processor or the width has no vectors.
+std::size_t weave_strips(const Strips &s, std::size_t item);
+std::size_t unweave_strips(const Strips &s, std::size_t item);
+
+}  // namespace headrace::plugins
