@@ -9,13 +9,15 @@ from pathlib import Path
 
 import onnx
 import pytest
+from numpy.random import _generator
 from onnx import TensorProto, helper
 
 from headrace.config import ModelConfig
 from headrace.custom.guard import keeper
 from headrace.custom.plugin_library import plugin_hints
-from headrace.errors import EngineError
+from headrace.errors import CustomLibraryError, EngineError
 from headrace.infer.model import load_or_build
+from headrace.plugins import PluginRegistry
 from tests.trt.host import conftest
 from tests.trt.host.conftest import Compile
 
@@ -147,3 +149,9 @@ def test_commands_say_so_too(prebuilt: Path, command: list[str]) -> None:
     done = subprocess.run(run, cwd=prebuilt, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert OF_TENSORRT in " ".join((done.stdout + done.stderr).split())
+
+
+def test_a_library_without_plugins_says_that_it_registers_none() -> None:
+    with pytest.raises(CustomLibraryError, match="it registers no plugin") as caught:
+        PluginRegistry().load_library(Path(_generator.__file__))
+    assert "REGISTER_TENSORRT_PLUGIN" in str(caught.value)

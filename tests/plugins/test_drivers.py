@@ -209,7 +209,7 @@ WRONG = [
     ("V3", "attach_to_context", None, "attach_to_context returned None", "a new ScaleV3"),
     ("V3", "get_fields_to_serialize", [3], "a int in it", "PluginField objects"),
     ("V3", "get_capability_interface", None, "returned None for CORE", "an object"),
-    ("V3", "format_combination_limit", 0, "format_combination_limit is 0", "1 or more"),
+    ("V3", "format_combination_limit", -1, "format_combination_limit is -1", "0 or more"),
     ("V2", "get_output_shape", (-1, 4), "returned (-1, 4)", "a shape"),
     ("V2", "get_output_shape", 4, "returned 4", "a shape"),
     ("V2", "supports_format", False, "refuses FLOAT and HALF", "True for FLOAT"),
@@ -228,6 +228,12 @@ def test_a_wrong_answer(kind: str, method: str, value: Any, found: str, expected
     assert expected in (caught.value.finding.expectation or "")
     assert method.split("_returned")[0] in caught.value.finding.sentence
     assert "layer 'scale'" in (caught.value.where or "")
+    assert_nothing_left()
+
+
+def test_a_limit_of_no_combinations_takes_the_first() -> None:
+    Watched.reset(Fault("format_combination_limit", 0))
+    live(PLUGINS["V3"])
     assert_nothing_left()
 
 

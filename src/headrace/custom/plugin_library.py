@@ -32,11 +32,19 @@ def open_plugins(path: Path, registry: PluginRegistry) -> list[Any] | None:
 
     Raises:
         CustomLibraryError: as `open_here`; it was compiled against TensorRT's own headers, and
-            does not tell of which release.
+            does not tell of which release; it is another C++ library, which registers none.
     """
     if not file_brings_plugins(path):
         if (error := foreign_error(path)) is not None:
             raise error
+        if hints := library_hints(path):
+            raise CustomLibraryError(
+                "it registers no plugin",
+                where=str(path),
+                expected="a library with REGISTER_TENSORRT_PLUGIN or getCreators, or a Python file "
+                "of plugins",
+                fix=hints,
+            )
         return None
     before = {id(c) for c in get_plugin_registry().all_creators}
     open_here(path)

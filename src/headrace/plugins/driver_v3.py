@@ -245,10 +245,10 @@ class _Building:
         free = described(self.inputs, ranges, self.shapes, ())
         forms = self._search(probe, free)
         limit = probe.read("build", BUILD, "format_combination_limit")
-        if checks.as_size(probe, "format_combination_limit", limit) < 1:
+        if not isinstance(limit, int) or limit < 0:  # 0: TensorRT takes the first combination
             name = "format_combination_limit"
             raise refuse(
-                probe, f"{spoken(probe.plugin, name)} is {limit}", expected="1 or more", method=name
+                probe, f"{spoken(probe.plugin, name)} is {limit}", expected="0 or more", method=name
             )
         self._cache_id(probe)
         self._search(probe, free)

@@ -15,6 +15,7 @@ from headrace.binary.elf import ElfFile
 from headrace.custom import open_library
 from headrace.custom.compile import toolchain
 from headrace.custom.compile.build_library import compile_library
+from headrace.custom.compile.errors import compile_failed
 from headrace.custom.compile.toolchain import find_nvcc, gpu_present, include_dir, make_variables
 from headrace.errors import CustomLibraryError
 from tests import warm
@@ -193,6 +194,14 @@ def test_printed_flags_are_enough_for_a_compiler(project: Path) -> None:
         "l.so",
     ]
     subprocess.run(command, cwd=project, check=True)
+
+
+def test_a_function_of_the_users_own_is_no_part_of_tensorrt() -> None:
+    for name in ("bytes_of(nvinfer1::DataType)", "nvinfer1::createOf(int)"):
+        found = f"x.o: in function `f':\nx.cpp: undefined reference to `{name}'\n"
+        text = str(compile_failed(found, None, "g++", []))
+        assert "compile" in text
+        assert "do not have this part" not in text
 
 
 @pytest.mark.slow

@@ -71,6 +71,10 @@ _HINTS: tuple[tuple[str, str], ...] = (
         "what headrace's headers declare they define: another file of these sources declares it; "
         "compile the source that defines it, too",
     ),
+    (
+        r"^nothing defines [^(]+\(",
+        "another file of these sources, or a library, defines it: compile it, too, or -l <library>",
+    ),
     (r"nvinfer1|nvonnxparser|nvcaffeparser|nvuffparser", _ENGINE),
     (r"'__global__'|<<<|blockIdx|threadIdx|'cuda\w+'", _GPU_CODE),
     (

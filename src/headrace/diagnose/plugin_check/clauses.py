@@ -30,7 +30,7 @@ CLAUSES: dict[str, tuple[str, str]] = {
                      "alone: those behind it are not set"),
     "formats-same": ("supportsFormatCombination", "the same question has the same answer, also "
                      "from a clone"),
-    "format-limit": ("getFormatCombinationLimit", "greater than 0"),
+    "format-limit": ("getFormatCombinationLimit", "a number that is not negative"),
     "capabilities": ("getCapabilityInterface", "CORE, BUILD and RUNTIME are there, each the same "
                      "object as often as it is asked for"),
     # building

@@ -309,7 +309,7 @@ public:
         return 0;
     }
     int32_t getFormatCombinationLimit() noexcept override {
-        return with.fault == kNoLimit ? 0 : kDEFAULT_FORMAT_COMBINATION_LIMIT;
+        return with.fault == kNoLimit ? -1 : kDEFAULT_FORMAT_COMBINATION_LIMIT;
     }
     size_t getWorkspaceSize(const DynamicPluginTensorDesc *, int32_t,
                             const DynamicPluginTensorDesc *, int32_t) const noexcept override {
