@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headrace.diagnose.plugin_check import CLAUSES, PluginReport, check_library
+from headrace.diagnose.plugin_check import CLAUSES, PluginReport, check_library, checking
+from headrace.diagnose.plugin_check.breach import Breach
 from headrace.diagnose.plugin_check.clauses import OF_METHODS
 from headrace.diagnose.plugin_check.subjects import parsed_field, parsed_input, sized
 from headrace.errors import ConfigError, CustomLibraryError
@@ -119,6 +120,16 @@ def test_planted_faults_are_named_by_their_clause(
     assert clauses[0] == clause or (fault in DANGLING and clause in clauses), report
     errors = [b for b in report.breaches if b.level == "error"]
     assert report.passed is not bool(errors)
+
+
+def test_lent_data_is_named_where_what_was_kept_of_it_changed(
+    faults: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Breach("deterministic", "the same inputs again: 7, not 3")
+    monkeypatch.setattr(checking, "_ENQUEUE", ("enqueue", lambda subject: [other]))
+    report = reported(faults, "Faulty3", "kKeepsField")
+    assert [b.clause for b in report.breaches] == ["deterministic", "fields-lent"]
+    assert "lent data" not in report.skipped
 
 
 @pytest.mark.parametrize("plugin", ["Faulty2", "Faulty3"])

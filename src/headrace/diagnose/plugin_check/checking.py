@@ -183,7 +183,11 @@ def _check(subject: Subject, report: PluginReport) -> None:
     wrong = [b for b in report.breaches[before:] if b.clause not in _HARMLESS]
     if wrong:
         reason = f"enqueue is not right: {wrong[0].clause}"
-        _skip(report, reason, tuple(n for n, _, _ in _OF_RESULTS))
+        # what it kept of lent data may have changed since
+        told = int(wrong[0].clause == "deterministic")
+        for name, check, ended in _OF_RESULTS[:told]:
+            _add(report, name, run_check(partial(check, subject), ended=ended))
+        _skip(report, reason, tuple(n for n, _, _ in _OF_RESULTS[told:]))
         return
     for number, (name, check, ended) in enumerate(_OF_RESULTS):
         before = len(report.breaches)
