@@ -4,7 +4,7 @@
 #ifndef HEADRACE_CUBLAS_V2_H
 #define HEADRACE_CUBLAS_V2_H
 
-#include "cuda_runtime_api.h"
+#include <cuda_runtime_api.h>
 
 typedef enum {
     CUBLAS_STATUS_SUCCESS = 0,
@@ -36,6 +36,7 @@ typedef enum { CUBLAS_POINTER_MODE_HOST = 0, CUBLAS_POINTER_MODE_DEVICE = 1 } cu
 struct cublasContext;
 typedef struct cublasContext *cublasHandle_t;
 
+#ifdef HEADRACE_CUDA_RUNTIME_API_H
 static inline cublasStatus_t cublasCreate_v2(cublasHandle_t *handle) {
     *handle = (cublasHandle_t)malloc(1);
     return *handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_ALLOC_FAILED;
@@ -95,6 +96,29 @@ static inline cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperati
     }
     return CUBLAS_STATUS_SUCCESS;
 }
+#else /* beside CUDA's own runtime memory is the GPU's: cuBLAS itself is linked */
+#ifdef __cplusplus
+#define HEADRACE_CUBLAS extern "C"
+#else
+#define HEADRACE_CUBLAS extern
+#endif
+HEADRACE_CUBLAS cublasStatus_t cublasCreate_v2(cublasHandle_t *handle);
+HEADRACE_CUBLAS cublasStatus_t cublasDestroy_v2(cublasHandle_t handle);
+HEADRACE_CUBLAS cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream);
+HEADRACE_CUBLAS cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t handle,
+                                                       cublasPointerMode_t mode);
+HEADRACE_CUBLAS cublasStatus_t cublasScopy_v2(cublasHandle_t handle, int n, const float *x,
+                                              int incx, float *y, int incy);
+HEADRACE_CUBLAS cublasStatus_t cublasSscal_v2(cublasHandle_t handle, int n, const float *alpha,
+                                              float *x, int incx);
+HEADRACE_CUBLAS cublasStatus_t cublasSaxpy_v2(cublasHandle_t handle, int n, const float *alpha,
+                                              const float *x, int incx, float *y, int incy);
+HEADRACE_CUBLAS cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t opa,
+                                              cublasOperation_t opb, int m, int n, int k,
+                                              const float *alpha, const float *a, int lda,
+                                              const float *b, int ldb, const float *beta, float *c,
+                                              int ldc);
+#endif
 
 #define cublasCreate cublasCreate_v2
 #define cublasDestroy cublasDestroy_v2

@@ -4,7 +4,8 @@
 #ifndef HEADRACE_CUDNN_H
 #define HEADRACE_CUDNN_H
 
-#include "cuda_runtime_api.h"
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
 
 typedef enum {
     CUDNN_STATUS_SUCCESS = 0,

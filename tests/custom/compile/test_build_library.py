@@ -204,6 +204,30 @@ def test_a_function_of_the_users_own_is_no_part_of_tensorrt() -> None:
         assert "do not have this part" not in text
 
 
+def test_a_template_of_the_file_beside_is_named_alone(tmp_path: Path) -> None:
+    (tmp_path / "add.cu").write_text("template <typename T> void add(const T *x) {}\n")
+    found = "undefined reference to `void of::add<float>(float const*)'\n"
+    text = str(compile_failed(found, None, "g++", [tmp_path / "plugin.cpp"]))
+    assert "add.cu beside it defines add: compile it too" in text
+    assert "another file" not in text
+
+
+@pytest.mark.slow
+def test_what_a_toolkit_lacks_is_not_computed_on_the_memory_of_a_gpu(tmp_path: Path) -> None:
+    nvcc = find_nvcc()
+    if nvcc is None or list(Path(nvcc).parents[1].rglob("cublas_v2.h")):
+        pytest.skip("no nvcc, or it has cuBLAS")
+    source = tmp_path / "scale.cu"
+    text = '#include "cublas_v2.h"\n#include "cudnn.h"\n__global__ void f(float *x) { *x = 2; }\n'
+    source.write_text(text)
+    compile_library([source], tmp_path / "named.so")
+    assert (tmp_path / "named.so").is_file()
+    source.write_text(text + "void g(cublasHandle_t h, float *x) { cublasSscal(h, 1, x, x, 1); }\n")
+    message = refusal(source)
+    assert "nothing defines cublasSscal_v2" in message
+    assert "libcublas" in message
+
+
 @pytest.mark.slow
 def test_a_missing_function_is_found_in_the_file_beside(project: Path) -> None:
     message = refusal(project / "parser.cpp")

@@ -72,6 +72,11 @@ _HINTS: tuple[tuple[str, str], ...] = (
         "compile the source that defines it, too",
     ),
     (
+        r"^nothing defines (cublas|cudnn)[A-Z]",
+        "it belongs to the CUDA toolkit, which lacks it here: install libcublas or libcudnn, then "
+        "-l cublas or -l cudnn; --cuda host takes headrace's own, on host memory",
+    ),
+    (
         r"^nothing defines [^(]+\(",
         "another file of these sources, or a library, defines it: compile it, too, or -l <library>",
     ),
@@ -107,10 +112,13 @@ def compile_failed(
         dict.fromkeys(re.findall(r"(?:undefined reference to|required symbol) [`'](.+?)'", output))
     )
     fix: list[str] = []
+    known: set[str] = set()
     if undefined:
         errors = [f"nothing defines {name}" for name in undefined]
         for name in undefined[:SHOWN]:
-            fix += _defined_beside(name, sources)
+            if beside := _defined_beside(name, sources):
+                fix += beside
+                known.add(f"nothing defines {name}")
         errors += [f"(and {len(undefined) - SHOWN} more)"] if len(undefined) > SHOWN else []
     if missing := re.search(r"cannot find -l(\S+?):? ", output + " "):
         name = missing[1].rstrip(":")
@@ -118,7 +126,7 @@ def compile_failed(
         other = _OPENCV if name.startswith("opencv_") else other
         fix.append(f"-l{name} is not installed; {other}")
     for message in errors or lines[-SHOWN:]:
-        if hint := _hint(message):
+        if message not in known and (hint := _hint(message)):
             fix.append(hint)
     if _GPU_CODE in fix:  # what else it lacks does not matter then
         fix = [hint for hint in fix if hint != _FORGOTTEN]
@@ -164,7 +172,7 @@ def _runtime_has(name: str) -> bool:
 
 def _defined_beside(name: str, sources: Sequence[Path]) -> list[str]:
     """Source files beside the given ones that define a function of that name."""
-    function = re.sub(r"\(.*", "", name).rpartition("::")[2]
+    function = re.split(r"::| ", re.sub(r"(<[^()]*>)?\(.*", "", name))[-1]
     if not function.isidentifier():
         return []
     defines = re.compile(rf"\b{function}\s*\([^;{{}}]*\)[^;{{}}]*\{{")
