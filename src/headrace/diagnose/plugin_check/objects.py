@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace._core.errors import PluginError
+from headrace._core.findings import Level
 from headrace.diagnose.plugin_check.breach import Breach
 from headrace.diagnose.plugin_check.breach import broken as _broken
 from headrace.diagnose.plugin_check.lives import Subject, added, differs, lived, run
@@ -106,7 +107,8 @@ def check_object(subject: Subject) -> list[Breach]:
     spaces = [i.get("parse", "plugin_namespace", face=f) for i, f in ((user, face), (twin, copied))]
     if spaces[0] != spaces[1]:
         text = f"the original has the namespace {spaces[0]!r}, its clone {spaces[1]!r}"
-        breaches.append(Breach("clone-namespace", text))
+        level: Level = "error" if creator.plugin_namespace else "warning"  # nobody set one yet
+        breaches.append(Breach("clone-namespace", text, level))
     return breaches
 
 
