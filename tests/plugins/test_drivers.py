@@ -8,23 +8,29 @@ import numpy as np
 import pytest
 
 from headrace.errors import PluginError
+from headrace.network.tensor_spec import TensorSpec
 from headrace.plugins import (
+    DataType,
     DimsExprs,
     PluginField,
     PluginFieldCollection,
     PluginFieldType,
     PluginRegistry,
     Tracer,
+    array_at,
     calls,
     checks,
     driver_v3,
 )
+from headrace.plugins.drivers import add_layer
+from headrace.plugins.layer import Ranges
 from headrace.plugins.standard import register_standard
 from tests.plugins.life_cycles import BATCHED, DYNAMIC_TWO_PROFILES, V3_ONE_PROFILE, X, live, steps
 from tests.plugins.samples import PLUGINS, Fault, ScaleV3, Watched
 
 pytestmark = pytest.mark.usefixtures("watched_anew")
 KINDS = list(PLUGINS)
+F32 = np.dtype(np.float32)
 
 
 def named(tracer: Tracer, text: str) -> list[str]:
@@ -313,13 +319,39 @@ def test_an_error_of_a_creator_keeps_what_was_expected() -> None:
 
 
 def test_a_version_2_plugin_needs_an_implicit_batch() -> None:
-    from headrace.plugins import DataType
-    from headrace.plugins.drivers import add_layer
-
     with pytest.raises(PluginError, match="an IPluginV2 in a network whose shapes include"):
         add_layer(PLUGINS["V2"](), layer="a", input_types=[DataType.FLOAT])
     with pytest.raises(PluginError, match="a str is not a plugin"):
         add_layer("nothing", layer="a", input_types=[])
+
+
+class Weighed(PLUGINS["V2IOExt"]):  # type: ignore[misc]
+    """Channels times weights, which have no batch."""
+
+    def execute_async(self, batch: int, inputs: Any, outputs: Any, ws: int, stream: int) -> int:
+        x = array_at(inputs[0], (batch, *self.item), np.float32)
+        y = array_at(outputs[0], x.shape, np.float32, writable=True)
+        y[...] = x * array_at(inputs[1], (3, 1, 1), np.float32)
+        return 0
+
+
+@pytest.mark.parametrize("batch", [1, 2, 5])
+def test_a_fixed_axis_of_another_input_is_no_batch(batch: int) -> None:
+    x = np.arange(batch * 12, dtype=np.float32).reshape(batch, 3, 2, 2)
+    weights = np.array([1, 10, 100], np.float32).reshape(3, 1, 1, 1)
+    for free in (False, True):
+        shapes = [(x.shape, w) for w in ((3, 1, 1, 1), (5 if free else 3, 1, 1, 1))]
+        layer = add_layer(Weighed(), layer="a", input_types=[DataType.FLOAT] * 2)
+        specs = [TensorSpec("x", F32, (None, 3, 2, 2))]
+        specs.append(TensorSpec("w", F32, (None if free else 3, 1, 1, 1)))
+        plugin = layer.build(specs, [F32], [Ranges(shapes[0], shapes[0], shapes[1])])
+        plugin.finish()
+        if free and batch != 3:
+            with pytest.raises(PluginError, match="the same batch in all of them"):
+                plugin.context().run([x, weights])
+        else:
+            (y,) = plugin.context().run([x, weights])
+            np.testing.assert_array_equal(y, x * weights[:, 0])
 
 
 def test_a_plugin_that_ends_while_a_call_is_recorded_is_recorded_too() -> None:

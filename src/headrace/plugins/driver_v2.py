@@ -246,9 +246,12 @@ class BatchedContext(ContextPlugin):
     """See `ContextPlugin`."""
 
     def _change(self, now: Prepared, *, within: bool) -> None:
-        shapes = now.key[0]
-        if any(s[0] not in (1, _batch(now)) for s in shapes):
-            raise refuse(self.spec, f"inputs {shapes}", expected="the same batch in all of them")
+        shapes, profile = now.key[0], self.spec.profiles[now.profile]
+        for shape, least, most in zip(shapes, profile.min, profile.max, strict=True):
+            # as TensorRT: the batch is the first input's; weights have a fixed axis there
+            if least[0] != most[0] and shape[0] not in (1, _batch(now)):
+                expected = "the same batch in all of them"
+                raise refuse(self.spec, f"inputs {shapes}", expected=expected)
         if not within:
             instance = self.instances[now.profile]
             size = instance.call("run", "get_workspace_size", _batch(now))
@@ -257,7 +260,7 @@ class BatchedContext(ContextPlugin):
     def _alike(self, now: Prepared, inputs: list[Array]) -> list[Array]:
         # what is the same for every image, such as priors, may come once
         batch = _batch(now)
-        return [a if len(a) == batch else np.repeat(a, batch, axis=0) for a in inputs]
+        return [np.repeat(a, batch, axis=0) if len(a) == 1 < batch else a for a in inputs]
 
     def _enqueue(
         self, now: Prepared, inputs: list[int], outputs: list[int], workspace: int

@@ -51,6 +51,8 @@ def test_what_has_no_effect_is_told_with_the_reason():
     options = parse(["--useCudaGraph", "--useDLACore=0", "--fp16"])
     assert list(options.without_effect) == ["--useCudaGraph", "--useDLACore=0"]
     assert "DLA" in options.without_effect["--useDLACore=0"]
+    of_11 = ["--continue", "--helpBuildRoute", "--tuningCacheFile=a.jsonl", "--refPair=0"]
+    assert list(parse(of_11).without_effect) == of_11
 
 
 def test_every_option_does_something_or_says_why_not():

@@ -313,12 +313,17 @@ _without_effect(
     hardwareCompatibilityLevel="KIND", tilingOptimizationLevel="N", l2LimitForTiling="N",
     computeCapabilities="LIST", cudaGraphStrategy="KIND",
 )  # fmt: skip
-_without_effect(_DLA, useDLACore="N", allowGPUFallback="", buildDLAStandalone="")
+_without_effect(
+    _DLA,
+    useDLACore="N", allowGPUFallback="", buildDLAStandalone="", adjustForDLA="",
+    reportCapabilityDLA="",
+)  # fmt: skip
 _without_effect(
     _TENSORRT,
     versionCompatible="", vc="", excludeLeanRuntime="", leanDLLPath="FILE", useRuntime="KIND",
     tacticSources="LIST", preview="LIST", restricted="", directIO="", safe="", consistency="",
-    std="", runtimePlatform="KIND", ignoreParsedPluginLibs="",
+    cpuOnly="", dumpKernelText="", distributiveIndependence="", std="", runtimePlatform="KIND",
+    ignoreParsedPluginLibs="",
     enablePluginOverride="", pi="", pluginInstanceNorm="", uint8AsymmetricQuantizationDLA="",
     profile="", warmStart="", remoteAutoTuningConfig="SPEC", safetyPlugins="FILE",
     nativeInstanceNorm="", markUnfusedTensorsAsDebugTensors="",
@@ -332,6 +337,7 @@ _without_effect(
     _TUNING,
     minTiming="N", avgTiming="N", heuristic="", noCompilationCache="", errorOnTimingCacheMiss="",
     timingCacheMode="KIND", disableTimingCache="", useTimingCache="", tuningCacheFile="FILE",
+    maxTactics="N",
 )  # fmt: skip
 _without_effect(_PROFILE, useProfile="N", calibProfile="N", optProfile="N")
 _without_effect(
@@ -348,13 +354,18 @@ _without_effect(_DEBUG, markDebug="LIST", saveDebugTensors="SPEC", saveAllDebugT
                 dumpAlternativeFormats="")  # fmt: skip
 _without_effect(_LAYERS, layerOutputTypes="SPEC", decomposableAttentions="SPEC")
 _without_effect(_DLA, layerDeviceTypes="SPEC")
-_without_effect(_ROUTES, tuneBuildRoutes="", setBuildRoute="SPEC", tuneBuildRouteFile="FILE")
+_without_effect(
+    _ROUTES,
+    tuneBuildRoutes="", setBuildRoute="SPEC", tuneBuildRouteFile="FILE", helpBuildRoute="",
+    tuningSearch="KIND", tuningTimeOut="S", tuningResultFile="FILE", dryRun="", saveAllEngines="",
+    **{"continue": ""},
+)  # fmt: skip
 _without_effect("the copies are always made", includeDataTransfers="")
 _without_effect("threads wait without spinning anyway", noSpinWait="")
 _without_effect("each stream has a thread of its own", threads="")
 _without_effect("it is said in the report", timeDeserialize="", monitorMemory="")
 _without_effect("outputs are not compared", atol="X", rtol="X", loadRefOutputs="SPEC",
-                accuracyAlgorithm="KIND")  # fmt: skip
+                accuracyAlgorithm="KIND", accuracyThreshold="X", refPair="N")  # fmt: skip
 _without_effect("inputs have the types and the layout of the graph", inputIOFormats="SPEC")
 _without_effect("tables come from headrace calibrate", calibShapes="SPEC", minShapesCalib="SPEC",
                 optShapesCalib="SPEC", maxShapesCalib="SPEC")  # fmt: skip
