@@ -11,7 +11,7 @@
 #include <unordered_set>
 
 #include "custom/results.h"
-#include "custom/thrown.h"
+#include "custom/watched.h"
 #include "emulated/creators.h"
 #include "emulated/memory.h"
 #include "emulated/messages.h"
@@ -216,15 +216,23 @@ private:
     }
 
     // The result of `body`, which calls into the library; false, and the reason in the answer,
-    // where that throws.
+    // where that throws or calls a function that is not there.
     template <typename Body>
     static bool guarded(Answer &answer, const char *name, Body body) {
         stand_ins::Scope scope;
         const Named named(name);
         if (setjmp(scope.jump)) return threw(answer, kMissing, scope.refused.c_str());
+        return caught(answer, body);
+    }
+
+    // The same with what it throws alone.
+    template <typename Body>
+    static bool caught(Answer &answer, Body body) {
         try {
             try {
                 return body();
+            } catch (const custom::CustomCodeError &) {
+                throw;
             } catch (...) {
                 custom::translate_current_exception();
             }
@@ -245,9 +253,12 @@ private:
         Answer answer;
         const std::string method = from.text();
         Body results;
-        const bool done = guarded(answer, method.c_str(), [&] {
+        const Named named(method.c_str());
+        const bool done = caught(answer, [&] {
             try {
+                const custom::Watched watch;
                 plugins_.call(method, from, results);
+                watch.require_done();
                 return true;
             } catch (const RefusedError &error) {
                 return threw(answer, kFailed, error.what());

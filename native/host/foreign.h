@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "custom/library.h"
+#include "custom/watched.h"
 #include "headrace/host_abi.h"
 
 namespace headrace::hosting {
@@ -44,13 +45,7 @@ const char *kept(const std::string &text);
 template <typename Body>
 auto run_foreign(Body body) -> decltype(body()) {
     nanobind::gil_scoped_release unlocked;
-    struct Watched : stand_ins::Watch {
-        void require_done() const {
-            if (!not_done().empty())
-                throw custom::CustomCodeError("a call that this host has no function for: " +
-                                              not_done());
-        }
-    } watch;
+    const custom::Watched watch;
     try {
         if constexpr (std::is_void_v<decltype(body())>) {
             body();

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from headrace._core import _native
 from headrace._core.gpu.cuda import why_no_gpu
-from headrace.binary.elf import ElfFile
+from headrace.binary.elf import ElfFile, is_foreign
 from headrace.binary.entry_points import EntryPoint
 from headrace.binary.fat_binary import GpuCode, gpu_code_of
 from headrace.binary.tensorrt_line import tensorrt_use
@@ -53,7 +53,7 @@ def tensorrt_report(
         elf: its file.
         points: its entry points.
         release: what a creator told, packed as getTensorRTVersion has it; 0 without.
-        here: it is of this machine's kind.
+        here: something on this machine runs it.
     """
     use = tensorrt_use(elf)
     if use is None:
@@ -70,14 +70,20 @@ def tensorrt_report(
         mixed=use.mixed,
         gpu=code,
         needs=tuple(name for name in elf.needed if _CUDA.match(name)),
-        runs=tuple(_runs(code, points, use.line)) if here else (),
+        runs=tuple(_runs(code, points, use.line, emulated=is_foreign(elf))) if here else (),
     )
 
 
-def _runs(code: GpuCode | None, points: Sequence[EntryPoint], line: int | None) -> list[str]:
+def _runs(
+    code: GpuCode | None, points: Sequence[EntryPoint], line: int | None, *, emulated: bool
+) -> list[str]:
     runs = []
     if code is None:
         runs.append("plugins compute on this machine: they have no code for a GPU")
+    elif emulated:
+        runs.append(
+            f"plugins are built and saved, but compute on a GPU ({code}), and an emulator has none"
+        )
     elif reason := why_no_gpu():
         runs.append(f"plugins are built and saved, but compute on a GPU ({code}): {reason}")
     else:
@@ -85,7 +91,10 @@ def _runs(code: GpuCode | None, points: Sequence[EntryPoint], line: int | None) 
     makers = [p.name for p in points if p.kind in _CREATORS]
     if makers:
         names = ", ".join(makers)
-        if line is None:
+        if emulated:
+            read = "" if code is None else "; the config's model file is read"
+            runs.append(f"{names}: not called, since an emulator makes no networks{read}")
+        elif line is None:
             runs.append(f"{names}: not called, the file does not tell its release")
         elif code is not None and why_no_gpu():
             runs.append(f"{names}: makes the network where no model file is named")

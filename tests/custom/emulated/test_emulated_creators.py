@@ -23,20 +23,25 @@ RELEASES = {0: 0, 7: 7201, 8: 8601, 10: 0, 11: 0}
 """What creators tell: those from 10 on and of headrace's headers tell none."""
 
 
-def build(folder: Path, line: int, source: Path = SOURCES / "twins.cpp") -> Path:
+def stub(folder: Path, soname: str) -> str:
+    """Make an empty library of AArch64 of a name, to link against."""
+    empty = [CROSS, "-shared", "-x", "c", "/dev/null", f"-Wl,-soname,{soname}", "-o"]
+    subprocess.run([*empty, str(folder / soname)], check=True)
+    return str(folder / soname)
+
+
+def build(folder: Path, line: int, source: Path = SOURCES / "twins.cpp", *flags: str) -> Path:
     """Compile plugins for AArch64: against the headers of a line, of headrace with 0."""
     require_cross_compiler()
     library = folder / f"lib{source.stem}.so"
     command = [CROSS, "-std=c++14", "-O1", "-shared", "-fPIC", str(source)]
     if line:
         author_header(folder, line)
-        stub = folder / f"libnvinfer.so.{line}"
-        empty = [CROSS, "-shared", "-x", "c", "/dev/null", f"-Wl,-soname,{stub.name}", "-o"]
-        subprocess.run([*empty, str(stub)], check=True)
-        command += [f"-I{folder}", "-Wl,--no-as-needed", str(stub)]
+        named = stub(folder, f"libnvinfer.so.{line}")
+        command += [f"-I{folder}", "-Wl,--no-as-needed", named]
     else:
         command += [f"-I{include_dir()}"]
-    subprocess.run([*command, "-o", str(library)], check=True)
+    subprocess.run([*command, *flags, "-o", str(library)], check=True)
     return library
 
 
@@ -53,6 +58,8 @@ def test_creators_and_fields_are_listed_and_plugins_live_as_their_twins(
     assert sorted(listed) == sorted(names)
     assert {c.fields for c in listed.values()} == {("factor: FLOAT32",)}
     assert report.load.release == RELEASES[line]
+    computes = "plugins compute on this machine: they have no code for a GPU"
+    assert (report.tensorrt.runs if report.tensorrt else (computes,)) == (computes,)
 
     monkeypatch.setattr(ScaleV3, "TACTICS", [7, 8])
     library = open_library(path)

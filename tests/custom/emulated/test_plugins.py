@@ -11,7 +11,8 @@ from PIL import Image
 import headrace
 from headrace._core.types import Array
 from headrace.custom.guard import keeper
-from tests.custom.emulated.test_emulated_creators import build
+from tests.custom.emulated.conftest import require_cross_compiler
+from tests.custom.emulated.test_emulated_creators import build, stub
 from tests.infer.model.test_guarded_plugin_layer import write_model
 from tests.trt.host.conftest import SOURCES, _registry_as_before
 from tests.trt.host.test_plugins_device import CODE
@@ -77,3 +78,27 @@ def test_code_for_a_gpu_is_refused_by_name(tmp_path: Path) -> None:
     done = command("run", "c.txt", "p.png", "-o", "o.jsonl", cwd=tmp_path)
     assert done.returncode != 0
     assert "enqueue of Plugin runs on a GPU: it is code of libkernels.so" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("cublasScopy_v2(nullptr, (int)size / 4, from[0], 1, to[0], 1);", ""),
+        ("cublasScopies(nullptr, (int)size / 4, from[0], 1, to[0], 1);", "cublasScopies of libc"),
+    ],
+)
+@pytest.mark.sampled
+def test_functions_of_the_host_stand_for_those_of_cublas(
+    tmp_path: Path, call: str, words: str
+) -> None:
+    require_cross_compiler()
+    source, name = tmp_path / "blas.cpp", call.partition("(")[0]
+    declared = f'extern "C" int {name}(void*, int, const void*, int, void*, int);\n'
+    copied = "std::memcpy(to[0], from[0], size);"
+    assert copied in HOSTILE.read_text()
+    source.write_text(declared + HOSTILE.read_text().replace(copied, call))
+    flags = ("-Wl,--no-as-needed", stub(tmp_path, "libcublas.so.12"))
+    _prepared(tmp_path, build(tmp_path, 0, source, *flags), "never")
+    done = command("run", "c.txt", "p.png", "-o", "o.jsonl", cwd=tmp_path)
+    assert done.returncode == (4 if words else 0), done.stderr
+    assert words in done.stderr
