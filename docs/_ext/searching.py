@@ -57,15 +57,21 @@ def _describe(app: Sphinx, document: nodes.document) -> None:
     entries = [("single", phrase, section["ids"][0], "main", None) for phrase in wanted]
     section.insert(1, addnodes.index(entries=entries))
     words = {word for phrase in wanted for word in re.findall(r"\w+", phrase)}
-    for key, content in (
-        ("keywords", ", ".join(sorted(words))),
-        ("description", description(document)),
-    ):
-        meta = nodes.meta("", name=key, content=content)
-        meta["lang"] = "en"
-        document.insert(0, meta)
+    _insert_meta(document, "keywords", ", ".join(sorted(words)))
+
+
+def _insert_meta(document: nodes.document, name: str, content: str) -> None:
+    meta = nodes.meta("", name=name, content=content)
+    meta["lang"] = "en"
+    document.insert(0, meta)
+
+
+def _describe_resolved(app: Sphinx, document: nodes.document, name: str) -> None:
+    """Add the description when links have the titles of what they name."""
+    _insert_meta(document, "description", description(document))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-read", _describe)
+    app.connect("doctree-resolved", _describe_resolved)
     return {"parallel_read_safe": True}

@@ -123,3 +123,11 @@ def test_markdown_of_a_reference_page_has_signatures() -> None:
     text = (SITE / "api" / "pipeline.md").read_text("utf-8")
     assert "### `headrace.pipeline.ModelReport(" in text
     assert "{eval-rst}" not in text
+
+
+def test_no_link_of_a_copy_is_without_its_text() -> None:
+    for page in SITE.rglob("*.md"):
+        assert "[](" not in page.read_text("utf-8"), page
+    assert "- [headrace run](run.md)" in (SITE / "cli/index.md").read_text("utf-8")
+    assert "](docs/" not in (SITE / "contributing.md").read_text("utf-8")
+    assert "once. Batches explains the results" in (SITE / "llms.txt").read_text("utf-8")
