@@ -334,12 +334,12 @@ def test_a_stream_that_is_away_is_told_while_the_run_waits_for_it(scene: Path) -
     )
     process = started("run", "pipeline.yml", cwd=scene)
     assert process.stderr is not None
-    told = next(line for line in process.stderr if "is not back yet" in line)
+    told = next(line for line in process.stderr if "is not there yet" in line)
     process.send_signal(signal.SIGINT)
     _, rest = process.communicate(timeout=60)
     assert told.startswith("warning: rtsp://127.0.0.1:1/x: there was no connection")
     assert process.returncode == 130, rest
-    assert rest.count("not back after") == 1
+    assert rest.count("was not there after") == 1
 
 
 def test_keys_and_thresholds_set_on_the_command_line(scene: Path) -> None:

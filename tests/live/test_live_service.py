@@ -142,6 +142,29 @@ def test_a_source_replaces_those_of_the_file_and_notes_come_at_once(tmp_path: Pa
 
 
 @pytest.mark.slow
+def test_cameras_that_are_not_there_are_told_alike_and_stop_no_readiness(tmp_path: Path) -> None:
+    for name in FILES:
+        shutil.copy(SCENE / name, tmp_path)
+    cameras = [f"rtsp://127.0.0.1:1/{name}" for name in "ab"]
+    found = Service(tmp_path, "config_infer_primary.txt", *cameras)
+    try:
+        wait_until(lambda: all(r["error"] for r in found.client.json("/api/sources")["sources"]), 9)
+        time.sleep(1)  # notices are looked for twice a second
+        rows = found.client.json("/api/sources")["sources"]
+        assert [row["state"] for row in rows] == ["connecting"] * 2
+        assert {s["state"] for s in found.client.json("/api/state")["sources"]} == {"connecting"}
+        assert found.metrics()[f'headrace_source_connected{{source="{cameras[0]}",id="0"}}'] == 0
+        assert found.client.ask("/readyz")[0] == 200
+        found.end()
+        for row, name in zip(rows, cameras, strict=True):
+            told = row["error"].partition(" (last try")[0]
+            assert "there was no connection" in told
+            assert f"warning: {name}: {told}" in found.rest
+    finally:
+        found.process.kill()
+
+
+@pytest.mark.slow
 def test_a_removed_source(service: Service) -> None:
     status, data, _ = service.client.ask("/api/sources", {"uri": str(SCENE / "conveyor.mp4")})
     number = json.loads(data)["id"]

@@ -24,7 +24,7 @@ def source_states(pipeline: Pipeline) -> list[dict[str, object]]:
             {
                 "id": source.source_id,
                 "name": source.name,
-                "state": "reconnecting" if away else "connecting" if age is None else "running",
+                "state": "connecting" if age is None else "reconnecting" if away else "running",
                 "live": bool(source.live),
                 "last_frame_age_s": None if age is None else round(age, 3),
                 "frames": 0 if report is None else report.frames,
@@ -89,7 +89,7 @@ def pipeline_state(pipeline: Pipeline, view: LiveView) -> dict[str, object]:
         if running and state == "stopped":
             state = "running"
             if why := lost.get(number):
-                state, reason = "reconnecting", why
+                state, reason = "reconnecting" if source.frames else "connecting", why
         sources.append(
             {
                 "id": number,

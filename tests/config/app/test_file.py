@@ -162,7 +162,8 @@ def test_yaml_with_a_table_of_sources(app: Callable[[str], PipelineSpec], tmp_pa
     assert spec.tracker is not None
     assert spec.tracker.text == "iou"
     assert told(spec, "libmytracker.so") == [
-        f"warning there is no file {tmp_path / 'libmytracker.so'}: the built-in tracker iou runs"
+        f"warning there is no file {tmp_path / 'libmytracker.so'}: "
+        "the built-in tracker iou tracks in its place"
     ]
 
 

@@ -79,5 +79,5 @@ def test_a_library_that_cannot_be_driven_is_named_with_its_replacement(
     assert ran.errors == []
     (warning,) = (text for text in ran.warnings if own.name in text)
     assert "not loaded" in warning
-    assert "the built-in tracker iou runs" in warning
+    assert "the built-in tracker iou tracks" in warning
     assert any(ids for ids, _ in ran.seen["s"])

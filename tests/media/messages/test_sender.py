@@ -65,7 +65,7 @@ def test_what_a_client_raises_is_told_and_tried_again(
     assert sender.close() == 0
     assert broker.got == [b"{}"]
     assert [n.code for n in notices] == ["connection-lost"]
-    assert "back after" in str(notices[0])
+    assert "it came after" in str(notices[0])
     assert capfd.readouterr().err == ""
 
 

@@ -48,6 +48,21 @@ def test_notices_of_losses_are_bounded() -> None:
     assert notices[-1].sentence == "and lost 81 more times, away 0.0 s in all"
 
 
+def test_one_that_never_was_there_does_not_come_back() -> None:
+    notices = list[Finding]()
+    losses = Losses(notices, "cam")
+    for end in (losses.back, losses.stopped):
+        losses.lost("refused", 0)
+        losses.tried("no route")
+        away = "there was no connection (refused), and it is not there yet (last try: no route)"
+        assert notices[-1].sentence == away
+        end()
+    assert [notice.sentence for notice in notices] == [
+        "there was no connection (refused), it came after 0.0 s",
+        "there was no connection (refused), it was not there after 0.0 s (last try: no route)",
+    ]
+
+
 @given(st.lists(st.one_of(st.none(), st.integers(-(10**6), 10**6)), max_size=30), st.data())
 def test_times_always_rise(pts: list[int | None], data: st.DataObject) -> None:
     line = Timeline(40_000_000)

@@ -199,7 +199,9 @@ def test_from_start(server: Server) -> None:
     assert isinstance(result[0], list)
     assert [number for number, _, _ in result[0]] == list(range(10))
     assert source.reconnects == 0
-    assert "there was no connection (connection refused), back after" in source.notices[0].sentence
+    assert (
+        "there was no connection (connection refused), it came after" in source.notices[0].sentence
+    )
     assert (source.width, source.height) == (64, 48)
 
 

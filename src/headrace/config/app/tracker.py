@@ -53,7 +53,8 @@ def tracker_item(section: FoundGroup, reader: AppReader) -> Item:
     if library and not is_original_library(library):
         own = _resolved(library, "ll-lib-file", section, reader)
         if own is not None and not own.is_file():
-            text = f"there is no file {quoted(str(own), limit=None)}: the built-in tracker iou runs"
+            text = f"there is no file {quoted(str(own), limit=None)}: "
+            text += "the built-in tracker iou tracks in its place"
             if (command := build_command(own)) is not None:
                 text += f"; compile it from the sources beside it: {command}"
             document.remark(section.line("ll-lib-file"), text, code="tracker-library")
@@ -83,7 +84,7 @@ def tracker_item(section: FoundGroup, reader: AppReader) -> Item:
             document.remark(
                 section.line("ll-config-file"),
                 f"there is no file {quoted(str(path), limit=None)}: "
-                f"the tracker {values['name']} is used as it is",
+                f"the built-in tracker {values['name']} tracks in its place, with its own values",
                 code="missing-file",
             )
     if "operate-on-class-ids" in section.values:

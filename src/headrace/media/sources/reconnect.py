@@ -11,6 +11,8 @@ from headrace._core.findings import Finding
 from headrace._core.retry import Backoff
 
 MAX_TOLD = 20  # losses with a notice of their own
+_BACK = ("and is not back yet", "back", "not back")  # while it is away, then, and at the end
+_FIRST = ("and it is not there yet", "it came", "it was not there")  # of one that never was there
 _numbers = count(1)  # of all losses: two cameras may have one name
 
 
@@ -79,6 +81,7 @@ class Losses:
         self._summary_at: int | None = None
         self._since = 0.0
         self._what = self._last_try = ""
+        self._words = _BACK
 
     @property
     def away(self) -> bool:
@@ -93,22 +96,22 @@ class Losses:
         self._number = next(_numbers)
         self._since = monotonic()
         what = f"{self._lost_at} {frame}" if frame else self._none
-        self._what = f"{what} ({cause})"
-        self._tell("and is not back yet", away=True)
+        self._what, self._words = f"{what} ({cause})", _BACK if frame else _FIRST
+        self._tell(self._words[0], away=True)
 
     def tried(self, cause: str) -> None:
         """One try was in vain."""
         self._last_try = f" (last try: {cause})"
-        self._tell(f"and is not back yet{self._last_try}", away=True)
+        self._tell(f"{self._words[0]}{self._last_try}", away=True)
 
     def back(self) -> None:
         """Frames come again."""
-        self._end("back")
+        self._end(self._words[1])
 
     def stopped(self) -> None:
         """The source was closed while reconnecting."""
         if self._what:
-            self._end("not back", self._last_try)
+            self._end(self._words[2], self._last_try)
 
     def away_s(self) -> float:
         """How long the present loss takes already."""

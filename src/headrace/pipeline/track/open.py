@@ -235,7 +235,7 @@ def _user_library(values: dict[str, Any], ids: TrackIds, where: str) -> Tracker:
             operate_on_class_ids=classes or None,
         )  # fmt: skip
         assert isinstance(tracker, ObjectTracker)
-        text = "not loaded: {error}; the built-in tracker {name} runs in its place"
+        text = "not loaded: {error}; the built-in tracker {name} tracks in its place"
         data = {"error": f"{error:brief}", "name": tracker.name}
         where = settings.library
         tracker.notices.append(Finding("tracker-library", "warning", text, where, data))
