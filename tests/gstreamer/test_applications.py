@@ -77,6 +77,7 @@ print(before, ok, rest, Gst.ElementFactory.make("nvstreammux", None) is not None
 
 
 @pytest.mark.parametrize("first", ["import pyds", "pass"])
+@pytest.mark.sampled
 def test_init_answers_as_a_first_call_whatever_was_imported(gst: Any, first: str) -> None:
     answers = {
         "tuple(Gst.init_check(None))": "(True, [])",

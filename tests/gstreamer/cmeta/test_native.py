@@ -123,6 +123,7 @@ def test_recordings_and_images_of_objects_are_made_for_c(
     assert all(path.read_bytes()[:2] == b"\xff\xd8" for path in jpegs)
 
 
+@pytest.mark.slow
 def test_control_c_ends_a_program_in_c(needs_headers: None, gst: Any, tmp_path: Path) -> None:
     """The Python of GStreamer's loader takes the signal, which nobody waits for in C."""
     compile_library([PROGRAMS / "waits.c"], tmp_path / "waits", program=True)

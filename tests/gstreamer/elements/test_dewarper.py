@@ -120,8 +120,8 @@ def test_objects_of_two_views_are_tracked_apart(play: Run, tmp_path: Path) -> No
 
     ran = play(
         f"filesrc location={SCENE / 'conveyor.mp4'} ! qtdemux ! h264parse ! nvv4l2decoder ! "
-        f"nvvideoconvert ! nvdewarper config-file={file} ! m.sink_0 nvstreammux name=m "
-        "batch-size=1 width=320 height=192 num-surfaces-per-frame=2 ! nvinfer "
+        f"identity eos-after=90 ! nvvideoconvert ! nvdewarper config-file={file} ! m.sink_0 "
+        "nvstreammux name=m batch-size=1 width=320 height=192 num-surfaces-per-frame=2 ! nvinfer "
         f"config-file-path={SCENE / 'config_infer_primary.txt'} ! nvtracker ! fakesink name=end",
         wait_s=60, end=ids,
     )  # fmt: skip

@@ -132,6 +132,7 @@ def test_a_mosaic_is_the_same_picture(
     assert differ(wanted, images(tmp_path / "elements.mp4")[:FRAMES]) < 2
 
 
+@pytest.mark.slow
 def test_two_sinks_get_their_sources(
     play: Run, detector: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

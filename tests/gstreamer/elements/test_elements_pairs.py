@@ -18,6 +18,7 @@ from tests.gstreamer.conftest import SCENE, Run, video
 from tests.gstreamer.elements.test_analytics import RULES
 from tests.gstreamer.elements.test_elements_pipelines import objects_of, tree, walk
 from tests.gstreamer.elements.test_preprocess import HALVES, rules_file
+from tests.profiles import slow
 
 pytestmark = pytest.mark.filterwarnings("ignore::headrace.HeadraceWarning")
 FRAMES = 12
@@ -31,7 +32,7 @@ SERVER = """infer_config {{ unique_id: 1 max_batch_size: 1
   custom_lib {{ path: "{folder}/conveyor_parser.py" }} }}
 input_control {{ process_mode: PROCESS_MODE_FULL_FRAME }}
 """
-CASES = ("own size", "other size", "interval", "regions", "regions in C++", "triton")
+CASES = ("own size", "other size", "interval", "regions", slow("regions in C++"), "triton")
 
 
 def by_run(path: Path) -> list[list[tuple[Any, ...]]]:

@@ -73,6 +73,7 @@ def _length_s(path: Path) -> float:
 
 
 @pytest.mark.parametrize(("container", "suffix"), [(0, ".mp4"), (1, ".mkv")])
+@pytest.mark.sampled
 def test_a_recording_has_what_came_before_and_after(
     gst: Any, tmp_path: Path, container: int, suffix: str
 ) -> None:
@@ -111,6 +112,7 @@ def test_a_start_that_cannot_be_names_the_cause(gst: Any, tmp_path: Path) -> Non
     assert "there is no recording 5" in unknown.warning
 
 
+@pytest.mark.slow
 def test_a_loop_of_the_video_goes_on_in_the_file(gst: Any, tmp_path: Path) -> None:
     settings = f"smart-record=2 smart-rec-dir-path={tmp_path} file-loop=1"
     start = {50: ("start-sr", None, 1, 12, None)}
