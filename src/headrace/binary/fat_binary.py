@@ -38,11 +38,6 @@ class GpuCode:
         names = [f"sm_{n}" for n in self.machine] + [f"PTX of compute_{n}" for n in self.ptx]
         return ", ".join(names) or "of no known form"
 
-    def runs_on(self, architecture: int) -> bool:
-        """Whether a GPU can run it: machine code of its generation, or PTX that is not newer."""
-        same = any(n // 10 == architecture // 10 and n <= architecture for n in self.machine)
-        return same or any(n <= architecture for n in self.ptx)
-
 
 def gpu_code_of(data: Any) -> GpuCode | None:
     """Return the code for GPUs in a file's bytes; None without any."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from headrace._core.errors import HeadraceError
 from headrace._core.findings import Finding
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from headrace.pipeline.segment import Segment
 
 Action = Literal["keep", "restart", "exit"]
-ACTIONS: tuple[Action, ...] = get_args(Action)
 ANSWERS_S = 30.0
 _SHOWN = 200  # of a warning
 _LONGEST_S = 600.0  # between two restarts

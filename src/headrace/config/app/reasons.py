@@ -46,7 +46,6 @@ ENCODERS = Reason("warning", "only models of nvinfer are run")
 IDENTITY = Reason("info", "it names nothing here")
 OLD_TRACKER = Reason("warning", "a tracker's settings are those of ll-config-file")
 RECREATE = Reason("info", "the pipeline is not set up again while it runs")
-LATER = Reason("warning", "cameras of Jetson boards cannot be opened")
 NOTHING_THERE = Reason("info", "the original reads it and passes it on to nothing")
 LISTED = Reason("info", "each item of the list has its own")
 LABELS = Reason(
