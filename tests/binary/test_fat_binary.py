@@ -38,17 +38,3 @@ def test_damaged_headers_end_the_reading(data: bytes) -> None:
     code = gpu_code_of(data.ljust(64, b"\0"))
     assert code == GpuCode((), ())
     assert str(code) == "of no known form"
-
-
-@pytest.mark.parametrize(
-    ("code", "gpu", "runs"),
-    [
-        (GpuCode((52,), ()), 52, True),
-        (GpuCode((52,), ()), 50, False),
-        (GpuCode((52,), ()), 61, False),  # machine code is for one generation
-        (GpuCode((52,), (52,)), 90, True),
-        (GpuCode((), (90,)), 86, False),
-    ],
-)
-def test_what_a_gpu_can_run(code: GpuCode, gpu: int, runs: bool) -> None:
-    assert code.runs_on(gpu) is runs
