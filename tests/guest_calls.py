@@ -35,8 +35,10 @@ from headrace.media import as_frame, check_sinks, expand_sink_path
 from headrace.media.draw import contact_sheet
 from headrace.meta import (
     Caption,
+    ClassifierMeta,
     ClassifierParams,
     FrameAnalytics,
+    LabelInfo,
     ObjectAnalytics,
     Stroke,
     mask_border_colors,
@@ -127,15 +129,36 @@ def _tables(host: Host) -> None:
 
 
 def _examined(host: Host) -> None:
-    headrace.explain(CONFIG, host.video).summary()
+    explained = headrace.explain(CONFIG, host.video)
+    explained.summary()
+    explained.to_dict()
+    explained.to_json()
+    explained.to_html()
+    explained.write_html(host.out("explained.html"))
 
 
 def _compared(host: Host) -> None:
-    headrace.compare(CONFIG, CONFIG, host.video, frames=2).to_dict()
+    compared = headrace.compare(CONFIG, CONFIG, host.video, frames=2)
+    compared.to_dict()
+    compared.to_html()
+    compared.write_html(host.out("compared.html"))
+    compared.state_of(compared.stages[0])
 
 
 def _recorded(host: Host) -> None:
     headrace.record(CONFIG, host.video, host.out("r.safetensors"), limit=2)
+
+
+def _seen(view: LiveView) -> None:
+    view.listen(print)
+    view.unlisten(print)
+    view.newer({0: 0})
+    view.image(0, 64)
+    view.frame_of(0, 1)
+    view.rates()
+    view.counts()
+    view.note_end("the end")
+    view.forget(7)
 
 
 def _served(host: Host) -> None:
@@ -145,6 +168,9 @@ def _served(host: Host) -> None:
     running = Thread(target=pipeline.run)
     running.start()
     pipeline.add_source(host.video)
+    pipeline.snapshot()
+    _seen(view)
+    pipeline.remove_source(0)
     pipeline.stop()
     running.join(20)
     server.close()
@@ -163,7 +189,8 @@ def _settings(host: Host) -> None:
     config = ModelConfig.load(CONFIG)
     assert not is_pipeline_file(CONFIG)
     spec = headrace.load_pipeline(SCENE / "pipeline.yml")
-    spec.dump()
+    spec.with_notice(headrace.Finding("media-refused", "error", "no")).dump()
+    spec.effective()
     spec.models[0].load()
     headrace.SourceSpec.given(str(host.video))
     tracker_settings("iou")
@@ -180,6 +207,9 @@ def _engines(host: Host) -> None:
     network.summary()
     plan = build(network, BuildOptions(max_batch=1))
     plan.save(host.folder / "own.engine")
+    plan.describe()
+    plan.whole_model()
+    Plan.from_bytes((host.folder / "own.engine").read_bytes())
     with Plan.load(host.folder / "own.engine").open_session() as session:
         (spec,) = session.inputs
         session.run({spec.name: np.zeros((1, *spec.shape[1:]), np.float32)})
@@ -202,6 +232,8 @@ def _plugins(host: Host) -> None:
     array_at(address_of(values), (4,), np.float32)
     with Tracer() as tracer:
         tracer.table()
+        tracer.sequence()
+        tracer.counts()
 
 
 def _libraries(host: Host) -> None:
@@ -220,7 +252,7 @@ def _values(host: Host) -> None:
     frame = as_frame(np.zeros((48, 64, 3), np.uint8))
     frame.to_rgb()
     Frame.from_array(np.zeros((8, 8, 3), np.uint8)).to_bgr()
-    headrace.Batch.of([frame])
+    headrace.Batch.of([frame, frame]).drop([0])
     list(headrace.ArraySource([np.zeros((8, 8, 3), np.uint8)]))
     objects = Objects()
     objects.append(
@@ -229,9 +261,20 @@ def _values(host: Host) -> None:
         labels=["a"],
     )
     meta = FrameMeta("a", 0, 0, 0, 64, 48, objects=objects)
+    meta.to_detections().to_supervision()
+    meta.to_supervision()
+    meta.to_supervision_keypoints()
+    meta.note_failure(2)
+    meta.pixel_mask(objects.add(1, 1, 4, 4))
+    label = ClassifierMeta(2, (LabelInfo(0, 0, 0.5, "b"),), "b ")
+    objects.add_classifier(0, label)
+    objects.add_classifiers([1], [label])
+    objects.keep(lambda obj: True)
     headrace.Painter().draw(frame, meta)
     headrace.show(frame, meta)
-    headrace.Tiler(1, 1).compose([(frame, meta)])
+    tiler = headrace.Tiler(1, 1)
+    tiler.compose([(frame, meta)])
+    tiler.end(0, "a")
     contact_sheet([frame], host.folder / "sheet.png")
     headrace.Classification().add(0, 0, 0.5)
     ClassifierParams(0.5, [["a"]]).label(0, 0)
@@ -243,7 +286,7 @@ def _values(host: Host) -> None:
     place_of((1, 1), None)
     layers = {"y": headrace.Layer("y", np.zeros(4, np.float32))}
     headrace.TensorOutput(1, layers, headrace.NetworkInfo(4, 4, 3)).address("y")
-    headrace.Finding("media-refused", "error", "no").to_json()
+    headrace.Finding("media-refused", "error", "no").at("a.png").to_json()
 
 
 def _tracked(host: Host) -> None:
@@ -258,7 +301,10 @@ def _tracked(host: Host) -> None:
     SourceRules().scaled(1, 1)
     analytics = Analytics(rules)
     analytics.update(frame, meta)
+    analytics.set_regions(0, ())
+    analytics.end_of_stream(0)
     analytics.close()
+    Analytics.from_file(SCENE / "counting.txt").close()
 
 
 def _traced(host: Host) -> None:
@@ -274,6 +320,9 @@ def _updated(host: Host) -> None:
         updater = ModelUpdater(model)
         updater.update(config=CONFIG)
         updater.wait(20)
+        model.update_model(config=CONFIG).wait(20)
+        model.warn("media-refused", "no")
+        model.reopened().close()
 
 
 def _replayed(host: Host) -> None:
@@ -288,11 +337,16 @@ def _evaluated(host: Host) -> None:
     dataset = headrace.load_dataset(SCENE / "truth.json", images=SCENE / "conveyor.mp4")
     report = headrace.evaluate(CONFIG, dataset.limited(2))
     report.write_html(host.out("report.html"))
+    report.to_dict()
+    report.below({"mAP50": 0.5})
     report.results[0].scores.to_dict()
 
 
 def _repaired(host: Host) -> None:
-    headrace.repair(CONFIG, host.video, frames=2, seconds=3).to_dict()
+    repaired = headrace.repair(CONFIG, host.video, frames=2, seconds=3)
+    repaired.to_dict()
+    repaired.to_json()
+    repaired.write(host.out("repaired.txt")).unlink()
 
 
 def quantised(host: Host) -> None:
@@ -355,6 +409,9 @@ CALLS: Mapping[Callable[[Host], None], str] = {
 }
 
 CLOSED: Mapping[str, str] = {
+    "custom.CheckedParser.warn_of_masks": "its parsers call it",
+    "plugins.Tracer.add": "plugins call it",
+    "plugins.Tracer.begin": "plugins call it",
     "custom.IModelParser": "users write one; see tests/examples",
     "diagnose.evaluate.ClassificationScores": "a value, as DetectionScores",
     "diagnose.evaluate.SegmentationScores": "a value, as DetectionScores",

@@ -200,7 +200,7 @@ def test_untracked_objects_are_told_every_five_minutes():
         selector.select(frame_of(number, [thing(UNTRACKED, width)], pts_ns=pts))
     assert [n.level for n in selector.notices] == ["warning"] * 3
     for notice, number in zip(selector.notices, (3, 503, 1003), strict=True):
-        assert f"frame {number} of cam0; put a tracker before" in notice.sentence
+        assert f"frame {number} of cam0; a tracker before this model" in notice.sentence
 
 
 def test_the_cached_result_is_attached():  # SEC-010

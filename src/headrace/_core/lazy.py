@@ -61,8 +61,8 @@ def import_extra(module: str, extra: str) -> Any:
     Raises:
         MissingExtraError: the package is not installed; the error says how to install it.
     """
-    if module in sys.modules:
-        return sys.modules[module]
+    if (there := sys.modules.get(module)) is not None:
+        return there
     try:
         with as_guest():
             return import_module(module)

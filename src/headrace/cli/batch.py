@@ -247,7 +247,7 @@ def _print(result: BatchReport, *, hints: bool) -> None:
     state = "stopped:" if at.interrupted else "done:"
     done = f"{counted(at.done, 'part')} of {counted(at.inputs, 'input')}"
     done = done if at.spans else counted(at.done, "input")
-    counts = [done, f"{at.frames} frames", f"{at.objects} objects"]
+    counts = [done, counted(at.frames, "frame"), counted(at.objects, "object")]
     counts += [f"{at.failed} failed"] if at.failed else []
     counts += [f"{at.before} were done before"] if at.before else []
     counts += [f"{at.failed_before} failed before"] if at.failed_before else []
@@ -278,7 +278,7 @@ def _print_hints(path: Path | str) -> None:
 def _print_estimate(estimate: BatchEstimate) -> None:
     e = estimate
     low, here, high = e.seconds
-    echo(f"{e.inputs} inputs, {e.timed} timed: about {e.frames:,} frames")
+    echo(f"{counted(e.inputs, 'input')}, {e.timed} timed: about {counted(e.frames, 'frame')}")
     spread = f" ({duration_text(low)} to {duration_text(high)})" if high > low else ""
     echo(f"on this machine: {duration_text(here)}{spread}, workers: {e.workers}, "
                f"threads of each: {e.threads}, cores: {e.cores}")  # fmt: skip

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headrace._core.text import counted
 from headrace.cli.options import run_options
 from headrace.cli.output import echo, print_notices
 from headrace.cli.running import opened_for_frames
@@ -75,6 +76,7 @@ def record(
         )
     print_notices(done.notices)
     size = out.stat().st_size / 1e6
-    counts = f"{done.frames} frames, {done.items} runs of a model, {done.objects} objects"
+    counts = f"{counted(done.frames, 'frame')}, {counted(done.items, 'run')} of a model, "
+    counts += counted(done.objects, "object")
     echo(f"wrote {out}: {counts}, {size:.1f} MB")
     return 0

@@ -410,7 +410,8 @@ def print_report(report: RunReport, *, notes: bool = True) -> None:
         echo(f"on the GPU: {', '.join(on_gpu)}; {videos}")
     if len(report.sources) > 1:
         for source in report.sources:
-            text = f"  {source.source_id}: {source.name}: {source.frames} frames, {source.state}"
+            text = f"  {source.source_id}: {source.name}: "
+            text += f"{counted(source.frames, 'frame')}, {source.state}"
             echo(text + (f", {source.dropped} dropped" if source.dropped else ""))
     reported = {delivery.output for delivery in report.messages}
     for output in report.outputs:

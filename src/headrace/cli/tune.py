@@ -141,7 +141,7 @@ def _show(search: TrackSearch) -> None:
 
 
 def _row(title: str, trial: TrackTrial) -> list[str]:
-    text = ", ".join(f"{name}={value}" for name, value in trial.changes.items()) or "as given"
+    text = ", ".join(f"{name}={value}" for name, value in trial.changes.items()) or "unchanged"
     numbers: list[Any] = [100 * trial.tuned.hota, 100 * trial.held_out.hota, 100 * trial.tuned.idf1]
     return [
         title, *(f"{v:.1f}" for v in numbers), str(trial.tuned.switches),

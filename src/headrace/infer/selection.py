@@ -424,7 +424,8 @@ class Selector:
         if self._warned_ns is None or meta.pts_ns - self._warned_ns >= WARN_EVERY_NS:
             self._warned_ns = meta.pts_ns
             text = "classifier-async-mode ignores objects without a tracking id, as in frame"
-            text += f" {meta.frame} of {meta.source}; put a tracker before this model"
+            text += f" {meta.frame} of {meta.source}; a tracker before this model gives ids, to new"
+            text += " objects after some frames"
             note_once(self.notices, Finding("async-without-tracker", "warning", text))
 
 

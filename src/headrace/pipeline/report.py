@@ -14,6 +14,7 @@ import numpy as np
 from headrace._core import _native
 from headrace._core.errors import EngineError, HeadraceError, ParserError, PluginError
 from headrace._core.findings import Finding
+from headrace._core.text import counted
 from headrace.infer.losses import Counts
 from headrace.infer.parsers.labels import class_name
 from headrace.media import Source
@@ -341,7 +342,7 @@ def fill_report(
             report.notices.append(notice)
         if source.error and len(report.sources) > 1:
             what = source.error.removeprefix(f"{source.name}: ")
-            text = f"failed after {source.frames} frames: {what}"
+            text = f"failed after {counted(source.frames, 'frame')}: {what}"
             report.notices.append(Finding("source-failed", "warning", text, source.name))
 
 

@@ -352,7 +352,7 @@ def test_coco_interrupted(tmp_path: Path, make_meta: MakeMeta) -> None:
         sink.write(frame, make_meta(frame, (1, 2, 3, 4, 0.5, 0)))
         raise KeyboardInterrupt
     assert len(json.loads(path.read_text())["annotations"]) == 1
-    assert [str(n.sentence) for n in sink.notices] == ["ends after 1 frames: interrupted"]
+    assert [str(n.sentence) for n in sink.notices] == ["ends after 1 frame: interrupted"]
 
 
 def test_kitti(tmp_path: Path, make_meta: MakeMeta) -> None:

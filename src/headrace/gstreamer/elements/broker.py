@@ -121,7 +121,7 @@ class NvMsgBroker(NvElement, BaseSink):
             left = sender.close()
             if left or sender.refused or sender.lost:
                 self.post_warning(
-                    f"{counted(left, 'message')} wait for the next run, {sender.refused} are "
+                    f"{counted(left, 'message')} left for the next run, {sender.refused} are "
                     f"refused, {sender.lost} lost: {sender.last_error or 'no error'}"
                 )
         return True

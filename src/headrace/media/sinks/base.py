@@ -17,6 +17,7 @@ from headrace._core.errors import MediaError
 from headrace._core.files import PartFile, os_reason, refuse_link, try_lock
 from headrace._core.findings import Finding, Level
 from headrace._core.notices import note_once
+from headrace._core.text import counted
 from headrace.media.frame import Frame
 from headrace.meta import FrameMeta
 
@@ -274,7 +275,9 @@ class Sink(ABC):
         """Finish the file early because of `reason`; never raises for a file that cannot be."""
         if self._closed:
             return
-        self._notice("output-cut", "warning", f"ends after {self.frames} frames: {reason}")
+        self._notice(
+            "output-cut", "warning", f"ends after {counted(self.frames, 'frame')}: {reason}"
+        )
         try:
             self.close()
         except MediaError as error:

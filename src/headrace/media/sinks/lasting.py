@@ -18,6 +18,7 @@ from headrace._core.errors import HeadraceError, MediaError
 from headrace._core.files import os_errors
 from headrace._core.findings import Finding
 from headrace._core.notices import note_once
+from headrace._core.text import counted
 from headrace._core.threads import as_exception, start_thread
 from headrace.media.frame import Frame
 from headrace.media.sinks.base import Delivery, OutputState, Sink
@@ -389,7 +390,7 @@ class LastingSink(Sink):
             thread.join()
         self._losses.stopped()
         if self.dropped:
-            text = f"{self.dropped} frames were not written while the output had failed"
+            text = f"not written while the output had failed: {counted(self.dropped, 'frame')}"
             self._notice("frames-not-written", "warning", text)
         if self._sink is not None:
             self._sink.close()

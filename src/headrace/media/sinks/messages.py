@@ -141,7 +141,7 @@ class MessageSink(Sink):
             self._notice(
                 "messages-waiting",
                 "warning",
-                f"{counted(left, 'message')} wait in {self.path}; "
+                f"{counted(left, 'message')} left waiting in {self.path}; "
                 f"the next run with this output sends them{reason}",
             )
         if refused := self._sender.refused:
