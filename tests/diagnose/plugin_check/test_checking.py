@@ -155,6 +155,7 @@ def test_without_a_fault_nothing_is_found(faults: Path, plugin: str) -> None:
         ("NoName", "fields", "error"),
         ("Twice", "fields", "error"),
         ("NeedsFields", "create-defaults", "warning"),
+        ("AssertsFields", "create-defaults", "warning"),
     ],
 )
 @pytest.mark.sampled

@@ -164,8 +164,11 @@ def _check(subject: Subject, report: PluginReport) -> None:
     report.inputs = ", ".join(
         f"{s.dtype.name} {_sizes(subject, i)}" for i, s in enumerate(subject.specs)
     )
-    for name, check in (*_OF_OBJECTS, *_OF_FIELDS):
+    for name, check in _OF_OBJECTS:
         _add(report, name, run_check(partial(check, subject)))
+    for name, check in _OF_FIELDS:  # a creator that ends the process there has no default, either
+        found = run_check(partial(check, subject))
+        _add(report, name, [replace(b, clause="create-defaults", level="warning") for b in found])
     if any(b.level == "error" and b.clause in _NEEDED for b in report.breaches):
         _skip(report, "its objects cannot be made", (_ENQUEUE[0], *(n for n, _, _ in _OF_RESULTS)))
         return

@@ -422,6 +422,16 @@ public:
     }
 };
 
+// Without its fields it ends the process, as an assertion does.
+class AssertsFields : public Creator2 {
+public:
+    const char *getPluginName() const noexcept override { return "AssertsFields"; }
+    IPluginV2 *createPlugin(const char *name, const PluginFieldCollection *c) noexcept override {
+        if (c->nbFields == 0) std::abort();
+        return Creator2::createPlugin(name, c);
+    }
+};
+
 // Creators whose fields are wrong.
 template <int kHow>
 class WrongFields : public Creator2 {
@@ -449,6 +459,7 @@ using Twice = WrongFields<2>;
 REGISTER_TENSORRT_PLUGIN(Creator2);
 REGISTER_TENSORRT_PLUGIN(Creator3);
 REGISTER_TENSORRT_PLUGIN(NeedsFields);
+REGISTER_TENSORRT_PLUGIN(AssertsFields);
 REGISTER_TENSORRT_PLUGIN(NullFields);
 REGISTER_TENSORRT_PLUGIN(NoName);
 REGISTER_TENSORRT_PLUGIN(Twice);
