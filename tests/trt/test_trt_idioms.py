@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import headrace.trt as trt
+from headrace.errors import EngineError
 from tests.trt.harness import Messages, engine_of, execute, network
 
 
@@ -316,6 +317,23 @@ def test_numbers_and_members_by_release(release):
     assert not hasattr(engine, "num_bindings")
     with pytest.raises(TypeError):
         len(engine)
+
+
+def test_a_layer_has_one_rank(release):
+    layer = small().get_layer(0)
+    release("10.15")
+    assert not hasattr(layer, "num_ranks")
+    release("10.16")
+    layer.num_ranks = 1
+    assert layer.num_ranks == 1
+    with pytest.raises(EngineError, match="num_ranks is 2"):
+        layer.num_ranks = 2
+
+
+def test_indices_of_nodes_are_a_list_of_their_own_type():
+    indices = trt.NodeIndices([1, 3])
+    indices.append(5)
+    assert indices == [1, 3, 5]
 
 
 def trt_network_of_11():

@@ -71,7 +71,7 @@ _NAMES = {
         "TimingCacheKey>=10.8 TimingCacheValue>=10.8"
     ),
     "headrace.trt.api.network": "INetworkDefinition",
-    "headrace.trt.api.onnx_parser": "get_nv_onnx_parser_version OnnxParser",
+    "headrace.trt.api.onnx_parser": "get_nv_onnx_parser_version NodeIndices OnnxParser",
     "headrace.trt.api.profile": "IOptimizationProfile",
     "headrace.trt.api.refitter": "OnnxParserRefitter>=10 Refitter",
     "headrace.trt.types.reporting": "IErrorRecorder ILogger Logger ParserError",

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from headrace.trt.types.reporting import ILogger
 
 
+class NodeIndices(list[int]):
+    """Indices of nodes, as scripts make them."""
+
+
 def get_nv_onnx_parser_version() -> int:
     """The version as one number."""
     major, minor, patch = (int(n) for n in (*current().version.split("."), "0", "0")[:3])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from headrace._core.errors import EngineError
 from headrace._core.types import Array, DType
 from headrace.plugins.types import DataType, Dims
 from headrace.trt.lowering.fragment import Fragment, Inputs, LoweringError
@@ -47,6 +48,7 @@ def check_tensors(inputs: Iterable[object]) -> None:
             "output_type_is_set, reset_output_type"
         ),
         ">=8.6": "metadata",
+        ">=10.16": "num_ranks",
     }
 )
 class ILayer(Strict):
@@ -174,6 +176,17 @@ class ILayer(Strict):
         self._changed()
 
     metadata = kept("_metadata", "Free text; parsers put the name of the node in it.")
+
+    @property
+    def num_ranks(self) -> int:
+        """Devices that share the layer: one."""
+        return 1
+
+    @num_ranks.setter
+    def num_ranks(self, value: int) -> None:
+        if value != 1:
+            text = f"num_ranks is {value}: Headrace computes a layer on one device"
+            raise EngineError(text, where=self._name, expected="1")
 
     @property
     def precision(self) -> DataType:
