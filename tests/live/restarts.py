@@ -36,6 +36,7 @@ EXAMPLE = ROOT / "examples/13_service"
 NAMES = ("found.jsonl", "events.jsonl", "rec.mp4", "rec.mkv", "rows.parquet", "rows.arrow")
 _PAGE = 4096
 _READY_S = 60.0
+_TOLD_S = 15.0  # of a full disk, on a busy machine, too
 _BALLAST = "ballast"
 
 
@@ -164,11 +165,17 @@ class Life:
 
     def wait_until_ready(self) -> None:
         """Wait until it listens."""
-        end = time.monotonic() + _READY_S
-        while b'"listening"' not in self.log.read_bytes():
+        if not self.says("listening", _READY_S):
+            raise SystemExit(f"the service did not start:\n{self.log.read_text()}")
+
+    def says(self, word: str, within_s: float) -> bool:
+        """Wait until its log has a word; False if it ends before, or does not say it in time."""
+        end = time.monotonic() + within_s
+        while f'"{word}"' not in self.log.read_text():
             if self.process.poll() is not None or time.monotonic() > end:
-                raise SystemExit(f"the service did not start:\n{self.log.read_text()}")
+                return False
             time.sleep(0.05)
+        return True
 
     def kill(self, number: int) -> int:
         """End it by a signal; returns its exit code."""
@@ -209,16 +216,17 @@ def main(arguments: list[str] | None = None) -> int:
             life = Life(work, folder / "log")
             life.wait_until_ready()
             time.sleep(chance.uniform(0.0, 4.0))
+            new: list[str] = []
             if given.disk is not None and number % 3 == 0:
                 fill(given.disk)
-                time.sleep(2.0)
+                if not life.says("output-away", _TOLD_S):
+                    new.append(f"a full disk was not told:\n{life.log.read_text()[-2000:]}")
                 (given.disk / _BALLAST).unlink()
                 time.sleep(chance.uniform(0.0, 5.0))
             how = chance.choice(("kill", "term", "cut"))
             code = life.kill(signal.SIGTERM if how == "term" else signal.SIGKILL)
             log = life.log.read_text()
             full, back = full + ("output-away" in log), back + ("output-lost" in log)
-            new: list[str] = []
             late = "thread-left" in log  # a busy machine: the next life finishes the files
             slow += late
             if how == "term" and code and not late:
