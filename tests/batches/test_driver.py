@@ -309,6 +309,14 @@ def test_small_results_are_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert (again.progress.done, again.progress.before) == (0, 100)
 
 
+@pytest.mark.slow
+def test_five_thousand_small_results_are_at_most_fifty_files(tmp_path: Path) -> None:
+    run(tmp_path, [f"p{n}.mp4" for n in range(5000)])
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) <= 50
+    assert sum(pq.read_metadata(f).num_rows for f in tmp_path.glob("frames/*/*/*.parquet")) == 5000
+
+
 def test_a_damaged_pack_takes_its_units_with_it(tmp_path: Path) -> None:
     run(tmp_path, NAMES)
     run(tmp_path, [*NAMES, "more.mp4"])

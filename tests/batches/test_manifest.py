@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -170,6 +171,36 @@ def test_the_table_of_frames_has_a_version_for_its_columns() -> None:
     text = ";".join(f"{n} {kind} {FRAME_UNITS.get(n, '')}" for n, kind in FRAME_COLUMNS.items())
     assert (FRAME_SCHEMA_VERSION, sha256_of(text.encode())[:12]) == (1, "6b0a2330f9f7")
     assert frame_schema().metadata[b"headrace.schema"] == str(FRAME_SCHEMA_VERSION).encode()
+
+
+def documented(page: str, first: str) -> dict[str, str]:
+    """Column -> type of a table of the pages whose first column is `first`."""
+    text = (Path(__file__).parents[2] / "docs" / page).read_text()
+    lines = text[text.index(f"\n| `{first}` |") + 1 :].split("\n\n")[0].splitlines()
+    columns: dict[str, str] = {}
+    for line in lines:
+        names, kinds = (re.sub(", null$", "", c.strip()) for c in line.split("|")[1:3])
+        found, kind = re.findall(r"`(\w+)`", names), kinds.split(", ")
+        columns |= dict(zip(found, kind * (len(found) // len(kind)), strict=True))
+    return columns
+
+
+def test_the_pages_have_the_columns_and_types() -> None:
+    kinds = {n: k.replace("list<", "list of ").rstrip(">") for n, k in COLUMNS.items()}
+    assert documented("tables.md", "source") == kinds
+    other = {"double": "float64", "list<item: string>": "list of string"}
+    kinds = {f.name: other.get(str(f.type), str(f.type)) for f in manifest_schema()}
+    assert documented("batch.md", "input") == kinds
+
+
+def test_every_reader_reads_the_manifest_alike(results: Path) -> None:
+    polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
+    path = results / MANIFEST
+    rows = pq.read_table(path).column_names, pq.read_table(path)["frames"].to_pylist()
+    for frame in (pandas.read_parquet(path), polars.read_parquet(path)):
+        assert (list(frame.columns), frame["frames"].to_list()) == rows
+    told = duckdb.sql(f"SELECT * FROM '{path}'")
+    assert (told.columns, [row[told.columns.index("frames")] for row in told.fetchall()]) == rows
 
 
 def test_manifests_that_do_not_agree_are_refused(tmp_path: Path) -> None:
