@@ -115,7 +115,7 @@ def test_one_object_an_image_shows_that_corners_are_read_as_centres(tmp_path: Pa
     config = config_for(tmp_path, "ssd", parse_bbox_func_name="HeadraceParseSSDCenters")
     said = found(config, inside)["boxes-cut"]
     assert "100% of the boxes are cut" in said
-    assert "parse-bbox-func-name=HeadraceParseSSDCorners: 4 boxes in 4 frames" in said
+    assert "parse-bbox-func-name=HeadraceParseSSDCorners: 6 boxes in 6 frames" in said
     assert found(config_for(tmp_path, "ssd"), inside) == {}
 
 
