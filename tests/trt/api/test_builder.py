@@ -280,6 +280,10 @@ assert back.tolist() == [0, 2, 4, 6, 8, 10], back
 assert cudart.cudaMemcpy(other, int(block), 10**6, kind)[0] != cudart.cudaError_t.cudaSuccess
 assert cudart.cudaFree(other)[0] == 0 and cudart.cudaFree(other)[0] != 0
 assert driver.cuLaunchKernel()[0] != driver.CUresult.CUDA_SUCCESS
+err, event = cudart.cudaEventCreate()
+assert cudart.cudaStreamWaitEvent(0, event, cudart.cudaEventWaitDefault)[0] == 0
+flags = cudart.cudaHostAllocPortable | cudart.cudaHostAllocWriteCombined
+assert cudart.cudaHostAlloc(4, flags)[0] == 0
 assert cp.asnumpy(cp.pad(cp.ones(2), 1)).tolist() == [0, 1, 1, 0]
 print(trt.__version__, sys.argv[1:], __name__)
 sys.exit(3)

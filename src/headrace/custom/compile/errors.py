@@ -49,6 +49,11 @@ _HINTS: tuple[tuple[str, str], ...] = (
     (r"opencv2?/\S*: No such file|^nothing defines cv::", _OPENCV),
     (r"(thrust|cub|cuda|cooperative_groups)/\S*: No such file", _GPU_CODE),
     (r"nvtx3?/\S*: No such file", _GPU_CODE),
+    (
+        r"\b(cublas|cudnn|curand|cufft|cusolver|cusparse|nccl)\w*\.h: No such file",
+        "it belongs to the CUDA toolkit or a library beside it: install that and name the folder "
+        "by -I; headrace includes says what there is for the CPU",
+    ),
     (r"\b(gst/\S*|glib\S*|nvbuf\w*|gst-?nv\w*|nvds(?!infer|parse)\w*)\.h: No such file", _PIPELINE),
     (r"'(nvds_\w+|gst_\w+|g_\w+)' was not declared", _PIPELINE),
     (r"^nothing defines (nvds_\w+|gst_nv\w+|gst_buffer_\w*nvds\w*|NvBufSurface\w+)$", _APPLICATION),
