@@ -49,4 +49,5 @@ def _described(text: str) -> set[str]:
 def _definition(meaning: str) -> list[str]:
     text = re.sub(r"\s+", " ", meaning).replace("*", "\\*").replace("<", "\\<")
     text = text.replace("{", "\\{").replace("[", "\\[")
-    return textwrap.wrap(text or "…", 98, initial_indent=": ", subsequent_indent="  ")
+    wrapper = textwrap.TextWrapper(98, ": ", "  ", break_on_hyphens=False)
+    return wrapper.wrap(text or "…")

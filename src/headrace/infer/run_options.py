@@ -296,8 +296,7 @@ def _names(function: Callable[..., object]) -> list[str]:
 KEY_OPTIONS = {
     "keys": RunOption(
         help="Set a key of the config, as batch-size=4, class-attrs-2.topk=5 or, to hide classes, "
-        "'filter-out-class-ids=1;2'; repeatable. With several configs N says which: 1 is the "
-        "first.",
+        "'filter-out-class-ids=1;2'; repeatable. N says which of several configs, from 1.",
         commands=frozenset(
             f"{_OPENING} {_READING} build calibrate replay init trace-plugins check-plugin".split()
         ),
