@@ -87,7 +87,7 @@ def _found(command: str, scene: Path, *options: str) -> int:
     done = headrace(*words, *options, *json_too, cwd=scene)
     assert done.returncode == 0, done.stderr
     if command == "record":
-        found = re.search(r"(\d+) objects", done.stdout)
+        found = re.search(r"(\d+) objects?\b", done.stdout)
         assert found is not None
         return int(found[1])
     data = json.loads(done.stdout)
