@@ -54,7 +54,7 @@ NOT_NEEDED = {
     "headrace.trt",
     # for other heads and further inputs
     "headrace.infer.class_maps",
-    "headrace.infer.extra_inputs",
+    "headrace.infer.model.extra_inputs",
     "headrace.infer.parsers.catalogue",
     "headrace.infer.parsers.segmentation",
     # for counting, pages, trackers, drawing, outputs and sources of other kinds

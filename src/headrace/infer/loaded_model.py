@@ -213,7 +213,7 @@ class Model:
                 model.runner = GpuRunner(model, record, gpu_scaler, finder, ahead)
             if len(session.inputs) > 1:
                 library = library_for_inputs(cfg, choice, abi=options.abi, guard=options.guard)
-                from headrace.infer.extra_inputs import initialize_extra_inputs
+                from headrace.infer.model.extra_inputs import initialize_extra_inputs
 
                 model.extra_inputs = initialize_extra_inputs(
                     cfg, session, network, library, notices

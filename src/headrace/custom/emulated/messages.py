@@ -100,12 +100,16 @@ class Reader:
         return self._data[self._at - size : self._at]
 
     def text(self, wrong: str = "replace") -> str:
-        """Read a text; bytes that are not UTF-8 become U+FFFD, or what the handler `wrong` says."""
+        """Read a text.
+
+        Args:
+            wrong: handler of bytes that are not UTF-8, as `bytes.decode` has them.
+        """
         (size,) = self.numbers("I")
         return bytes(self.bytes(size)).decode("utf-8", wrong)
 
     def name(self) -> str:
-        """Read what a library calls something; bytes that are not UTF-8 become surrogates."""
+        """Read a name of the library; bytes that are not UTF-8 become surrogates."""
         return self.text("surrogateescape")
 
     @property

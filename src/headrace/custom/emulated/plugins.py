@@ -41,7 +41,7 @@ _TEXTS = ("get_namespace", "metadata", "name", "timing_cache_id", "type", "versi
 
 
 class PluginLink:
-    """What all plugins of a library share: its process, one call at a time.
+    """The process of a library's plugins; one calls at a time.
 
     Attributes:
         library: the file.
@@ -56,7 +56,7 @@ class PluginLink:
         self._dropped: list[int] = []  # plugins that nobody holds any more
 
     def ask(self, method: str, body: Body) -> Reader:
-        """Call a method, and give what came back.
+        """Call a method, and return its answer.
 
         Raises:
             CustomCodeError, MissingFunctionError, ValueError: as native plugins do.
@@ -201,7 +201,7 @@ class EmulatedPlugin:
         return self._made(self._ask("clone"))
 
     def attach(self, *context: object) -> EmulatedPlugin | None:
-        """Attach to a context that has nothing; of the third generation what the plugin made."""
+        """Attach to an empty context; a plugin of the third generation gives its clone for it."""
         answer = self._ask("attach")
         return self._made(answer) if context else None
 
@@ -238,7 +238,7 @@ class EmulatedPlugin:
         self, ins: Sequence[PluginTensorDesc], outs: Sequence[PluginTensorDesc],
         in_broadcast: Sequence[bool], out_broadcast: Sequence[bool], format: int, most: int,
     ) -> None:  # fmt: skip
-        """Tell descriptors, what is the same for each item, format and the largest batch."""
+        """Tell descriptors, tensors that all items share, format and the largest batch."""
         body = Body().raw(descs_data(ins)).raw(descs_data(outs))
         for flags in (in_broadcast, out_broadcast):
             body.add(f"I{len(flags)}B", len(flags), *flags)
@@ -288,7 +288,7 @@ class EmulatedPlugin:
         return not self._ask("has_build").numbers("q")[0] & 2
 
     def fields_to_serialize(self) -> list[Row]:
-        """What the engine keeps: name, type, number of elements, bytes."""
+        """Fields that the engine keeps: name, type, number of elements, bytes."""
         answer = self._ask("fields_to_serialize")
         rows: list[Row] = []
         for _ in range(answer.numbers("I")[0]):

@@ -130,6 +130,12 @@ def by_metadata(texts: Mapping[str, str]) -> Found | None:
     return None
 
 
+def selects(metadata: Mapping[str, str]) -> bool:
+    """Whether the metadata say that the graph selects boxes: end to end, or `nms=True`."""
+    end_to_end = metadata.get("end2end", "").lower() == "true"
+    return end_to_end or "'nms': True" in metadata.get("args", "")
+
+
 def _ultralytics(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
     names = (name for name in evidence.module_classes if name.startswith("ultralytics."))
     told = [(ULTRALYTICS, f"modules are {name}") for name in names]

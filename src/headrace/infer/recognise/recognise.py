@@ -25,8 +25,8 @@ from headrace.config.enums import (
 )
 from headrace.config.overrides import Overrides
 from headrace.engine.input_shapes import sample_inputs
-from headrace.infer.extra_inputs import fill_as_configured, fill_by_rule, unfilled_of_bare
 from headrace.infer.model import load_or_build
+from headrace.infer.model.extra_inputs import fill_as_configured, fill_by_rule, unfilled_of_bare
 from headrace.infer.model.image_input import image_range
 from headrace.infer.parsers.head import CTC
 from headrace.infer.parsers.labels import load_labels

@@ -8,11 +8,11 @@ and the end-to-end form of YOLO26 and YOLOv10). The metadata do not tell which: 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
+from headrace.infer.recognise.exporters import selects
 from headrace.infer.recognise.heads import (
     HeadReading,
     View,
@@ -85,12 +85,6 @@ def _with_background(view: View, reading: HeadReading) -> HeadReading:
         return reading
     why = f"{reading.why}, of one class: 0 is no object"
     return replace(reading, classes=2, own_names=("background", *named[0]), why=why)
-
-
-def selects(metadata: Mapping[str, str]) -> bool:
-    """Whether the metadata say that the graph selects boxes: end to end, or `nms=True`."""
-    end_to_end = metadata.get("end2end", "").lower() == "true"
-    return end_to_end or "'nms': True" in metadata.get("args", "")
 
 
 def _boxes(view: View, why: str) -> list[HeadReading]:

@@ -20,6 +20,7 @@ from headrace.infer.recognise.exporters import (
     YOLOX,
     Exporter,
     by_metadata,
+    selects,
 )
 from headrace.infer.recognise.first_layers import (
     FOLDED,
@@ -29,7 +30,6 @@ from headrace.infer.recognise.first_layers import (
     spread_ratio,
 )
 from headrace.infer.recognise.names import names_in
-from headrace.infer.recognise.ultralytics import selects
 from headrace.infer.trial import Change, advised, parser_change, range_change
 from headrace.infer.trial.advice import Basis
 from headrace.infer.watch.rules import FINAL_ROWS

@@ -12,7 +12,7 @@ from headrace._core.findings import Finding
 from headrace.config.enums import NetworkMode, NetworkType
 from headrace.engine.backends import DEFAULT_BACKEND
 from headrace.infer.classify import narrow_outputs
-from headrace.infer.extra_inputs import by_rule
+from headrace.infer.model.extra_inputs import by_rule
 from headrace.infer.model.precision import ConfigPrecision
 from headrace.infer.parsers.class_maps import Segmenter, refusal_of_types
 from headrace.infer.trial import advised
