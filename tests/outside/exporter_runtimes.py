@@ -8,10 +8,11 @@ them; FOLDER gets copies, images and results. The image has the size of the netw
 and below, so that both sides see the same numbers; what a file does not say of its images is
 answered as its notes have it. Random weights give all candidates nearly one score: in a copy of the
 file, which both sides run, the convolutions are calibrated and the logits before the last sigmoid
-are spread. The threshold lies in the largest gap of the program's scores, below its best ones.
-Neither side suppresses overlaps outside of the graph: boxes of random weights reach far beyond the
-image, and nvinfer clips before it suppresses, other programs afterwards. Equal: each box of either
-side has one of the other with its class, a score within 1e-3 and an IoU of 0.99 or more. A file is
+are spread. The threshold lies in the largest gap of the program's scores, below its best ones;
+neither side keeps the best 300 only, as that would choose among candidates of one score. Neither
+side suppresses overlaps outside of the graph: boxes of random weights reach far beyond the image,
+and nvinfer clips before it suppresses, other programs afterwards. Equal: each box of either side
+has one of the other with its class, a score within 1e-3 and an IoU of 0.99 or more. A file is
 unsteady if the program itself finds other boxes without ONNX Runtime's optimisations.
 """
 
@@ -39,11 +40,13 @@ from headrace.config.enums import ClusterMode
 from headrace.errors import HeadraceError
 from tests.outside.calibrated_weights import calibrate
 from tests.outside.exporter_forms import notes_of, recognised
+from tests.outside.framework_results import MOST as MOST_FOUND
 from tests.outside.framework_results import RUNTIMES, WHOLE, rows_with_objectness, tensor
 
 SCORE, IOU, ANGLE, MAP = 1e-3, 0.99, 0.5, 0.999
 _MEAN_OF_THREE = (255 * 0.226, 57.375)  # deviations of ImageNet, of RTMDet
 FEWEST, MOST = 3, 120  # boxes that are compared
+LEAST_GAP = 1e-7  # scores that are nearer are one
 _TASKS = ("detect", "segment", "pose", "obb", "classify", "semantic")
 _LOGITS = ("logits", "pred_logits", "labels")
 _OWN_IOU = dict.fromkeys(("HeadraceParseYoloV8Seg", "HeadraceParseYoloV5Seg"), 0.45)
@@ -181,13 +184,15 @@ def family_of(row: Mapping[str, str]) -> str:
 
 
 def threshold(scores: Any) -> float:
-    """A score in the largest gap behind the best ones."""
+    """A score in the largest gap behind the best ones; the next gap if those are alike."""
     ordered = np.sort(np.asarray(scores, np.float64))[::-1]
-    if len(ordered) <= FEWEST:
+    gaps = ordered[:-1] - ordered[1:]
+    first, last = FEWEST - 1, min(len(gaps), MOST)
+    first += max(last - first, 0) // 2
+    near, far = gaps[first:last], np.flatnonzero(gaps[first:] > LEAST_GAP)
+    if not len(far):
         return float(ordered[-1]) / 2 if len(ordered) else 0.5
-    last = min(len(ordered) - 1, MOST)
-    gaps = ordered[FEWEST - 1 : last] - ordered[FEWEST : last + 1]
-    at = FEWEST - 1 + int(gaps[len(gaps) // 2 :].argmax()) + len(gaps) // 2
+    at = first + int(near.argmax() if near.max(initial=0) > LEAST_GAP else far[0])
     return float(ordered[at] + ordered[at + 1]) / 2
 
 
@@ -217,7 +222,7 @@ def compare(job: Mapping[str, Any], keys: Mapping[str, Any], theirs: Mapping[str
         return _map(job, keys, theirs["map"], image)
     least = threshold(theirs["scores"])
     known = _objects_of(theirs, image, least)
-    more = {"cluster_mode": 4} if job["suppresses"] else {}
+    more = {"topk": MOST_FOUND} | ({"cluster_mode": 4} if job["suppresses"] else {})
     model = headrace.Inferencer.from_config(job["path"], conf=least, device="cpu", **keys, **more)
     objects = model(image).objects
     own = np.asarray(objects.rects, np.float64).reshape(-1, 4)
