@@ -50,7 +50,7 @@ LEAST_GAP = 1e-7  # scores that are nearer are one
 _TASKS = ("detect", "segment", "pose", "obb", "classify", "semantic")
 _LOGITS = ("logits", "pred_logits", "labels")
 _OWN_IOU = dict.fromkeys(("HeadraceParseYoloV8Seg", "HeadraceParseYoloV5Seg"), 0.45)
-"""Parsers that suppress overlaps themselves; both sides do then."""
+"""Parsers that suppress overlaps themselves, and keep 300; both sides do then."""
 MEAN, DEVIATION, MOST_LOGIT = -3.0, 1.5, 2.0
 
 
@@ -167,6 +167,7 @@ def prepared(row: Mapping[str, str], folder: Path) -> tuple[dict[str, Any], dict
         "suppresses": cfg.cluster_mode is ClusterMode.NMS,
         "interleaved": images.interleaved, "dtype": known.evidence.input.dtype.name,
         "iou": _OWN_IOU.get(known.reading.parser or "", 1.0), "classes": cfg.num_detected_classes,
+        "most": 300 if known.reading.parser in _OWN_IOU else MOST_FOUND,
     }  # fmt: skip
     copy = folder / "models" / name / "model.onnx"
     if not spread(Path(row["path"]), job, image, copy):

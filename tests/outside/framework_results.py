@@ -122,7 +122,7 @@ def ultralytics(job: dict[str, Any], image: Any) -> dict[str, Any]:
              "semantic": "semantic", "depth": "depth"}  # fmt: skip
     model = YOLO(job["path"], task=names.get(job["task"], "detect"))
     found = model.predict(
-        image, conf=LEAST, iou=job["iou"], max_det=MOST, verbose=False, device="cpu",
+        image, conf=LEAST, iou=job["iou"], max_det=job["most"], verbose=False, device="cpu",
         imgsz=job["size"],
     )[0]  # fmt: skip
     if found.probs is not None:
@@ -152,7 +152,7 @@ def libreyolo(job: dict[str, Any], image: Any) -> dict[str, Any]:
     run = model._run_inference
     if job["one_deviation"]:  # nvinfer scales the three channels alike
         model._run_inference = lambda blob: run(tensor(job, image))
-    found = model(image, conf=LEAST, iou=job["iou"], max_det=MOST, color_format="bgr")
+    found = model(image, conf=LEAST, iou=job["iou"], max_det=job["most"], color_format="bgr")
     found = found[0] if isinstance(found, list) else found
     if getattr(found, "probs", None) is not None:
         return {"probabilities": np.asarray(found.probs.data)}
@@ -248,7 +248,7 @@ def rows_with_objectness(job: dict[str, Any], image: Any) -> dict[str, Any]:
     boxes = torch.cat([centres - half, centres + half], 1)
     best = scores.argsort(descending=True)[:3000]
     boxes, scores, labels = boxes[best], scores[best], labels[best]
-    kept = nms(boxes + labels[:, None] * 7680.0, scores, job["iou"])[:MOST]
+    kept = nms(boxes + labels[:, None] * 7680.0, scores, job["iou"])[: job["most"]]
     return {"boxes": boxes[kept].numpy(), "scores": scores[kept].numpy(),
             "classes": labels[kept].numpy()}  # fmt: skip
 
