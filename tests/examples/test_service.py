@@ -38,7 +38,7 @@ def test_the_command_is_taken(of: str) -> None:
     program, name, *arguments = command(of)
     assert (Path(program).name, name) == ("headrace", "serve")
     given = serve.make_context("serve", arguments).params
-    assert given["configs"] == ("pipeline.yml",)
+    assert given["inputs"] == ("pipeline.yml",)
     address = live_address(given["listen"])
     assert address.is_local == (of == "unit"), "a unit has a token only where its user sets one"
     assert str(address.port) == re.findall(r"^EXPOSE (\d+)$", CONTAINER, re.M)[0]

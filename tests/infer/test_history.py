@@ -25,12 +25,12 @@ def test_each_version_has_its_own_counts(tmp_path: Path) -> None:
     history, record = ModelHistory(first), Record()
     assert (history.current.number, history.previous) == (1, None)
     record.inferred_items = 10
-    history.propose(second.path, second, "update", None)
+    history.propose(second.path, second, "update", None, ())
     assert history.current.number == 1
     history.change(record)
     record.inferred_items, record.failed_items = 15, 2
     assert history.counts(record) == {1: (10, 0), 2: (5, 2)}
-    history.propose(first.path, first, "rollback", 1)
+    history.propose(first.path, first, "rollback", 1, ())
     history.change(record)
     other = record.successor()
     history.restarted(other)
@@ -48,9 +48,9 @@ def test_one_version_waits_at_a_time(tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     second = config(tmp_path / "new", "b", b"2")
     history = ModelHistory(first)
-    history.propose(second.path, second, "update", None)
+    history.propose(second.path, second, "update", None, ())
     with pytest.raises(EngineError, match="too frequently"):
-        history.propose(first.path, first, "update", None)
+        history.propose(first.path, first, "update", None, ())
     assert history.pending
     history.change(record)
     assert (history.pending, history.current.path) == (False, second.path)
