@@ -5,17 +5,15 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from headrace.custom import include_dir, open_library
 from headrace.custom.inspect import inspect_library
-from headrace.plugins import Tracer, get_plugin_registry
+from headrace.plugins import get_plugin_registry
 from tests.custom.emulated.conftest import CROSS, require_cross_compiler
-from tests.plugins.life_cycles import X
-from tests.plugins.samples import PLUGINS, ScaleV3, creator_for
+from tests.plugins.samples import PLUGINS, ScaleV3
 from tests.trt.host.conftest import LINES, SOURCES, _registry_as_before, author_header
-from tests.trt.host.test_plugins import _calls, _life
+from tests.trt.host.test_plugins import live_as_twins
 
 __all__ = ["_registry_as_before"]  # a fixture
 NAMES = ["ScaleV2", "ScaleV2Ext", "ScaleV2IOExt", "ScaleDynamic", "ScaleV3"]
@@ -67,18 +65,5 @@ def test_creators_and_fields_are_listed_and_plugins_live_as_their_twins(
         if plugin.__name__ not in names:
             continue
         found = get_plugin_registry().find(plugin.__name__)
-        profiles = 2 if kind in ("V2DynamicExt", "V3") else 1
-        traces = []
-        for creator in (creator_for(plugin), found):
-            with Tracer() as tracer:
-                results = _life(creator, implicit=kind == "V2", profiles=profiles)
-            for result, n in zip(results, (2, 2, 1) * 2, strict=True):
-                np.testing.assert_array_equal(result, X[:n] * np.float32(2.5))
-            assert not tracer.failures
-            traces.append(_calls(tracer))
-        python, compiled = traces
-        if line == 11:  # its classes have no such functions
-            python = [call for call in python if "broadcast" not in call[3]]
-            compiled = [call for call in compiled if "broadcast" not in call[3]]
-        assert compiled == python
+        live_as_twins(kind, found, line=line)
     assert not [n for n in library.decisions if n.level == "warning"]

@@ -67,6 +67,31 @@ def _calls(tracer: Tracer) -> list[tuple[Any, ...]]:
     ]
 
 
+def live_as_twins(kind: str, found: Any, *, line: int = 10) -> None:
+    """Let the plugin of Python and that of a library live, and compare values and calls.
+
+    Args:
+        kind: of `PLUGINS`.
+        found: creator of the library's.
+        line: of TensorRT whose headers the library was compiled against.
+    """
+    profiles = 2 if kind in ("V2DynamicExt", "V3") else 1
+    traces = []
+    for creator in (creator_for(PLUGINS[kind]), found):
+        with Tracer() as tracer:
+            results = _life(creator, implicit=kind == "V2", profiles=profiles)
+        for result, n in zip(results, (2, 2, 1) * 2, strict=True):
+            np.testing.assert_array_equal(result, X[:n] * np.float32(2.5))
+        assert not tracer.failures
+        calls = _calls(tracer)
+        if line == 11:  # its classes have no such functions
+            calls = [call for call in calls if "broadcast" not in call[3]]
+        traces.append(calls)
+    python, compiled = traces
+    assert len(python) > 30
+    assert compiled == python
+
+
 @pytest.mark.parametrize("major", [8, 10])
 @pytest.mark.parametrize("kind", list(PLUGINS))
 @pytest.mark.sampled
@@ -76,18 +101,7 @@ def test_twins_live_the_same_life(
     opened(compile_host("twins.cpp", major))
     found = get_plugin_registry().find(NAMES[kind])
     assert found is not None
-    profiles = 2 if kind in ("V2DynamicExt", "V3") else 1
-    traces = []
-    for creator in (creator_for(PLUGINS[kind]), found):
-        with Tracer() as tracer:
-            results = _life(creator, implicit=kind == "V2", profiles=profiles)
-        for result, n in zip(results, (2, 2, 1) * 2, strict=True):
-            np.testing.assert_array_equal(result, X[:n] * np.float32(2.5))
-        assert not tracer.failures
-        traces.append(_calls(tracer))
-    python, cpp = traces
-    assert len(python) > 30
-    assert cpp == python
+    live_as_twins(kind, found)
 
 
 def test_creators_have_the_fields_and_names_of_the_library(

@@ -20,13 +20,13 @@ from headrace._core import _native
 from headrace.binary.elf import ElfFile
 from headrace.binary.tensorrt_line import tensorrt_use
 from headrace.errors import PluginError
-from headrace.plugins import DataType, PluginFieldCollection, Tracer, get_plugin_registry
+from headrace.plugins import DataType, PluginFieldCollection, get_plugin_registry
 from headrace.plugins.drivers import add_layer
 from headrace.trt.host import plugins as host_plugins
 from tests.plugins.life_cycles import ITEM, X
-from tests.plugins.samples import PLUGINS, ScaleV3, Watched, creator_for
+from tests.plugins.samples import PLUGINS, ScaleV3, Watched
 from tests.trt.host.conftest import LINES, Compile
-from tests.trt.host.test_plugins import NAMES, Open, _calls, _life
+from tests.trt.host.test_plugins import NAMES, Open, _life, live_as_twins
 from tests.warm import headrace
 
 KINDS = [(line, kind) for line in LINES for kind in PLUGINS if kind != "V3" or line >= 10]
@@ -47,20 +47,7 @@ def test_each_class_of_each_line_lives_as_its_twin(
     opened(compile_for_tensorrt("twins.cpp", line))
     found = get_plugin_registry().find(NAMES[kind])
     assert found is not None
-    profiles = 2 if kind in ("V2DynamicExt", "V3") else 1
-    traces = []
-    for creator in (creator_for(PLUGINS[kind]), found):
-        with Tracer() as tracer:
-            results = _life(creator, implicit=kind == "V2", profiles=profiles)
-        for result, n in zip(results, (2, 2, 1) * 2, strict=True):
-            np.testing.assert_array_equal(result, X[:n] * np.float32(2.5))
-        assert not tracer.failures
-        traces.append(_calls(tracer))
-    python, compiled = traces
-    if line == 11:  # its classes have no such functions
-        python = [c for c in python if "broadcast" not in c[3]]
-        compiled = [c for c in compiled if "broadcast" not in c[3]]
-    assert compiled == python
+    live_as_twins(kind, found, line=line)
     line_told, release = _native.foreign_origin(found.native.image)
     assert (line_told, release) == (line, 0 if kind == "V3" and not release else RELEASES[line])
 
