@@ -195,7 +195,7 @@ def test_a_live_source_that_falls_silent_is_waited_for_once() -> None:
 
 def test_a_live_source_gives_up_its_oldest_frames() -> None:
     source = FakeSource(50, live=True)
-    muxer = Muxer([source], room=4)  # type: ignore[list-item]
+    muxer = Muxer([source], room=4)
     muxer.start()
     while not source.closed:
         time.sleep(0.001)
@@ -215,7 +215,7 @@ def test_a_live_source_that_begins_with_what_its_server_kept_loses_nothing(
     monkeypatch.setattr("headrace.pipeline.backlog._CATCH_UP_S", catch_up_s)
     source = FakeSource(50, live=True)
     source.step_ns = round(step_s * 1e9)
-    muxer = Muxer([source], room=4)  # type: ignore[list-item]
+    muxer = Muxer([source], room=4)
     muxer.start()
     for _ in muxer.batches():
         time.sleep(0.002)

@@ -26,7 +26,7 @@ from headrace.plugins.drivers import add_layer
 from headrace.plugins.layer import Ranges
 from headrace.plugins.standard import register_standard
 from tests.plugins.life_cycles import BATCHED, DYNAMIC_TWO_PROFILES, V3_ONE_PROFILE, X, live, steps
-from tests.plugins.samples import PLUGINS, Fault, ScaleV3, Watched
+from tests.plugins.samples import PLUGINS, Fault, ScaleV2IOExt, ScaleV3, Watched
 
 pytestmark = pytest.mark.usefixtures("watched_anew")
 KINDS = list(PLUGINS)
@@ -325,7 +325,7 @@ def test_a_version_2_plugin_needs_an_implicit_batch() -> None:
         add_layer("nothing", layer="a", input_types=[])
 
 
-class Weighed(PLUGINS["V2IOExt"]):  # type: ignore[misc]
+class Weighed(ScaleV2IOExt):
     """Channels times weights, which have no batch."""
 
     def execute_async(self, batch: int, inputs: Any, outputs: Any, ws: int, stream: int) -> int:
