@@ -69,8 +69,8 @@ class EmulatedObject:
                 "library-emulated",
                 "info",
                 f"it is built for {elf.machine_name}: {emulator.program.name} runs it, with the "
-                f"libraries of {emulator.root}; a call takes about five times as long as that of a "
-                "library built for this machine",
+                f"libraries of {emulator.root}; a call takes five times as long as that of a "
+                "library built for this machine, or more",
                 where,
             )
         )
