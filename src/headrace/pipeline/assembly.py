@@ -31,6 +31,7 @@ from headrace.pipeline.sink_opening import lasts, open_routes
 from headrace.pipeline.source_opening import decoding_device, devices_of, open_listed
 from headrace.pipeline.stage import is_stage
 from headrace.pipeline.stage_order import after_primaries, behind_tracker, numbered
+from headrace.pipeline.turns import never_inferred
 
 if TYPE_CHECKING:
     from headrace.config.pipeline_spec import PipelineSpec, TilerSpec
@@ -283,6 +284,10 @@ class Assembling:
         """Complete the log with the notices of all parts, and pass it on."""
         for part in (*self._items, *self._sources):
             self._log += getattr(part, "notices", ())  # a probe has none
+        intervals = [model.interval for model in self._models() if not model.secondary]
+        live = any(source.live for source in self._sources)
+        size, count = self.spec.batch_size, len(self._sources)
+        self._log += never_inferred(count, size, intervals, live=live)
         self._log = list(dict.fromkeys(self._log))
         self._ready = True
         self.on_ready(self._log)

@@ -11,11 +11,13 @@ from headrace._core.errors import HeadraceError
 from headrace.media.sinks.base import OutputState, Sink
 from headrace.pipeline.outlet import Recorder
 from headrace.pipeline.report import drop_notice
+from headrace.pipeline.turns import never_inferred
 
 if TYPE_CHECKING:
     from collections import deque
 
     from headrace._core.findings import Finding
+    from headrace.media import Source
     from headrace.pipeline.durations import Durations
     from headrace.pipeline.mux import Muxer
     from headrace.pipeline.outlet import Outlet
@@ -50,6 +52,7 @@ class RunningChanges:
     _companions: list[Companion]
     _run_size: int
     stages: list[Any]
+    sources: list[Source]
     _keep_open: bool
     _state: str
     _coming_and_going: threading.Lock
@@ -99,6 +102,13 @@ class RunningChanges:
         for model in primary:
             model.interval = interval
         self._mux.interval = interval
+        self._watch_turns()
+
+    def _watch_turns(self) -> None:
+        """Warn where sources that came, went, or a new interval leave some without inference."""
+        primary = [model.interval for model in self._models() if not model.secondary]
+        count, size = len(self.sources), self._mux.buffer_size
+        self._left += never_inferred(count, size, primary, live=self._mux.live)
 
     @property
     def batch_timeout_s(self) -> float:

@@ -115,7 +115,7 @@ class Muxer:
         self._lacking: _Feed | None = None  # whose frames the reader waits for; None: any
         self._lacks = 0  # of these, or of frames of sources that had none: then it is woken
         self._keep_open, self._end_when_over = keep_open, end_when_over
-        self._buffer_size = buffer_size
+        self.buffer_size = buffer_size
         self._fill = fill
         self._run_rows = run_rows
         self.interval = interval
@@ -400,7 +400,7 @@ class Muxer:
                     continue
                 if self._over and wait and self._keep_open:
                     return []  # sinks hear of an end though nothing else comes
-                size = self._buffer_size or len(self._turns)
+                size = self.buffer_size or len(self._turns)
                 if not self.live:
                     synced = self._sync_wait_s is not None
                     picks = self._turns if synced else self._turns[:size]

@@ -162,6 +162,7 @@ class Pipeline(RunningChanges):
             end_when_over=end_when_over,
             sync_wait_s=sync_wait_s,
         )
+        self._watch_turns()
         self._keep_open = keep_open
         self._run_size = fill
         self._coming_and_going = threading.Lock()  # `sources` is replaced by several threads
@@ -261,6 +262,7 @@ class Pipeline(RunningChanges):
             self.sources = [*self.sources, opened]
         self._events.tell(PipelineEvent("source", "added", opened.source_id, opened.name))
         self._mux.add(opened)
+        self._watch_turns()
         return opened.source_id
 
     def remove_source(self, source_id: int) -> bool:
@@ -272,6 +274,8 @@ class Pipeline(RunningChanges):
         source = self._mux.remove(source_id)
         with self._coming_and_going:
             self._forget([s for s in self.sources if s is source])
+        if source is not None:
+            self._watch_turns()
         return source is not None
 
     def on_event(self, kind: EventKind, handler: Callable[[PipelineEvent], None]) -> None:

@@ -12,6 +12,7 @@ from headrace.config.enums import ProcessMode
 from headrace.config.paths import missing_hints
 from headrace.pipeline.assembly import tracker_of
 from headrace.pipeline.stage_order import numbered
+from headrace.pipeline.turns import never_inferred
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
@@ -28,6 +29,10 @@ def pipeline_checks(
         if not (made and notice.code == "tensors-from-nowhere"):
             yield notice
     yield from _tracking(spec, configs)
+    primary = [cfg.interval for cfg in configs if cfg.process_mode is not ProcessMode.SECONDARY]
+    live = any(source.is_stream for source in spec.opened_sources)
+    for notice in never_inferred(len(spec.opened_sources), spec.batch_size, primary, live=live):
+        yield notice.changed(where=spec.origin("batch_size").where or str(spec.path))
     for source in spec.opened_sources:
         path = Path(source.uri)
         if source.is_stream or path.exists() or any(c in source.uri for c in "*?[%"):
