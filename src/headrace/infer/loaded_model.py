@@ -14,7 +14,6 @@ import numpy as np
 from headrace._core.errors import EngineError
 from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import gpu_decodes
-from headrace._core.heap import trim_heap
 from headrace._core.notices import notices_on_errors
 from headrace._core.text import printable
 from headrace._core.threads import Countdown
@@ -237,7 +236,6 @@ class Model:
             self.session.close()
             if self.parser is not None:
                 self.parser.close()
-        trim_heap()  # each was loaded by a thread of its own, with a heap of its own
 
     def all_notices(self) -> list[Finding]:
         """Decisions so far, those of the custom library and its parser included."""

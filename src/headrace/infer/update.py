@@ -13,6 +13,7 @@ import numpy as np
 
 from headrace._core.errors import ConfigError, EngineError, HeadraceError
 from headrace._core.findings import Finding
+from headrace._core.heap import trim_heap
 from headrace._core.text import error_text
 from headrace._core.threads import start_thread
 from headrace.config import ModelConfig
@@ -430,3 +431,5 @@ class ModelExchange:
             self._replaced = [m for m in self._replaced if self._in_flight[id(m)]]
         for model in done:
             model.close()
+        if done:
+            trim_heap()  # each was loaded by a thread of its own, with a heap of its own

@@ -38,7 +38,8 @@ class Bridge:
 
     def __init__(self) -> None:
         gstreamer()
-        library = ctypes.CDLL("libgstreamer-1.0.so.0")
+        # Its calls are short and wait for nothing: they keep the interpreter's lock.
+        library = ctypes.PyDLL("libgstreamer-1.0.so.0")
         self.table: dict[int, NvDsBatchMeta] = {}
         self._numbers = count(1)
         self._add = function(library.gst_buffer_add_meta, c_void_p, c_void_p, c_void_p, c_void_p)

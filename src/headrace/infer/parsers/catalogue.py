@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from headrace.infer.parsers import (
     affinity,
@@ -27,6 +28,7 @@ from headrace.infer.parsers.head import (
     AnyHead,
     Head,
     InstanceHead,
+    Item,
     LayerLike,
     SegmentationHead,
     per_item,
@@ -90,8 +92,15 @@ def suggest(
         ones that read another number, and then the possible ones that read so many; else empty.
         Where no number is known, the probable heads, or else the possible ones of 80 classes.
     """
-    layer_list = list(outputs.values() if isinstance(outputs, Mapping) else outputs)
-    items = [per_item(x) for x in layer_list]
+    layers = map(per_item, outputs.values() if isinstance(outputs, Mapping) else outputs)
+    items = tuple(Item(layer.name, layer.dtype, layer.shape) for layer in layers)
+    return list(_suggested(items, network, num_classes, key))
+
+
+@lru_cache(maxsize=64)  # a run that finds nothing tries many heads, and each asks for the others
+def _suggested(
+    items: tuple[Item, ...], network: NetworkInfo | None, num_classes: int | None, key: str
+) -> tuple[str, ...]:
     ranked = [
         (rank, head.name)
         for head in HEADS_OF[key]
@@ -100,5 +109,5 @@ def suggest(
     first, second = ([(0, 0)], [(0, 1), (1, 0)]) if num_classes else ([(0, 0), (0, 1)], [(1, 0)])
     for ranks in (first, second):
         if names := [name for level in ranks for rank, name in ranked if rank == level]:
-            return names
-    return []
+            return tuple(names)
+    return ()
