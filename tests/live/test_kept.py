@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -22,15 +23,16 @@ from tests.media.conftest import make_meta as make_meta  # a fixture
 from tests.media.sinks.test_rtsp_server import streaming
 from tests.pipeline.fakes import FakeModel, FakeSource
 from tests.pipeline.test_pipeline_dynamic import wait_until
+from tests.ports import free_port
 
 SECRET = "s3:cret"
 
 
 @contextmanager
-def life(file: Path, *entries: str) -> Iterator[tuple[Pipeline, Client]]:
+def life(file: Path, *entries: str, first: Sequence[Any] = ()) -> Iterator[tuple[Pipeline, Client]]:
     """One life of a service that keeps its list in a file."""
     view = LiveView()
-    pipeline = Pipeline([], FakeModel(), [view], keep_open=True)
+    pipeline = Pipeline(first, FakeModel(), [view], keep_open=True)
     rules = ServiceRules(AllowedSources(entries), kept=KeptSources(file))
     server = LiveServer(pipeline, view, Address(port=0), service=rules)
     run, client = Thread(target=pipeline.run), Client(server.address)
@@ -45,10 +47,13 @@ def life(file: Path, *entries: str) -> Iterator[tuple[Pipeline, Client]]:
 
 
 def delete(client: Client, number: int) -> int:
+    return deleted(client, number)[0]
+
+
+def deleted(client: Client, number: int) -> tuple[int, bytes]:
     client._connection.request("DELETE", f"/api/sources/{number}")
     answer = client._connection.getresponse()
-    answer.read()
-    return answer.status
+    return answer.status, answer.read()
 
 
 def warnings(pipeline: Pipeline) -> list[str]:
@@ -87,6 +92,40 @@ def test_cameras_come_back_until_they_are_removed(make_meta: MakeMeta, tmp_path:
         assert [delete(client, 1), delete(client, 1)] == [204, 404]
     with life(file) as (pipeline, client):
         assert client.json("/api/sources") == {"sources": []}
+
+
+def test_the_answer_says_that_a_source_of_the_file_comes_back(tmp_path: Path) -> None:
+    camera = FakeSource(10_000, live=True, delay_s=0.01)
+    with life(tmp_path / "list.json", first=[camera]) as (_, client):
+        number = json.loads(client.ask("/api/sources", {"uri": "rtsp://127.0.0.1:1/a"})[1])["id"]
+        status, data = deleted(client, 0)
+        assert (status, json.loads(data)["comes_back"]) == (200, True)
+        assert deleted(client, number) == (204, b"")
+        paths = client.json("/openapi.json")["paths"]["/api/sources/{id}"]["delete"]["responses"]
+        assert paths.keys() > {"200", "204"}
+        assert "content" not in paths["204"]
+
+
+def test_a_camera_that_is_away_is_taken_as_one_of_a_file(
+    make_meta: MakeMeta, tmp_path: Path
+) -> None:
+    port, file = free_port(), tmp_path / "list.json"
+    with life(file) as (_, client):
+        for body in ({"uri": f"rtsp://127.0.0.1:{port}/a", "name": "gate"}, {"uri": "camera:77"}):
+            status, data, _ = client.ask("/api/sources", body)
+            assert (status, json.loads(data)["state"]) == (201, "connecting")
+
+        def listed() -> list[dict[str, object]]:
+            rows: list[dict[str, object]] = client.json("/api/sources")["sources"]
+            return rows
+
+        wait_until(lambda: all(row["error"] for row in listed()), 20)
+        assert [(row["state"], row["live"]) for row in listed()] == [("connecting", True)] * 2
+        assert client.ask("/api/sources", {"uri": "http://127.0.0.1:1/a.mp4"})[0] == 422
+        with streaming(make_meta, port=port):
+            wait_until(lambda: listed()[0]["state"] == "running", 40)
+    kept = json.loads(file.read_text())["sources"]
+    assert [entry["uri"] for entry in kept] == [f"rtsp://127.0.0.1:{port}/a", "camera:77"]
 
 
 def test_the_list_of_today_decides(tmp_path: Path) -> None:

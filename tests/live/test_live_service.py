@@ -79,7 +79,7 @@ def test_a_service(service: Service) -> None:
     assert ask("/readyz")[0] == ask("/healthz")[0] == 200
     assert service.client.json("/api/sources") == {"sources": []}
     status, data, _ = ask("/api/sources", {"uri": video, "name": "belt"})
-    assert (status, json.loads(data)) == (201, {"id": 0})
+    assert (status, json.loads(data)["id"]) == (201, 0)
     frames = 'headrace_frames_total{source="belt",id="0"}'
     wait_until(lambda: service.metrics().get(frames) == 250, 30)
     wait_until(lambda: service.metrics()['headrace_source_up{source="belt",id="0"}'] == 0)
@@ -279,7 +279,7 @@ def test_an_end_while_a_source_opens(service: Service, scheme: str) -> None:
         service.process.communicate(timeout=30)
         asking.join(10)
     assert service.process.returncode == 0
-    assert answers == [503] or (scheme == "pipe" and answers == [201])
+    assert answers == [503] or (scheme != "http" and answers == [201])
     for end in link[:1]:
         end.close()
     assert (service.folder / "found.jsonl").exists()
@@ -365,7 +365,7 @@ def test_every_line_of_a_json_log_is_json(tmp_path: Path) -> None:
     camera.start()
     found = Service(tmp_path, "config_infer_primary.txt", "--log-format", "json")
     status, data, _ = found.client.ask("/api/sources", {"uri": camera.url(), "name": "gate"})
-    assert (status, json.loads(data)) == (201, {"id": 0})
+    assert (status, json.loads(data)["id"]) == (201, 0)
     frames = 'headrace_frames_total{source="gate",id="0"}'
     wait_until(lambda: found.metrics().get(frames, 0) > 0, 30)
     camera.kill()

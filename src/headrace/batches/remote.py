@@ -25,12 +25,12 @@ from headrace.batches.transfer import (
     TransferError,
     within,
 )
+from headrace.config.paths import LIVE_SCHEMES
 from headrace.media.names import is_media
 
 _HTTP = ("http", "https")
 _PAGE = 16 << 20
 _QUERY = re.compile(r"\?[^\s'\"]*")  # signatures and tokens
-_STREAMS = frozenset(("rtsp", "rtsps", "rtmp", "rtmps", "udp", "rtp", "srt", "tcp"))
 
 
 def remote_scheme(name: str) -> str:
@@ -40,7 +40,7 @@ def remote_scheme(name: str) -> str:
         MediaError: it is a stream without an end.
     """
     scheme = url_scheme(name) or ""
-    if scheme in _STREAMS:
+    if scheme in LIVE_SCHEMES:
         raise MediaError(
             f"{scheme}:// is a stream, which has no end",
             where=url_name(name),

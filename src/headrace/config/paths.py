@@ -94,6 +94,7 @@ def missing_hints(path: Path) -> list[str]:
 
 
 _CAMERA = re.compile(r"camera:\d+|/dev/video\d+")
+LIVE_SCHEMES = frozenset(("rtsp", "rtsps", "rtmp", "rtmps", "udp", "rtp", "srt", "tcp"))
 _LONGEST = 8192
 _FILE = re.compile(r"file://(localhost(?=/))?", re.IGNORECASE)
 
@@ -111,6 +112,11 @@ def is_camera(text: str) -> bool:
 def is_stream(text: str) -> bool:
     """Whether it is a network stream or a camera."""
     return is_camera(text) or is_url(text)
+
+
+def is_live(text: str) -> bool:
+    """Whether frames of it come in real time: a camera, or a stream that is no file of a server."""
+    return is_camera(text) or url_scheme(text) in LIVE_SCHEMES
 
 
 def uri_trouble(text: str) -> str | None:

@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING
 
 from headrace._core.errors import HeadraceError
 from headrace._core.threads import start_thread
+from headrace.config.paths import is_live
 from headrace.live.allowed import AllowedSources
 from headrace.live.kept import KeptSource, KeptSources
+from headrace.pipeline.decoder_memory import DecoderMemory
+from headrace.pipeline.source_opening import open_requested
 
 if TYPE_CHECKING:
+    from headrace.media import Source
     from headrace.pipeline import Pipeline
 
 _MOST = 16  # that are being opened at a time: each may hold a thread until its time is out
@@ -53,8 +57,7 @@ class SourceAdding:
         done: asyncio.Future[int] = loop.create_future()
 
         def work() -> None:
-            source = self._allowed.checked(uri)
-            number = self._pipeline.add_source(source, name=name)
+            number = self._pipeline.add_source(self._checked(uri), name=name)
             if not self._pipeline.report.interrupted:  # else the request was refused
                 self._kept.keep(self._pipeline, KeptSource(number, uri, name, camera_id))
             _settle(loop, done, partial(done.set_result, number))
@@ -70,6 +73,14 @@ class SourceAdding:
         if self._pipeline.report.interrupted and not (done.done() and done.exception() is None):
             raise ServiceBusyError("the service is ending")
         return done.result()
+
+    def _checked(self, uri: str) -> str | Source:
+        """A live source, which may be away, or a path or URL to open."""
+        allowed, pipeline = self._allowed.checked(uri), self._pipeline
+        if not is_live(allowed):
+            return allowed
+        memory = DecoderMemory(len(pipeline.sources) + 1)
+        return open_requested(allowed, 0, memory, pipeline.stages)
 
     def _over(self, done: asyncio.Future[int]) -> None:
         self._opening -= 1

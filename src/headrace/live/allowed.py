@@ -13,11 +13,11 @@ from headrace._core.errors import HeadraceError
 from headrace._core.files import os_errors
 from headrace._core.text import quoted
 from headrace._core.urls import url_scheme
+from headrace.config.paths import is_camera
 from headrace.live.kept import KeptSources
 from headrace.live.kept_changes import KeptChanges
 
 _ENTRY = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*)/?)?")
-_CAMERA = re.compile(r"camera:\d+|/dev/video\d+")
 # What FFmpeg and this module read alike: nothing in it is a host for one and a login for the other.
 _AUTHORITY = re.compile(
     r"(?:[^\s/?#\\@]*@)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::(\d{1,5}))?", re.ASCII
@@ -78,7 +78,7 @@ class AllowedSources:
         """
         if not (self._folders or self._remotes):
             return uri
-        scheme = "camera" if _CAMERA.fullmatch(uri) else url_scheme(uri)
+        scheme = "camera" if is_camera(uri) else url_scheme(uri)
         if scheme in (None, "file"):
             return self._path(unquote(urlsplit(uri).path) if scheme else uri)
         remote = _remote(scheme, "" if scheme == "camera" else _authority(uri))

@@ -11,10 +11,9 @@ from headrace._core.errors import HeadraceError
 from headrace._core.findings import Finding
 from headrace._core.text import counted, quoted
 from headrace.config.paths import is_stream, safe_uri, uri_trouble
-from headrace.config.pipeline_spec import SourceSpec
 from headrace.live.kept_file import KeptFile
 from headrace.pipeline.decoder_memory import DecoderMemory
-from headrace.pipeline.source_opening import gpu_of, open_listed
+from headrace.pipeline.source_opening import open_requested
 
 if TYPE_CHECKING:
     from headrace.live.allowed import AllowedSources
@@ -119,8 +118,7 @@ def _reopened(
     Raises:
         HeadraceError: requests may not name it today, or it cannot be opened.
     """
-    spec = SourceSpec.given(allowed.checked(entry.uri))
-    source = open_listed(spec, entry.id, True, memory, gpu_of(pipeline.stages), retried=True)
+    source = open_requested(allowed.checked(entry.uri), entry.id, memory, pipeline.stages)
     return replace(entry, id=pipeline.add_source(source, name=entry.name))
 
 

@@ -28,6 +28,7 @@ _OF_BODIES = MappingProxyType(
     }
 )
 _NONE: Mapping[int, str] = MappingProxyType({})
+_EMPTY = 204
 _JSON, _PLAIN = "application/json", "text/plain"
 
 
@@ -49,6 +50,8 @@ def openapi() -> Schema:
     models = _object({"models": _list(_model(version))}, "models")
     state = _object({"state": _TEXT}, "state")
     ready = _object({"state": _TEXT, "reasons": _list(_TEXT)}, "state", "reasons")
+    added = _object({"id": _WHOLE, "state": _TEXT}, "id", "state")
+    removed = _object({"id": _WHOLE, "comes_back": {"const": True}, "message": _TEXT}, "id")
     gone = "There is no such source"
     return {
         "openapi": "3.1.0",
@@ -57,7 +60,7 @@ def openapi() -> Schema:
             "/api/sources": {
                 "get": _operation("List the sources that are not over", 200, sources),
                 "post": _operation(
-                    "Add a source", 201, _object({"id": _WHOLE}, "id"), body=source,
+                    "Add a source", 201, added, body=source,
                     refusals={
                         400: "The body is no such object",
                         403: f"{_REFUSALS[403]}, or the service takes no source from there",
@@ -67,7 +70,11 @@ def openapi() -> Schema:
                 ),
             },
             "/api/sources/{id}": {
-                "delete": _operation("Remove a source", 204, refusals={404: gone}, parameter="id")
+                "delete": _operation(
+                    "Remove a source of the files until the next start", 200, removed,
+                    others={204: "Remove another one for good"},
+                    refusals={404: gone}, parameter="id",
+                )
             },
             "/api/sources/{id}/clip": {
                 "post": _operation(
@@ -166,13 +173,14 @@ def _operation(
         code, answer, kind: status, schema and media type of its answer; None has no content.
         body: schema of the request.
         refusals: status and reason of answers with an `error`, beside those of every path.
-        others: answers as the first one, with another status.
+        others: answers as the first one, with another status; 204 is empty.
         parameter: the number in the path.
     """
     error = _object({"error": _TEXT}, "error")
     every = dict(_REFUSALS) | (dict(_OF_BODIES) if body else {}) | dict(refusals)
     answers = {code: _response(text, answer, kind)}
-    answers |= {number: _response(reason, answer, kind) for number, reason in others.items()}
+    for number, reason in others.items():
+        answers[number] = _response(reason, None if number == _EMPTY else answer, kind)
     answers |= {number: _response(reason, error, _JSON) for number, reason in every.items()}
     operation: Schema = {
         "summary": text,

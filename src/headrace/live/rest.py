@@ -38,6 +38,10 @@ _DECODER = "every frame is decoded; drop-frame-interval of the pipeline file dro
 _ENCODER = "video is encoded with constant quality, and key frames at fixed distances"
 _NO_CONVERTER = "frames keep their own size: nothing converts them before the models"
 _AT_START = "it is read when the pipeline starts: change the file and start it again"
+_COMES_BACK = (
+    "it is removed until the next start, which opens the sources of the pipeline file or command "
+    "line again: take it out there, too"
+)
 _REASONS = {
     **dict.fromkeys(
         ("dec/drop-frame-interval", "dec/skip-frames", "dec/low-latency-mode"), _DECODER
@@ -103,6 +107,7 @@ class _Rest:
         self, pipeline: Pipeline, controls: Controls, rules: ServiceRules, health: Health
     ) -> None:
         self._pipeline, self._controls, self._health = pipeline, controls, health
+        self._at_start = {source.source_id for source in pipeline.sources}
         self._kept = rules.kept
         self._kept.restore(pipeline, rules.allowed)
         controls.restore()
@@ -154,11 +159,16 @@ class _Rest:
         except HeadraceError as error:
             # without its advice, which may name other files of the folder
             return JSONResponse({"error": f"{error:line}"}, _status(error))
-        return JSONResponse({"id": number}, 201)
+        rows = await asyncio.to_thread(source_states, self._pipeline)
+        state = next((row["state"] for row in rows if row["id"] == number), "ended")
+        return JSONResponse({"id": number, "state": state}, 201)
 
     async def remove(self, request: Request) -> Response:
-        """Remove a source."""
-        if await asyncio.to_thread(self._remove, request.path_params["id"]):
+        """Remove a source; say so where the next start opens it again."""
+        number = request.path_params["id"]
+        if await asyncio.to_thread(self._remove, number):
+            if number in self._at_start:
+                return JSONResponse({"id": number, "comes_back": True, "message": _COMES_BACK})
             return Response(status_code=204)
         return JSONResponse({"error": "there is no such source"}, 404)
 

@@ -16,6 +16,8 @@ from headrace._core.notices import note_once
 from headrace._core.text import counted
 from headrace._core.urls import url_scheme
 from headrace.config.dewarper_file import load_dewarper
+from headrace.config.paths import is_live
+from headrace.config.pipeline_spec import SourceSpec
 from headrace.engine.device import CPU, Device
 from headrace.media import ReconnectPolicy, open_source
 from headrace.media.dewarping import DewarpedSource, Dewarper
@@ -24,7 +26,6 @@ from headrace.media.sources.retried import RetriedSource
 from headrace.pipeline.decoder_memory import DecoderMemory
 
 if TYPE_CHECKING:
-    from headrace.config.pipeline_spec import SourceSpec
     from headrace.media import Source
 
 
@@ -100,11 +101,23 @@ def open_listed(
             ) from error
         if not (several and there):
             raise
-        source = FailedSource(error, spec.label, number)
+        source = FailedSource(error, spec.label, number, live=is_live(spec.uri))
     keys = (spec.reconnect_interval_s, spec.reconnect_attempts)
     if retried and (spec.is_stream or any(key is not None for key in keys)):
         return RetriedSource(source, again, _policy(spec, several))
     return source
+
+
+def open_requested(
+    uri: str, number: int, memory: DecoderMemory, stages: Iterable[object]
+) -> Source:
+    """A stream that a request added, as one of a pipeline file: it is waited for while it is away.
+
+    Raises:
+        MediaError: it cannot be opened.
+    """
+    gpu = gpu_of(stages)
+    return open_listed(SourceSpec.given(uri), number, True, memory, gpu, retried=True)
 
 
 def _policy(spec: SourceSpec, several: bool) -> ReconnectPolicy:

@@ -170,8 +170,11 @@ class FailedSource(Source):
     Its notice is the one that the report of a run has for it.
     """
 
-    def __init__(self, error: HeadraceError, name: str, source_id: int = 0) -> None:
+    def __init__(
+        self, error: HeadraceError, name: str, source_id: int = 0, *, live: bool = False
+    ) -> None:
         super().__init__(name, source_id)
+        self.live = live
         what = str(error).removeprefix(f"{name}: ")
         self.notices.append(
             Finding("source-failed", "warning", f"failed after 0 frames: {what}", name)

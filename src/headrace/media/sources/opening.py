@@ -18,6 +18,7 @@ from headrace._core.near import did_you_mean
 from headrace._core.notices import warn_of
 from headrace._core.text import counted
 from headrace._core.urls import url_name, url_scheme, without_secrets
+from headrace.config.paths import is_live
 from headrace.media import sources
 from headrace.media.frame import Frame
 from headrace.media.names import IMAGE_SUFFIXES, matching_files, natural_key, nearest_file
@@ -31,7 +32,6 @@ from headrace.media.sources.reconnect import ReconnectPolicy
 from headrace.media.sources.video import VideoSource
 
 _CAMERA = re.compile(r"(?:camera:|/dev/video)(\d+)")
-_LIVE_SCHEMES = frozenset(("rtsp", "rtsps", "rtmp", "rtmps", "udp", "rtp", "srt", "tcp"))
 _DEFAULT_RECONNECT = ReconnectPolicy()
 
 
@@ -115,7 +115,7 @@ def open_source(
         opener = sources.stream.url_opener(
             url, timeout_s, options=stream_options, gpu=gpu, reach=playlist_reach
         )
-        live = scheme in _LIVE_SCHEMES if live is None else live
+        live = is_live(url) if live is None else live
         return sources.stream.StreamSource(
             opener, url_name(url), live=live, renumber=renumber, **waiting
         )
