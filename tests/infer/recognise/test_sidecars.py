@@ -53,6 +53,25 @@ def test_images_that_are_only_rescaled(tmp_path: Path) -> None:
     assert known.config.offsets == ()
 
 
+def test_colours_in_the_other_order(tmp_path: Path) -> None:
+    write(tmp_path, processor=PROCESSOR | {"do_flip_channel_order": True})
+    path = rows_of(tmp_path / "model.onnx", np.float32([[3, -2, 1]]), names=["logits"])
+    assert recognise(path).images.order == "BGR"
+
+
+@pytest.mark.parametrize(
+    ("kind", "parser"),
+    [("VitPoseForPoseEstimation", "HeadraceParseHeatmapPose"),
+     ("SegformerForSemanticSegmentation", None)],
+)  # fmt: skip
+def test_labels_of_points_are_no_classes(tmp_path: Path, kind: str, parser: str | None) -> None:
+    labels = {str(i): f"label {i}" for i in range(17)}
+    write(tmp_path, {"model_type": "vitpose", "architectures": [kind], "id2label": labels})
+    maps = np.zeros((1, 17, 64, 48), np.float32)
+    path = rows_of(tmp_path / "model.onnx", maps, names=["heatmaps"], size=(256, 192))
+    assert recognise(path).config.parse_bbox_func_name == parser
+
+
 @pytest.mark.parametrize(
     ("more", "cut"),
     [

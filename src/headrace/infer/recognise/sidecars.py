@@ -60,9 +60,18 @@ def _hugging_face(folder: Path) -> dict[str, str]:
     if not isinstance(config.get("model_type"), str):
         return {}
     texts = {MODEL_TYPE: str(config["model_type"])}
-    if isinstance(config.get("id2label"), dict):
+    if isinstance(config.get("id2label"), dict) and not _of_points(config):
         texts["id2label"] = json.dumps(config["id2label"])
     return texts | _images(json_object(folder / "preprocessor_config.json"))
+
+
+def _of_points(config: Mapping[str, Any]) -> bool:
+    """Whether the labels are those of a person's points, not of classes."""
+    kinds = config.get("architectures")
+    return isinstance(kinds, list) and any(str(kind).endswith(_POINT_KINDS) for kind in kinds)
+
+
+_POINT_KINDS = ("ForPoseEstimation", "ForKeypointDetection")
 
 
 def _timm(config: Mapping[str, Any], images: Mapping[str, Any]) -> dict[str, str]:
@@ -97,6 +106,8 @@ def _images(processor: Mapping[str, Any]) -> dict[str, str]:
             mean, std = [0.0] * 3, [1.0] * 3
         if numbers(mean) and numbers(std):
             texts |= {"mean": json.dumps(mean), "std": json.dumps(std)}
+    if processor.get("do_flip_channel_order") is True:  # MobileViT
+        texts[ORDER] = "BGR"
     size = processor.get("size")
     if isinstance(size, dict) and numbers([size.get("height"), size.get("width")]):
         texts["image_size"] = f"{int(size['height'])} {int(size['width'])}"
