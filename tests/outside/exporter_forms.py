@@ -1,12 +1,13 @@
 """How models of many exporters are read, beside what is known to be right: a table for the docs.
 
     python -m tests.outside.exporter_forms INDEX.csv [--page PAGE.md] [--known FORMS.csv]
-        [--equal EQUAL.csv ...] [WORD]
+        [--equal EQUAL.csv ...] [--earlier PAGE.md] [WORD]
 
 INDEX.csv has a line for each ONNX file: path, family, task, form, csv_line, classes, and notes of
 what is right, as `box=xyxy; unit=pixels; needs_nms=yes; colour=RGB; scale=0..1 (/255);
 resize=stretch`. What is left out is not judged. FORMS.csv names exporter and version of a
-`csv_line`; EQUAL.csv is what `tests.outside.exporter_runtimes` writes. WORD: only paths with it.
+`csv_line`; EQUAL.csv is what `tests.outside.exporter_runtimes` writes. Lines of an earlier
+page stay for the forms that are not in the index. WORD: only paths with it.
 The exit code is 1 if a file is read wrongly.
 
 The outputs and the images are judged apart: what a file does not say about its images is asked, and
@@ -31,7 +32,7 @@ from headrace.config.overrides import Overrides
 from headrace.errors import HeadraceError
 from headrace.infer.recognise.images import Question, UndecidedError
 from headrace.infer.recognise.recognise import Recognition, recognise_for_init
-from tests.outside.exporter_page import page, results, writers
+from tests.outside.exporter_page import page, results, rows_of, writers
 
 CENTRES, CORNERS = "cxcywh", "xyxy"
 PARSERS = {  # what each takes boxes for
@@ -114,8 +115,21 @@ def faults(known: Recognition, notes: Mapping[str, str], row: Mapping[str, str])
     counted = own.isdecimal() and shown and reading.kind is not NetworkType.OTHER
     if counted and shown - int(own) not in _SURPLUS.get(reading.parser or "", (0,)):
         yield f"there are {own} classes, not {shown}"
-    if row["task"] == "embedding" and reading.kind is not NetworkType.OTHER:
-        yield "an embedding has no classes"
+    kinds = _KINDS.get(row["task"], (reading.kind,))
+    if reading.kind not in kinds:
+        yield f"it is of {row['task']}, not {reading.kind.label}"
+
+
+_KINDS = {
+    "detect": (NetworkType.DETECTOR,),
+    "obb": (NetworkType.DETECTOR,),
+    "classify": (NetworkType.CLASSIFIER,),
+    "semantic": (NetworkType.SEGMENTATION,),
+    "pose crop": (NetworkType.DETECTOR, NetworkType.OTHER),
+    "embedding": (NetworkType.OTHER,),
+    "depth": (NetworkType.OTHER,),
+}
+"""Task of a line, and what it may be read as; other tasks have several ways."""
 
 
 def _one_to_one(known: Recognition) -> bool:
@@ -238,8 +252,10 @@ def main() -> int:
     parser.add_argument("--page", type=Path)
     parser.add_argument("--known", type=Path)
     parser.add_argument("--equal", type=Path, nargs="*", default=())
+    parser.add_argument("--earlier", type=Path)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    earlier = rows_of(options.earlier)
     answers = []
     with options.index.open(newline="") as file:
         for row in csv.DictReader(file):
@@ -253,7 +269,8 @@ def main() -> int:
     images = Counter(one.images.partition(":")[0] for one in answers if one.state == "read")
     print("images:", ", ".join(f"{state} {number}" for state, number in images.most_common()))
     if options.page:
-        options.page.write_text(page(answers, writers(options.known), results(options.equal)))
+        known, equal = writers(options.known), results(options.equal)
+        options.page.write_text(page(answers, known, equal, earlier))
     return 1 if counts["wrong"] or images["wrong"] else 0
 
 

@@ -51,6 +51,8 @@ _TASKS = ("detect", "segment", "pose", "obb", "classify", "semantic")
 _LOGITS = ("logits", "pred_logits", "labels")
 _OWN_IOU = dict.fromkeys(("HeadraceParseYoloV8Seg", "HeadraceParseYoloV5Seg"), 0.45)
 """Parsers that suppress overlaps themselves, and keep 300; both sides do then."""
+_BEST_OF_ROW = ("HeadraceParseYoloCorners", "HeadraceParseBoxesScores")
+"""Parsers of raw rows, each of which is one object of its best class."""
 MEAN, DEVIATION, MOST_LOGIT = -3.0, 1.5, 2.0
 
 
@@ -81,12 +83,14 @@ def spread(path: Path, job: Mapping[str, Any], image: Any, copy: Path) -> bool:
             users.setdefault(name, []).append(node)
     ends = [n for n in graph.node if n.op_type == "Sigmoid"
             and all(u.op_type != "Mul" for u in users.get(n.output[0], []))]  # fmt: skip
-    names = [n.input[0] for n in ends]
-    outputs = {o.name for o in graph.output}
-    if not names:
-        names = [n for n in _LOGITS if n in outputs]
+    outputs = {o.name: o.type.tensor_type.elem_type for o in graph.output}
+    names = [n for n in _LOGITS if outputs.get(n) == onnx.TensorProto.FLOAT]
+    if family_of(job) == "effdet":
+        names = [*outputs][: len(outputs) // 2]  # a map of classes and one of boxes for each level
+    ends = [] if names else ends  # sigmoids before the logits belong to what the boxes start from
+    names = names or [n.input[0] for n in ends]
     if names and job["task"] not in ("classify", "semantic"):
-        for name in set(names) - outputs:
+        for name in set(names) - outputs.keys():
             graph.output.append(onnx.ValueInfoProto(name=name))
         session = onnxruntime.InferenceSession(model.SerializeToString())
         feeds = {session.get_inputs()[0].name: tensor(dict(job), _whole(job, image))}
@@ -98,7 +102,7 @@ def spread(path: Path, job: Mapping[str, Any], image: Any, copy: Path) -> bool:
             graph.output.pop()
         if RUNTIMES[family_of(job)] is not rows_with_objectness:  # its sigmoid makes boxes, too
             gain = min(DEVIATION / every.std(), (MOST_LOGIT - MEAN) / (every.max() - every.mean()))
-            _insert(graph, ends, values, float(every.mean()), float(gain), outputs)
+            _insert(graph, ends, values, float(every.mean()), float(gain), {*outputs})
     copy.parent.mkdir(parents=True, exist_ok=True)
     onnx.save(model, copy)
     return True
@@ -168,6 +172,7 @@ def prepared(row: Mapping[str, str], folder: Path) -> tuple[dict[str, Any], dict
         "interleaved": images.interleaved, "dtype": known.evidence.input.dtype.name,
         "iou": _OWN_IOU.get(known.reading.parser or "", 1.0), "classes": cfg.num_detected_classes,
         "most": 300 if known.reading.parser in _OWN_IOU else MOST_FOUND,
+        "best": known.reading.parser in _BEST_OF_ROW,
     }  # fmt: skip
     copy = folder / "models" / name / "model.onnx"
     if not spread(Path(row["path"]), job, image, copy):
@@ -235,8 +240,11 @@ def compare(job: Mapping[str, Any], keys: Mapping[str, Any], theirs: Mapping[str
     else:
         own = np.column_stack([own[:, :2], own[:, :2] + own[:, 2:]])
     big = (own[:, 2:] - own[:, :2]).min(axis=1, initial=np.inf) >= 2
-    mine = _Objects(own[big], np.asarray(objects.confidences)[big],
-                    np.asarray(objects.class_ids)[big],
+    classes = np.asarray(objects.class_ids)
+    if "names" in theirs:  # the program numbers classes otherwise: their names are compared
+        place = {name: i for i, name in enumerate(theirs["names"])}
+        classes = np.array([place.get(objects.label(i), -1) for i in range(len(own))])
+    mine = _Objects(own[big], np.asarray(objects.confidences)[big], classes[big],
                     None if turned is None else turned[big])  # fmt: skip
     return matched(known, mine, least)
 

@@ -60,7 +60,7 @@ def mend_torchvision() -> None:
                 raise
         else:
             if LIBRARIES:
-                sys.modules["torchvision.extension"]._has_ops = lambda: True  # type: ignore[attr-defined]
+                sys.modules["torchvision.extension"]._has_ops = present  # type: ignore[attr-defined]
             return
         for module in [m for m in sys.modules if m.partition(".")[0] == "torchvision"]:
             del sys.modules[module]
@@ -71,6 +71,11 @@ def mend_torchvision() -> None:
             LIBRARIES.append(library)
         if name[1] != "nms":
             library.define(f"{name[1]}(Tensor x) -> Tensor")
+
+
+def present() -> bool:
+    """Say that the compiled part is there: a function of its own, as torch compiles its text."""
+    return True
 
 
 LIBRARIES: list[Any] = []
@@ -150,6 +155,7 @@ def libreyolo(job: dict[str, Any], image: Any) -> dict[str, Any]:
 
     model = OnnxBackend(job["path"], device="cpu")
     run = model._run_inference
+    model.embedded_nms_raw_output_index = None  # what the graph suppressed is compared
     if job["one_deviation"]:  # nvinfer scales the three channels alike
         model._run_inference = lambda blob: run(tensor(job, image))
     found = model(image, conf=LEAST, iou=job["iou"], max_det=job["most"], color_format="bgr")
@@ -164,8 +170,21 @@ def libreyolo(job: dict[str, Any], image: Any) -> dict[str, Any]:
         return {"rotated": np.asarray(turned.xywhr), "scores": np.asarray(turned.conf),
                 "classes": np.asarray(turned.cls)}  # fmt: skip
     boxes = found.boxes
-    return {"boxes": np.asarray(boxes.xyxy), "scores": np.asarray(boxes.conf),
-            "classes": np.asarray(boxes.cls), **more}  # fmt: skip
+    answer = {"boxes": np.asarray(boxes.xyxy), "scores": np.asarray(boxes.conf),
+              "classes": np.asarray(boxes.cls), **more}  # fmt: skip
+    if job["best"]:
+        answer = best_of_rows(answer)
+    if job["classes"] > len(model.names):  # ids of COCO with its gaps, as the network has them
+        answer["names"] = np.array([model.names[i] for i in range(len(model.names))])
+    return answer
+
+
+def best_of_rows(answer: dict[str, Any]) -> dict[str, Any]:
+    """Each box once, with its best class: the program lists it once for every class."""
+    order = np.argsort(-answer["scores"], kind="stable")
+    _, first = np.unique(answer["boxes"][order], axis=0, return_index=True)
+    kept = order[np.sort(first)]
+    return {name: value[kept] for name, value in answer.items()}
 
 
 def rfdetr(job: dict[str, Any], image: Any) -> dict[str, Any]:
