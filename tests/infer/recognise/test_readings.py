@@ -120,13 +120,15 @@ def test_final_rows_in_unit_of_an_unknown_writer_are_not_taken_for_pixels(tmp_pa
         recognise(rows_of(tmp_path / "m.onnx", rows, doc=DOC))
 
 
-@pytest.mark.parametrize(("end", "kind"), [
-    ("GlobalAveragePool", NetworkType.OTHER), ("Gemm", NetworkType.CLASSIFIER)
+@pytest.mark.parametrize(("end", "width", "kind"), [
+    ("GlobalAveragePool", 16, NetworkType.OTHER), ("Gemm", 16, NetworkType.CLASSIFIER),
+    ("GlobalAveragePool", 1000, NetworkType.CLASSIFIER),  # SqueezeNet ends so
+    ("GlobalAveragePool", 10, NetworkType.CLASSIFIER),
 ])  # fmt: skip
 def test_a_vector_of_features_is_no_list_of_classes(
-    tmp_path: Path, end: str, kind: NetworkType
+    tmp_path: Path, end: str, width: int, kind: NetworkType
 ) -> None:
-    weights = np.random.default_rng(0).normal(0, 0.3, (16, 3, 3, 3)).astype("f4")
+    weights = np.random.default_rng(0).normal(0, 0.3, (width, 3, 3, 3)).astype("f4")
     nodes = [helper.make_node("Conv", ["images", "w"], ["seen"], pads=[1, 1, 1, 1])]
     nodes += [
         helper.make_node("GlobalAveragePool", ["seen"], ["pooled"]),
@@ -135,11 +137,11 @@ def test_a_vector_of_features_is_no_list_of_classes(
     constants = {"w": weights}
     if end == "Gemm":
         nodes.append(helper.make_node("Gemm", ["flat", "b"], ["features"]))
-        constants["b"] = np.eye(16, dtype="f4")
+        constants["b"] = np.eye(width, dtype="f4")
     else:
         nodes[-1].output[0] = "features"
     path = save(
-        tmp_path / "m.onnx", nodes, {"images": (1, 3, 64, 64)}, {"features": (1, 16)},
+        tmp_path / "m.onnx", nodes, {"images": (1, 3, 64, 64)}, {"features": (1, width)},
         constants=constants, doc=DOC,
     )  # fmt: skip
     assert recognise(path).config.network_type is kind

@@ -51,18 +51,29 @@ def vectors(view: View) -> list[HeadReading] | None:
 
 def _why_features(view: View, ends: set[str]) -> str:
     """Evidence that a vector holds features, or an empty text."""
-    if _EMBEDS & ends:
+    width = next(d for d in view.items[0].shape if d != 1)
+    if _EMBEDS & ends and not (ends <= _POOLS and _is_of_classes(view, width)):
         return f"a vector behind {', '.join(sorted(ends))}"
     if "Div" in ends and view.evidence.operators & _NORMS:
         return "a vector that is divided by its length"
     named = {d.lower() for spec in view.evidence.outputs for d in spec.shape if isinstance(d, str)}
     if axes := sorted(named & _FEATURE_AXES):
         return f"an axis that the model calls {axes[0]!r}"
-    width = next(d for d in view.items[0].shape if d != 1)
     size = view.network.height, view.network.width
     if width in _FEATURE_WIDTHS and width != view.names and size in _CROPS:
         return f"{width} values of a crop of {size[1]}x{size[0]}, as models of {_CROPS[size]} take"
     return ""
+
+
+def _is_of_classes(view: View, width: object) -> bool:
+    """Whether a vector behind a pooling is as wide as the classes, as SqueezeNet ends."""
+    if width == view.names or width in _IMAGENET:
+        return True
+    return isinstance(width, int) and width % 8 != 0  # widths of layers are multiples of 8
+
+
+_POOLS = frozenset(("GlobalAveragePool", "ReduceMean", "Relu"))
+_IMAGENET = (1000, 1001)
 
 
 def _features(why: str) -> HeadReading:
