@@ -121,6 +121,9 @@ def test_a_camera_that_is_away_is_taken_as_one_of_a_file(
 
         wait_until(lambda: all(row["error"] for row in listed()), 20)
         assert [(row["state"], row["live"]) for row in listed()] == [("connecting", True)] * 2
+        assert [(row["name"], row["uri"]) for row in listed()] == [
+            ("gate", f"rtsp://127.0.0.1:{port}/a"), ("camera:77", "camera:77")
+        ]  # fmt: skip
         assert client.ask("/api/sources", {"uri": "http://127.0.0.1:1/a.mp4"})[0] == 422
         with streaming(make_meta, port=port):
             wait_until(lambda: listed()[0]["state"] == "running", 40)

@@ -81,8 +81,9 @@ def make_meta() -> MakeMeta:
 
     def make(frame: Frame, *objects: tuple[float, ...], labels: Any = ("car", "bus")) -> FrameMeta:
         meta = FrameMeta(
-            frame.source, frame.source_id, frame.frame, frame.pts_ns, frame.width, frame.height
-        )
+            frame.source, frame.source_id, frame.frame, frame.pts_ns, frame.width, frame.height,
+            inferred=True,
+        )  # fmt: skip
         table = np.array(objects, np.float32).reshape(-1, 6)
         found = Detections(
             table[:, :4], table[:, 4], table[:, 5].astype(np.int32), space=Space.FRAME

@@ -302,6 +302,24 @@ def test_images_one_by_one_are_probably_a_mistake(mean_config: Config, photos: P
         headrace.open_pipeline(mean_config(), sources=sorted(photos.iterdir())).close()
 
 
+def test_lines_tell_sources_of_one_file_apart_and_name_frames_that_interval_skipped(
+    mean_config: Config, photos: Path, tmp_path: Path
+) -> None:
+    outputs = [tmp_path / "a.jsonl", tmp_path / "a.json"]
+    with headrace.open_pipeline(
+        mean_config(), sources=[photos, photos], outputs=outputs, interval=1,
+        parser=lambda *_: headrace.Detections.empty(),
+    ) as pipeline:  # fmt: skip
+        pipeline.run()
+    lines = [json.loads(line) for line in outputs[0].read_text().splitlines()]
+    images = json.loads(outputs[1].read_text())["images"]
+    for records in (lines, images):
+        assert [r["source_id"] for r in records] == [0, 1] * (len(records) // 2)
+        assert [r.get("inferred", True) for r in records] == [r["frame"] % 2 == 0 for r in records]
+    assert len(lines) > 2
+    assert not any(line["objects"] for line in lines)
+
+
 def test_keys_of_the_only_model(mean_config: Config, photos: Path, tmp_path: Path) -> None:
     (tmp_path / "own.txt").write_text("parcel\n")
 

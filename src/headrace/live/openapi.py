@@ -203,6 +203,7 @@ def _response(text: str, schema: Schema | None, kind: str) -> Schema:
 _SOURCES: Schema = {
     "id": _WHOLE,
     "name": _TEXT,
+    "uri": _TEXT,
     "state": {"enum": ["connecting", "running", "reconnecting"]},
     "live": {"type": "boolean"},
     "last_frame_age_s": _NO_NUMBER,

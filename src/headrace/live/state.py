@@ -24,6 +24,7 @@ def source_states(pipeline: Pipeline) -> list[dict[str, object]]:
             {
                 "id": source.source_id,
                 "name": source.name,
+                "uri": getattr(source, "uri", source.name),
                 "state": "connecting" if age is None else "reconnecting" if away else "running",
                 "live": bool(source.live),
                 "last_frame_age_s": None if age is None else round(age, 3),

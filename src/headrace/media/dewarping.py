@@ -66,6 +66,7 @@ class DewarpedSource(Source):
 
     def __init__(self, source: Source, dewarper: Dewarper) -> None:
         super().__init__(source.name, source.source_id)
+        self.uri = source.uri
         self._source, self._dewarper = source, dewarper
         self.width, self.height = dewarper.size
         self.live, self.fps, self.frames = source.live, source.fps, source.frames

@@ -16,7 +16,7 @@ from headrace._core.notices import note_once
 from headrace._core.text import counted
 from headrace._core.urls import url_scheme
 from headrace.config.dewarper_file import load_dewarper
-from headrace.config.paths import is_live
+from headrace.config.paths import is_live, safe_uri
 from headrace.config.pipeline_spec import SourceSpec
 from headrace.engine.device import CPU, Device
 from headrace.media import ReconnectPolicy, open_source
@@ -102,6 +102,7 @@ def open_listed(
         if not (several and there):
             raise
         source = FailedSource(error, spec.label, number, live=is_live(spec.uri))
+        source.uri = safe_uri(spec.uri)
     keys = (spec.reconnect_interval_s, spec.reconnect_attempts)
     if retried and (spec.is_stream or any(key is not None for key in keys)):
         return RetriedSource(source, again, _policy(spec, several))

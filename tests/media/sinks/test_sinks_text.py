@@ -57,10 +57,10 @@ def test_json_line_exactly(tmp_path: Path, make_meta: MakeMeta) -> None:
         sink.write(frame, make_meta(frame, (1.5, 2, 30.25, 40, 0.875, 1)))
         sink.write(frame, make_meta(frame))
     assert path.read_text().splitlines() == [
-        '{"source":"a/ü.mp4","frame":3,"pts_ns":120000000,"width":64,"height":48,"objects":'
+        '{"source":"a/ü.mp4","source_id":0,"frame":3,"pts_ns":120000000,"width":64,"height":48,"objects":'
         '[{"class_id":1,"label":"bus","confidence":0.875000,'
         '"left":1.500,"top":2.000,"width":30.250,"height":40.000}]}',
-        '{"source":"a/ü.mp4","frame":3,"pts_ns":120000000,"width":64,"height":48,"objects":[]}',
+        '{"source":"a/ü.mp4","source_id":0,"frame":3,"pts_ns":120000000,"width":64,"height":48,"objects":[]}',
     ]
 
 
@@ -75,7 +75,7 @@ any_number = st.floats(width=32)
 )
 def test_every_line_is_json(rows: list[Any], labels: list[str], source: str) -> None:
     """Whatever the labels and numbers: valid JSON, finite, close to the metadata."""
-    meta = FrameMeta(source, 0, 7, -5, 64, 48)
+    meta = FrameMeta(source, 2, 7, -5, 64, 48)
     table = np.array([r[:5] for r in rows], np.float32).reshape(-1, 5)
     classes = np.array([r[5] for r in rows], np.int32)
     meta.objects.append(
@@ -88,8 +88,10 @@ def test_every_line_is_json(rows: list[Any], labels: list[str], source: str) -> 
 
     data = json.loads(line, parse_constant=refuse)
     assert line.count(b"\n") == 1
-    assert list(data) == ["source", "frame", "pts_ns", "width", "height", "objects"]
-    assert (data["source"], data["frame"], data["pts_ns"]) == (source, 7, -5)
+    keys = ["source", "source_id", "frame", "pts_ns", "width", "height", "objects", "inferred"]
+    assert list(data) == keys
+    assert (data["source"], data["source_id"], data["frame"], data["pts_ns"]) == (source, 2, 7, -5)
+    assert data["inferred"] is False
     kept = [r for r in rows if all(math.isfinite(v) for v in r[:5])]
     assert lost == len(rows) - len(kept)
     assert len(data["objects"]) == len(kept)

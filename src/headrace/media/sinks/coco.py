@@ -74,9 +74,12 @@ class CocoSink(Sink):
             "width": meta.width,
             "height": meta.height,
             "source": meta.source,
+            "source_id": meta.source_id,
             "frame": meta.frame,
             "pts_ns": meta.pts_ns,
         }
+        if not meta.inferred:
+            image["inferred"] = False
         lines = self._annotate(meta, rows, number, image)
         before, images = self._annotation_at[-1], self._image_at[-1]
         text = "".join(

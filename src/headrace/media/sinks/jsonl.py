@@ -66,12 +66,15 @@ class LineWriter:
             maps = f',"analytics":{to_json(meta.analytics.to_dict())}'
         if meta.segmentations:
             maps += f',"segmentations":{segmentations_json(meta.segmentations)}'
+        if not meta.inferred:
+            maps += ',"inferred":false'
         if meta.failed:
             maps += f',"failed":{to_json(meta.failed)}'
         wall = f'"wall_ns":{meta.wall_ns},' if meta.live and meta.wall_ns is not None else ""
         head = (
-            f'{{"source":{quoted_text(meta.source)},"frame":{meta.frame},"pts_ns":{meta.pts_ns},'
-            f'{wall}"width":{meta.width},"height":{meta.height},"objects":['
+            f'{{"source":{quoted_text(meta.source)},"source_id":{meta.source_id},'
+            f'"frame":{meta.frame},"pts_ns":{meta.pts_ns},{wall}'
+            f'"width":{meta.width},"height":{meta.height},"objects":['
         )
         return b"%b%b]%b}\n" % (_utf8(head), objects, _utf8(maps) if maps else b""), lost
 

@@ -28,6 +28,7 @@ class Source(ABC):
 
     Attributes:
         name: what the user gave, without credentials.
+        uri: the same, which `rename` leaves alone.
         source_id: number of the source in a pipeline, copied into every frame.
         width, height: size of the first frame in pixels. Later frames carry their own size,
             which may differ (a folder of images, a stream that changes resolution).
@@ -42,7 +43,7 @@ class Source(ABC):
     """
 
     def __init__(self, name: str, source_id: int = 0) -> None:
-        self.name = name
+        self.name = self.uri = name
         self.source_id = source_id
         self.width = 0
         self.height = 0
@@ -207,6 +208,7 @@ class SteppedSource(Source):
         pace_s: float = 0.0,
     ) -> None:
         super().__init__(source.name, source.source_id)
+        self.uri = source.uri
         self.width, self.height, self.live = source.width, source.height, source.live
         self.fps = None if source.fps is None else source.fps / step
         looped = reopen is not None

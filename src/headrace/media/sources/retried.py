@@ -29,6 +29,7 @@ class RetriedSource(Source):
         self, source: Source, reopen: Callable[[], Source], policy: ReconnectPolicy
     ) -> None:
         super().__init__(source.name, source.source_id)
+        self.uri = source.uri
         self.width, self.height, self.fps = source.width, source.height, source.fps
         self.frames, self.live, self.files = source.frames, source.live, source.files
         self.notices = [] if isinstance(source, FailedSource) else source.notices
