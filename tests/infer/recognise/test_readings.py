@@ -124,6 +124,7 @@ def test_final_rows_in_unit_of_an_unknown_writer_are_not_taken_for_pixels(tmp_pa
     ("GlobalAveragePool", 16, NetworkType.OTHER), ("Gemm", 16, NetworkType.CLASSIFIER),
     ("GlobalAveragePool", 1000, NetworkType.CLASSIFIER),  # SqueezeNet ends so
     ("GlobalAveragePool", 10, NetworkType.CLASSIFIER),
+    ("HardSwish", 16, NetworkType.OTHER),  # MobileNetV3 without its classes
 ])  # fmt: skip
 def test_a_vector_of_features_is_no_list_of_classes(
     tmp_path: Path, end: str, width: int, kind: NetworkType
@@ -138,6 +139,8 @@ def test_a_vector_of_features_is_no_list_of_classes(
     if end == "Gemm":
         nodes.append(helper.make_node("Gemm", ["flat", "b"], ["features"]))
         constants["b"] = np.eye(width, dtype="f4")
+    elif end == "HardSwish":
+        nodes.append(helper.make_node(end, ["flat"], ["features"]))
     else:
         nodes[-1].output[0] = "features"
     path = save(

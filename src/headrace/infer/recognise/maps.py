@@ -11,10 +11,13 @@ from headrace.infer.recognise.values import reach_of, unit, values_of
 if TYPE_CHECKING:
     from headrace.network.tensor_spec import TensorSpec
 
-_EMBEDS = frozenset(
-    ("GlobalAveragePool", "ReduceMean", "BatchNormalization", "LpNormalization", "Relu",
-     "LayerNormalization")
+_ACTIVATIONS = frozenset(
+    ("Relu", "LeakyRelu", "PRelu", "Elu", "Selu", "Celu", "Gelu", "HardSwish", "Mish", "Tanh",
+     "BatchNormalization", "InstanceNormalization", "LayerNormalization", "GroupNormalization",
+     "MaxPool", "AveragePool")
 )  # fmt: skip
+"""Operators that end features, or values around 0; scores of classes end in weights or chances."""
+_EMBEDS = _ACTIVATIONS | {"GlobalAveragePool", "ReduceMean", "LpNormalization"}
 """Operators that end a vector of features; scores of classes end in weights of their own."""
 
 _NORMS = frozenset(("ReduceL2", "LpNormalization"))
@@ -72,7 +75,7 @@ def _is_of_classes(view: View, width: object) -> bool:
     return isinstance(width, int) and width % 8 != 0  # widths of layers are multiples of 8
 
 
-_POOLS = frozenset(("GlobalAveragePool", "ReduceMean", "Relu"))
+_POOLS = frozenset(("GlobalAveragePool", "AveragePool", "ReduceMean", "Relu"))
 _IMAGENET = (1000, 1001)
 
 
@@ -143,12 +146,6 @@ def maps(view: View, *, anywhere: bool = False) -> list[HeadReading] | None:
     return [classes]
 
 
-_ACTIVATIONS = frozenset(
-    ("Relu", "LeakyRelu", "PRelu", "Elu", "Selu", "Celu", "Gelu", "HardSwish", "Mish", "Tanh",
-     "BatchNormalization", "InstanceNormalization", "LayerNormalization", "GroupNormalization",
-     "MaxPool", "AveragePool")
-)  # fmt: skip
-"""Operators that end features, or values around 0; scores of classes end in weights or chances."""
 _CHANCES = ("Softmax", "LogSoftmax", "Sigmoid")
 _WIDTHS = 64
 """Layers are as wide as a multiple of it; data sets have other numbers of classes."""
