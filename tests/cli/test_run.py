@@ -134,7 +134,7 @@ def app(scene: Path) -> Path:
     assert headrace("run", "pgie.txt", "left", *command, cwd=scene).returncode == 0
     path = scene / "app.txt"
     path.write_text(
-        "[application]\nenable-perf-measurement=1\n"
+        "[application]\nenable-perf-measurement=1\nperf-measurement-interval-sec=1\n"
         "[source0]\nenable=1\ntype=3\nuri=file://clip.mp4\nnum-sources=2\n"
         "[sink0]\nenable=1\ntype=3\noutput-file=out.mp4\ncodec=1\n"
         "[sink1]\nenable=1\ntype=2\n"

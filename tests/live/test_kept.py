@@ -101,6 +101,7 @@ def test_the_answer_says_that_a_source_of_the_file_comes_back(tmp_path: Path) ->
         status, data = deleted(client, 0)
         assert (status, json.loads(data)["comes_back"]) == (200, True)
         assert deleted(client, number) == (204, b"")
+        wait_until(lambda: client.json("/api/state")["sources"] == [], 10)  # nor on the page
         paths = client.json("/openapi.json")["paths"]["/api/sources/{id}"]["delete"]["responses"]
         assert paths.keys() > {"200", "204"}
         assert "content" not in paths["204"]

@@ -129,7 +129,7 @@ _VIEW = "view:"  # the output that is a page
     "may connect where HEADRACE_VIEW_TOKEN holds a token. -o view:HOST:PORT does the same.",
 )
 @click.option("--strict", is_flag=True, help="Treat every warning as an error.")
-@click.option("-q", "--quiet", is_flag=True, help="Only warnings and errors.")
+@click.option("-q", "--quiet", is_flag=True, help="Only warnings and errors; no rates.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout.")
 @run_options("run")
 def run(
@@ -268,6 +268,8 @@ def execute(
     show = print_notices if page is None else page.tell
     log = None if page is None else page.log
     service = page is not None and page.service
+    if quiet and not service and spec.rates_interval_s:
+        spec = spec.changed(rates_interval_s=0.0)
     say = say_aside if log is None else partial(log.info, extra={"event": "stopping"})
 
     def tell(notices: list[Finding]) -> None:

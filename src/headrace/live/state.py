@@ -85,6 +85,8 @@ def pipeline_state(pipeline: Pipeline, view: LiveView) -> dict[str, object]:
     running = pipeline.state == "running"
     sources = []
     for source in report.sources:
+        if source.state == "removed":
+            continue
         number, reason = source.source_id, source.error or ""
         state: str = source.state
         if running and state == "stopped":

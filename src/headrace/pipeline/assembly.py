@@ -263,7 +263,9 @@ class Assembling:
             from headrace.pipeline.rate_lines import RateLines
 
             every = self.spec.rates_interval_s
-            rates = RateLines(len(self._sources), every, self.write_rates)
+            rates = RateLines(
+                len(self._sources), every, self.write_rates, leave=self.spec.keep_open
+            )
             self._items.append(rates)
             self._owned.append(rates)
 

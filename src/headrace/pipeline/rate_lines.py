@@ -25,15 +25,23 @@ class RateLines:
         sources: how many there are; columns are in the order of their ids.
         interval_s: seconds between two lines.
         write: takes each line; None prints it.
+        leave: sources that are over leave the lines, unless all are.
     """
 
     notices: Sequence[Finding] = ()
 
     def __init__(
-        self, sources: int, interval_s: float, write: Callable[[str], None] | None = None
+        self,
+        sources: int,
+        interval_s: float,
+        write: Callable[[str], None] | None = None,
+        *,
+        leave: bool = False,
     ) -> None:
-        self._counts = [0] * sources
-        self._before = [0] * sources
+        self._counts = dict.fromkeys(range(sources), 0)
+        self._before: dict[int, int] = {}
+        self._columns: list[int] = []  # of the header that was written last
+        self._leave, self._gone = leave, set[int]()
         self._interval_s = interval_s
         self._write = write or (lambda line: print(line, flush=True))
         self._lines = 0
@@ -47,11 +55,9 @@ class RateLines:
         if self._began is None:
             self._began = self._last = perf_counter()
         for meta in batch.metas:
-            if meta.source_id >= len(self._counts):  # a source that came later
-                more = meta.source_id + 1 - len(self._counts)
-                self._before += [0] * more
-                self._counts += [0] * more
-            self._counts[meta.source_id] += 1
+            self._counts[meta.source_id] = self._counts.get(meta.source_id, 0) + 1
+        if self._leave:
+            self._gone.update(batch.ended)
 
     def close(self) -> None:
         """Print the last line, and end."""
@@ -67,13 +73,13 @@ class RateLines:
     def _line(self) -> None:
         if self._began is None:
             return  # nothing came yet
-        now, counts = perf_counter(), list(self._counts)
+        now, counts = perf_counter(), dict(self._counts)
+        there = sorted(counts.keys() - set(self._gone)) or self._columns
         past, whole = max(now - self._last, 1e-9), max(now - self._began, 1e-9)
-        if self._lines % _HEADER_EVERY == 0:
-            columns = "".join(f"FPS {i} (Avg)\t" for i in range(len(counts)))
-            self._write(f"\n**PERF:  {columns}")
+        if there != self._columns or self._lines % _HEADER_EVERY == 0:
+            self._columns, self._lines = there, 0
+            self._write("\n**PERF:  " + "".join(f"FPS {i} (Avg)\t" for i in there))
         self._lines += 1
-        pairs = zip(counts, self._before, strict=True)
-        rates = [((count - old) / past, count / whole) for count, old in pairs]
+        rates = [((counts[i] - self._before.get(i, 0)) / past, counts[i] / whole) for i in there]
         self._write("**PERF:  " + "".join(f"{rate:.2f} ({mean:.2f})\t" for rate, mean in rates))
         self._before, self._last = counts, now

@@ -79,6 +79,22 @@ def test_cells_are_kept_when_a_source_ends_or_comes_late() -> None:
     assert later.planes[0][:36, 64:].max() < 40
 
 
+def test_a_cell_of_a_full_grid_is_used_again() -> None:
+    """Of a source that ended, in its place; of one that was removed, as the others move up."""
+    tiler = Tiler(1, 3, 192, 36, captions=False)
+
+    def shown(*pairs: Any) -> list[int]:
+        luma = tiler.compose(list(pairs))[0].planes[0]
+        return [int(np.median(luma[:, left : left + 64])) for left in (0, 64, 128)]
+
+    assert shown(pair(0, 200), pair(1, 150), pair(2, 100)) == [200, 150, 100]
+    tiler.end(1, "one", "ended")
+    assert shown(pair(0, 200), pair(2, 100), pair(3, 60)) == [200, 60, 100]
+    tiler.end(0, "zero", "removed")
+    assert shown(pair(2, 100), pair(3, 60), pair(4, 230)) == [100, 60, 230]
+    assert tiler.notices == []
+
+
 def test_shape_is_kept_or_stretched() -> None:
     square = pair(0, 200, size=(40, 40))
     kept, _ = Tiler(width=128, height=64).compose([square])

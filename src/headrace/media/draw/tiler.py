@@ -183,9 +183,9 @@ class Tiler:
     """Puts the latest frames of several sources on one image, and their objects with them.
 
     Every source has a cell, in the order of source ids and reading order. Cells are kept: a source
-    that ended leaves its cell dark, so no image jumps; the cell says why, see `end`. A frame
-    keeps its shape and is centred in its cell; the original tiler stretches it to the cell, which
-    `stretch` does too.
+    that ended leaves its cell dark, so no image jumps; the cell says why, see `end`. In a full
+    grid of fixed size the next source takes a dark cell. A frame keeps its shape and is centred in
+    its cell; the original tiler stretches it to the cell, which `stretch` does too.
 
     Args:
         rows, columns: of the grid; None is chosen so that the images are as large as possible.
@@ -298,7 +298,15 @@ class Tiler:
 
     def _name(self, source_id: int, name: str) -> None:
         if source_id not in self._names:
-            self._sources = sorted([*self._sources, source_id])
+            full = self.rows and self.columns and len(self._sources) >= self.rows * self.columns
+            dark = next((i for i in self._sources if i in self._over), None) if full else None
+            if dark is not None:  # nobody else has its place
+                self._sources[self._sources.index(dark)] = source_id
+                del self._names[dark], self._over[dark]
+            elif full:
+                self._sources.append(source_id)
+            else:
+                self._sources = sorted([*self._sources, source_id])
         self._names[source_id] = name
 
     def grid(self, count: int, shape: float = 16 / 9) -> tuple[int, int]:
