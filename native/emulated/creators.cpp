@@ -1,32 +1,19 @@
 // The host of the emulated program: it keeps the creators of plugins that libraries register, and
-// has no builders. Libraries of TensorRT's own headers find it through foreign/, those of
-// headrace's by its name.
+// asks headrace for builders. Libraries of TensorRT's own headers find it through foreign/, those
+// of headrace's by its name.
 #include "emulated/creators.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "core/readable.h"
+#include "emulated/asking.h"
 #include "emulated/expressions.h"
-#include "foreign/faces.h"
 #include "foreign/known.h"
 #include "foreign/registry.h"
 #include "guard/crash.h"
 #include "headrace/host_abi.h"
 #include "stand_ins/stand_in.h"
-
-namespace headrace::foreign {
-namespace {
-
-constexpr Faces kNone{[](const char *, headrace_object *) -> void * { return nullptr; },
-                      [](const std::string &) -> void * { return nullptr; },
-                      [](const char *, const char *, const char *) -> void * { return nullptr; }};
-
-}  // namespace
-
-const Faces kFaces7 = kNone, kFaces8 = kNone, kFaces10 = kNone, kFaces11 = kNone;
-
-}  // namespace headrace::foreign
 
 namespace headrace::emulated {
 namespace {
@@ -37,16 +24,16 @@ struct Creator {
 };
 
 std::vector<Creator> creators;
-headrace_object registry;
+Handle registry{kRegistry};
 std::vector<std::string> refused;
 
 std::string text_of(const headrace_value &value) {
     return value.kind == HEADRACE_TEXT && value.data ? static_cast<const char *>(value.data) : "";
 }
 
-int32_t answer(const headrace_object *object, const char *method, const headrace_value *arguments,
+int32_t answer(headrace_object *object, const char *method, const headrace_value *arguments,
                int32_t count, headrace_value *result) {
-    if (object && object != &registry)
+    if (object && object->kind != headrace_object::kHost)
         return Expressions::answer(object, method, arguments, count, result);
     const std::string name = method;
     *result = {};
@@ -62,25 +49,35 @@ int32_t answer(const headrace_object *object, const char *method, const headrace
         return 1;
     }
     if (name == "deregister_creator") return 1;  // the program ends with its library
+    if (asks()) return ask_call(object, method, arguments, count, result);
     if ((name == "fail_foreign" || name == "refuse_foreign") && count == 2)
         refused.push_back(text_of(arguments[0]) + ": " + text_of(arguments[1]));
     result->kind = HEADRACE_NONE;
     return 0;
 }
 
+void *peer_of(const headrace_object *object) {
+    if (!object || object->kind != headrace_object::kHost) return nullptr;
+    return static_cast<const Handle *>(object)->peer;
+}
+
 const headrace_host host{
     sizeof(headrace_host),
     [](headrace_object *object, const char *method, const headrace_value *arguments, int32_t count,
        headrace_value *result) { return answer(object, method, arguments, count, result); },
-    [](headrace_object *, const char *, headrace_value *result) -> int32_t {
-        *result = {};
-        return 0;
+    [](headrace_object *object, const char *name, headrace_value *result) -> int32_t {
+        return ask_get(object, name, result);
     },
-    [](headrace_object *, const char *, const headrace_value *) -> int32_t { return 0; },
-    [](headrace_object *) {},
-    [](headrace_object *) -> void * { return nullptr; },
-    [](headrace_object *, void *) {},
-    [](int32_t, const char *) {},
+    [](headrace_object *object, const char *name, const headrace_value *value) -> int32_t {
+        return ask_set(object, name, value);
+    },
+    [](headrace_object *object) { ask_release(object); },
+    [](headrace_object *object) -> void * { return peer_of(object); },
+    [](headrace_object *object, void *peer) {
+        if (object && object->kind == headrace_object::kHost)
+            static_cast<Handle *>(object)->peer = peer;
+    },
+    [](int32_t severity, const char *text) { ask_tell(severity, text); },
 };
 
 const char *or_empty(const char *text) { return text ? text : ""; }

@@ -8,11 +8,11 @@
 #include "emulated/messages.h"
 #include "headrace/host_abi.h"
 
-// What a plugin is given for an expression or their builder.
+// What a plugin is given for an expression or their builder; of kHost, a Handle of asking.h.
 struct headrace_object {
-    enum Kind : uint32_t { kNull, kAxis, kConstant, kOperation, kSize, kBuilder, kContext };
+    enum Kind : uint32_t { kNull, kAxis, kConstant, kOperation, kSize, kBuilder, kContext, kHost };
     Kind kind = kNull;
-    int64_t number = 0;  // index of an axis that was given, constant, operation, output
+    int64_t number = 0;  // index of an axis that was given, constant, operation, output; of kHost
     const headrace_object *first = nullptr, *second = nullptr;
 };
 

@@ -12,9 +12,11 @@
 
 #include "custom/results.h"
 #include "custom/watched.h"
+#include "emulated/asking.h"
 #include "emulated/creators.h"
 #include "emulated/memory.h"
 #include "emulated/messages.h"
+#include "emulated/networks.h"
 #include "emulated/plugins.h"
 #include "stand_ins/stand_in.h"
 
@@ -40,7 +42,7 @@ struct Answer {
 
 class Host {
 public:
-    Host(int tensors) : tensors_(tensors), plugins_(tensors_) {}
+    Host(int tensors, Send send) : tensors_(tensors), plugins_(tensors_), send_(std::move(send)) {}
 
     Answer answer(Operation operation, Reader &from) {
         switch (operation) {
@@ -51,6 +53,24 @@ public:
         case kCall: return call(from);
         case kCreators: return creators();
         case kPlugin: return plugin(from);
+        case kNetwork: return network(from);
+        case kCallBack: {
+            Answer answer;
+            Body told;
+            if (watched(answer, "an object of the library", [&] {
+                    call_back(plugins_, from, told);
+                    return true;
+                }))
+                answer.body = std::move(told);
+            return answer;
+        }
+        case kMemory: {
+            const auto address = from.take<uint64_t>(), size = from.take<uint64_t>();
+            Answer answer;
+            answer.body.bytes(reinterpret_cast<const void *>(address), size);
+            return answer;
+        }
+        case kReply: break;
         }
         throw std::runtime_error("an unknown request");
     }
@@ -245,26 +265,52 @@ private:
 
     // While it lives, reports of a crash name the function.
     struct Named {
-        explicit Named(const char *name) { guard::set_function(name); }
-        ~Named() { guard::set_function(""); }
+        explicit Named(const char *name) : outer_(now_) { guard::set_function(now_ = name); }
+        ~Named() { guard::set_function(now_ = outer_); }
+        const char *outer_;
+        inline static const char *now_ = "";
     };
+
+    // The same, and functions that its results need and that are not there end it.
+    template <typename Body>
+    static bool watched(Answer &answer, const char *name, Body body) {
+        const Named named(name);
+        return caught(answer, [&] {
+            try {
+                const custom::Watched watch;
+                const bool done = body();
+                watch.require_done();
+                return done;
+            } catch (const RefusedError &error) {
+                return threw(answer, kFailed, error.what());
+            } catch (const std::invalid_argument &error) {
+                return threw(answer, kFailed, error.what());
+            }
+        });
+    }
 
     Answer plugin(Reader &from) {
         Answer answer;
         const std::string method = from.text();
         Body results;
-        const Named named(method.c_str());
-        const bool done = caught(answer, [&] {
-            try {
-                const custom::Watched watch;
+        if (watched(answer, method.c_str(), [&] {
                 plugins_.call(method, from, results);
-                watch.require_done();
                 return true;
-            } catch (const RefusedError &error) {
-                return threw(answer, kFailed, error.what());
-            }
-        });
-        if (done) answer.body = std::move(results);
+            }))
+            answer.body = std::move(results);
+        return answer;
+    }
+
+    Answer network(Reader &from) {
+        Answer answer;
+        const std::string method = from.text(), called = from.text();
+        const Asking asking(plugins_, send_);
+        Body results;
+        if (watched(answer, called.c_str(), [&] {
+                networks_.call(library_, method, from, results);
+                return true;
+            }))
+            answer.body = std::move(results);
         return answer;
     }
 
@@ -373,6 +419,8 @@ private:
 
     Tensors tensors_;
     Plugins plugins_;
+    Networks networks_;
+    Send send_;
     void *library_ = nullptr;
     std::vector<std::unique_ptr<Function>> functions_;
     std::unordered_set<std::string> names_;
@@ -391,30 +439,65 @@ struct AnswerHead {
     uint64_t bytes;
 };
 
-int serve(int requests, int answers, int tensors) {
-    Host host(tensors);
-    RequestHead head;
-    while (read_all(requests, &head, sizeof head)) {
-        std::string body(head.bytes, '\0');
-        if (!read_all(requests, body.data(), body.size())) break;
+// Answers requests, and asks in between what libraries ask of builders.
+class Link {
+public:
+    Link(int requests, int answers, int tensors)
+        : requests_(requests),
+          answers_(answers),
+          host_(tensors, [this](const Body &question) { return asked(question); }) {}
+
+    int serve() {
+        std::string body;
+        Operation operation;
+        while (receive(operation, body)) answer(operation, body);
+        return fcntl(requests_, F_GETFD) < 0 || fcntl(answers_, F_GETFD) < 0 ? kLostLink : 0;
+    }
+
+private:
+    std::string asked(const Body &question) {
+        std::string body;
+        Operation operation;
+        send(kAsks, 0, question);
+        while (receive(operation, body)) {
+            if (operation == kReply) return body;
+            answer(operation, body);
+        }
+        _exit(0);  // nobody asks any more
+    }
+
+    bool receive(Operation &operation, std::string &body) {
+        RequestHead head;
+        if (!read_all(requests_, &head, sizeof head)) return false;
+        operation = head.operation;
+        body.assign(head.bytes, '\0');
+        return read_all(requests_, body.data(), body.size());
+    }
+
+    void answer(Operation operation, const std::string &body) {
         Reader from(body);
         Answer answer;
         try {
-            answer = host.answer(head.operation, from);
+            answer = host_.answer(operation, from);
         } catch (const std::exception &error) {
             answer = {};
             answer.status = kFailed;
             answer.body.text(std::string(error.what()));
         }
         std::fflush(stdout);
-        const std::string &data = answer.body.data();
-        const AnswerHead reply{answer.status, answer.value, data.size()};
-        if (!write_all(answers, &reply, sizeof reply) ||
-            !write_all(answers, data.data(), data.size()))
-            break;
+        send(answer.status, answer.value, answer.body);
     }
-    return fcntl(requests, F_GETFD) < 0 || fcntl(answers, F_GETFD) < 0 ? kLostLink : 0;
-}
+
+    // A reader that is gone shows at the next request.
+    void send(Status status, uint32_t value, const Body &body) {
+        const std::string &data = body.data();
+        const AnswerHead head{status, value, data.size()};
+        if (write_all(answers_, &head, sizeof head)) write_all(answers_, data.data(), data.size());
+    }
+
+    int requests_, answers_;
+    Host host_;
+};
 
 }  // namespace
 }  // namespace headrace::emulated
@@ -433,5 +516,5 @@ int main(int count, char **arguments) {
         report_to(number(4), number(5));
         end_by_exit();
     }
-    _exit(headrace::emulated::serve(number(1), number(2), number(3)));
+    _exit(headrace::emulated::Link(number(1), number(2), number(3)).serve());
 }

@@ -13,9 +13,21 @@
 
 namespace headrace::emulated {
 
-enum Operation : uint32_t { kLoad = 1, kFunction, kLayers, kParams, kCall, kCreators, kPlugin };
+enum Operation : uint32_t {
+    kLoad = 1,
+    kFunction,
+    kLayers,
+    kParams,
+    kCall,
+    kCreators,
+    kPlugin,
+    kNetwork,
+    kReply,     // to a question; any other request may come before it
+    kCallBack,  // of an object that the library gave
+    kMemory
+};
 enum Kind : uint32_t { kBoxes, kInstances, kAttributes, kMap, kInputs };
-enum Status : uint32_t { kDone, kFailed, kThrew, kMissing, kNoResult };
+enum Status : uint32_t { kDone, kFailed, kThrew, kMissing, kNoResult, kAsks };
 
 inline bool read_all(int file, void *to, size_t size) {
     auto at = static_cast<char *>(to);

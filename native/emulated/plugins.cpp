@@ -301,17 +301,15 @@ void Plugins::make(const std::string &method, Reader &from, Body &to) {
 }
 
 void Plugins::made(Body &to, const Plugin &like, void *self) {
-    if (!self) {
-        to.add<uint32_t>(0);
-        return;
-    }
+    to.add(self ? number_of({self, like.generation, like.v2, like.v3}) : 0U);
+}
+
+uint32_t Plugins::number_of(const Plugin &plugin) {
     for (size_t i = 0; i < plugins_.size(); ++i)
-        if (plugins_[i].self == self) {
-            to.add(static_cast<uint32_t>(i + 1));
-            return;
-        }
-    plugins_.push_back({self, like.generation, like.v2, like.v3});
-    to.add(static_cast<uint32_t>(plugins_.size()));
+        if (plugins_[i].self == plugin.self && plugins_[i].generation == plugin.generation)
+            return static_cast<uint32_t>(i + 1);
+    plugins_.push_back(plugin);
+    return static_cast<uint32_t>(plugins_.size());
 }
 
 void Plugins::enqueue(const std::string &method, const Plugin &plugin, Reader &from, Body &to) {

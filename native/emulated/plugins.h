@@ -32,6 +32,10 @@ public:
         headrace_plugin_v3_calls v3;
     };
 
+    // The number of one that a library passed: it stays the library's.
+    uint32_t number_of(const Plugin &plugin);
+    const Plugin &of(uint32_t number) const { return plugins_.at(size_t{number} - 1); }
+
 private:
     void make(const std::string &method, Reader &from, Body &to);
     // Writes the number of a plugin of the same class, 0 for null.

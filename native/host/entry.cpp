@@ -1,8 +1,10 @@
 // Entry points of a library that make engines: creators, model parsers, plugin factories.
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <array>
 #include <stdexcept>
 
 #include "NvInfer.h"
@@ -92,6 +94,25 @@ nb::object create_model_parser(const std::shared_ptr<custom::SharedObject> &libr
     IModelParser *made =
         run_foreign([&] { return reinterpret_cast<Create>(function)(&params.struct_()); });
     return made ? hand_over(new ModelParser(made, library)) : nb::none();
+}
+
+void bind_init_params(nb::module_ &m) {
+    nb::class_<InitParams>(m, "InitParams", "NvDsInferContextInitParams of an engine creator.")
+        .def(nb::init<>())
+        .def("set_text", &InitParams::set_text)
+        .def("set_number", &InitParams::set_number)
+        .def("set_list", &InitParams::set_list)
+        .def("set_offsets", &InitParams::set_offsets)
+        .def("set_infer_dims", &InitParams::set_infer_dims)
+        .def(
+            "set_classes",
+            [](InitParams &self, const std::vector<std::array<double, kClassNumbers>> &rows) {
+                std::vector<double> numbers;
+                for (const auto &row : rows) numbers.insert(numbers.end(), row.begin(), row.end());
+                self.set_classes(class_params(numbers));
+            },
+            "Rows of pre- and post-cluster threshold, eps, least boxes, group threshold, least "
+            "score, IoU threshold, top-k.");
 }
 
 }  // namespace

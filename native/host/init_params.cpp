@@ -1,17 +1,10 @@
 #include "host/init_params.h"
 
-#include <nanobind/stl/array.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
-#include <array>
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <map>
 #include <stdexcept>
-
-namespace nb = nanobind;
-using namespace nb::literals;
 
 namespace headrace::hosting {
 namespace {
@@ -69,6 +62,24 @@ const std::map<std::string, List> kLists = {
 
 }  // namespace
 
+std::vector<NvDsInferDetectionParams> class_params(const std::vector<double> &rows) {
+    std::vector<NvDsInferDetectionParams> classes;
+    for (size_t at = 0; at + kClassNumbers <= rows.size(); at += kClassNumbers) {
+        const double *row = rows.data() + at;
+        NvDsInferDetectionParams c{};
+        c.preClusterThreshold = static_cast<float>(row[0]);
+        c.postClusterThreshold = static_cast<float>(row[1]);
+        c.eps = static_cast<float>(row[2]);
+        c.minBoxes = static_cast<int>(row[3]);
+        c.groupThreshold = static_cast<int>(row[4]);
+        c.minScore = static_cast<float>(row[5]);
+        c.nmsIOUThreshold = static_cast<float>(row[6]);
+        c.topK = static_cast<int>(row[7]);
+        classes.push_back(c);
+    }
+    return classes;
+}
+
 // Values of an untouched configuration. Source: custom-library spec 1.4.
 InitParams::InitParams() {
     std::memset(static_cast<void *>(&params_), 0, sizeof(params_));
@@ -121,36 +132,6 @@ void InitParams::set_infer_dims(unsigned int channels, unsigned int height, unsi
 void InitParams::set_classes(const std::vector<NvDsInferDetectionParams> &classes) {
     classes_ = classes;
     params_.perClassDetectionParams = classes_.data();
-}
-
-void bind_init_params(nb::module_ &m) {
-    nb::class_<InitParams>(m, "InitParams", "NvDsInferContextInitParams of an engine creator.")
-        .def(nb::init<>())
-        .def("set_text", &InitParams::set_text)
-        .def("set_number", &InitParams::set_number)
-        .def("set_list", &InitParams::set_list)
-        .def("set_offsets", &InitParams::set_offsets)
-        .def("set_infer_dims", &InitParams::set_infer_dims)
-        .def(
-            "set_classes",
-            [](InitParams &self, const std::vector<std::array<double, 8>> &rows) {
-                std::vector<NvDsInferDetectionParams> classes;
-                for (const auto &row : rows) {
-                    NvDsInferDetectionParams c{};
-                    c.preClusterThreshold = static_cast<float>(row[0]);
-                    c.postClusterThreshold = static_cast<float>(row[1]);
-                    c.eps = static_cast<float>(row[2]);
-                    c.minBoxes = static_cast<int>(row[3]);
-                    c.groupThreshold = static_cast<int>(row[4]);
-                    c.minScore = static_cast<float>(row[5]);
-                    c.nmsIOUThreshold = static_cast<float>(row[6]);
-                    c.topK = static_cast<int>(row[7]);
-                    classes.push_back(c);
-                }
-                self.set_classes(classes);
-            },
-            "Rows of pre- and post-cluster threshold, eps, least boxes, group threshold, least "
-            "score, IoU threshold, top-k.");
 }
 
 }  // namespace headrace::hosting

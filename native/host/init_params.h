@@ -1,15 +1,18 @@
 // The configuration as engine creators and model parsers read it.
 #pragma once
-#include <nanobind/nanobind.h>
 
 #include <map>
 #include <string>
 #include <vector>
 
-#include "custom/library.h"
 #include "nvdsinfer_context.h"
 
 namespace headrace::hosting {
+
+// Classes of rows of pre- and post-cluster threshold, eps, least boxes, group threshold, least
+// score, IoU threshold and top-k.
+constexpr size_t kClassNumbers = 8;
+std::vector<NvDsInferDetectionParams> class_params(const std::vector<double> &rows);
 
 class InitParams {
 public:
@@ -36,7 +39,5 @@ private:
     std::map<std::string, Strings> lists_;  // field -> what it points to
     std::vector<NvDsInferDetectionParams> classes_;
 };
-
-void bind_init_params(nanobind::module_ &m);
 
 }  // namespace headrace::hosting

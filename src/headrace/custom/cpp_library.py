@@ -97,12 +97,17 @@ class CppLibrary(CustomLibrary):
         if isinstance(self._object, EmulatedObject):
             raise CustomLibraryError(
                 f"the library is built for {self._elf.machine_name}: an emulator runs its "
-                "parsers, its input initialiser and its plugins, nothing else of it",
+                "functions, not those that give factories of layers",
                 where=str(self.path),
-                fix="compile its source on this machine for engine creators",
+                fix="compile its source on this machine",
                 code="library-machine",
             )
         return self._object
+
+    @property
+    def emulated(self) -> EmulatedObject | None:
+        """The library as an emulator runs it; None if it is in this process."""
+        return self._object if isinstance(self._object, EmulatedObject) else None
 
     def _function(self, name: str) -> _native.CustomFunction | EmulatedFunction:
         if isinstance(self._object, EmulatedObject):

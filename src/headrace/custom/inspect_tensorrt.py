@@ -91,12 +91,9 @@ def _runs(
     makers = [p.name for p in points if p.kind in _CREATORS]
     if makers:
         names = ", ".join(makers)
-        if emulated:
-            read = "" if code is None else "; the config's model file is read"
-            runs.append(f"{names}: not called, since an emulator makes no networks{read}")
-        elif line is None:
+        if line is None:
             runs.append(f"{names}: not called, the file does not tell its release")
-        elif code is not None and why_no_gpu():
+        elif code is not None and (emulated or why_no_gpu()):
             runs.append(f"{names}: makes the network where no model file is named")
         else:
             runs.append(f"{names}: makes the network")

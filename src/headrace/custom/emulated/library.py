@@ -64,6 +64,7 @@ class EmulatedObject:
         self._functions = elf.functions()
         missing = demands(elf)
         self.process = EmulatedProcess(emulator)
+        self.link = PluginLink(self.process, where)
         decisions.append(
             Finding(
                 "library-emulated",
@@ -110,7 +111,7 @@ class EmulatedObject:
             return
         registry = get_plugin_registry()
         with loading(Path(where)):
-            for creator in read_creators(answer, PluginLink(self.process, where)):
+            for creator in read_creators(answer, self.link):
                 registry.register_creator(creator, creator.plugin_namespace)
         (refused,) = answer.numbers("I")
         for _ in range(min(refused, 1000)):

@@ -24,6 +24,10 @@ class Operation(IntEnum):
     CALL = 5
     CREATORS = 6
     PLUGIN = 7
+    NETWORK = 8
+    REPLY = 9
+    CALL_BACK = 10
+    MEMORY = 11
 
 
 class CallKind(IntEnum):
@@ -44,6 +48,7 @@ class Status(IntEnum):
     THREW = 2
     MISSING = 3
     NO_RESULT = 4
+    ASKS = 5
 
 
 class NonsenseError(ValueError):

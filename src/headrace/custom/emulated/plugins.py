@@ -45,13 +45,14 @@ class PluginLink:
 
     Attributes:
         library: the file.
+        process: the emulated one.
         for_gpu: whether its plugins work in a GPU's memory.
     """
 
     def __init__(self, process: EmulatedProcess, library: str) -> None:
         self.library = library
         self.for_gpu = gpu_evidence(Path(library)) is not None
-        self._process = process
+        self.process = process
         self._lock = threading.RLock()
         self._dropped: list[int] = []  # plugins that nobody holds any more
 
@@ -64,9 +65,16 @@ class PluginLink:
         with self._lock:
             while self._dropped:
                 number = self._dropped.pop()
-                self._process.ask(Operation.PLUGIN, Body().text("destroy").add("I", number))
-            request = Body().text(method).raw(body.data())
-            status, _, answer = self._process.ask(Operation.PLUGIN, request)
+                self.process.ask(Operation.PLUGIN, Body().text("destroy").add("I", number))
+            return self.request(Operation.PLUGIN, Body().text(method).raw(body.data()))
+
+    def request(self, operation: Operation, body: Body) -> Reader:
+        """Send a request that calls the library, and return its answer.
+
+        Raises:
+            CustomCodeError, MissingFunctionError, ValueError: as native calls do.
+        """
+        status, _, answer = self.process.ask(operation, body)
         if status is Status.DONE:
             return answer
         text = answer.text()
@@ -82,14 +90,19 @@ class PluginLink:
         """Call a plugin with copies of the memory at these addresses, and copy the results back."""
         arrays = [_memory(address) for address in (*inputs, *outputs, scratch)]
         with self._lock:
-            room, places = self._process.share(arrays)
+            room, places = self.process.share(arrays)
             body.add("QII", room, len(inputs), len(places))
             for place in places:
                 body.add("QQ", *place)
             answer = self.ask(method, body)
             for index, array in enumerate(arrays[len(inputs) : -1], len(inputs)):
-                self._process.take_back(index, array)
+                self.process.take_back(index, array)
         return int(answer.numbers("q")[0])
+
+    def memory(self, address: int, size: int) -> bytes:
+        """Copy what the program has at an address."""
+        answer = self.request(Operation.MEMORY, Body().add("QQ", address, size))
+        return bytes(answer.bytes(answer.left))
 
     def drop(self, number: int) -> None:
         """Let the program destroy a plugin before its next call."""
@@ -142,14 +155,17 @@ class EmulatedPlugin:
     image = 0
     """No library of this process holds its code."""
 
-    def __init__(self, link: PluginLink, number: int, generation: int) -> None:
+    def __init__(
+        self, link: PluginLink, number: int, generation: int, *, owned: bool = True
+    ) -> None:
         self._link: PluginLink | None = link
+        self._owned = owned
         self.address = number
         self.generation = generation
         self.library = link.library
 
     def __del__(self) -> None:
-        if (link := getattr(self, "_link", None)) is not None:
+        if (link := getattr(self, "_link", None)) is not None and self._owned:
             link.drop(self.address)
 
     def __getattr__(self, name: str) -> Any:
@@ -160,6 +176,10 @@ class EmulatedPlugin:
     def is_of(self, _caller: int) -> bool:
         """No code of this process is of its library."""
         return False
+
+    def is_of_link(self, link: PluginLink) -> bool:
+        """Whether it is in that library."""
+        return self._link is link
 
     def _ask(self, method: str, body: Body | None = None) -> Reader:
         if self._link is None:

@@ -7,7 +7,7 @@ import os
 import subprocess
 import tempfile
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
@@ -59,9 +59,13 @@ class EmulatedProcess:
     """Starts the program, asks it, and shares the tensors of calls with it.
 
     Its end is that of the worker that it is in; without one it is an error.
+
+    Attributes:
+        answering: answers the questions that it has while it works on a request; None without any.
     """
 
     def __init__(self, emulator: Emulator) -> None:
+        self.answering: Callable[[Reader], Body] | None = None
         self._file = _shared_file()
         self._memory: mmap.mmap | None = None
         self._size = 0
@@ -97,10 +101,17 @@ class EmulatedProcess:
         data = body.data()
         try:
             self._write(HEAD.pack(operation, 0, len(data)) + data)
-            status, value, size = HEAD.unpack(self._read(HEAD.size))
-            if size > MOST_BYTES:
-                raise NonsenseError(f"an answer of {size} bytes")
-            return Status(status), value, Reader(self._read(size))
+            while True:
+                number, value, size = HEAD.unpack(self._read(HEAD.size))
+                if size > MOST_BYTES:
+                    raise NonsenseError(f"an answer of {size} bytes")
+                status, answer = Status(number), Reader(self._read(size))
+                if status is not Status.ASKS:
+                    return status, value, answer
+                if self.answering is None:
+                    raise NonsenseError("a question that nobody answers")
+                reply = self.answering(answer).data()
+                self._write(HEAD.pack(Operation.REPLY, 0, len(reply)) + reply)
         except (EOFError, BrokenPipeError):
             self._ended()
         except ValueError:  # numbers that it does not send

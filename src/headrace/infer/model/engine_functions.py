@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from headrace.binary.elf import ElfFile
 from headrace.binary.entry_points import OLD_SIGNATURE_BEFORE, made_for_tensorrt
 from headrace.binary.tensorrt_line import served
 from headrace.config.enums import NetworkMode
+from headrace.custom.emulated.networks import EmulatedNetworks, EmulatedParams
 from headrace.custom.library import open_library
 from headrace.custom.python_library import IModelParser, PythonLibrary
 from headrace.engine.plan import MODEL_BLOB
@@ -64,6 +66,12 @@ class CppEngines:
             if n.level == "warning" or n.code == "function-on-gpu"
         ]
 
+    @cached_property
+    def _networks(self) -> EmulatedNetworks | None:
+        """The functions of a library that an emulator runs; None if it is in this process."""
+        emulated = self._library.emulated
+        return None if emulated is None else EmulatedNetworks(emulated.link)
+
     def make(self, function: str, notices: list[Finding]) -> Network:
         """Make a network by an entry point; its notices are appended.
 
@@ -73,9 +81,12 @@ class CppEngines:
         call = self._parse if function == MODEL_PARSER else self._create
         release = self._release(function)
         where = f"{self._path}: {function}{release}"
+        called = f"{FUNCTION}{function}{release}"
+        if self._networks is not None:
+            self._networks.called = called
         mark = _native.host_count()
         try:
-            with collected_errors() as errors, within(f"{FUNCTION}{function}{release}"):
+            with collected_errors() as errors, within(called):
                 try:
                     network = call(function, where, errors)
                 except _native.CustomCodeError as error:
@@ -84,6 +95,8 @@ class CppEngines:
                     raise _failed(where, f"{error}", errors) from error
         finally:
             _native.host_forget(mark)
+            if self._networks is not None:
+                self._networks.forget()
             functions.forget_partial()
         warnings = [text for severity, text in errors.log if severity == 2][:5]
         texts = dict.fromkeys([*errors.failures, *warnings])
@@ -99,10 +112,14 @@ class CppEngines:
         release = line or made_for_tensorrt(self._elf) or 10
         if function != CUDA_ENGINE_GET and release >= OLD_SIGNATURE_BEFORE:
             config = _builder_config(builder, self._cfg)
-        succeeded, engine = _native.call_engine_creator(
-            self._library.native, function, builder, config, init_params(self._cfg),
-            int(_data_type(self._cfg)), line,
-        )  # fmt: skip
+        params, kind = init_params(self._cfg), int(_data_type(self._cfg))
+        if (networks := self._networks) is not None:
+            params = init_params(self._cfg, EmulatedParams())
+            succeeded, engine = networks.create(function, builder, config, params, kind, line)
+        else:
+            succeeded, engine = _native.call_engine_creator(
+                self._library.native, function, builder, config, params, kind, line
+            )
         if not succeeded:
             raise _failed(where, "it returned false", errors)
         if engine is None:
@@ -111,7 +128,12 @@ class CppEngines:
 
     def _parse(self, function: str, where: str, errors: CallbackErrors) -> Network:
         builder = _remembering_builder(_log_message)
-        parser: Any = _native.create_model_parser(self._library.native, init_params(self._cfg))
+        parser: Any
+        params = init_params(self._cfg)
+        if self._networks is not None:
+            parser = self._networks.model_parser(init_params(self._cfg, EmulatedParams()))
+        else:
+            parser = _native.create_model_parser(self._library.native, params)
         if parser is None:
             raise _failed(where, "it returned no parser", errors)
         try:
@@ -134,6 +156,9 @@ class CppEngines:
         line = self._line(function)
         if not line:
             return ""
+        if self._networks is not None:
+            _, release = self._networks.release(function)
+            return f" for {_native.foreign_release_text(line, release)}"
         image = image_of(get_plugin_registry(), self._path)
         _, release = (0, 0) if image is None else _native.foreign_origin(image)
         return f" for {_native.foreign_release_text(line, release)}"

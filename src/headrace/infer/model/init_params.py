@@ -81,13 +81,13 @@ MODEL_FILES = ("onnx_file", "model_file", "proto_file", "uff_file", "tlt_encoded
 """Fields of model files. The last one is text in the config; `darknet_cfg` finds its file."""
 
 
-def init_params(cfg: ModelConfig) -> Any:
-    """Fill a `_native.InitParams` with the values of `cfg`.
+def init_params(cfg: ModelConfig, params: Any = None) -> Any:
+    """Fill a `_native.InitParams`, or what has its methods, with the values of `cfg`.
 
     Raises:
         ConfigError: a path or name is longer than the original has room for.
     """
-    params = _native.InitParams()
+    params = params or _native.InitParams()
     values = _values(cfg)
     for field in (*PATHS, *TEXTS, NETWORK_CONFIG):
         if values[field]:

@@ -145,10 +145,12 @@ def _makes_here(
         _note_not_callable(cfg, function, notices)
         return False
     from headrace._core.gpu.cuda import why_no_gpu
+    from headrace.binary.elf import is_foreign
     from headrace.binary.fat_binary import gpu_code_of
 
     kind, code = model_kind(cfg), gpu_code_of(elf.data)
-    if kind is None or code is None or (reason := why_no_gpu()) is None:
+    reason = "an emulator runs it, without a GPU" if is_foreign(elf) else why_no_gpu()
+    if kind is None or code is None or reason is None:
         return True
     text = (
         f"{function} of {elf.path.name} makes layers that compute on a GPU ({code}), and {reason}: "

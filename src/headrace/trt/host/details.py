@@ -51,6 +51,23 @@ _CLASSES = {
 }  # fmt: skip
 
 
+class LentNumbers(tuple[int, ...]):
+    """How many numbers there are, and their address, which comes last.
+
+    Attributes:
+        array: what is there.
+    """
+
+    array: Array
+
+
+def _lend(owner: object, key: str, array: Array, *head: int) -> LentNumbers:
+    _lent[id(owner), key] = owner, array
+    lent = LentNumbers((*head, array.size, array.ctypes.data))
+    lent.array = array
+    return lent
+
+
 def forget_lent() -> None:
     """Release the arrays that libraries were lent, and profiles that are half set."""
     _lent.clear()
@@ -65,23 +82,22 @@ def shapes_of(profile: object) -> dict[str, list[Any]]:
     return _profiles.setdefault(id(profile), (profile, {}))[1]
 
 
-def _numbers(owner: object, key: str, values: Iterable[int], size: int) -> tuple[int, int] | None:
+def _numbers(owner: object, key: str, values: Iterable[int], size: int) -> LentNumbers | None:
     """(how many, address) of integers of `size` bytes; None without any."""
     array = np.array(list(values), np.int64 if size == 8 else np.int32)
     if not array.size:
         return None
-    _lent[id(owner), key] = owner, array
-    return array.size, array.ctypes.data
+    return _lend(owner, key, array)
 
 
-def _weights(owner: object, key: str, value: Any, *, data: bool = True) -> tuple[int, int, int]:
+def _weights(owner: object, key: str, value: Any, *, data: bool = True) -> tuple[int, ...]:
     """(type, how many, address) of weights."""
     array = as_array(value)
     if array is None or not array.size:
         return int(DataType.FLOAT), 0, 0
     array = np.ascontiguousarray(array)
-    _lent[id(owner), key] = owner, array
-    return int(DataType.of(array.dtype)), array.size, array.ctypes.data if data else 0
+    kind = int(DataType.of(array.dtype))
+    return _lend(owner, key, array, kind) if data else (kind, array.size, 0)
 
 
 def refuse_method(method: str, release: str) -> None:
@@ -101,17 +117,17 @@ def refuse_method(method: str, release: str) -> None:
     )
 
 
-def layer_weights(layer: ILayer, name: str) -> tuple[int, int, int]:
+def layer_weights(layer: ILayer, name: str) -> tuple[int, ...]:
     """IConvolutionLayer::getKernelWeights and others: the weights of a property."""
     return _weights(layer, name, getattr(layer, name))
 
 
-def named_weights(refitter: Refitter, name: str) -> tuple[int, int, int]:
+def named_weights(refitter: Refitter, name: str) -> tuple[int, ...]:
     """IRefitter::getNamedWeights."""
     return _weights(refitter, f"named {name}", refitter.get_named_weights(name))
 
 
-def weights_prototype(refitter: Refitter, name: str) -> tuple[int, int, int]:
+def weights_prototype(refitter: Refitter, name: str) -> tuple[int, ...]:
     """IRefitter::getWeightsPrototype: type and size, without values."""
     return _weights(refitter, f"prototype {name}", refitter.get_weights_prototype(name), data=False)
 
@@ -179,7 +195,7 @@ def plugin_of(layer: IPluginV2Layer, caller: int) -> object:
 
 def engine_profile_values(
     engine: ICudaEngine, name: str, profile: int, which: int, size: int
-) -> tuple[int, int] | None:
+) -> LentNumbers | None:
     """ICudaEngine::getProfileTensorValues."""
     if not 0 <= profile < engine.num_optimization_profiles:
         return None
@@ -190,7 +206,7 @@ def engine_profile_values(
 
 def profile_values(
     profile: IOptimizationProfile, name: str, which: int, size: int
-) -> tuple[int, int] | None:
+) -> LentNumbers | None:
     """IOptimizationProfile::getShapeValues."""
     values = shapes_of(profile).get(f"values of {name}", [None] * 3)[which]
     if values is None:
@@ -247,7 +263,7 @@ def plugin_to_serialize_at(config: IBuilderConfig, index: int) -> str | None:
     return paths[index] if 0 <= index < len(paths) else None
 
 
-def subgraph_nodes(parser: OnnxParser, index: int) -> tuple[int, int] | None:
+def subgraph_nodes(parser: OnnxParser, index: int) -> LentNumbers | None:
     """IParser::getSubgraphNodes."""
     return _numbers(parser, f"nodes {index}", parser.get_subgraph_nodes(index), 8)
 

@@ -7,7 +7,7 @@ The native module calls every method with the interpreter lock held. An exceptio
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -169,7 +169,10 @@ class World:
         kind = getattr(types, name, None) or getattr(trt, name)
         return kind(number) if member is None else getattr(kind, member)
 
-    def weights(self, code: int, address: int, count: int) -> object:
+    def weights(
+        self, code: int, address: int, count: int,
+        memory: Callable[[int, int], bytes] = ctypes.string_at,
+    ) -> object:  # fmt: skip
         """Copy the weights at an address: libraries free them as they like.
 
         The same weights at the same address are one array, which `setWeightsName` looks for.
@@ -177,7 +180,7 @@ class World:
         kind = types.DataType(code)
         if count <= 0 or not address:
             return trt.Weights(kind)
-        data = ctypes.string_at(address, count * kind.numpy.itemsize)
+        data = memory(address, count * kind.numpy.itemsize)
         array = _weights.get((code, address))
         if array is None or array.tobytes() != data:
             array = _weights[code, address] = np.frombuffer(data, kind.numpy)
