@@ -42,3 +42,19 @@ def test_an_element_that_is_not_here_says_so_when_it_starts(
     assert message is not None
     assert reason in message.parse_error()[0].message
     assert f"error: x: {message.parse_error()[0].message}"[:40] in capfd.readouterr().err
+
+
+def test_a_decoder_passes_the_properties_of_its_base_class_on(gst: Any) -> None:
+    """Applications set them as soon as decodebin shows them a decoder."""
+    values = {"qos": False, "max-errors": 7, "min-force-key-unit-interval": 5}
+    pipeline = gst.parse_launch(f"{video().replace('decoder ', 'decoder name=d ')} ! fakesink")
+    outer = pipeline.get_by_name("d")
+    outer.set_property("qos", 0)
+    outer.set_property("max-errors", 7)
+    pipeline.set_state(gst.State.PAUSED)
+    pipeline.get_state(5 * gst.SECOND)
+    outer.set_property("min-force-key-unit-interval", 5)
+    inner = next(part for part in outer.children if part.get_name().startswith("avdec"))
+    got = {name: inner.get_property(name) for name in values}
+    pipeline.set_state(gst.State.NULL)
+    assert got == values

@@ -51,7 +51,10 @@ _STREAMS = (
     "video/mpeg, mpegversion=(int)4, systemstream=(boolean)false",
 )  # fmt: skip
 
-
+_OF_DECODER = (
+    "qos", "max-errors", "discard-corrupted-frames", "automatic-request-sync-points",
+    "min-force-key-unit-interval",
+)  # fmt: skip
 _IO_MODES = {
     f"{side}-io-mode": Property(
         "enum", 0, "accepted; buffers are made as needed",
@@ -95,6 +98,11 @@ class NvV4l2Decoder(PartsBin):
     ABOUT = ("NVIDIA v4l2 video decoder", "Codec/Decoder/Video", "Decodes on the CPU")
     __gsttemplates__ = (pad("sink", "sink", "always", *_STREAMS), pad("src", "src", "always", NVMM))
     PROPERTIES = {"gpu-id": COMMON["gpu-id"]} | {
+        "qos": Property("bool", True, "leave frames out that would come too late"),
+        "max-errors": Property("int", -1, "faults in a row that are an error; -1: none", -1),
+        "discard-corrupted-frames": Property("bool", False, "drop what is decoded with faults"),
+        "automatic-request-sync-points": Property("bool", False, "ask for a key frame at a fault"),
+        "min-force-key-unit-interval": Property("uint64", 0, "ns between two of these at least"),
         "num-extra-surfaces": Property("uint", 0, "accepted; buffers are made as needed", 0, 24),
         "cudadec-memtype": choice(
             0, "accepted; images lie in main memory", "CudaDecMemType", *DECODER_MEMORY
@@ -137,6 +145,8 @@ class NvV4l2Decoder(PartsBin):
 
     def changed(self, name: str) -> None:
         """Leave frames out once that is asked for; else no frame comes through Python here."""
+        if name in _OF_DECODER and self._decoder is not None:
+            self._decoder.set_property(name, self.values[name])
         if name == "drop-frame-interval" and self.values[name] > 1 and not self._dropping:
             self._dropping = True
             drop = weakly(self._drop, Gst.PadProbeReturn.OK)
@@ -161,6 +171,8 @@ class NvV4l2Decoder(PartsBin):
             self._decoder = self.part(factory)
             if factory.startswith("avdec"):
                 self._decoder.set_property("max-threads", 1)
+            for key in self.assigned.intersection(_OF_DECODER):
+                self._decoder.set_property(key, self.values[key])
             self._entry.link(self._decoder)
             self._decoder.link(self._convert)
             self._decoder.sync_state_with_parent()
