@@ -329,6 +329,17 @@ def headrace(*arguments: str) -> str:
     return done.stdout
 
 
+def test_missing_headers_of_gstreamer_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "pkg-config"
+    tool.write_text("#!/bin/sh\nexit 1\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CustomLibraryError, match="needs its headers"):
+        toolchain.package_flags(toolchain.GSTREAMER, "--cflags")
+
+
 def test_compiling_loads_no_arrays() -> None:
     code = (
         "import sys, headrace.cli.compile, headrace.custom.compile.build_library, "

@@ -150,6 +150,7 @@ def package_flags(packages: Sequence[str], what: str) -> list[str]:
             flags += done.stdout.split()
         elif package == GSTREAMER[0]:
             tool = None
+            break
     if tool is None:
         raise CustomLibraryError(
             "an application over GStreamer needs its headers, and pkg-config to find them",
