@@ -196,6 +196,11 @@ HEADRACE_PUBLIC NvDsFrameMeta *nvds_get_nth_frame_meta(NvDsFrameMetaList *list, 
 }
 
 HEADRACE_PUBLIC NvDsMetaType nvds_get_user_meta_type(gchar *descriptor) {
+    // what code of releases before 8.0 asks for, where the two types had no number yet
+    if (std::strcmp(descriptor, "NVIDIA.DSANALYTICSFRAME.USER_META") == 0)
+        return NVDS_FRAME_META_NVDSANALYTICS;
+    if (std::strcmp(descriptor, "NVIDIA.DSANALYTICSOBJ.USER_META") == 0)
+        return NVDS_OBJ_META_NVDSANALYTICS;
     const guint quark = HEADRACE_CALL(glib, guint(const char *), g_quark_from_string)(descriptor);
     return static_cast<NvDsMetaType>(NVDS_START_USER_META + static_cast<int>(quark));
 }

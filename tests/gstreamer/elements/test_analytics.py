@@ -41,17 +41,18 @@ def counts(buffer: Any) -> tuple[Any, ...]:
     """Everything that the published sample reads."""
     from headrace.gstreamer import pyds
 
+    types = pyds.NvDsMetaType
     (frame,) = walk(tree(buffer).frame_meta_list)
     objects = []
     for obj in walk(frame.obj_meta_list):
         for user in walk(obj.obj_user_meta_list):
             kind = pyds.nvds_get_user_meta_type("NVIDIA.DSANALYTICSOBJ.USER_META")
-            assert user.base_meta.meta_type == kind
+            assert user.base_meta.meta_type == kind == types.NVDS_OBJ_META_NVDSANALYTICS
             info = pyds.NvDsAnalyticsObjInfo.cast(user.user_meta_data)
             objects.append((obj.object_id, info.roiStatus, info.lcStatus, bool(info.dirStatus)))
     (user,) = walk(frame.frame_user_meta_list)
     kind = pyds.nvds_get_user_meta_type("NVIDIA.DSANALYTICSFRAME.USER_META")
-    assert user.base_meta.meta_type == kind
+    assert user.base_meta.meta_type == kind == types.NVDS_FRAME_META_NVDSANALYTICS
     found = pyds.NvDsAnalyticsFrameMeta.cast(user.user_meta_data)
     shown = [(d.num_lines, d.num_labels, d.num_arrows) for d in walk(frame.display_meta_list)]
     return found.objInROIcnt, found.objLCCumCnt, found.ocStatus, objects, shown

@@ -133,7 +133,7 @@ def test_a_frame_without_objects_has_a_full_payload_on_request_alone(
 def counted(buffer: Any) -> None:
     """Attach an event message, and counts as nvdsanalytics does."""
     from headrace.gstreamer import pyds
-    from headrace.gstreamer.pyds.analytics import FRAME_TYPE, NvDsAnalyticsFrameMeta
+    from headrace.gstreamer.pyds.analytics import NvDsAnalyticsFrameMeta
 
     attached(buffer)
     batch = tree(buffer)
@@ -141,7 +141,7 @@ def counted(buffer: Any) -> None:
     user, counts = pyds.nvds_acquire_user_meta_from_pool(batch), NvDsAnalyticsFrameMeta()
     counts.objInROIcnt, counts.objLCCumCnt = {"OC": 2}, {"Entry": 3}
     user.user_meta_data = counts
-    user.base_meta.meta_type = pyds.nvds_get_user_meta_type(FRAME_TYPE)
+    user.base_meta.meta_type = pyds.NvDsMetaType.NVDS_FRAME_META_NVDSANALYTICS
     pyds.nvds_add_user_meta_to_frame(frame, user)
 
 

@@ -8,21 +8,21 @@ from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import NVMM, InPlace, reported, through
 from headrace.gstreamer.elements.properties import COMMON, Property
 from headrace.gstreamer.elements.tree import frames_of, image_of, to_frame_meta
-from headrace.gstreamer.pyds.analytics import (
-    FRAME_TYPE,
-    OBJECT_TYPE,
-    NvDsAnalyticsFrameMeta,
-    NvDsAnalyticsObjInfo,
-)
+from headrace.gstreamer.pyds.analytics import NvDsAnalyticsFrameMeta, NvDsAnalyticsObjInfo
 from headrace.gstreamer.pyds.functions import (
     nvds_acquire_display_meta_from_pool,
     nvds_acquire_user_meta_from_pool,
     nvds_add_display_meta_to_frame,
     nvds_add_user_meta_to_frame,
     nvds_add_user_meta_to_obj,
-    nvds_get_user_meta_type,
 )
-from headrace.gstreamer.pyds.meta import NvDsBatchMeta, NvDsDisplayMeta, NvDsFrameMeta, NvDsUserMeta
+from headrace.gstreamer.pyds.meta import (
+    NvDsBatchMeta,
+    NvDsDisplayMeta,
+    NvDsFrameMeta,
+    NvDsMetaType,
+    NvDsUserMeta,
+)
 from headrace.gstreamer.pyds.osd import MAX_ELEMENTS_IN_DISPLAY_META
 from headrace.gstreamer.pyds.osd import NvOSD_Arrow_Head_Direction as Head
 from headrace.meta import Caption, FrameMeta, Stroke
@@ -75,7 +75,7 @@ class NvDsAnalytics(InPlace):
                     info.roiStatus, info.ocStatus = list(analytics.regions), list(analytics.crowds)
                     info.lcStatus, info.objStatus = list(analytics.crossed), analytics.status
                     info.dirStatus = "".join(f" DIR:{name} " for name in analytics.directions)
-                    user = self._user_meta(batch, OBJECT_TYPE, info)
+                    user = self._user_meta(batch, NvDsMetaType.NVDS_OBJ_META_NVDSANALYTICS, info)
                     nvds_add_user_meta_to_obj(objects[index], user)
                 add_figures(batch, frame, meta)
         for source_id in batch.ended:
@@ -88,14 +88,15 @@ class NvDsAnalytics(InPlace):
         counts.ocStatus, counts.objInROIcnt = analytics.crowded, analytics.inside
         counts.objLCCurrCnt, counts.objLCCumCnt = analytics.crossed, analytics.crossed_total
         counts.objCnt = analytics.classes
-        nvds_add_user_meta_to_frame(frame, self._user_meta(batch, FRAME_TYPE, counts))
+        kind = NvDsMetaType.NVDS_FRAME_META_NVDSANALYTICS
+        nvds_add_user_meta_to_frame(frame, self._user_meta(batch, kind, counts))
 
     def _user_meta(
-        self, batch: NvDsBatchMeta, kind: str, data: NvDsAnalyticsFrameMeta | NvDsAnalyticsObjInfo
+        self, batch: NvDsBatchMeta, kind: int, data: NvDsAnalyticsFrameMeta | NvDsAnalyticsObjInfo
     ) -> NvDsUserMeta:
         data.unique_id = self.values["unique-id"]
         user = nvds_acquire_user_meta_from_pool(batch)
-        user.base_meta.meta_type = nvds_get_user_meta_type(kind)
+        user.base_meta.meta_type = kind
         user.user_meta_data = data
         return user
 

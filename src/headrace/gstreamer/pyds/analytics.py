@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from headrace.gstreamer.pyds.meta import NvDsMetaType
 from headrace.gstreamer.pyds.struct import Struct
 
-FRAME_TYPE = "NVIDIA.DSANALYTICSFRAME.USER_META"
-OBJECT_TYPE = "NVIDIA.DSANALYTICSOBJ.USER_META"
+# what applications of releases before 8.0 pass to nvds_get_user_meta_type -> the type since then
+FIXED_TYPES = {
+    "NVIDIA.DSANALYTICSFRAME.USER_META": NvDsMetaType.NVDS_FRAME_META_NVDSANALYTICS,
+    "NVIDIA.DSANALYTICSOBJ.USER_META": NvDsMetaType.NVDS_OBJ_META_NVDSANALYTICS,
+}
 
 
 class NvDsAnalyticsFrameMeta(Struct):

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from headrace.gstreamer.pyds.analytics import FIXED_TYPES
 from headrace.gstreamer.pyds.bridge import bridge
 from headrace.gstreamer.pyds.meta import (
     NVDS_START_USER_META,
@@ -217,6 +218,8 @@ def nvds_get_nth_frame_meta(nodes: GList | None, index: int) -> NvDsFrameMeta | 
 
 def nvds_get_user_meta_type(name: str) -> int:
     """Return the number of a type of an application's own, the same for each name, also in C."""
+    if name in FIXED_TYPES:
+        return FIXED_TYPES[name]
     quark = ctypes.CDLL("libglib-2.0.so.0").g_quark_from_string
     return NVDS_START_USER_META + int(
         function(quark, ctypes.c_uint32, ctypes.c_char_p)(name.encode())
