@@ -37,8 +37,7 @@ The files have random weights: those of exporters that can be installed are writ
 their sizes and their metadata; those of the others are graphs with the same names, shapes, types
 and operators ("same shape"). What a file does not say of its images (size, scaling) is asked, and
 answered by the notes of the form to see how the outputs are read then: the column "asked" names it.
-Of {images} forms the scaling is read from first layers of random weights, and is not the
-exporter's; trained weights tell theirs.{kept}
+Scaling that is read from first layers of random weights need not be the exporter's.{kept}
 
 {equal} forms give what a runtime of their own, or its published decoding, gives: on the same image
 and the same file, with random weights whose answers were spread, both find the same boxes (IoU 0.99
@@ -163,7 +162,6 @@ def page(
     head = _HEAD.format(
         forms=counts.total(), exporters=len({row.name for row in rows}),
         equal=sum(same for same, _ in pairs), kept=_KEPT.format(forms=old) if old else "",
-        images=sum(one.images.startswith("wrong") for one in listed),
         compared=sum(all_ for _, all_ in pairs) + unsteady, unsteady=unsteady,
         differ=sum(all_ - same for same, all_ in pairs),
         counts="\n".join(["| outputs | forms |", "|---|---|", *table]),
