@@ -40,11 +40,18 @@ def bucket(tmp_path: Path) -> Iterator[Path]:
     system.rm("/bucket", recursive=True)
 
 
-def test_a_folder_and_a_pattern_elsewhere_are_their_videos(bucket: Path) -> None:
+def test_a_folder_and_a_pattern_elsewhere_are_their_videos(bucket: Path, tmp_path: Path) -> None:
     names = ["memory:///bucket/videos/a.mp4", "memory:///bucket/videos/b.mkv"]
     found = [name.replace(":////", ":///") for name in expand_inputs(["memory://bucket/videos/"])]
     assert [Path(n).name for n in found] == [Path(n).name for n in names]
     assert list(expand_inputs(["memory://bucket/videos/*.mkv"])) == found[1:]
+    (tmp_path / "list.txt").write_text("memory://bucket/videos/*.mkv\n")
+    (tmp_path / "list.csv").write_text("input\nmemory://bucket/videos/*.mkv\n")
+    for name in ("list.txt", "list.csv"):
+        assert list(expand_inputs([str(tmp_path / name)])) == found[1:]
+    (tmp_path / "list.txt").write_text("memory://bucket/nothing/*.mp4\n")
+    with pytest.raises(MediaError):  # at the start, not when a worker opens it
+        list(expand_inputs([str(tmp_path / "list.txt")]))
     with pytest.raises(MediaError, match="there is no video and no image"):
         list(expand_inputs(["memory://bucket/nothing/"]))
 

@@ -17,6 +17,7 @@ from PIL import Image
 import headrace
 from headrace.batches.batch_run import BatchRun
 from headrace.batches.estimate import TimedInputs, estimated, sample_of
+from headrace.batches.identity import differences
 from headrace.batches.inputs import expand_inputs
 from headrace.batches.units import BatchUnit, UnitResult
 from headrace.batches.work import Work, Worker, span_seconds
@@ -290,7 +291,7 @@ def test_results_below_the_inputs_are_no_inputs(
     done = run(config, folder, "-o", folder / "out", "--video", "--threads", 2, "-q")
     assert "done: 3 inputs" in done.stdout
     done = run(config, folder, "-o", folder / "out", "--video", "--threads", 2, "-q", "--resume")
-    assert "done: 0 inputs, 0 frames, 0 objects, 3 were done before" in done.stdout
+    assert "nothing was left to do: 3 were done before\n" in done.stdout
 
 
 @pytest.mark.slow
@@ -470,3 +471,12 @@ def test_pyarrow_is_asked_for_by_name(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(headrace.errors.MissingExtraError, match="pyarrow is not installed"):
         headrace.batch(config, inputs=videos[0], out=tmp_path / "out")
+
+
+def test_an_option_that_one_run_alone_has_is_said_in_words() -> None:
+    found = differences({"option palette": "auto", "a": "1"}, {"a": "2", "b": "x"})
+    assert found == [
+        "a: 1 in the earlier run, 2 now",
+        "b counts now, and did not in the earlier run",
+        "option palette counted in the earlier run alone",
+    ]

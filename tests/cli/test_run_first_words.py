@@ -64,7 +64,7 @@ def test_the_name_of_an_engine_is_explained_where_it_is_first_printed(scene: Pat
     first = headrace("run", "pgie.txt", "a.png", cwd=scene)
     (name,) = [p.name for p in scene.glob("*.engine")]
     if "gpu" in name:
-        assert "it is for the CPU: gpu-id stands in the name as in the original's" in first.stderr
+        assert "it runs on the CPU: gpu0 in its name is no GPU" in first.stderr
     assert "profile nvinfer: rules of the original" in first.stdout
 
 

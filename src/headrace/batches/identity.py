@@ -21,6 +21,7 @@ COLUMNS_PART = "columns of the manifest"
 """The part of an identity that has the user's columns."""
 
 _NOT_READ = frozenset(("model_engine_file",))  # a cache: whether it is there changes no result
+_LATER, _EARLIER = "counts now, and did not in the earlier run", "counted in the earlier run alone"
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -117,11 +118,12 @@ def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
         if old == new:
             continue
         if old is None or new is None:
-            changes.append(f"{name} is {'new' if old is None else 'gone'}")
+            changes.append(f"{name} {_LATER if old is None else _EARLIER}")
         elif _HASH.fullmatch(old) and _HASH.fullmatch(new):
             changes.append(f"{name} has changed")
         else:
-            changes.append(f"{name} was {old or 'not set'} and is {new or 'not set'}")
+            values = f"{old or 'not set'} in the earlier run, {new or 'not set'} now"
+            changes.append(f"{name}: {values}")
     return changes
 
 

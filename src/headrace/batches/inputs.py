@@ -20,7 +20,7 @@ from headrace._core.text import quoted
 from headrace._core.urls import url_name, url_scheme
 from headrace.batches.columns import INPUT as _COLUMN
 from headrace.batches.columns import RENAMED, Columns, joined_columns, plain_value, type_of
-from headrace.batches.remote import fetched, listed, remote_scheme
+from headrace.batches.remote import fetched, is_remote_pattern, listed, remote_scheme
 from headrace.batches.units import Value
 from headrace.media.names import (
     IMAGE_SUFFIXES,
@@ -234,9 +234,13 @@ def _lines(path: str) -> Iterator[str]:
 def _one(path: str, name: str) -> Iterator[str]:
     """A line of a list: one file, which a worker opens; only patterns are looked up now.
 
-    One that matches nothing fails as a unit, as a file does that is not there.
+    One that matches nothing fails as a unit, as a file does that is not there; one of a bucket ends
+    the list, since the bucket may be unreachable.
     """
     name = _beside(path, name)
+    if is_remote_pattern(name):
+        yield from listed(name)
+        return
     matches: list[str] = []
     if glob.has_magic(name) and not url_scheme(name) and not os.path.exists(name):
         matches = sorted(matching_files(name), key=lambda f: natural_key(Path(f)))
@@ -254,7 +258,9 @@ def _manifest(path: str) -> Iterator[tuple[str, Row]]:
                     where=quoted(url_name(path)),
                     expected=f"a path or URL in every row of the column {_COLUMN!r}",
                 )
-            yield _beside(path, name), row
+            name = _beside(path, name)
+            for one in listed(name) if is_remote_pattern(name) else (name,):
+                yield one, row
 
 
 @contextmanager

@@ -50,6 +50,11 @@ def remote_scheme(name: str) -> str:
     return scheme
 
 
+def is_remote_pattern(url: str) -> bool:
+    """True if a URL names several files by `*`; a web server does not tell which it has."""
+    return "*" in url and url_scheme(url) not in (None, "file", *_HTTP)
+
+
 def listed(url: str) -> Iterator[str]:
     """A URL itself; of a folder (`…/`) or pattern, the URLs of its videos and images.
 
@@ -57,7 +62,7 @@ def listed(url: str) -> Iterator[str]:
         MediaError: the other side refuses, or there is nothing.
         MissingExtraError: a package is not installed.
     """
-    pattern = "*" in url and not url.startswith(("http://", "https://"))
+    pattern = is_remote_pattern(url)
     if not (url.endswith("/") or pattern):
         yield url
         return

@@ -94,7 +94,7 @@ def split_obstacle(work: Work, configs: Sequence[ModelConfig]) -> str | None:
     if work.options.limit is not None:
         return "--limit counts the frames of whole videos"
     if others := [kind for kind in work.kinds if kind not in TABLES]:
-        return f"{' and '.join(others)} are one file for each input"
+        return f"each input has one file of its own for {' and '.join(others)}"
     for cfg in configs:
         if cfg.interval:
             return f"interval={cfg.interval} counts the frames of whole videos ({cfg.path.name})"

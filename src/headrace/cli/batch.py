@@ -249,9 +249,13 @@ def _print(result: BatchReport, *, hints: bool) -> None:
     done = done if at.spans else counted(at.done, "input")
     counts = [done, counted(at.frames, "frame"), counted(at.objects, "object")]
     counts += [f"{at.failed} failed"] if at.failed else []
-    counts += [f"{at.before} were done before"] if at.before else []
-    counts += [f"{at.failed_before} failed before"] if at.failed_before else []
-    echo(f"{state} {', '.join(counts)} in {at.seconds:.1f} s ({fps:.1f} fps)")
+    earlier = [f"{at.before} were done before"] if at.before else []
+    earlier += [f"{at.failed_before} failed before"] if at.failed_before else []
+    if earlier and not (at.done or at.failed or at.interrupted):
+        echo(f"nothing was left to do: {', '.join(earlier)}")
+    else:
+        took = f"in {at.seconds:.1f} s ({fps:.1f} fps)"
+        echo(f"{state} {', '.join([*counts, *earlier])} {took}")
     for name, text in at.errors[:_MOST_ERRORS]:
         text, name = text.replace(name, quoted(name, limit=None)), quoted(name, limit=None)
         head, _, rest = text.partition("\n")
@@ -289,7 +293,7 @@ def _print_estimate(estimate: BatchEstimate) -> None:
         echo(f"price: {_money(e.price)}, {_money(each)} per million frames")
     echo(f"memory: {e.memory_bytes / 1e6:.0f} MB; read: {e.read_bytes / 1e6:.1f} MB; "
                f"written: {e.written_bytes / 1e6:.1f} MB")  # fmt: skip
-    heads = ("machines", "time")
+    heads = ("machines like this one", "time")
     rows = [(str(nodes), duration_text(seconds)) for nodes, seconds in e.nodes]
     print_table(heads, rows, right=heads)
 

@@ -126,7 +126,8 @@ def finish_on_signal(
         _State.asked = True
         stop()
         with suppress(OSError):  # after a hang-up there is nobody to tell
-            say("stopping: finishing the files (Ctrl-C again leaves at once)")
+            again = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
+            say(f"stopping: finishing the files ({again} again leaves at once)")
 
     def leave(number: int, frame: object) -> None:
         countdowns.append(Countdown(_LEAVE_S, _leave, "headrace-leave"))

@@ -200,7 +200,7 @@ class RunReport:
         }
 
     def __repr__(self) -> str:
-        parts = [f"{self.frames} frames of {self.source}", f"{self.fps:.1f} fps"]
+        parts = [f"{counted(self.frames, 'frame')} of {self.source}", f"{self.fps:.1f} fps"]
         parts += [f"{sum(self.objects.values())} objects"] if self.objects else []
         failed = sum(s.state == "failed" for s in self.sources)
         parts += [f"{failed} sources failed"] if failed else []
@@ -350,7 +350,7 @@ def drop_notice(source: SourceReport) -> Finding | None:
     """The notice about frames of a live source that came too fast; None where none were dropped."""
     if not source.dropped:
         return None
-    text = f"{source.dropped} frames of the live source were dropped: "
+    text = f"frames of the live source that were dropped: {source.dropped}; "
     text += "they came faster than they could be processed"
     return Finding("frames-dropped", "warning", text, source.name)
 

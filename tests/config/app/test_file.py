@@ -106,7 +106,7 @@ def test_notices_name_what_is_not_applied_once(
     messages = [f"{n.level} {n.sentence}" for n in app("street.txt").notices]
     for expected in (
         "info [sink0] is left out: there is no window",
-        "info [osd] draws no text where a tiler joins several sources",
+        "info images of several sources in one have boxes without text",
         "info gpu-id, nvbuf-memory-type, cudadec-memtype",
         "info tracker-width, tracker-height",
     ):

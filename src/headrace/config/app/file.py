@@ -376,8 +376,10 @@ class _App:
         if section is not None and count > 1 and tiling in (Tiling.TILED, Tiling.BOTH):
             if values.get("show_text", True):
                 line = self.document.groups["tiled-display"].line
-                text = "[osd] draws no text where a tiler joins several sources, as the original "
-                text += "without its option -t"
+                text = (
+                    "images of several sources in one have boxes without text, as in the original "
+                )
+                text += "(started without -t); display-text=1 changes nothing there"
                 self.document.remark(line, text, "info")
             values["show_text"] = False
             origins["show_text"] = self.found["tiled-display"].origin("enable")

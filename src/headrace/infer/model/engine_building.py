@@ -83,7 +83,8 @@ class EngineBuilding:
             else:
                 text = f"built from {source.model.name}{aside}"
                 if "_gpu" in target.name and self.requirement.choice.device != "cuda":
-                    text += "; it is for the CPU: gpu-id stands in the name as in the original's"
+                    text += "; it runs on the CPU: gpu0 in its name is no GPU, but the "
+                    text += "key gpu-id, as the original names engines"
                 self.notices.append(Finding("engine-built", "info", text, str(target)))
         return plan
 

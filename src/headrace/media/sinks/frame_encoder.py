@@ -131,7 +131,7 @@ class FrameEncoder:
             self._notice(
                 "times-replaced",
                 "info",
-                "times that do not increase are replaced by the frame rate",
+                "frames whose time does not rise follow the one before at the usual distance",
             )
             pts = self._last_pts + step
         self._last_pts = pts

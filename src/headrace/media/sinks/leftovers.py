@@ -10,6 +10,7 @@ from pathlib import Path
 
 from headrace._core.files import PartFile, try_lock
 from headrace._core.findings import Finding
+from headrace._core.text import counted
 from headrace.media.sinks.naming import VIDEO_FORMATS
 from headrace.media.sinks.series import PART, files_of, next_number, numbered, unfinished
 from headrace.media.sinks.whole_video import cut_to_whole
@@ -53,9 +54,10 @@ def _finish(kind: str, path: Path, part: Path) -> Finding | None:
             )
         frames = _FINISH.get(kind, _not_at_all)(part, target)
         if frames:
-            text = f"a run that was cut off left {part.name}: {target.name} has its {frames}"
-            noun = "rows" if kind in ("parquet", "arrow") else "frames"
-            return Finding("output-recovered", "info", f"{text} {noun}", str(target))
+            noun = "row" if kind in ("parquet", "arrow") else "frame"
+            text = f"a run that was cut off left {part.name}: {target.name} has its "
+            text += counted(frames, noun)
+            return Finding("output-recovered", "info", text, str(target))
         if not part.exists():
             return None
         kept = unfinished(part)
