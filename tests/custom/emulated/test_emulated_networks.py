@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from headrace.custom import open_library
+from headrace.custom.emulated.messages import Body, NonsenseError, Reader
+from headrace.custom.emulated.networks import EmulatedNetworks
 from headrace.custom.guard import GuardOptions
 from headrace.custom.guard.keeper import can_guard
 from headrace.errors import CustomLibraryError
@@ -114,3 +118,12 @@ def test_after_a_failure_the_next_creator_works(folder: Path) -> None:
             load_or_build(config(folder, library, "Throws"))
     assert load_or_build(config(folder, library, "Sums")).outputs
     assert open_library(library).decisions
+
+
+def test_a_program_that_asks_for_inner_names_is_refused() -> None:
+    link: Any = SimpleNamespace(process=SimpleNamespace(answering=None))
+    networks = EmulatedNetworks(link)
+    for what in range(3):  # a call, a value, and setting it
+        question = Body().add("II", what, networks.number(link)).text("__class__").data()
+        with pytest.raises(NonsenseError, match="__class__"):
+            link.process.answering(Reader(question))
