@@ -201,7 +201,10 @@ def test_further_outputs_are_files_of_each_input(
     out = tmp_path / "out"
     done = run(mean_config(), videos[0], "-o", out, "--jsonl", "--coco", "--video", "--threads", 2)
     assert done.exit_code == 0, done.output
-    assert "videos are not split: jsonl and coco and video are one file" in done.stderr
+    assert (
+        "videos are not split: each input has one file of its own for jsonl and coco and video"
+        in done.stderr
+    )
     (lines,) = (out / "jsonl").iterdir()
     assert lines.name.startswith("a-")
     assert len(lines.read_text().splitlines()) == 20

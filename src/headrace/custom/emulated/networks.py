@@ -52,7 +52,7 @@ class EmulatedNetworks:
         self, function: str, builder: Any, config: Any, params: EmulatedParams, kind: int,
         line: int,
     ) -> tuple[bool, Any]:  # fmt: skip
-        """Call an engine creator: what it said, and the engine or None."""
+        """Call an engine creator; returns its answer, and the engine or None."""
         body = Body().text(function)
         body.add("III", line, self.number(builder), 0 if config is None else self.number(config))
         body.add("i", kind).raw(params.data())

@@ -100,7 +100,7 @@ class PluginLink:
         return int(answer.numbers("q")[0])
 
     def memory(self, address: int, size: int) -> bytes:
-        """Copy what the program has at an address."""
+        """Copy memory of the program."""
         answer = self.request(Operation.MEMORY, Body().add("QQ", address, size))
         return bytes(answer.bytes(answer.left))
 

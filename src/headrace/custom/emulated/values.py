@@ -52,7 +52,7 @@ class ValueKind(IntEnum):
     CALLBACK = 20
 
 
-class Objects(Protocol):
+class KnownObjects(Protocol):
     """The host's objects that a library of the emulated program knows by numbers."""
 
     world: World
@@ -69,7 +69,7 @@ class EmulatedForeign:
     """A logger, a recorder or a calibrator of the library; methods as those of native ones."""
 
     def __init__(
-        self, objects: Objects, kind: ValueKind, number: int, algorithm: int, interface: str
+        self, objects: KnownObjects, kind: ValueKind, number: int, algorithm: int, interface: str
     ) -> None:
         self._objects = objects
         self.value_kind = kind
@@ -114,8 +114,8 @@ class EmulatedForeign:
         self.call("write_cache", cache)
 
 
-def read_value(answer: Reader, objects: Objects) -> Any:
-    """Read an argument of a call, or what a method of the library gave."""
+def read_value(answer: Reader, objects: KnownObjects) -> Any:
+    """Read an argument of a call, or the result of a method of the library."""
     (number,) = answer.numbers("I")
     try:
         kind = ValueKind(number)
@@ -124,7 +124,7 @@ def read_value(answer: Reader, objects: Objects) -> Any:
     return _READERS.get(kind, _nothing)(answer, objects, kind)
 
 
-def _nothing(_answer: Reader, _objects: Objects, kind: ValueKind) -> None:
+def _nothing(_answer: Reader, _objects: KnownObjects, kind: ValueKind) -> None:
     if kind is not ValueKind.NONE:
         raise ValueError(f"a {kind.name.lower()} of an emulated library cannot be taken")
 
@@ -148,23 +148,23 @@ def _data(answer: Reader) -> bytes:
     return bytes(answer.bytes(answer.numbers("I")[0]))
 
 
-def _enum(answer: Reader, objects: Objects, _: ValueKind) -> Any:
+def _enum(answer: Reader, objects: KnownObjects, _: ValueKind) -> Any:
     name, (number, named) = answer.text(), answer.numbers("qI")
     member = answer.text()
     return objects.world.enum(name, number, member if named else None)
 
 
-def _weights(answer: Reader, objects: Objects, _: ValueKind) -> object:
+def _weights(answer: Reader, objects: KnownObjects, _: ValueKind) -> object:
     code, address, count = answer.numbers("iQq")
     return objects.world.weights(code, address, count, objects.link.memory)
 
 
-def _objects(answer: Reader, objects: Objects, _: ValueKind) -> list[Any]:
+def _objects(answer: Reader, objects: KnownObjects, _: ValueKind) -> list[Any]:
     count = min(answer.numbers("I")[0], _MOST)
     return [objects.object(answer.numbers("I")[0]) for _ in range(count)]
 
 
-def _fields(answer: Reader, objects: Objects, _: ValueKind) -> object:
+def _fields(answer: Reader, objects: KnownObjects, _: ValueKind) -> object:
     rows: list[Row] = []
     for _number in range(min(answer.numbers("I")[0], _MOST)):
         name, (kind, length, there) = answer.name(), answer.numbers("iiI")
@@ -172,7 +172,7 @@ def _fields(answer: Reader, objects: Objects, _: ValueKind) -> object:
     return objects.world.fields(rows)
 
 
-def _plugin(answer: Reader, objects: Objects, _: ValueKind) -> Any:
+def _plugin(answer: Reader, objects: KnownObjects, _: ValueKind) -> Any:
     (generation,) = answer.numbers("i")
     if generation == _OF_HOST:
         return objects.object(answer.numbers("I")[0])
@@ -183,7 +183,7 @@ def _plugin(answer: Reader, objects: Objects, _: ValueKind) -> Any:
     return made(native)
 
 
-def _foreign(answer: Reader, objects: Objects, kind: ValueKind) -> Any:
+def _foreign(answer: Reader, objects: KnownObjects, kind: ValueKind) -> Any:
     number, algorithm = answer.numbers("Ii")
     native = EmulatedForeign(objects, kind, number, algorithm, answer.text())
     return getattr(objects.world, kind.name.lower())(native)
@@ -215,8 +215,8 @@ class EmulatedAddress(int):
     """An address in the emulated program: nothing of this process is there."""
 
 
-def write_value(body: Body, value: Any, objects: Objects) -> None:
-    """Write what a call gave, or an argument of a method of the library.
+def write_value(body: Body, value: Any, objects: KnownObjects) -> None:
+    """Write the result of a call, or an argument of a method of the library.
 
     Raises:
         ValueError: a shape has more axes than the library's struct.

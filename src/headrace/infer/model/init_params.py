@@ -82,7 +82,7 @@ MODEL_FILES = ("onnx_file", "model_file", "proto_file", "uff_file", "tlt_encoded
 
 
 def init_params(cfg: ModelConfig, params: Any = None) -> Any:
-    """Fill a `_native.InitParams`, or what has its methods, with the values of `cfg`.
+    """Fill a `_native.InitParams`, or an object with its methods, with the values of `cfg`.
 
     Raises:
         ConfigError: a path or name is longer than the original has room for.
