@@ -60,7 +60,7 @@ def mend_torchvision() -> None:
                 raise
         else:
             if LIBRARIES:
-                sys.modules["torchvision.extension"]._has_ops = present  # type: ignore[attr-defined]
+                vars(sys.modules["torchvision.extension"])["_has_ops"] = present
             return
         for module in [m for m in sys.modules if m.partition(".")[0] == "torchvision"]:
             del sys.modules[module]

@@ -18,7 +18,7 @@ from headrace.trt.host.world import World
 _REGISTRY: Final = 0xFFFFFFFF
 _CALL, _GET, _SET, _RELEASE, _TELL = range(5)
 _CALLERS: Final = {"creator_at", "get_creator", "get_plugin_creator", "plugin_of"}
-"""Methods whose last argument tells which code asks."""
+"""Methods that take the address of their caller as the last argument."""
 
 _IN_PLACE: Final = {"create_execution_context", "create_execution_context_without_device_memory",
                     "context_with_config"}  # fmt: skip
@@ -108,7 +108,7 @@ class EmulatedNetworks:
             write_value(body, result, self)
         except NonsenseError:
             raise
-        except Exception as error:  # as from native code: the library is told by null or false
+        except Exception as error:  # the library gets null or false, as a native one does
             self.world.failed(name, error)
             return Body().add("I", 0)
         return body
