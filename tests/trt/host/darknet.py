@@ -39,9 +39,15 @@ def tiny_yolo(folder: Path, *, name: str = "mini", width: int = WIDTH, height: i
     yolo = YOLO.replace("classes=3", f"classes={classes}")
     text = CONV + DOWN + CONV + DOWN + CONV + SAME + CONV + head + yolo.format("3,4,5")
     text += ROUTES.format(CONV) + CONV + head + yolo.format("0,1,2")
-    text = net(text, 3, height, width)
-    slow = Darknet(text, seed)
     images = np.random.default_rng(seed).random((2, 3, height, width)).astype(np.float32)
+    return written(folder, name, text, images, seed)
+
+
+def written(folder: Path, name: str, text: str, images: npt.NDArray[np.float32],
+            seed: int) -> Model:  # fmt: skip
+    """Write the files of a network of these layers, with random weights."""
+    text = net(text, *images.shape[1:])
+    slow = Darknet(text, seed)
     outputs = slow.run(images)
     cfg, weights = folder / f"{name}.cfg", folder / f"{name}.weights"
     cfg.write_text(text)
