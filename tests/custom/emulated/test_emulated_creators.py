@@ -67,3 +67,16 @@ def test_creators_and_fields_are_listed_and_plugins_live_as_their_twins(
         found = get_plugin_registry().find(plugin.__name__)
         live_as_twins(kind, found, line=line)
     assert not [n for n in library.decisions if n.level == "warning"]
+
+
+@pytest.mark.parametrize("line", [0, *LINES])
+@pytest.mark.sampled
+def test_plugins_without_names_of_classes_are_named_by_their_type(
+    tmp_path: Path, line: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ScaleV3, "TACTICS", [7, 8])
+    library = open_library(build(tmp_path, line, SOURCES / "twins.cpp", "-fno-rtti"))
+    for kind, plugin in PLUGINS.items():
+        if (found := get_plugin_registry().find(plugin.__name__)) is not None:
+            live_as_twins(kind, found, line=line, unnamed=True)
+    assert library.decisions

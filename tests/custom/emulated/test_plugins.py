@@ -71,13 +71,18 @@ def test_what_goes_wrong_is_named(tmp_path: Path, guard: str, how: str, words: s
     assert "Traceback" not in done.stderr
 
 
-def test_code_for_a_gpu_is_refused_by_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("flags", "named"), [((), "Plugin"), (("-fno-rtti",), "Hostile")], ids=["named", "unnamed"]
+)
+def test_code_for_a_gpu_is_refused_by_name(
+    tmp_path: Path, flags: tuple[str, ...], named: str
+) -> None:
     source = tmp_path / "kernels.cpp"
     source.write_text(HOSTILE.read_text() + CODE)
-    _prepared(tmp_path, build(tmp_path, 0, source), "never")
+    _prepared(tmp_path, build(tmp_path, 0, source, *flags), "never")
     done = command("run", "c.txt", "p.png", "-o", "o.jsonl", cwd=tmp_path)
     assert done.returncode != 0
-    assert "enqueue of Plugin runs on a GPU: it is code of libkernels.so" in done.stderr
+    assert f"enqueue of {named} runs on a GPU: it is code of libkernels.so" in done.stderr
 
 
 @pytest.mark.parametrize(

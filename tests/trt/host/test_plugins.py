@@ -67,13 +67,14 @@ def _calls(tracer: Tracer) -> list[tuple[Any, ...]]:
     ]
 
 
-def live_as_twins(kind: str, found: Any, *, line: int = 10) -> None:
+def live_as_twins(kind: str, found: Any, *, line: int = 10, unnamed: bool = False) -> None:
     """Let the plugin of Python and that of a library live, and compare values and calls.
 
     Args:
         kind: of `PLUGINS`.
         found: creator of the library's.
         line: of TensorRT whose headers the library was compiled against.
+        unnamed: the library has no names of classes: its creator has that of the plugin.
     """
     profiles = 2 if kind in ("V2DynamicExt", "V3") else 1
     traces = []
@@ -86,6 +87,11 @@ def live_as_twins(kind: str, found: Any, *, line: int = 10) -> None:
         calls = _calls(tracer)
         if line == 11:  # its classes have no such functions
             calls = [call for call in calls if "broadcast" not in call[3]]
+        if unnamed and creator is found:
+            twin = type(creator_for(PLUGINS[kind])).__name__
+            calls = [
+                (c[0], twin if c[1] == f"{NAMES[kind]}Creator" else c[1], *c[2:]) for c in calls
+            ]
         traces.append(calls)
     python, compiled = traces
     assert len(python) > 30

@@ -79,10 +79,8 @@ def test_the_compilers_options_make_no_difference(
 ) -> None:
     opened(compile_for_tensorrt("twins.cpp", line, *flags))
     for kind in PLUGINS if line >= 10 else list(PLUGINS)[:4]:
-        creator = get_plugin_registry().find(NAMES[kind])
-        assert creator is not None
-        for result in _life(creator, implicit=kind == "V2", profiles=1)[:1]:
-            np.testing.assert_array_equal(result, X * np.float32(2.5))
+        found = get_plugin_registry().find(NAMES[kind])
+        live_as_twins(kind, found, line=line, unnamed=flags == ("-fno-rtti",))
 
 
 @pytest.mark.parametrize("line", [7, 8, 10])

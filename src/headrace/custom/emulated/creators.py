@@ -66,7 +66,9 @@ def read_creators(answer: Reader, link: PluginLink) -> list[EmulatedCreator | Em
         third, release = answer.numbers("II")
         kind: type[EmulatedCreator | EmulatedCreatorV3]
         kind = EmulatedCreatorV3 if third else EmulatedCreator
-        creator = named_class(kind, of)(index, name, version, namespace, link, release)
+        creator = named_class(kind, of or f"{name}Creator")(
+            index, name, version, namespace, link, release
+        )
         fields = []
         for _ in numbers():
             field, (number,) = answer.name(), answer.numbers("i")

@@ -208,7 +208,7 @@ class EmulatedPlugin:
         return bool(number) if asked else number
 
     def class_name(self) -> str:
-        """Name of its class in the library."""
+        """Name of its class in the library; empty for one without names (-fno-rtti)."""
         return self._ask("class_name").text()
 
     def destroy(self) -> None:
@@ -339,7 +339,8 @@ class EmulatedPlugin:
         if self._link is None:
             raise ValueError("the plugin was destroyed already")
         if self._link.for_gpu:
-            file, named = Path(self.library).name, self.class_name().rpartition("::")[2]
+            file, kind = Path(self.library).name, "name" if self.generation == _V3 else "type"
+            named = self.class_name().rpartition("::")[2] or self._plain(kind, ())
             raise PluginError(
                 f"enqueue of {named} runs on a GPU: it is code of {file}, which is "
                 "built for another processor",

@@ -27,6 +27,10 @@ class _Cpp(Forwarding):
         self.name = native.name()
         self.plugin_version = native.version()
 
+    @staticmethod
+    def _kind(native: Any) -> str:
+        return f"{native.name()}Creator"
+
     @property
     def field_names(self) -> PluginFieldCollection:
         return fields_from(self.native.field_names())

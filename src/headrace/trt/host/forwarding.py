@@ -40,7 +40,12 @@ class Forwarding:
     @classmethod
     def of(cls, native: Any) -> Self:
         """Wrap in a subclass with the name of the C++ class."""
-        return named_class(cls, native.class_name())(native)
+        return named_class(cls, native.class_name() or cls._kind(native))(native)
+
+    @staticmethod
+    def _kind(native: Any) -> str:
+        """Name an object whose library has no names of classes (-fno-rtti)."""
+        return str(native.name())
 
     @property
     def library(self) -> str:

@@ -124,6 +124,10 @@ class _V2Plugin(_CppPlugin):
     terminate = _asks("terminate")
     serialize = _asks("serialize")
 
+    @staticmethod
+    def _kind(native: Any) -> str:
+        return str(native.type())
+
 
 def _attach(self: Forwarding, *_: Any) -> None:
     self.native.attach()
