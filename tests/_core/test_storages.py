@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from headrace._core.storages import PACKAGES, usable_schemes
+from headrace._core.storages import PACKAGES, refusal, usable_schemes
 from headrace.batches.bucket import Bucket
 from headrace.batches.remote import fetched
 from headrace.errors import MissingExtraError
@@ -42,3 +42,20 @@ def test_a_storage_that_nobody_lists_keeps_its_own_words() -> None:
     with pytest.raises(MissingExtraError, match="paramiko") as caught:
         Bucket("sftp://place/results")
     assert "install the package that reads sftp://" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "advice"),
+    [
+        (FileNotFoundError("The specified bucket does not exist"), "there is no such bucket", 0),
+        (FileNotFoundError("bucket/a.mp4"), "there is no such file", 0),
+        (PermissionError("Forbidden"), "access is refused: Forbidden", 1),
+        (ValueError("Unable to locate credentials"), "access is refused: Unable to locate", 1),
+        (OSError("503 Slow Down"), "503 Slow Down", 0),
+        (ValueError("no region"), "ValueError: no region", 0),
+    ],
+)
+def test_answers_of_storages_are_worded(error: Exception, words: str, advice: int) -> None:
+    text, fix = refusal(error)
+    assert text.startswith(words)
+    assert len(fix) == advice

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
@@ -125,6 +126,22 @@ def test_a_copy_is_gone_with_its_unit(bucket: Path) -> None:
         assert path.name == "a.mp4"
         assert hash_file(path) == (size, digest) == hash_file(bucket / "a.mp4")
     assert not path.exists()
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("url", ["s3://none/*.mp4", "s3://none/"])
+def test_a_bucket_that_is_not_there_is_no_empty_one(
+    url: str, there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    system = SimpleNamespace(
+        glob=lambda path: [], find=lambda path: [], exists=lambda b: asked.append(b) or there
+    )
+    monkeypatch.setattr("headrace.batches.remote._opened", lambda url: (system, url[5:]))
+    words = "there is no video" if there else "there is no such bucket"
+    with pytest.raises(MediaError, match=words):
+        list(expand_inputs([url]))
+    assert asked == ["none"]
 
 
 def test_what_cannot_be_fetched_is_worded_without_secrets() -> None:

@@ -328,9 +328,10 @@ def test_outputs_are_the_same_as_in_runs_of_their_own(scene: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_stream_that_is_away_is_told_while_the_run_waits_for_it(scene: Path) -> None:
+@pytest.mark.parametrize("kept", ["", "keep-open: true\n"])
+def test_a_stream_that_is_away_is_told_while_the_run_waits_for_it(scene: Path, kept: str) -> None:
     (scene / "pipeline.yml").write_text(
-        "sources:\n  - left\n  - {uri: 'rtsp://127.0.0.1:1/x', reconnect-interval-s: 60}\n"
+        f"{kept}sources:\n  - left\n  - {{uri: 'rtsp://127.0.0.1:1/x', reconnect-interval-s: 60}}\n"
         "models: pgie.txt\n"
     )
     process = started("run", "pipeline.yml", cwd=scene)
@@ -341,6 +342,7 @@ def test_a_stream_that_is_away_is_told_while_the_run_waits_for_it(scene: Path) -
     assert told.startswith("warning: rtsp://127.0.0.1:1/x: there was no connection")
     assert process.returncode == 130, rest
     assert rest.count("was not there after") == 1
+    assert rest.count("not there yet") == 0
 
 
 def test_keys_and_thresholds_set_on_the_command_line(scene: Path) -> None:

@@ -13,7 +13,7 @@ from headrace._core.errors import EngineError
 from headrace._core.findings import Finding
 from headrace.infer.batch import Batch
 from headrace.media.sinks.jsonl import LineWriter
-from headrace.media.sources.reconnect import Losses
+from headrace.media.sources.reconnect import MAX_TOLD, Losses
 from headrace.pipeline import Pipeline
 from headrace.pipeline import care as care_module
 from headrace.pipeline.care import Care
@@ -69,6 +69,23 @@ def test_losses_of_cameras_of_one_name_are_told_each() -> None:
     rows = [(n.code, n.where) for n in told]
     places = ["http://cam", "http://cam", "door"]
     assert rows == [(c, w) for c in ("connection-away", "connection-lost") for w in places]
+
+
+def test_a_camera_that_comes_and_goes_is_counted_at_a_slow_rate() -> None:
+    notices: list[Finding] = []
+    told: list[Finding] = []
+    pipeline: Any = SimpleNamespace(notices=notices, drops=list)
+    follower = NoticeFollower(pipeline, told.extend)
+    camera = Losses(notices, "gate")
+    for _ in range(MAX_TOLD + 30):
+        camera.lost("end", 7)
+        for _ in range(3):
+            camera.tried("refused")
+            follower.look()
+        camera.back()
+        follower.look()
+    assert len(told) == 2 * MAX_TOLD + 1
+    assert " and 3 attempts in vain" in told[1].sentence
 
 
 @pytest.mark.parametrize("fault", ["begin", "complete", "hang"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from headrace._core.errors import MissingExtraError
 from headrace._core.lazy import import_extra
 from headrace._core.text import error_text
@@ -9,6 +11,14 @@ from headrace._core.urls import url_scheme, without_secrets
 
 PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs", "http": "aiohttp"}
 """Scheme -> package, of the storages that most use."""
+
+BUCKETS = frozenset(("s3", "s3a", "gs", "gcs"))
+"""Schemes whose first part of a path is a bucket."""
+
+NO_BUCKET = "there is no such bucket"
+_NO_BUCKET = "bucket does not exist"  # as S3 and GCS say it
+_KEYS = "keys come from the environment or the files of the storage's own tools"
+_QUERY = re.compile(r"\?[^\s'\"]*")  # signatures and tokens
 
 _SAME = {
     "s3a": "s3", "gcs": "gs", "abfs": "az", "abfss": "az", "adl": "az", "https": "http",
@@ -27,6 +37,20 @@ def missing_package(url: str, error: ImportError) -> MissingExtraError:
     why = "is not installed" if absent else f"cannot be imported ({error_text(reason)})"
     text = f"{package} {why}, and {scheme}:// needs it"
     return MissingExtraError(without_secrets(text), fix=f"pip install {package}")
+
+
+def refusal(error: Exception) -> tuple[str, tuple[str, ...]]:
+    """Word what a storage answered, and what its user can do about it.
+
+    Args:
+        error: of a foreign file system, which may be of any type.
+    """
+    text = without_secrets(_QUERY.sub("", error_text(error, kind=False)))
+    if isinstance(error, FileNotFoundError):
+        return (NO_BUCKET if _NO_BUCKET in text.lower() else "there is no such file"), ()
+    if isinstance(error, PermissionError) or "credential" in text.lower():
+        return f"access is refused: {text}", (_KEYS,)
+    return (text if isinstance(error, OSError) else f"{type(error).__name__}: {text}"), ()
 
 
 def usable_schemes() -> dict[str, bool]:

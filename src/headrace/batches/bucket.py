@@ -17,14 +17,13 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from time import sleep
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from headrace._core.errors import HeadraceError
 from headrace._core.lazy import import_extra
 from headrace._core.retry import Backoff
-from headrace._core.storages import missing_package
-from headrace._core.text import error_text
-from headrace._core.urls import url_name, without_secrets
+from headrace._core.storages import NO_BUCKET, missing_package, refusal
+from headrace._core.urls import url_name
 from headrace.batches.scratch import scratch_folder
 from headrace.batches.storage import GO_ON, StorageError
 from headrace.batches.transfer import CALL_S, LIST_S, PIECE, TransferError, within
@@ -193,7 +192,7 @@ class Bucket:
         try:
             self._call(work, seconds)
         except FileNotFoundError as error:
-            raise StorageError("there is no such bucket", where=self.url, fix=GO_ON) from error
+            raise StorageError(NO_BUCKET, where=self.url, fix=GO_ON) from error
 
     def _call(self, work: Callable[[], T], seconds: float = CALL_S) -> T:
         """Call the storage, again after a pause if it is busy or out of reach.
@@ -219,13 +218,9 @@ class Bucket:
         raise AssertionError("the last attempt returns or raises")
 
     def _error(self, error: Exception) -> StorageError:
-        kind = not isinstance(error, TransferError)
-        text = without_secrets(error_text(error, kind=kind)).replace(self.url, url_name(self.url))
-        fix: Any = [GO_ON]
-        if "credential" in text.lower() or isinstance(error, PermissionError):
-            fix = ["credentials come from the environment or the files of the storage's own tools",
-                   *fix]  # fmt: skip
-        return StorageError(f"the storage refuses: {text}", where=self.url, fix=fix)
+        text, fix = (str(error), ()) if isinstance(error, TransferError) else refusal(error)
+        text = f"the storage refuses: {text}"
+        return StorageError(text, where=self.url, fix=[*fix, GO_ON])
 
 
 @contextmanager

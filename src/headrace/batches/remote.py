@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +12,8 @@ from typing import Any
 from headrace._core.errors import MediaError, MissingExtraError
 from headrace._core.files import hash_file
 from headrace._core.lazy import import_extra
-from headrace._core.storages import missing_package
-from headrace._core.text import error_text
-from headrace._core.urls import url_name, url_scheme, without_secrets
+from headrace._core.storages import BUCKETS, NO_BUCKET, missing_package, refusal
+from headrace._core.urls import url_name, url_scheme
 from headrace.batches.transfer import (
     CALL_S,
     LIST_S,
@@ -30,7 +28,6 @@ from headrace.media.names import is_media
 
 _HTTP = ("http", "https")
 _PAGE = 16 << 20
-_QUERY = re.compile(r"\?[^\s'\"]*")  # signatures and tokens
 
 
 def remote_scheme(name: str) -> str:
@@ -70,6 +67,9 @@ def listed(url: str) -> Iterator[str]:
     def find(_: Transfer) -> tuple[Any, list[str]]:
         system, path = _opened(url)
         paths = system.glob(path) if pattern else system.find(path)
+        bucket = path.partition("/")[0]
+        if not paths and url_scheme(url) in BUCKETS and not system.exists(bucket):
+            raise MediaError(NO_BUCKET, where=url_name(url))  # a list of nothing is its answer
         return system, sorted(str(p) for p in paths)
 
     with _worded(url):
@@ -153,7 +153,6 @@ def _worded(url: str) -> Iterator[None]:
     except ImportError as error:  # fsspec is there, the package for this scheme is not
         raise missing_package(url, error) from error
     except Exception as error:
-        kind = not isinstance(error, TransferError)
-        text = without_secrets(error_text(error, kind=kind)).replace(url, url_name(url))
-        text = _QUERY.sub("", text)
-        raise MediaError(f"cannot be fetched: {text}", where=url_name(url)) from error
+        text, fix = (str(error), ()) if isinstance(error, TransferError) else refusal(error)
+        text = text.replace(url, url_name(url))
+        raise MediaError(f"cannot be fetched: {text}", where=url_name(url), fix=fix) from error

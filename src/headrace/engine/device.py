@@ -114,7 +114,8 @@ def _of_number(number: int, asked: str | None) -> Device:
     if asked is not None and ":" in asked:
         most = f"cuda:0 to cuda:{count - 1}" if count > 1 else "cuda:0"
         raise EngineError(f"--device {asked}: {how_many(count)}", expected=most)
-    text = f"gpu-id={number}: {how_many(count)}; GPU 0 computes"
+    text = f"gpu-id={number} asks for a GPU that is not there ({how_many(count)}): GPU 0 computes; "
+    text += "gpu-id=0 asks for that one"
     return Device(0, asked is not None, (Finding("gpu-other", "info", text),))
 
 

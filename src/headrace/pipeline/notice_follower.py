@@ -36,7 +36,7 @@ class NoticeFollower:
     ) -> None:
         self._pipeline, self._tell = pipeline, tell
         self._told: dict[object, None] = dict.fromkeys(map(_key, known))
-        self._last: dict[tuple[str, str | None], tuple[float, Finding]] = {}
+        self._last: dict[object, tuple[float, Finding]] = {}
 
     def look(self) -> None:
         """Report new notices."""
@@ -49,17 +49,17 @@ class NoticeFollower:
         except BaseException:  # a full disk: they are told by the next look
             for notice in new:
                 self._told.pop(_key(notice), None)
-                self._last.pop((notice.code, notice.where), None)
+                self._last.pop(_count_of(notice), None)
             raise
 
     def was_told(self, notice: Finding) -> bool:
         """Whether a notice was reported as it stands."""
-        last = self._last.get((notice.code, notice.where))
+        last = self._last.get(_count_of(notice))
         return _key(notice) in self._told or (last is not None and last[1] == notice)
 
     def _is_new(self, notice: Finding) -> bool:
-        if notice.code in _COUNTS:
-            now, kind = monotonic(), (notice.code, notice.where)
+        if (kind := _count_of(notice)) is not None:
+            now = monotonic()
             last = self._last.get(kind)
             if last is not None and (last[1] == notice or now - last[0] < _AGAIN_S):
                 return False
@@ -73,6 +73,13 @@ class NoticeFollower:
                 del self._told[old]
         self._told[key] = None
         return True
+
+
+def _count_of(notice: Finding) -> object:
+    """What a notice counts, and of whom; None where it is no count."""
+    if "losses" in notice.data:  # of a source that comes and goes, here and away
+        return "losses", notice.where
+    return (notice.code, notice.where) if notice.code in _COUNTS else None
 
 
 def _key(notice: Finding) -> object:

@@ -534,6 +534,7 @@ class Pipeline(RunningChanges):
     def _forget(self, over: list[Source]) -> None:
         """Keep the last notices of sources that are over, and nothing else."""
         for source in over:
+            source.close()  # a loss that still lasts ends with it
             self._left += source.notices
         self.sources = [s for s in self.sources if s not in over]
 

@@ -58,7 +58,8 @@ def decoding_device(spec: SourceSpec, asked: str, models: Sequence[Device]) -> D
         return first
     if number < count:
         return replace(first, gpu=number)
-    text = f"gpu-id={number}: {how_many(count)}; GPU {first.gpu} decodes it"
+    text = f"gpu-id={number} asks for a GPU that is not there ({how_many(count)}): "
+    text += f"GPU {first.gpu} decodes; gpu-id={first.gpu} asks for that one"
     return replace(first, notices=(Finding("gpu-other", "info", text, spec.label),))
 
 

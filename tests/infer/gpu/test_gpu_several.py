@@ -38,13 +38,18 @@ Gpus = Callable[[int], None]
 Config = Callable[..., Path]
 
 
+def _told(number: int, there: str) -> str:
+    asked = f"gpu-id={number} asks for a GPU that is not there ({there})"
+    return f"{asked}: GPU 0 computes; gpu-id=0 asks for that one"
+
+
 @pytest.mark.parametrize(
     ("count", "gpu_id", "name", "told"),
     [
         (3, 2, "cuda:2", ""),
         (2, 0, "cuda:0", ""),
-        (2, 2, "cuda:0", "gpu-id=2: 2 GPUs can be seen here; GPU 0 computes"),
-        (1, 3, "cuda:0", "gpu-id=3: 1 GPU can be seen here; GPU 0 computes"),
+        (2, 2, "cuda:0", _told(2, "there are 2 GPUs, numbers 0 to 1")),
+        (1, 3, "cuda:0", _told(3, "there is 1 GPU, number 0")),
     ],
 )
 def test_a_model_computes_on_the_gpu_of_its_config(
@@ -69,8 +74,8 @@ def test_a_number_of_the_command_goes_before_that_of_a_config(gpu: None, gpus: G
 @pytest.mark.parametrize(
     ("count", "visible", "found", "expected"),
     [
-        (1, None, "cuda:1: 1 GPU can be seen here", "cuda:0"),
-        (2, "4,6", "cuda:2: CUDA_VISIBLE_DEVICES='4,6' shows 2", "cuda:0 to cuda:1"),
+        (1, None, "cuda:1: there is 1 GPU, number 0", "cuda:0"),
+        (2, "4,6", "cuda:2: CUDA_VISIBLE_DEVICES='4,6' leaves 2 GPUs, numbers 0 to 1", "cuda:0 to cuda:1"),
     ],
 )
 def test_a_gpu_that_is_not_there(

@@ -166,3 +166,10 @@ def test_a_recording_that_breaks_off_is_an_error(
     if caught is not None:
         assert "the recording broke off" in str(caught.value)
         assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("scheme", ["s3", "gs"])
+def test_a_bucket_is_no_stream(scheme: str) -> None:
+    with pytest.raises(MediaError, match="headrace batch") as caught:
+        open_source(f"{scheme}://key:secret@videos/a.mp4")
+    assert "secret" not in str(caught.value)

@@ -28,15 +28,18 @@ def environment_for(gpu: int) -> dict[str, str]:
 
 
 def how_many(count: int) -> str:
-    """Say how many GPUs this process sees, and that the variable limits them if it does.
+    """Say which GPUs this process sees, and that the variable limits them if it does.
 
     Args:
         count: of the driver.
     """
+    numbers = "number 0" if count == 1 else f"numbers 0 to {count - 1}"
     value = os.environ.get(VARIABLE)
     if value is not None:
-        return f"{VARIABLE}={value!r} shows {count or 'none'}"
-    return f"{counted(count, 'GPU') if count else 'no GPUs'} can be seen here"
+        found = f"{counted(count, 'GPU')}, {numbers}" if count else "no GPU"
+        return f"{VARIABLE}={value!r} leaves {found}"
+    is_are = "is" if count == 1 else "are"
+    return f"there {is_are} {counted(count, 'GPU')}, {numbers}" if count else "there is no GPU"
 
 
 def hidden_by() -> str | None:

@@ -16,6 +16,7 @@ from headrace._core.files import os_errors
 from headrace._core.findings import Finding
 from headrace._core.near import did_you_mean
 from headrace._core.notices import warn_of
+from headrace._core.storages import BUCKETS
 from headrace._core.text import counted
 from headrace._core.urls import url_name, url_scheme, without_secrets
 from headrace.config.paths import is_live
@@ -108,6 +109,12 @@ def open_source(
     scheme = url_scheme(url)
     if scheme == "file":
         url = unquote(urlsplit(url).path)
+    elif scheme in BUCKETS:
+        raise MediaError(
+            f"{scheme}:// is a bucket, which runs and services do not read",
+            where=url_name(url),
+            fix="headrace batch CONFIG URL reads the videos and images of buckets",
+        )
     elif scheme:
         stream_options = _scheme_options(scheme, transport, latency_s, timeout_s) | dict(
             options or {}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from itertools import count
+from threading import Lock
 from time import monotonic
 
 from headrace._core.errors import MediaError
 from headrace._core.findings import Finding
 from headrace._core.retry import Backoff
+from headrace._core.text import counted
 
 MAX_TOLD = 20  # losses with a notice of their own
 _BACK = ("and is not back yet", "back", "not back")  # while it is away, then, and at the end
@@ -80,6 +82,8 @@ class Losses:
         self._at: int | None = None  # place of the notice about the present loss
         self._summary_at: int | None = None
         self._since = 0.0
+        self._tries = 0
+        self._over, self._lock = False, Lock()  # a source is closed by another thread
         self._what = self._last_try = ""
         self._words = _BACK
 
@@ -90,28 +94,36 @@ class Losses:
 
     def lost(self, cause: str, frame: int) -> None:
         """The connection was lost after `frame` frames, unless it was away already."""
-        if self._what:
-            return
-        self._count += 1
-        self._number = next(_numbers)
-        self._since = monotonic()
-        what = f"{self._lost_at} {frame}" if frame else self._none
-        self._what, self._words = f"{what} ({cause})", _BACK if frame else _FIRST
-        self._tell(self._words[0], away=True)
+        with self._lock:
+            if self._what or self._over:
+                return
+            self._count += 1
+            self._number = next(_numbers)
+            self._since, self._tries = monotonic(), 0
+            what = f"{self._lost_at} {frame}" if frame else self._none
+            self._what, self._words = f"{what} ({cause})", _BACK if frame else _FIRST
+            self._tell(self._words[0], away=True)
 
     def tried(self, cause: str) -> None:
         """One try was in vain."""
-        self._last_try = f" (last try: {cause})"
-        self._tell(f"{self._words[0]}{self._last_try}", away=True)
+        with self._lock:
+            if not self._over:
+                self._tries += 1
+                self._last_try = f" (last try: {cause})"
+                self._tell(f"{self._words[0]}{self._last_try}", away=True)
 
     def back(self) -> None:
         """Frames come again."""
-        self._end(self._words[1])
+        with self._lock:
+            if not self._over:
+                self._end(self._words[1])
 
     def stopped(self) -> None:
-        """The source was closed while reconnecting."""
-        if self._what:
-            self._end(self._words[2], self._last_try)
+        """The source was closed: what comes later is not told."""
+        with self._lock:
+            self._over = True
+            if self._what:
+                self._end(self._words[2], self._last_try)
 
     def away_s(self) -> float:
         """How long the present loss takes already."""
@@ -120,7 +132,8 @@ class Losses:
     def _end(self, how: str, why: str = "") -> None:
         away_s = self.away_s()
         self._away_s += away_s
-        self._tell(f"{how} after {away_s:.1f} s{why}")
+        tries = f" and {counted(self._tries, 'attempt')} in vain" if self._tries else ""
+        self._tell(f"{how} after {away_s:.1f} s{tries}{why}")
         self._what = self._last_try = ""
         self._at = None
 
@@ -135,7 +148,8 @@ class Losses:
             self._at = self._put(self._at, notice)
         else:
             text = f"and lost {self._count - MAX_TOLD} more times, away {self._away_s:.1f} s in all"
-            notice = Finding(code, "warning", text, self.where)
+            data = {"losses": self._count}
+            notice = Finding(code, "warning", text, self.where, data)
             self._summary_at = self._put(self._summary_at, notice)
 
     def _put(self, at: int | None, notice: Finding) -> int:

@@ -106,8 +106,8 @@ class RetriedSource(Source):
                 break
 
     def _interrupt(self) -> None:
+        self._losses.stopped()
         self._source.close()
 
     def _release(self) -> None:
-        self._source.close()
-        self._losses.stopped()
+        self._interrupt()

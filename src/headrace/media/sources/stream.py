@@ -78,7 +78,7 @@ class StreamSource(DecodedSource):
         except ConnectionLostError as lost:
             failure = self._failure(lost)
         except BaseException:  # Ctrl-C while it waits
-            self._interrupt()
+            self._leave_feed()
             raise
         else:
             return
@@ -95,7 +95,7 @@ class StreamSource(DecodedSource):
         Raises:
             ConnectionLostError: there is none.
         """
-        self._interrupt()
+        self._leave_feed()
         self._feed = feed = Feed(self._connect, self._timeout_s)
         if self._closing.is_set():  # too late for `close` to know this feed
             feed.leave()
@@ -154,7 +154,7 @@ class StreamSource(DecodedSource):
         try:
             yield from self._all_images()
         finally:
-            self._interrupt()
+            self._leave_feed()
 
     def _all_images(self) -> Generator[av.VideoFrame, None, None]:
         if self._feed is None and not self._first():
@@ -245,17 +245,20 @@ class StreamSource(DecodedSource):
         )
 
     def _interrupt(self) -> None:
+        self._losses.stopped()
+        self._leave_feed()
+
+    def _leave_feed(self) -> None:
         if self._feed is not None:
             self._feed.leave()
 
     def __del__(self) -> None:
         if getattr(self, "_feed", None) is not None:  # its thread would wait for ever
-            self._interrupt()
+            self._leave_feed()
 
     def _release(self) -> None:
         super()._release()
         self._interrupt()
-        self._losses.stopped()
 
 
 def _connector(
