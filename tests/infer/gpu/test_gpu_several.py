@@ -75,7 +75,12 @@ def test_a_number_of_the_command_goes_before_that_of_a_config(gpu: None, gpus: G
     ("count", "visible", "found", "expected"),
     [
         (1, None, "cuda:1: there is 1 GPU, number 0", "cuda:0"),
-        (2, "4,6", "cuda:2: CUDA_VISIBLE_DEVICES='4,6' leaves 2 GPUs, numbers 0 to 1", "cuda:0 to cuda:1"),
+        (
+            2,
+            "4,6",
+            "cuda:2: CUDA_VISIBLE_DEVICES='4,6' leaves 2 GPUs, numbers 0 to 1",
+            "cuda:0 to cuda:1",
+        ),
     ],
 )
 def test_a_gpu_that_is_not_there(

@@ -95,6 +95,14 @@ def test_a_cell_of_a_full_grid_is_used_again() -> None:
     assert tiler.notices == []
 
 
+def test_a_service_that_outlives_its_sources_keeps_few_dark_cells() -> None:
+    tiler = Tiler(captions=False)
+    for number in range(1, 30):
+        image, _ = tiler.compose([pair(0, 200), pair(number, 60)])
+        tiler.end(number, f"s{number}.mp4")
+    assert (image.planes[0][:240, :320] > 180).mean() > 0.7  # one of six, not of thirty
+
+
 def test_shape_is_kept_or_stretched() -> None:
     square = pair(0, 200, size=(40, 40))
     kept, _ = Tiler(width=128, height=64).compose([square])

@@ -166,6 +166,7 @@ def _add_class_map(meta: FrameMeta, tile: Tile, segmentation: SegmentationMeta) 
 
 
 _MAX_SIZE = 16384
+_MOST_DARK = 4  # cells of a grid without a fixed size: a service outlives thousands of files
 _DARK = (16, 18, 22)
 _INK, _PAPER = (255, 255, 255, 1.0), (0, 0, 0, 0.55)
 
@@ -184,8 +185,9 @@ class Tiler:
 
     Every source has a cell, in the order of source ids and reading order. Cells are kept: a source
     that ended leaves its cell dark, so no image jumps; the cell says why, see `end`. In a full
-    grid of fixed size the next source takes a dark cell. A frame keeps its shape and is centred in
-    its cell; the original tiler stretches it to the cell, which `stretch` does too.
+    grid of fixed size, and among many dark cells, the next source takes one. A frame keeps its
+    shape and is centred in its cell; the original tiler stretches it to the cell, which `stretch`
+    does too.
 
     Args:
         rows, columns: of the grid; None is chosen so that the images are as large as possible.
@@ -299,8 +301,8 @@ class Tiler:
     def _name(self, source_id: int, name: str) -> None:
         if source_id not in self._names:
             full = self.rows and self.columns and len(self._sources) >= self.rows * self.columns
-            dark = next((i for i in self._sources if i in self._over), None) if full else None
-            if dark is not None:  # nobody else has its place
+            dark = next((i for i in self._over if i in self._sources), None)
+            if dark is not None and (full or len(self._over) > _MOST_DARK):  # the longest dark
                 self._sources[self._sources.index(dark)] = source_id
                 del self._names[dark], self._over[dark]
             elif full:
