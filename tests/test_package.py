@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import gc
 import re
 import subprocess
 import sys
@@ -16,10 +15,9 @@ from pathlib import Path
 import pytest
 
 import headrace
-from tests.session import without_collections
+from tests.parsed import SOURCE, modules, nodes_of
 
 ROOT = Path(__file__).parents[1]
-SOURCE = Path(headrace.__file__).parent
 
 # Files below 40 lines beside `__init__.py`, and why.
 SMALL = {
@@ -119,26 +117,16 @@ VAGUE = re.compile(
 
 
 @cache
-def _modules() -> dict[str, ast.Module]:
-    """Every file of the package, by its path in it."""
-    files = sorted(SOURCE.rglob("*.py"))
-    with without_collections():
-        trees = {str(p.relative_to(SOURCE)): ast.parse(p.read_text()) for p in files}
-        gc.freeze()  # they stay, and later collections skip them
-    return trees
-
-
-@cache
 def _imports(types: bool) -> dict[str, set[str]]:
     """The files that each file imports, in functions too; `types`: for annotations alone too."""
-    modules = {}
-    for name, tree in _modules().items():
+    files = {}
+    for name, tree in modules().items():
         if not name.endswith("__init__.py"):
-            modules["headrace." + name.removesuffix(".py").replace("/", ".")] = tree
+            files["headrace." + name.removesuffix(".py").replace("/", ".")] = tree
     imports = {}
-    for name, tree in modules.items():
+    for name, tree in files.items():
         named = {target for node in _import_nodes(tree, types) for target in _targets(node)}
-        imports[name] = (named & set(modules)) - {name}
+        imports[name] = (named & set(files)) - {name}
     return imports
 
 
@@ -150,7 +138,7 @@ def _import_nodes(node: ast.AST, types: bool) -> Iterator[ast.Import | ast.Impor
         elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
             for statement in (child.body if types else []) + child.orelse:
                 yield from _import_nodes(ast.Module([statement], []), types)
-        else:
+        elif not isinstance(child, ast.expr):  # none is in an expression
             yield from _import_nodes(child, types)
 
 
@@ -201,14 +189,14 @@ def test_no_file_is_above_600_lines() -> None:
 
 
 def test_a_file_above_500_lines_is_known() -> None:
-    long = {name for name in _modules() if _lines(SOURCE / name) > 500}
+    long = {name for name in modules() if _lines(SOURCE / name) > 500}
     assert long - LONG == set(), "split it by idea, or list it"
 
 
 def test_no_room_is_above_8000_lines_without_a_reason() -> None:
     """The files of a wing that are in no room count as one."""
     rooms = Counter[str]()
-    for name in _modules():
+    for name in modules():
         rooms["/".join(name.split("/")[:-1][:2])] += _lines(SOURCE / name)
     assert {room: n for room, n in rooms.items() if n > 8000 and room not in LARGE} == {}
 
@@ -222,7 +210,7 @@ def test_every_room_stands_in_the_contract_of_its_wing() -> None:
         for layer in contract["layers"]
         for room in re.split(r" [|:] ", layer)
     }
-    rooms = {".".join(Path("headrace", name).parts[:3]) for name in _modules()
+    rooms = {".".join(Path("headrace", name).parts[:3]) for name in modules()
              if len(Path(name).parts) > 2}  # fmt: skip
     assert rooms - named == {"headrace.cli.trtexec"}  # the only room of its wing
 
@@ -234,32 +222,25 @@ def test_no_module_is_below_40_lines_without_a_reason() -> None:
 
 def test_a_public_class_name_stands_once() -> None:
     places = defaultdict(list)
-    for name, tree in _modules().items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append(name)
+    for name, node in nodes_of(ast.ClassDef):
+        if not node.name.startswith("_"):
+            places[node.name].append(name)
     assert {k: v for k, v in places.items() if len(v) > 1 and k not in DOUBLES} == {}
 
 
 def test_any_becomes_rarer() -> None:
-    nodes = (node for tree in _modules().values() for node in ast.walk(tree))
-    uses = sum(isinstance(node, ast.Name) and node.id == "Any" for node in nodes)
-    lines = sum(_lines(SOURCE / name) for name in _modules())
+    uses = sum(node.id == "Any" for _, node in nodes_of(ast.Name))
+    lines = sum(_lines(SOURCE / name) for name in modules())
     assert uses / lines * 1000 <= ANY_PER_1000_LINES
 
 
 def test_the_words_of_findings_are_written_and_never_read() -> None:
-    readers, compared = set(), []
-    for name, tree in _modules().items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and node.attr in _WORDS:
-                readers.add(name)
-            asked: list[ast.expr] = []
-            if isinstance(node, ast.Compare):
-                asked = [node.left, *node.comparators]
-            elif isinstance(node, ast.Attribute):
-                asked = [node.value]  # a method of the text
-            compared += [f"{name}:{node.lineno}" for part in asked if _is_of_finding(part)]
+    attributes = list(nodes_of(ast.Attribute))
+    readers = {name for name, node in attributes if node.attr in _WORDS}
+    asked: list[tuple[str, ast.expr]] = [(name, node.value) for name, node in attributes]  # methods
+    for name, node in nodes_of(ast.Compare):
+        asked += [(name, part) for part in (node.left, *node.comparators)]
+    compared = [f"{name}:{part.lineno}" for name, part in asked if _is_of_finding(part)]
     assert readers == set(TEXTS)
     assert compared == []
 
@@ -293,7 +274,7 @@ def _summaries(node: ast.AST, where: str) -> Iterator[tuple[str, str]]:
 def unclear_summaries() -> dict[str, list[str]]:
     """Return the summary lines that break the rule, by room: `python -m tests.test_package`."""
     found = defaultdict(list)
-    for name, tree in _modules().items():
+    for name, tree in modules().items():
         room = name.split("/")[0].removesuffix(".py")
         for where, line in _summaries(tree, name):
             if VAGUE.search(re.sub(r"`[^`]*`", "", line)) or not line.endswith("."):

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 import json
 import unicodedata
-from pathlib import Path
+from collections import defaultdict
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import headrace
 from headrace._core.findings import Finding
 from headrace._core.text import (
     counted,
@@ -21,8 +20,8 @@ from headrace._core.text import (
     quoted,
     shortened,
 )
+from tests.parsed import nodes_of
 
-SOURCES = Path(headrace.__file__).parent
 _PRINTING = ("print", "click.echo", "click.secho", "sys.stderr.write", "sys.stdout.write")
 _LEVELS = {"info", "warning", "error"}
 _LAST = {name.rpartition(".")[2] for name in _PRINTING} | _LEVELS
@@ -86,11 +85,11 @@ def test_lines_of_headrace_itself_stay() -> None:
     assert printable("a\nb\x07\n", lines=True) == "a\nb\\x07\n"
 
 
-def _unsafe_prints(path: Path) -> list[str]:
-    """Calls that print or log a text which does not go through `printable`."""
-    unsafe = []
-    for node in ast.walk(ast.parse(path.read_text())):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
+def _unsafe_prints() -> dict[str, list[str]]:
+    """Calls that print or log a text which does not go through `printable`, by file."""
+    unsafe = defaultdict(list)
+    for name, node in nodes_of(ast.Call):
+        if not isinstance(node.func, ast.Name | ast.Attribute):
             continue
         last = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
         if last not in _LAST:
@@ -102,12 +101,11 @@ def _unsafe_prints(path: Path) -> list[str]:
         parts = [part for value in node.args for part in ast.walk(value)]
         safe = any(isinstance(p, ast.Name) and p.id == "printable" for p in parts)
         if not safe and not all(isinstance(value, ast.Constant) for value in node.args):
-            unsafe.append(ast.unparse(node))
+            unsafe[name].append(ast.unparse(node))
     return unsafe
 
 
 def test_every_print_and_log_line_is_printable() -> None:
     """On the command line `echo` of `cli/output.py` does it."""
-    files = {str(path.relative_to(SOURCES)): path for path in SOURCES.rglob("*.py")}
-    unsafe = {name: lines for name, path in files.items() if (lines := _unsafe_prints(path))}
+    unsafe = _unsafe_prints()
     assert set(unsafe) == _OF_FINDINGS | _OF_HEADRACE, unsafe

@@ -54,7 +54,7 @@ from headrace.pipeline.rate_lines import RateLines
 from tests._core.killing import WORD, Kill, killing, other_threads, thread_names
 from tests.gstreamer.conftest import SCENE, detector, gst, play
 from tests.gstreamer.elements.test_elements_faults import MUX, source
-from tests.media.conftest import gray_frame, make_meta
+from tests.media.conftest import gray_frame, make_meta, write_clip
 from tests.media.messages.test_sender import Taking
 from tests.pipeline.fakes import FakeModel, FakeSink, FakeSource
 from tests.ports import free_port
@@ -287,9 +287,11 @@ def _video(ask: Ask) -> str:
 
 
 def _loop(ask: Ask) -> str:
-    gst = ask("gst")
-    uri = (SCENE / "conveyor.mp4").as_uri()
-    pipeline = gst.parse_launch(f"nvurisrcbin uri={uri} file-loop=true ! fakesink sync=false")
+    gst, clip = ask("gst"), ask("tmp_path") / "short.mp4"
+    write_clip(clip, 5)
+    pipeline = gst.parse_launch(
+        f"nvurisrcbin uri={clip.as_uri()} file-loop=true ! fakesink sync=false"
+    )
     pipeline.set_state(gst.State.PLAYING)
     message = pipeline.get_bus().timed_pop_filtered(2 * gst.SECOND, gst.MessageType.ERROR)
     pipeline.set_state(gst.State.NULL)

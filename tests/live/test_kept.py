@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,6 +45,7 @@ def life(file: Path, *entries: str, first: Sequence[Any] = ()) -> Iterator[tuple
         pipeline.stop(5)
         run.join()
         server.close()
+    assert [t.name for t in threading.enumerate() if t.name.startswith("headrace-decode")] == []
 
 
 def delete(client: Client, number: int) -> int:

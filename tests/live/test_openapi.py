@@ -18,6 +18,7 @@ from headrace.live.allowed import AllowedSources, ServiceRules
 from headrace.pipeline import Pipeline
 from tests.media.conftest import write_clip
 from tests.pipeline.fakes import FakeModel
+from tests.profiles import examples
 
 schemathesis = pytest.importorskip("schemathesis")
 TOKEN = "of-the-test"
@@ -73,7 +74,7 @@ def _ask(address: Address, cases: Any, seen: set[tuple[str, int]]) -> None:
     """Make requests, and hold each answer against the description."""
     headers = {"Authorization": f"Bearer {TOKEN}"}
 
-    @settings(max_examples=40, deadline=None, database=None, phases=[Phase.generate],
+    @settings(max_examples=examples(40), deadline=None, database=None, phases=[Phase.generate],
               suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(case=cases)
     def ask(case: Any) -> None:

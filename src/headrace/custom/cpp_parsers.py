@@ -292,7 +292,7 @@ class CppClassifierParser(CppParser):
         limits = params.threshold, MAX_ATTRIBUTES
         return self.native.call_classifier(tensors, size_of(network), *limits)
 
-    def _result(self, parsed: Any, *_: Any) -> Classification:
+    def _result(self, parsed: Any, *_: object) -> Classification:
         if isinstance(parsed, int):
             raise ParserError(
                 f"the parser returned {parsed:,} attributes for one item",
@@ -330,7 +330,7 @@ class CppSegmentationParser(CppParser):
         address = self.native.call_segmentation(tensors, size_of(network), *thresholds, class_map)
         return None if address is None else (class_map, address)
 
-    def _result(self, parsed: Any, tensors: Tensors, *_: Any) -> Segmentation:
+    def _result(self, parsed: Any, tensors: Tensors, *_: object) -> Segmentation:
         class_map, address = parsed
         return Segmentation(class_map, self._probabilities(address, tensors) if address else None)
 

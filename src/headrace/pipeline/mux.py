@@ -460,7 +460,7 @@ class Muxer:
             for feed in over:
                 feed.ended = True  # also one that hangs: what it still gives is not wanted
                 self._over.append(feed.report.source_id)
-                if self._keep_open:
+                if self._keep_open and not self.stopping:  # else `join` closes it
                     self._forget(feed)
             self._turns = [f for f in self._turns if f not in over]
 

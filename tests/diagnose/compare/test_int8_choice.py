@@ -35,16 +35,22 @@ def invoke(*words):
     return CliRunner().invoke(main, [str(w) for w in words], catch_exceptions=False)
 
 
-@pytest.fixture(scope="module")
-def scene(tmp_path_factory):
-    """The demo scene, calibrated on 16 frames of its clip."""
-    folder = tmp_path_factory.mktemp("scene")
+def copied_scene(folder):
+    """Copy the demo scene, whose config names a table that is not there."""
     for item in (EXAMPLES / "conveyor").iterdir():
         if item.is_file():
             shutil.copy(item, folder)
     path = folder / "config_infer_primary.txt"
     keys = "[property]\nint8-calib-file=detector.calib\n"
     path.write_text(path.read_text().replace("[property]\n", keys))
+    return path
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    """The demo scene, calibrated on 16 frames of its clip."""
+    folder = tmp_path_factory.mktemp("scene")
+    path = copied_scene(folder)
     result = invoke("calibrate", path, "--video", folder / "conveyor.mp4", "--frames", 16, "--json")
     assert result.exit_code == 0, result.output
     return folder, json.loads(result.stdout)
@@ -133,17 +139,14 @@ def test_a_new_table_takes_away_the_old_figure(scene, tmp_path):
     assert not (tmp_path / "a" / "detector.calib.json").exists()
 
 
-def test_without_a_parser_the_table_is_written_and_the_reason_said(scene, tmp_path):
-    folder, _ = scene
-    shutil.copytree(folder, tmp_path / "a")
-    config = tmp_path / "a" / "config_infer_primary.txt"
-    (tmp_path / "a" / "conveyor_parser.py").write_text("def other(): pass\n")
-    (tmp_path / "a" / "detector.calib").unlink()
-    words = ("calibrate", config, "--video", folder / "conveyor.mp4", "--frames", 2)
+def test_without_a_parser_the_table_is_written_and_the_reason_said(tmp_path):
+    config = copied_scene(tmp_path)
+    (tmp_path / "conveyor_parser.py").write_text("def other(): pass\n")
+    words = ("calibrate", config, "--video", tmp_path / "conveyor.mp4", "--frames", 2)
     result = invoke(*words)
     assert result.exit_code == 0
     assert "agreement of INT8 with FP32 is not measured" in result.stderr
-    assert (tmp_path / "a" / "detector.calib").exists()
+    assert (tmp_path / "detector.calib").exists()
 
 
 def test_a_model_without_boxes_gets_ranges_alone(mean_config, tmp_path):
@@ -194,8 +197,8 @@ def test_boxes_agree_each_once_in_class_and_place(mean_config):
     assert agreement(nothing, nothing).share == 1
 
 
-def test_boxes_are_counted_at_thresholds_around_that_of_their_class(scene):
-    cfg = ModelConfig.load(scene[0] / "config_infer_primary.txt")
+def test_boxes_are_counted_at_thresholds_around_that_of_their_class():
+    cfg = ModelConfig.load(EXAMPLES / "conveyor" / "config_infer_primary.txt")
     rare = replace(cfg.all_classes, pre_cluster_threshold=0.8)
     cfg = cfg.with_overrides(
         all_classes=replace(cfg.all_classes, pre_cluster_threshold=0.4),
@@ -214,8 +217,8 @@ def test_boxes_are_counted_at_thresholds_around_that_of_their_class(scene):
     assert (found.fp32, found.int8, found.equal) == (6, 5, 5)
 
 
-def test_clusters_other_than_nms_are_judged_at_the_threshold_alone(scene):
-    cfg = ModelConfig.load(scene[0] / "config_infer_primary.txt")
+def test_clusters_other_than_nms_are_judged_at_the_threshold_alone():
+    cfg = ModelConfig.load(EXAMPLES / "conveyor" / "config_infer_primary.txt")
     judge = Judge.of(cfg.with_overrides(cluster_mode=ClusterMode.DBSCAN))
     assert judge.margins == (1.0,)
     assert judge.cfg.all_classes == cfg.all_classes

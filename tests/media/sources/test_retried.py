@@ -103,6 +103,18 @@ def test_closing_ends_the_wait() -> None:
     assert list(frames) == []
 
 
+def test_one_that_is_opened_while_it_is_closed_is_not_read() -> None:
+    opened = Failing(2, None)
+
+    def reopen() -> Source:
+        source.close()
+        return opened
+
+    source = RetriedSource(Failing(0, MediaError("x")), reopen, AT_ONCE)
+    assert list(source) == []
+    assert opened._closing.is_set()
+
+
 def test_packets_are_kept_on_when_a_source_is_opened_again(tmp_path: Path) -> None:
     """Clips of a camera go on behind its return, with the times of its frames."""
     video = write_video(tmp_path / "a.mp4", 12, options=X264)

@@ -95,7 +95,7 @@ class CudaTensor:
     def __dlpack_device__(self) -> tuple[int, int]:
         return (DEVICE_KIND, self.memory.gpu)
 
-    def __dlpack__(self, **_: Any) -> Any:
+    def __dlpack__(self, **_: object) -> Any:
         gpu = self.memory.gpu
         return dlpack_capsule(self.pointer, self.shape, self.dtype, self.memory, gpu=gpu)
 

@@ -129,11 +129,11 @@ def _nothing(_answer: Reader, _objects: KnownObjects, kind: ValueKind) -> None:
         raise ValueError(f"a {kind.name.lower()} of an emulated library cannot be taken")
 
 
-def _int(answer: Reader, *_: Any) -> int:
+def _int(answer: Reader, *_: object) -> int:
     return answer.numbers("q")[0]
 
 
-def _axes(answer: Reader, *_: Any) -> tuple[int, ...] | None:
+def _axes(answer: Reader, *_: object) -> tuple[int, ...] | None:
     (count,) = answer.numbers("i")
     if count < 0:
         return None

@@ -99,6 +99,8 @@ class RetriedSource(Source):
                 except HeadraceError as error:
                     failure, cause = error, f"{error:brief}"
                     continue
+                if self._closing.is_set():  # too late for `close` to know this one
+                    return
                 self._source.rename(self.name)
                 start_ns = last_ns + round(1e9 * self._losses.away_s())
                 if self._ring is not None:

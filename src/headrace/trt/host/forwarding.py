@@ -44,7 +44,7 @@ class Forwarding:
 
     @staticmethod
     def _kind(native: Any) -> str:
-        """Name an object whose library has no names of classes (-fno-rtti)."""
+        """Return the name of an object of a library without names of classes (-fno-rtti)."""
         return str(native.name())
 
     @property

@@ -129,7 +129,7 @@ class _V2Plugin(_CppPlugin):
         return str(native.type())
 
 
-def _attach(self: Forwarding, *_: Any) -> None:
+def _attach(self: Forwarding, *_: object) -> None:
     self.native.attach()
 
 
