@@ -98,6 +98,7 @@ def source(line: Line, release: str, headers: Path) -> str:
     """Write the program that asks."""
     there = [h for h in _HEADERS if (headers / h).exists()]
     text = "".join(p.read_text(errors="replace") for p in headers.glob("NvInfer*.h"))
+    classes = set(re.findall(r"\w+", " ".join(re.findall(r"class([^;{]*)", text))))
     parser = "NvOnnxParser.h" in there
     dims = "" if line.number < 10 else "using Dims64 = nvinfer1::Dims64;"
     out = [_START % ("\n".join(f'#include "{h}"' for h in there), dims)]
@@ -108,9 +109,7 @@ def source(line: Line, release: str, headers: Path) -> str:
         if slot.name == "~" or (name.startswith("nvonnxparser::") and not parser):
             continue
         plain = name.removesuffix("@v2").split("::")[-1]
-        if not name.startswith("nvonnxparser::") and not re.search(
-            rf"class[^;{{]*\b{plain}\b", text
-        ):
+        if not name.startswith("nvonnxparser::") and plain not in classes:
             print(f"{release}: no class {plain}")
             continue
         known = f"nvinfer1::v_2_0::{plain}" if name.endswith("@v2") else name

@@ -1,6 +1,7 @@
 // y = x * factor in each of the five plugin classes: the twins of tests/plugins/samples.py. They
 // compute on the host; on a GPU, if nvcc compiles them; FAKE_GPU: by calls of a driver
-// (fake_gpu.cpp). On a GPU 666 is a fault of the kernel, and 667 an endless loop in it.
+// (fake_gpu.cpp). On a GPU 666 is a fault of the kernel, and 667 an endless loop in it. SEEN: see
+// seen.h.
 #include <cstring>
 #include <string>
 #include <vector>
@@ -8,6 +9,8 @@
 #include "NvInfer.h"
 
 using namespace nvinfer1;
+
+#include "seen.h"
 
 namespace {
 
@@ -79,6 +82,7 @@ std::vector<PluginField> gFields{PluginField("factor", nullptr, PluginFieldType:
 PluginFieldCollection gCollection{1, gFields.data()};
 
 float factorOf(const PluginFieldCollection *fields) {
+    SAW("createPlugin").many(fields->fields, fields->nbFields);
     for (int i = 0; i < fields->nbFields; ++i)
         if (!std::strcmp(fields->fields[i].name, "factor"))
             return *static_cast<const float *>(fields->fields[i].data);
@@ -113,6 +117,7 @@ public:
         if (!item_.empty()) std::memcpy(to + 4, item_.data(), 4 * item_.size());
     }
     void restore(const char *data, size_t size) {
+        SAW("deserializePlugin").many(data, int(size));
         std::memcpy(&factor_, data, 4);
         item_.resize((size - 4) / 4);
         if (!item_.empty()) std::memcpy(item_.data(), data + 4, 4 * item_.size());
@@ -137,10 +142,17 @@ template <typename Base, typename Derived>
 class Batched : public Second<Base, Derived> {
 public:
     using Second<Base, Derived>::Second;
-    Dims getOutputDimensions(int, const Dims *in, int) noexcept override { return in[0]; }
-    size_t getWorkspaceSize(int most) const noexcept override { return 4 * size_t(most); }
+    Dims getOutputDimensions(int index, const Dims *in, int n) noexcept override {
+        SAW("getOutputDimensions").many(in, n).all(index);
+        return in[0];
+    }
+    size_t getWorkspaceSize(int most) const noexcept override {
+        SAW("getWorkspaceSize").all(most);
+        return 4 * size_t(most);
+    }
     int enqueue(int batch, const void *const *in, Outputs out, void *,
                 cudaStream_t stream) noexcept override {
+        SAW("enqueue").all(batch);
         return scale(in[0], out[0], size_t(batch) * this->items(), this->factor_, stream);
     }
 };
@@ -148,21 +160,23 @@ public:
 class ScaleV2 : public Batched<IPluginV2, ScaleV2> {
 public:
     bool supportsFormat(DataType type, PluginFormat format) const noexcept override {
+        SAW("supportsFormat").all(type, format);
         return type == DataType::kFLOAT && format == PluginFormat::kLINEAR;
     }
     using Batched::Batched;
     static const char *kind() { return "ScaleV2"; }
-    void configureWithFormat(const Dims *in, int, const Dims *, int, DataType, PluginFormat,
-                             int) noexcept override {
+    void configureWithFormat(const Dims *in, int n, const Dims *out, int m, DataType type,
+                             PluginFormat format, int most) noexcept override {
+        SAW("configureWithFormat").many(in, n).many(out, m).all(type, format, most);
         keep(in[0]);
     }
 };
 
 #if NV_TENSORRT_MAJOR < 11
-#define BROADCAST                                                                             \
-    bool isOutputBroadcastAcrossBatch(int, const bool *, int) const noexcept override {       \
-        return false;                                                                         \
-    }                                                                                         \
+#define BROADCAST                                                                       \
+    bool isOutputBroadcastAcrossBatch(int, const bool *, int) const noexcept override { \
+        return false;                                                                   \
+    }                                                                                   \
     bool canBroadcastInputAcrossBatch(int) const noexcept override { return false; }
 #else
 #define BROADCAST
@@ -171,17 +185,27 @@ public:
 class ScaleV2Ext : public Batched<IPluginV2Ext, ScaleV2Ext> {
 public:
     bool supportsFormat(DataType type, PluginFormat format) const noexcept override {
+        SAW("supportsFormat").all(type, format);
         return type == DataType::kFLOAT && format == PluginFormat::kLINEAR;
     }
     BROADCAST
     using Batched::Batched;
     static const char *kind() { return "ScaleV2Ext"; }
-    DataType getOutputDataType(int, const DataType *types, int) const noexcept override {
+    DataType getOutputDataType(int index, const DataType *types, int n) const noexcept override {
+        SAW("getOutputDataType").many(types, n).all(index);
         return types[0];
     }
-    void configurePlugin(const Dims *in, int, const Dims *, int, const DataType *,
-                         const DataType *, const bool *, const bool *, PluginFormat,
-                         int) noexcept override {
+    void configurePlugin(const Dims *in, int n, const Dims *out, int m, const DataType *inTypes,
+                         const DataType *outTypes, const bool *inShared, const bool *outShared,
+                         PluginFormat format, int most) noexcept override {
+        SAW("configurePlugin")
+            .many(in, n)
+            .many(out, m)
+            .many(inTypes, n)
+            .many(outTypes, m)
+            .many(inShared, n)
+            .many(outShared, m)
+            .all(format, most);
         keep(in[0]);
     }
 };
@@ -191,18 +215,21 @@ public:
     BROADCAST
     using Batched::Batched;
     static const char *kind() { return "ScaleV2IOExt"; }
-    DataType getOutputDataType(int, const DataType *types, int) const noexcept override {
+    DataType getOutputDataType(int index, const DataType *types, int n) const noexcept override {
+        SAW("getOutputDataType").many(types, n).all(index);
         return types[0];
     }
-    bool supportsFormatCombination(int pos, const PluginTensorDesc *descs, int,
-                                   int) const noexcept override {
+    bool supportsFormatCombination(int pos, const PluginTensorDesc *descs, int n,
+                                   int m) const noexcept override {
+        SAW("supportsFormatCombination").many(descs, n + m).all(pos, n);
         return descs[pos].type == DataType::kFLOAT && descs[pos].format == TensorFormat::kLINEAR;
     }
 #ifdef HEADRACE_HOST_ABI_H  // it is private in the original's
     using IPluginV2IOExt::configurePlugin;
 #endif
-    void configurePlugin(const PluginTensorDesc *in, int, const PluginTensorDesc *,
-                         int) noexcept override {
+    void configurePlugin(const PluginTensorDesc *in, int n, const PluginTensorDesc *out,
+                         int m) noexcept override {
+        SAW("configurePlugin").many(in, n).many(out, m);
         keep(in[0].dims);
     }
 };
@@ -211,24 +238,32 @@ class ScaleDynamic : public Second<IPluginV2DynamicExt, ScaleDynamic> {
 public:
     using Second::Second;
     static const char *kind() { return "ScaleDynamic"; }
-    DimsExprs getOutputDimensions(int, const DimsExprs *in, int, IExprBuilder &) noexcept override {
+    DimsExprs getOutputDimensions(int index, const DimsExprs *in, int n,
+                                  IExprBuilder &) noexcept override {
+        SAW("getOutputDimensions").many(in, n).all(index);
         return in[0];
     }
-    DataType getOutputDataType(int, const DataType *types, int) const noexcept override {
+    DataType getOutputDataType(int index, const DataType *types, int n) const noexcept override {
+        SAW("getOutputDataType").many(types, n).all(index);
         return types[0];
     }
-    bool supportsFormatCombination(int pos, const PluginTensorDesc *descs, int,
-                                   int) noexcept override {
+    bool supportsFormatCombination(int pos, const PluginTensorDesc *descs, int n,
+                                   int m) noexcept override {
+        SAW("supportsFormatCombination").many(descs, n + m).all(pos, n);
         return descs[pos].type == DataType::kFLOAT && descs[pos].format == TensorFormat::kLINEAR;
     }
-    void configurePlugin(const DynamicPluginTensorDesc *, int, const DynamicPluginTensorDesc *,
-                         int) noexcept override {}
-    size_t getWorkspaceSize(const PluginTensorDesc *in, int, const PluginTensorDesc *,
-                            int) const noexcept override {
+    void configurePlugin(const DynamicPluginTensorDesc *in, int n,
+                         const DynamicPluginTensorDesc *out, int m) noexcept override {
+        SAW("configurePlugin").many(in, n).many(out, m);
+    }
+    size_t getWorkspaceSize(const PluginTensorDesc *in, int n, const PluginTensorDesc *out,
+                            int m) const noexcept override {
+        SAW("getWorkspaceSize").many(in, n).many(out, m);
         return 4 * volume(in[0].dims);
     }
-    int enqueue(const PluginTensorDesc *in, const PluginTensorDesc *, const void *const *inputs,
+    int enqueue(const PluginTensorDesc *in, const PluginTensorDesc *out, const void *const *inputs,
                 void *const *outputs, void *workspace, cudaStream_t stream) noexcept override {
+        SAW("enqueue").many(in, 1).many(out, 1);
         const size_t count = volume(in[0].dims);
         const int status = clear(workspace, 4 * count, stream);
         return status ? status : scale(inputs[0], outputs[0], count, factor_, stream);
@@ -253,22 +288,27 @@ public:
     const char *getPluginVersion() const noexcept override { return "1"; }
     const char *getPluginNamespace() const noexcept override { return ""; }
     int getNbOutputs() const noexcept override { return 1; }
-    int getOutputDataTypes(DataType *out, int, const DataType *in, int) const noexcept override {
+    int getOutputDataTypes(DataType *out, int m, const DataType *in,
+                           int n) const noexcept override {
+        SAW("getOutputDataTypes").many(in, n).all(m);
         out[0] = in[0];
         return 0;
     }
-    int getOutputShapes(const DimsExprs *in, int, const DimsExprs *, int, DimsExprs *out, int,
-                        IExprBuilder &) noexcept override {
+    int getOutputShapes(const DimsExprs *in, int n, const DimsExprs *shapes, int s, DimsExprs *out,
+                        int m, IExprBuilder &) noexcept override {
+        SAW("getOutputShapes").many(in, n).many(shapes, s).all(m);
         out[0] = in[0];
         return 0;
     }
-    bool supportsFormatCombination(int pos, const DynamicPluginTensorDesc *descs, int,
-                                   int) noexcept override {
+    bool supportsFormatCombination(int pos, const DynamicPluginTensorDesc *descs, int n,
+                                   int m) noexcept override {
+        SAW("supportsFormatCombination").many(descs, n + m).all(pos, n);
         return descs[pos].desc.type == DataType::kFLOAT &&
                descs[pos].desc.format == TensorFormat::kLINEAR;
     }
-    int configurePlugin(const DynamicPluginTensorDesc *, int, const DynamicPluginTensorDesc *,
-                        int) noexcept override {
+    int configurePlugin(const DynamicPluginTensorDesc *in, int n,
+                        const DynamicPluginTensorDesc *out, int m) noexcept override {
+        SAW("configurePlugin").many(in, n).many(out, m);
         return 0;
     }
     int getNbTactics() noexcept override { return 2; }
@@ -280,12 +320,14 @@ public:
         tactic_ = tactic;
         return 0;
     }
-    int onShapeChange(const PluginTensorDesc *, int, const PluginTensorDesc *,
-                      int) noexcept override {
+    int onShapeChange(const PluginTensorDesc *in, int n, const PluginTensorDesc *out,
+                      int m) noexcept override {
+        SAW("onShapeChange").many(in, n).many(out, m);
         return 0;
     }
-    int enqueue(const PluginTensorDesc *in, const PluginTensorDesc *, const void *const *inputs,
+    int enqueue(const PluginTensorDesc *in, const PluginTensorDesc *out, const void *const *inputs,
                 void *const *outputs, void *, cudaStream_t stream) noexcept override {
+        SAW("enqueue").many(in, 1).many(out, 1);
         return scale(inputs[0], outputs[0], volume(in[0].dims), factor_, stream);
     }
     IPluginV3 *attachToContext(IPluginResourceContext *) noexcept override { return clone(); }
