@@ -31,6 +31,7 @@ from headrace.meta.results import (
     SegmentationMeta,
     TensorOutput,
 )
+from headrace.meta.track_geometry import TrackGeometry
 
 __all__ = [
     "UNTRACKED_OBJECT_ID",
@@ -61,5 +62,6 @@ __all__ = [
     "Space",
     "Stroke",
     "TensorOutput",
+    "TrackGeometry",
     "mask_border_colors",
 ]

@@ -69,6 +69,10 @@ NvMOTStatus NvMOT_Query(uint16_t length, char *config, NvMOTQuery *query) {
 #endif
 #if HEADRACE_NVMOT >= 640
     query->outputShadowTracks = words.count("shadow");
+    query->outputVisibility = words.count("visible");
+    query->outputFootLocation = words.count("foot");
+    query->outputConvexHull = words.count("hull");
+    query->maxConvexHullSize = uint32_t(words["hull"]);
 #endif
     return NvMOTStatus_OK;
 }
@@ -98,6 +102,10 @@ NvMOTStatus NvMOT_Process(NvMOTContextHandle context, NvMOTProcessParams *params
     ++context->calls;
     for (uint32_t f = 0; f < params->numFrames; ++f) {
         NvMOTFrame &frame = params->frameList[f];
+#if HEADRACE_NVMOT >= 910
+        const std::string sensor(frame.sensorName);
+        if (frame.timeMeta.localTimestamp == 0) return NvMOTStatus_Error;
+#endif
         if (words.count("crash") && int(frame.frameNum) == words["crash"]) raise(SIGSEGV);
         if (words.count("hang") && int(frame.frameNum) == words["hang"]) sleep(60);
         if (words.count("fail") && int(frame.frameNum) == words["fail"]) return NvMOTStatus_Error;
@@ -108,6 +116,34 @@ NvMOTStatus NvMOT_Process(NvMOTContextHandle context, NvMOTProcessParams *params
         list.frameNum = frame.frameNum;
         list.valid = true;
         list.numFilled = 0;
+        const auto place = [&](NvMOTTrackedObj &o, const NvMOTRect &box) {
+#if HEADRACE_NVMOT >= 640
+            o.visibility = 0.75f;
+            const float right = box.x + box.width, bottom = box.y + box.height;
+            o.ptImgFeet[0] = box.x + box.width / 2;
+            o.ptImgFeet[1] = bottom;
+            o.ptWorldFeet[0] = 3;
+            o.ptWorldFeet[1] = 4;
+            const int corners[] = {int(box.x), int(box.y), int(right),
+                                   int(box.y), int(right), int(bottom)};
+            if (o.convexHull.list && o.convexHull.numPointsAllocated >= 3) {
+                memcpy(o.convexHull.list, corners, sizeof(corners));
+                o.convexHull.numPoints = words.count("odd") ? 1 << 20 : 3;
+            }
+#endif
+#if HEADRACE_NVMOT >= 800
+            o.bbox3DWorld.xCentre = 5;
+            o.bbox3DWorld.zVel = 6;
+            o.bbox3DImg[7][0] = right;
+            o.bbox3DImg[7][1] = bottom;
+            if (words.count("mask") && o.mask.data && o.mask.allocatedSize >= 8) {
+                o.mask.width = words.count("odd") ? o.mask.allocatedSize + 1 : 4;
+                o.mask.height = 2;
+                for (int i = 0; i < 8; ++i) o.mask.data[i] = i == 3 ? 0.9f : 0.2f;
+            }
+#endif
+            (void)o, (void)box;
+        };
         const auto report = [&](Target &t, NvMOTObjToTrack *object, float confidence) {
             NvMOTTrackedObj &o = list.list[list.numFilled++];
             o.classId = t.kind;
@@ -116,6 +152,7 @@ NvMOTStatus NvMOT_Process(NvMOTContextHandle context, NvMOTProcessParams *params
             o.confidence = confidence;
             o.age = t.age;
             o.associatedObjectIn = words.count("unset") ? nullptr : object;
+            place(o, t.box);
 #if HEADRACE_NVMOT >= 630
             if (const int size = words.count("reid") ? words["reid"] : 0) {
                 std::vector<float> vector(size, float(t.id));

@@ -81,3 +81,48 @@ def test_a_library_that_cannot_be_driven_is_named_with_its_replacement(
     assert "not loaded" in warning
     assert "the built-in tracker iou tracks" in warning
     assert any(ids for ids, _ in ran.seen["s"])
+
+
+def spaces(buffer: Any) -> list[dict[int, Any]]:
+    """Of each object of a frame, its user metadata by type, and its mask as type -1."""
+    batch = pyds.gst_buffer_get_nvds_batch_meta(hash(buffer))
+    node, found = batch.frame_meta_list.data.obj_meta_list, []
+    while node is not None:
+        mask, kinds = node.data.mask_params, {}
+        if mask.size:
+            kinds[-1] = mask.get_mask_array().tolist(), mask.threshold
+        user = node.data.obj_user_meta_list
+        while user is not None:
+            kinds[int(user.data.base_meta.meta_type)] = user.data.user_meta_data
+            user = user.next
+        found.append(kinds)
+        node = node.next
+    return found
+
+
+def test_masks_and_places_of_a_library_reach_probes(
+    play: Run, detector: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    config = tmp_path / "words.txt"
+    config.write_text("visible 1 foot 1 hull 3 mask 1")
+    own = library(tmp_path_factory)
+    ran = play(
+        f"{video(20)} ! m.sink_0 nvstreammux name=m batch-size=1 width=640 height=384 ! "
+        f"nvinfer config-file-path={detector} ! nvtracker ll-lib-file={own} "
+        f"ll-config-file={config} tracker-width=320 tracker-height=192 ! fakesink name=s",
+        s=spaces,
+    )
+    assert ran.errors == []
+    objects = [kinds for frame in ran.seen["s"] for kinds in frame]
+    assert objects
+    types = [
+        pyds.NvDsMetaType.NVDS_OBJ_VISIBILITY,
+        pyds.NvDsMetaType.NVDS_OBJ_IMAGE_FOOT_LOCATION,
+        pyds.NvDsMetaType.NVDS_OBJ_WORLD_FOOT_LOCATION,
+        pyds.NvDsMetaType.NVDS_OBJ_IMAGE_CONVEX_HULL,
+    ]
+    for kinds in objects:
+        assert set(kinds) == {-1, *map(int, types)}
+        assert kinds[int(types[0])] == pytest.approx(0.75)
+        values, threshold = kinds[-1]
+        assert [value > threshold for value in values] == [False] * 3 + [True] + [False] * 4

@@ -81,6 +81,13 @@ def test_what_has_no_effect_is_named_once(tmp_path: Path) -> None:
     assert "FeatureMatching.matchingType" in unknown.sentence
 
 
+@pytest.mark.parametrize(("motion", "name"), [(0, "nviou"), (1, "nvsort")])
+def test_a_mask_tracker_says_what_runs_in_its_place(tmp_path: Path, motion: int, name: str) -> None:
+    text = f"Segmenter:\n  segmenterType: 1\nStateEstimator:\n  stateEstimatorType: {motion}\n"
+    (notice,) = read_original(entries(text, tmp_path), "file").notices
+    assert f"MaskTracker runs as {name}" in notice.sentence
+
+
 @pytest.mark.parametrize("key", original_keys().values(), ids=lambda key: key.path)
 def test_every_key_acts_or_is_said(key: Any) -> None:
     """A value other than the default changes the core's values, or brings a notice, or is `so`."""

@@ -12,6 +12,7 @@ import pytest
 from headrace._core.errors import ConfigError, CustomLibraryError
 from headrace.custom.nvmot.records import MISC_KINDS
 from headrace.media import Frame, PixelFormat
+from headrace.meta.masks import object_mask
 from headrace.pipeline.track import Tracker, open_tracker
 from tests.custom.nvmot.built import SOME, library
 from tests.pipeline.track.scenes import HEIGHT, WIDTH, ids, meta
@@ -77,6 +78,50 @@ def test_past_frames_come_in_pixels_of_the_frame(opened: Open, generation: str) 
     kind, class_id, number, *box = records.records[0].tolist()[:7]
     assert (kind, class_id, number) == (0, 0, 0)
     assert box == pytest.approx([101, *A[1:]], abs=0.01)
+
+
+@pytest.mark.parametrize("generation", ["5.0", "6.4", "8.0", "9.1"])
+def test_masks_and_places_in_space(opened: Open, generation: str) -> None:
+    tracker = opened("visible 1 foot 1 hull 3 mask 1", generation)
+    m = meta(0, [A, B])
+    m.objects.mask_thresholds[int(m.objects.component_ids[0])] = 0.4
+    tracker.update(IMAGE, m)
+    assert ids(m) == [1, 2]
+    if generation < "6.4":
+        assert (m.objects.user, m.objects.masks) == ({}, None)
+        return
+    x, y, width, height = A
+    place = m.objects[0].user[0]
+    assert place.visibility == pytest.approx(0.75)
+    assert place.foot == pytest.approx([x + width / 2, y + height], abs=0.01)
+    assert place.world_foot.tolist() == [3, 4]  # not scaled: metres, or what the camera model has
+    corners = [(x, y), (x + width, y), (x + width, y + height)]
+    assert np.abs(place.hull - np.array(corners)).max() <= 2  # whole pixels of the library
+    if generation < "8.0":
+        assert (place.box_3d, m.objects.masks) == (None, None)
+        return
+    assert place.box_3d.tolist() == [5, *[0] * 10, 6]
+    assert place.corners[7] == pytest.approx([x + width, y + height], abs=0.01)
+    shown = object_mask(m.objects, 1, WIDTH, HEIGHT)
+    assert shown is not None
+    assert (shown.left, shown.top) == (B[0], B[1])
+    assert shown.pixels[0, -1]
+    assert not shown.pixels[:, : int(B[2]) // 2].any()  # the last of four columns
+    assert not shown.pixels[int(B[3]) * 3 // 4 :].any()  # the first of two rows
+
+
+def test_what_nobody_asked_for_is_not_there(opened: Open) -> None:
+    tracker = opened()
+    m = meta(0, [A])
+    tracker.update(IMAGE, m)
+    assert (m.objects.user, m.objects.masks) == ({}, None)
+
+
+def test_a_mask_larger_than_its_memory_is_left_out(opened: Open) -> None:
+    tracker = opened("mask 1 hull 3 odd 1")
+    assert play(tracker, range(3), A) == [[1]] * 3
+    (notice,) = (n for n in tracker.notices if n.code == "tracker-nonsense")
+    assert notice.level == "warning"
 
 
 @pytest.mark.parametrize("color", [1, 2, 6, 19, 20, 28])

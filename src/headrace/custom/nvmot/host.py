@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 from pathlib import Path
+from time import time_ns
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from headrace._core.errors import CustomLibraryError
 from headrace._core.findings import Finding
 from headrace._core.types import Array
 from headrace.binary.elf import ElfFile
+from headrace.custom.nvmot.geometry import SpaceBuffers
 from headrace.custom.nvmot.records import MISC_KINDS, MiscBuffers, misc_rows
 from headrace.custom.nvmot.structures import structure
 from headrace.custom.original import elf_with, load_beside
@@ -23,6 +25,7 @@ from headrace.custom.stand_ins import note_calls
 _KIND = "a low-level tracker library"
 REQUIRED = ("NvMOT_Init", "NvMOT_Process", "NvMOT_DeInit")
 CPU, SYSTEM_MEMORY, CUDA_MEMORY = 0x02, 6, (2, 7)
+_NO_NAME = ctypes.create_string_buffer(1)  # of the sensor: a library may read the text
 ROOM = 512  # objects of a frame that a library may return at least
 MOST = 1 << 14
 _STATUS = {1: "NvMOTStatus_Error", 2: "NvMOTStatus_Invalid_Path"}
@@ -82,6 +85,8 @@ class NvmotHost:
             self._reids = 0
         self._room = min(MOST, max(ROOM, int(self.query.get("maxTargetsPerStream", 0))))
         self._misc = self._misc_buffers()
+        names = tuple(name for name, *_ in structure("NvMOTTrackedObj", generation)._fields_)
+        self._spaces = SpaceBuffers(names, self.query, self._room, self._size)
         note_calls(ElfFile.read(path), self.notices, _native.stand_in_calls())
 
     def _make(self, name: str) -> Any:
@@ -191,7 +196,8 @@ class NvmotHost:
 
         Returns:
             ids (M,) uint64; boxes and confidences (M, 5); class, age and index of the object, -1
-            without, (M, 3) int32; ReID vectors (M, D); ids and rows of `records.misc_rows`.
+            without, (M, 3) int32; ReID vectors (M, D); ids and rows of `records.misc_rows`; the
+            arrays of `geometry.Spaces`.
 
         Raises:
             CustomLibraryError: the library says that it failed, or its answer makes no sense.
@@ -210,6 +216,8 @@ class NvmotHost:
         if hasattr(frame, "timeMeta"):
             frame.timeMeta.frameNum, frame.timeMeta.frameTimeStamp = number, pts_ns
             frame.timeMeta.frameTimeValid = True
+            frame.timeMeta.localTimestamp = time_ns()
+            frame.sensorName = ctypes.addressof(_NO_NAME)
         else:
             frame.timeStamp, frame.timeStampValid = pts_ns // 1_000_000_000, True
         frame.objectsIn.detectionDone = inferred
@@ -228,6 +236,7 @@ class NvmotHost:
         kind = structure("NvMOTTrackedObj", self._generation)
         room = max(self._room, 2 * len(listed))
         tracked = np.zeros(room, np.dtype(kind))
+        self._spaces.give(tracked)
         of_stream = self._make("NvMOTTrackedObjList")
         of_stream.streamID, of_stream.frameNum, of_stream.valid = stream, number, True
         of_stream.list, of_stream.numAllocated = tracked.ctypes.data, room
@@ -249,7 +258,8 @@ class NvmotHost:
             memory = (ctypes.c_char * (count * ctypes.sizeof(kind))).from_address(of_stream.list)
             tracked = np.frombuffer(memoryview(memory), tracked.dtype)
         result = self._read(tracked[:count], listed, vectors)
-        return [*result, *self._read_misc(params)]
+        spaces = self._spaces.read(tracked[:count]).arrays()
+        return [*result, *self._read_misc(params), *spaces]
 
     def _read(self, tracked: Array, listed: Array, vectors: Array) -> list[Array]:
         box = tracked["bbox"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,10 +17,12 @@ from headrace._core.types import Array
 from headrace.custom.guard.answers import TrackerAnswer
 from headrace.custom.guard.options import GuardOptions
 from headrace.custom.guard.process import GuardedProcess
+from headrace.custom.nvmot.geometry import Spaces, spaces_of
 from headrace.custom.nvmot.host import CUDA_MEMORY, NvmotHost
 from headrace.custom.nvmot.operations import describe
 from headrace.custom.nvmot.surfaces import formats, surface_image
 from headrace.media.frame import Frame
+from headrace.meta.track_geometry import TrackGeometry
 
 _OPERATIONS = "headrace.custom.nvmot.operations"
 
@@ -53,6 +56,9 @@ class LibraryTracks:
         index: (N,) int32 among the objects that it got; -1 without.
         reids: (N, D) float32, or (0, 0).
         record_ids, records: see `records.misc_rows`; boxes in pixels of the frame.
+        masks: N float32 arrays (h, w) relative to the box, foreground above 0.5, empty for an
+            object without one; None if no object has one.
+        places: what it says of objects in space, of those that it says it of (row -> what).
     """
 
     ids: npt.NDArray[np.uint64]
@@ -64,6 +70,8 @@ class LibraryTracks:
     reids: npt.NDArray[np.float32]
     record_ids: npt.NDArray[np.uint64]
     records: npt.NDArray[np.float64]
+    masks: list[npt.NDArray[np.float32]] | None = None
+    places: Mapping[int, TrackGeometry] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +225,7 @@ class NvmotSource:
 
     def _checked(self, arrays: list[Array], count: int, scale: Array) -> LibraryTracks:
         """The answer in pixels of the frame; rows that make no sense are left out."""
+        arrays, spaces = arrays[:6], arrays[6:]
         fitting = len(arrays) == 6 and [a.ndim for a in arrays] == [1, 2, 2, 2, 1, 2]
         rows = len(arrays[0]) if fitting else 0
         shapes = [(rows, 5), (rows, 3)], [(len(arrays[4]), 10)] if fitting else []
@@ -229,6 +238,7 @@ class NvmotSource:
             notice = Finding("tracker-nonsense", "warning", text, str(self._set.path))
             self.notices += [notice] if notice not in self.notices else []
         index = np.where((ints[:, 2] >= 0) & (ints[:, 2] < count), ints[:, 2], -1)
+        masks, places = self._spaces(spaces, np.flatnonzero(sound), rows, scale)
         known = np.isfinite(records).all(axis=1)
         records[:, 3:7] /= scale
         vectors = reids.astype(np.float32)[sound] if len(reids) == rows else np.empty((0, 0))
@@ -242,7 +252,26 @@ class NvmotSource:
             np.nan_to_num(vectors).astype(np.float32),
             record_ids.astype(np.uint64)[known],
             records[known],
+            masks,
+            places,
         )
+
+    def _spaces(
+        self, arrays: list[Array], sound: npt.NDArray[np.intp], rows: int, scale: Array
+    ) -> tuple[list[npt.NDArray[np.float32]] | None, dict[int, TrackGeometry]]:
+        """Masks and places of the sound rows, in pixels of the frame."""
+        try:
+            masks, places, odd = spaces_of(Spaces(*map(np.array, arrays)), rows, scale)
+        except (TypeError, ValueError, IndexError) as error:
+            where = str(self._set.path)
+            raise CustomLibraryError("its worker answers nonsense", where=where) from error
+        if odd:
+            text = "it returns masks or hulls that are larger than their memory; they are left out"
+            notice = Finding("tracker-nonsense", "warning", text, str(self._set.path))
+            self.notices += [notice] if notice not in self.notices else []
+        kept = sound.tolist()
+        found = {k: places[row] for k, row in enumerate(kept) if row in places}
+        return None if masks is None else [masks[row] for row in kept], found
 
     def close(self) -> None:
         """Remove the source and end the context and its worker."""

@@ -14,6 +14,7 @@ from headrace.gstreamer.elements.tree import (
     frames_of,
     image_of,
     is_tracked,
+    set_mask,
     style_text,
     to_frame_meta,
 )
@@ -38,7 +39,8 @@ from headrace.gstreamer.pyds.tracking import (
     NvDsTargetMiscDataBatch,
     NvDsTargetMiscDataStream,
 )
-from headrace.meta import UNTRACKED_OBJECT_ID, ClassStyle, FrameMeta
+from headrace.meta import UNTRACKED_OBJECT_ID, ClassStyle, FrameMeta, Objects
+from headrace.meta.track_geometry import TrackGeometry
 from headrace.pipeline.track.open import open_tracker
 from headrace.pipeline.track.tracker import Tracker
 
@@ -51,6 +53,14 @@ _RECORDS = (
     NvDsMetaType.NVDS_TRACKER_SHADOW_LIST_META,
 )
 """Types of metadata, in the order of `headrace.custom.nvmot.records.MISC_KINDS`."""
+
+_SPACE = {
+    "visibility": NvDsMetaType.NVDS_OBJ_VISIBILITY,
+    "foot": NvDsMetaType.NVDS_OBJ_IMAGE_FOOT_LOCATION,
+    "world_foot": NvDsMetaType.NVDS_OBJ_WORLD_FOOT_LOCATION,
+    "hull": NvDsMetaType.NVDS_OBJ_IMAGE_CONVEX_HULL,
+}
+"""Types of metadata of objects, by fields of `TrackGeometry`; bindings have none for 3D boxes."""
 
 _SIZE = "size of frames and boxes for a library of the user; others look at frames as they are"
 _ALONE = "accepted; sources are followed one by one"
@@ -213,6 +223,7 @@ class NvTracker(InPlace):
                 user.user_meta_data = NvDsObjReid(objects.reids[index])
                 nvds_add_user_meta_to_obj(obj, user)
             self._seen[obj.class_id] = obj
+            _add_space(batch, obj, objects, index)
         for index in range(len(before), len(objects)):
             obj = nvds_acquire_obj_meta_from_pool(batch)
             obj.class_id = int(objects.class_ids[index])
@@ -224,6 +235,7 @@ class NvTracker(InPlace):
                 obj.rect_params = model.rect_params
             self._place(obj, objects.rects[index].tolist(), obj.obj_label)
             nvds_add_obj_meta_to_frame(frame, obj, None)
+            _add_space(batch, obj, objects, index)
         return untracked
 
     def _place(self, obj: NvDsObjectMeta, rect: list[float], text: str | None) -> None:
@@ -233,6 +245,20 @@ class NvTracker(InPlace):
             text = f"{text or ''} {obj.object_id}".strip()
         # twenty pixels above the object, where nvinfer's text is ten above
         style_text(obj.text_params, text or "", rect[0], rect[1] - 10, _STYLE)
+
+
+def _add_space(batch: NvDsBatchMeta, obj: NvDsObjectMeta, objects: Objects, index: int) -> None:
+    """Add what a library of the user says beyond the box: its mask, and places in space."""
+    geometry = [one for one in objects.user.get(index, ()) if isinstance(one, TrackGeometry)]
+    for one in geometry:
+        for name, kind in _SPACE.items():
+            if (value := getattr(one, name)) is not None:
+                user = nvds_acquire_user_meta_from_pool(batch)
+                user.base_meta.meta_type, user.user_meta_data = kind, value
+                nvds_add_user_meta_to_obj(obj, user)
+    if objects.masks is not None and objects.masks[index].size:
+        component = int(objects.component_ids[index])
+        set_mask(obj, objects.masks[index], objects.mask_thresholds.get(component, 0.0))
 
 
 def _rect(obj: NvDsObjectMeta) -> Rect:

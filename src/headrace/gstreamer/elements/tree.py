@@ -167,15 +167,16 @@ def _new_object(
     _style_rect(rect, style)
     style_text(obj.text_params, objects.display_text(index), left, top, style)
     if objects.masks is not None and objects.masks[index].size:
-        _set_mask(obj, objects.masks[index], objects.mask_thresholds.get(component, 0.0))
+        set_mask(obj, objects.masks[index], objects.mask_thresholds.get(component, 0.0))
     elif objects.keypoints is not None and len(objects.keypoints[index]):
         # As parsers of poses leave them; in pixels of the frame, which the sizes say too.
-        _set_mask(obj, objects.keypoints[index], 0.0)
+        set_mask(obj, objects.keypoints[index], 0.0)
         obj.mask_params.width, obj.mask_params.height = meta.width, meta.height
     return obj
 
 
-def _set_mask(obj: NvDsObjectMeta, values: Array, threshold: float) -> None:
+def set_mask(obj: NvDsObjectMeta, values: Array, threshold: float) -> None:
+    """Give an object a mask over its box."""
     mask = obj.mask_params
     mask.height, mask.width = values.shape
     mask.data, mask.size, mask.threshold = values, values.nbytes, threshold

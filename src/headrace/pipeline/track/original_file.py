@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -99,8 +99,8 @@ def read_original(
             given.add(key.to)
         elif key.acts == "no" and not key.asks_for_nothing(value):
             no.append(key.name)
-    notices = _notices(no, unknown, where)
     name = _name(_settled(values, old))
+    notices = _notices(no, unknown, where, name)
     return OriginalTracker(name, values, tuple(notices), where, frozenset(given))
 
 
@@ -169,10 +169,12 @@ def _name(values: Mapping[str, Any]) -> str:
     return "nvsort" if values["motion"] else "nviou"
 
 
-def _notices(no: Iterable[str], unknown: Iterable[str], where: str) -> list[Finding]:
+def _notices(no: Collection[str], unknown: Iterable[str], where: str, name: str) -> list[Finding]:
     notices = []
     if without := ", ".join(dict.fromkeys(no)):
         text = f"without effect: {without}"
+        if "segmenterType" in no and name in ("nviou", "nvsort"):
+            text += f"; without its masks, MaskTracker runs as {name}, which follows boxes"
         notices.append(Finding("tracker-settings", "warning", text, where))
     if strange := ", ".join(dict.fromkeys(unknown)):
         text = f"no tracker of the original has: {strange}; nothing is done with them"

@@ -21,10 +21,12 @@ from headrace.custom.nvmot.structures import generation_of
 from headrace.media.frame import Frame
 from headrace.meta import Detections, FrameMeta, Objects, Space
 from headrace.meta.detections import overlaps
+from headrace.meta.objects import NO_MASK
 from headrace.pipeline.track.selection import Found, Selection
 from headrace.pipeline.track.tracker import Ids, TrackIds, column_of_confidences, inside
 
 _SAME = 0.5  # overlap from which on two boxes are one object
+_FRONT = 0.5  # values of a library's mask above it are the object
 _MODES = ("always", "never")
 
 
@@ -216,6 +218,7 @@ class UserLibraryTracker:
             boxes = np.concatenate((shown[:, :2], shown[:, 2:] - shown[:, :2]), axis=1)
             objects.rects = objects.rects.copy()
             objects.rects[at] = boxes[some].astype(np.float32)
+        place_masks(objects, at, answer, some)
         if self._give_looks and len(answer.reids) == len(ids):
             for row in some.tolist():
                 objects.reids[int(rows[index[row]])] = answer.reids[row]
@@ -245,6 +248,7 @@ class UserLibraryTracker:
             labels=source.labels,
         )  # fmt: skip
         objects.object_ids[first:] = ids[some].astype(np.uint64)
+        place_masks(objects, np.arange(first, len(objects)), answer, some)
         column_of_confidences(objects)[first:] = answer.confidences[some]
 
     def end_of_stream(self, source_id: int) -> None:
@@ -257,6 +261,27 @@ class UserLibraryTracker:
         """End all contexts."""
         for source_id in list(self._sources):
             self.end_of_stream(source_id)
+
+
+def place_masks(
+    objects: Objects, at: npt.NDArray[np.intp], answer: LibraryTracks, rows: npt.NDArray[np.intp]
+) -> None:
+    """Put masks and places of rows of the answer to the objects `at`."""
+    # the detector's masks have a threshold of their own: values above it stay the same ones
+    thresholds, bare = objects.mask_thresholds, objects.masks is None
+    for index, row in zip(at.tolist(), rows.tolist(), strict=True):
+        if row in answer.places:
+            objects.user.setdefault(index, []).append(answer.places[row])
+        if answer.masks is None or not answer.masks[row].size:
+            continue
+        if objects.masks is None:
+            objects.masks = [NO_MASK] * len(objects)
+        if objects.detector_rects is None:
+            objects.detector_rects = objects.rects.copy()
+        component = int(objects.component_ids[index])
+        threshold = thresholds.setdefault(component, _FRONT if bare else 0.0)
+        objects.masks[index] = answer.masks[row] + np.float32(threshold - _FRONT)
+        objects.detector_rects[index] = answer.boxes[row]  # the mask lies on this box
 
 
 def _rects(found: Found) -> npt.NDArray[np.float32]:

@@ -1,0 +1,36 @@
+"""Where an object stands beyond its box, as a tracker library of the user says it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrackGeometry:
+    """One object in space. What the library does not give is None.
+
+    Attributes:
+        visibility: share of the object that is not hidden, 0 to 1.
+        foot: x, y of where it stands, in pixels of the frame.
+        world_foot: x, y of the same on the ground, in the units of the library's camera model.
+        hull: (N, 2) int32, the outline of its body in pixels of the frame.
+        box_3d: (12,) float32 in the world: x, y, z of centre, length, rotation and velocity.
+        corners: (8, 2) float32, the corners of that box in pixels of the frame.
+    """
+
+    visibility: float | None = None
+    foot: FloatArray | None = None
+    world_foot: FloatArray | None = None
+    hull: npt.NDArray[np.int32] | None = None
+    box_3d: FloatArray | None = None
+    corners: FloatArray | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """It says nothing."""
+        return all(getattr(self, name) is None for name in self.__slots__)
