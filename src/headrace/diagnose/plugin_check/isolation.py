@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import select
 import signal
+import struct
 import tempfile
-import time
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -23,6 +24,9 @@ from headrace.plugins.spoken import CPP_NAMES, spoken
 from headrace.plugins.trace import Call, Tracer
 
 LIMIT_S = 60.0
+"""Seconds of a call."""
+_STEP_S = 0.5
+_COUNT = struct.Struct("Q")
 _MOST_BYTES = 1 << 20
 Check = Callable[[], list[Breach]]
 
@@ -56,13 +60,17 @@ def in_copy(
     Raises:
         DefectError: as `run_check`.
     """
-    with tempfile.TemporaryFile(buffering=0) as report, tempfile.TemporaryFile() as output:
+    with (
+        tempfile.TemporaryFile(buffering=0) as report,
+        tempfile.TemporaryFile() as output,
+        mmap.mmap(-1, _COUNT.size) as calls,
+    ):
         read, write = os.pipe()
         child = os.fork()
         if child == 0:  # nothing of this function goes on in the copy
-            _become(act, read, write, report.fileno(), output.fileno())
+            _become(act, read, write, report.fileno(), output.fileno(), calls)
         os.close(write)
-        answer, late = _read(read, limit_s)
+        answer, late = _read(read, limit_s, calls)
         os.close(read)
         if late:
             os.kill(child, signal.SIGKILL)
@@ -84,7 +92,9 @@ def in_copy(
     return result["value"], None
 
 
-def _become(act: Callable[[], Any], read: int, write: int, report: int, output: int) -> None:
+def _become(
+    act: Callable[[], Any], read: int, write: int, report: int, output: int, calls: mmap.mmap
+) -> None:
     """Be the copy."""
     code = 1
     try:
@@ -94,7 +104,7 @@ def _become(act: Callable[[], Any], read: int, write: int, report: int, output: 
         _native.guard_report_to(report, HANG_SIGNAL)
         answer: dict[str, Any]
         try:
-            with _Naming():
+            with _Naming(calls):
                 answer = {"value": act()}
         except BrokenError as error:
             answer = {"breach": _row(error.breach)}
@@ -120,10 +130,16 @@ def _breach(row: list[Any]) -> Breach:
 
 
 class _Naming(Tracer):
-    """Names the method that is being called for the report of a crash; it keeps nothing."""
+    """Names the method that is being called for the report of a crash; counts calls."""
+
+    def __init__(self, calls: mmap.mmap) -> None:
+        super().__init__()
+        self._shared, self._begun = calls, 0
 
     def begin(self, call: Call) -> None:
         """See `Tracer`."""
+        self._begun += 1
+        _COUNT.pack_into(self._shared, 0, self._begun)
         _native.guard_set_function(spoken(call[2], call[3]))
 
     def add(self, call: Call, result: object, seconds: float, error: str, creates: bool) -> None:
@@ -134,17 +150,26 @@ class _Naming(Tracer):
 _PYTHON_NAMES = {cpp: name for name, cpp in CPP_NAMES.items()}
 
 
-def _read(pipe: int, limit_s: float) -> tuple[bytes, bool]:
-    """Read the answer of the copy; True with it if there is none in time."""
-    data, end = b"", time.monotonic() + limit_s
+def _read(pipe: int, limit_s: float, calls: mmap.mmap) -> tuple[bytes, bool]:
+    """Read the answer of the copy; True with it if one call takes all the time.
+
+    Time counts in steps that this process sees: none passes for two that are stopped.
+    """
+    data, waited, seen = b"", 0.0, -1
+    step = min(_STEP_S, limit_s)
     while True:
-        ready, _, _ = select.select([pipe], [], [], max(end - time.monotonic(), 0))
-        if not ready:
+        if select.select([pipe], [], [], step)[0]:
+            part = os.read(pipe, 1 << 16)
+            if not part:
+                return data, False
+            data += part
+            continue
+        waited += step
+        (number,) = _COUNT.unpack_from(calls)
+        if number != seen:
+            seen, waited = number, 0.0
+        elif waited >= limit_s:
             return b"", True
-        part = os.read(pipe, 1 << 16)
-        if not part:
-            return data, False
-        data += part
 
 
 def _ended(report: Report | None, code: int, ended: str | None, said: list[str]) -> Breach:
