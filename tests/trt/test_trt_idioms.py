@@ -274,7 +274,7 @@ def test_helpers():
     assert trt.nptype(trt.float16) is np.float16
     with pytest.raises(TypeError):
         trt.nptype(trt.fp8)
-    assert trt.float32.itemsize == 4
+    assert trt.float32.itemsize == trt._itemsize(trt.float32) == 4
     assert isinstance(trt.get_nv_onnx_parser_version(), int)
 
 

@@ -39,5 +39,11 @@ def __getattr__(name: str) -> Any:
     return attrgetter(export.path)(importlib.import_module(export.module))
 
 
+def _itemsize(trt_type: Any) -> float:
+    """`DataType.itemsize` by the name that scripts call."""
+    size: float = trt_type.itemsize
+    return size
+
+
 def __dir__() -> list[str]:
     return [*_shown(), "__version__", "address_of", "array_at", "release"]

@@ -130,6 +130,7 @@ class Listener(trt.IDebugListener):
         self.seen = {}
 
     def process_debug_tensor(self, addr, location, type, shape, name, stream):
+        assert location == trt.TensorLocation.DEVICE
         self.seen[name] = trt.array_at(addr, tuple(shape), type).copy()
         return True
 

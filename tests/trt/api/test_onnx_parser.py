@@ -146,6 +146,22 @@ def test_all_errors_are_collected(tmp_path, release):
     assert parser.supports_model((tmp_path / "m.onnx").read_bytes()) == (False, [([1], True)])
 
 
+@pytest.mark.parametrize("method", ["supports_model", "supports_model_v2"])
+def test_a_model_that_is_supported_is_in_the_network(tmp_path, method):
+    node = helper.make_node("Relu", ["x"], ["y"], name="relu")
+    model = tmp_path / "m.onnx"
+    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 2]) for n in "xy"]
+    graph = helper.make_graph([node], "g", ends[:1], ends[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), model)
+    logger = Messages()
+    net = trt.Builder(logger).create_network()
+    parser = trt.OnnxParser(net, logger)
+    found = getattr(parser, method)(model.read_bytes())
+    assert found in (True, (True, [([0], True)]))
+    assert net.get_input(0).name == "x"
+    assert [net.get_layer(i).name for i in range(net.num_layers)] == ["relu"]
+
+
 def test_missing_and_damaged_files(tmp_path):
     logger = Messages()
     parser = trt.OnnxParser(network(logger), logger)

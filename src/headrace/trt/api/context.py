@@ -495,14 +495,14 @@ class IExecutionContext(Closable):
         self._told = len(notices)
 
     def _tell_listener(self, values: dict[str, Array], stream: int) -> None:
-        """Show the debug tensors that are on to the listener."""
+        """Show the debug tensors that are on to the listener: in device memory, as TensorRT."""
         listener = self._plain.get("listener")
         if listener is None:
             return
         for name in (n for n in self._engine._record.debugged if n in self._debugs):
             array = np.ascontiguousarray(values[name])
             listener.process_debug_tensor(
-                array.ctypes.data, TensorLocation["HOST"], DataType.of(array.dtype),
+                array.ctypes.data, TensorLocation["DEVICE"], DataType.of(array.dtype),
                 Dims(array.shape), name, stream,
             )  # fmt: skip
 

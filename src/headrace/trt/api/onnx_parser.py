@@ -131,7 +131,7 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
         return self.parse(model)
 
     def supports_model(self, model: Buffer, path: str | None = None) -> tuple[bool, list[Any]]:
-        """Whether every node could be parsed; and the runs of nodes that could, with True.
+        """Whether every node is parsed, as `parse`; and the runs of nodes that are, with True.
 
         A run that cannot be parsed is left out: scripts look at one that is False again, without
         end.
@@ -140,7 +140,7 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
         return supported, [run for run in self._subgraphs if run[1]]
 
     def supports_model_v2(self, model: Buffer, path: str | None = None) -> bool:
-        """Whether every node could be parsed; the runs of nodes are kept."""
+        """Whether every node is parsed, as `parse`; the runs of nodes are kept."""
         return self._look_through(model, path)
 
     def _look_through(self, model: Buffer, path: str | None) -> bool:
@@ -166,7 +166,7 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
                 self._subgraphs[-1][0].append(i)
             else:
                 self._subgraphs.append(([i], good))
-        return all(good for _, good in self._subgraphs)
+        return all(good for _, good in self._subgraphs) and self._add(read)
 
     num_subgraphs = counted("_subgraphs", "Runs of nodes that `supports_model_v2` found.")
 

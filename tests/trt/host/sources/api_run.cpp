@@ -24,7 +24,7 @@ public:
     float first = 0;
     bool processDebugTensor(const void *data, TensorLocation location, DataType type,
                             const Dims &shape, const char *text, cudaStream_t) noexcept override {
-        if (location != TensorLocation::kHOST || type != DataType::kFLOAT || shape.nbDims != 2)
+        if (location != TensorLocation::kDEVICE || type != DataType::kFLOAT || shape.nbDims != 2)
             return false;
         name = text, first = *static_cast<const float *>(data);
         return true;
