@@ -375,10 +375,12 @@ class ContextPlugin(ABC):
             return
         sizes = [0 if array is None else array.size for array in outputs]
         if left == sizes:
+            why = getattr(self.instances[0].plugin, "why_not_computed", None)
             raise refuse(
                 self.spec,
                 "enqueue returned without an error and wrote nothing to "
-                + ("its output" if len(left) == 1 else "any of its outputs"),
+                + ("its output" if len(left) == 1 else "any of its outputs")
+                + (f": {why}" if why else ""),
                 expected="every element of every output written; a kernel that cannot be launched "
                 "is a failure: return its error",
                 method="enqueue",

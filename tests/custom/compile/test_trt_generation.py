@@ -118,3 +118,33 @@ def test_evidence_orders_the_releases() -> None:
     assert evidence_of(SEVEN)[0][0] == 7
     assert evidence_of(EIGHT)[0][0] == 8
     assert evidence_of(ELEVEN)[0][0] == 11
+
+
+NVCC = """#!/bin/bash
+words=()
+while [ $# != 0 ]; do
+  case "$1" in
+    -ccbin | -Xcompiler) shift ;;
+    --cuda) words+=(-fsyntax-only) ;;
+    *) words+=("$1") ;;
+  esac
+  shift
+done
+exec g++ -fPIC -D__global__= -x c++ "${words[@]}"
+"""
+"""Stands for nvcc; it has its options, and takes no other of g++."""
+
+
+def test_code_for_the_gpu_is_compiled_for_the_release_that_takes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for file, text in (("bin/nvcc", NVCC), ("include/cuda_runtime.h", "")):
+        path = tmp_path / "cuda" / file
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+        path.chmod(0o755)
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "cuda"))
+    source = tmp_path / "source.cu"
+    source.write_text(SEVEN + "__global__ void kernel() {}\n")
+    result = compile_library([source], tmp_path / "libsource.so", cuda="nvcc")
+    assert [n.data["major"] for n in result.notices if n.code == "compiled-generation"] == [7]

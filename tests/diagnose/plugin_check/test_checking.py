@@ -7,12 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
-from headrace.diagnose.plugin_check import CLAUSES, PluginReport, check_library, checking
+from headrace.diagnose.plugin_check import CLAUSES, PluginReport, check_library, checking, subjects
 from headrace.diagnose.plugin_check.breach import Breach
 from headrace.diagnose.plugin_check.clauses import OF_METHODS
 from headrace.diagnose.plugin_check.subjects import parsed_field, parsed_input, sized
-from headrace.errors import ConfigError, CustomLibraryError
+from headrace.engine import BuildOptions, build
+from headrace.errors import ConfigError, CustomLibraryError, PluginError
+from headrace.plugins.registry import get_plugin_registry
+from headrace.trt.host import plugins as host_plugins
+from tests.plugins.models import model, network
 from tests.trt.host.conftest import SOURCES as HOST_SOURCES
 from tests.trt.host.conftest import Compile
 
@@ -136,6 +141,47 @@ def test_lent_data_is_named_where_what_was_kept_of_it_changed(
     report = reported(faults, "Faulty3", "kKeepsField")
     assert [b.clause for b in report.breaches] == ["deterministic", "fields-lent"]
     assert "lent data" not in report.skipped
+
+
+NO_GPU = "there is no NVIDIA driver"
+
+
+def test_kernels_that_cannot_be_launched_are_not_run_to_find_inputs(
+    faults: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ran = tmp_path / "ran"
+    monkeypatch.setattr(subjects, "_runs", lambda subject: ran.touch())
+    fields = {"fault": 0, "factor": 3.0}
+    check_library(faults, fields=fields, only=["Faulty3"])
+    assert ran.exists()
+    ran.unlink()
+    monkeypatch.setattr(subjects, "gpu_evidence", lambda path: "it has code for a GPU")
+    monkeypatch.setattr(subjects, "why_no_gpu", lambda: NO_GPU)
+    (report,) = check_library(faults, fields=fields, only=["Faulty3"])
+    assert [(b.clause, b.level) for b in report.breaches] == [("gpu", "warning")]
+    assert not ran.exists()
+
+
+def test_a_run_whose_kernels_cannot_be_launched_says_so(
+    faults: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(host_plugins, "look_at", lambda image, path: "it has code for a GPU")
+    monkeypatch.setattr(host_plugins, "why_no_gpu", lambda: NO_GPU)
+    registry = get_plugin_registry()
+    before = registry.all_creators
+    registry.load_library(faults)
+    number = NUMBERS["kWritesNothing"]
+    node = helper.make_node("Faulty2", ["x"], ["y"], name="one", fault=number, factor=3.0)
+    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 3, 4, 4]) for n in "xy"]
+    plan = build(network(model([node], ends[:1], ends[1:]), tmp_path), BuildOptions())
+    with (
+        plan.open_session() as session,
+        pytest.raises(PluginError, match=f"nothing to its output: it has .* and {NO_GPU}"),
+    ):
+        session.run({"x": np.ones((1, 3, 4, 4), np.float32)})
+    for creator in registry.all_creators:
+        if creator not in before:
+            registry.deregister_creator(creator)
 
 
 @pytest.mark.parametrize("plugin", ["Faulty2", "Faulty3"])

@@ -287,7 +287,7 @@ def compile_library(
             try:
                 _compile_all(compiles, files)
             except CustomLibraryError as error:
-                if is_chosen(define, flags) or any(u.device for u in units):
+                if is_chosen(define, flags):
                     raise
                 major, notice = _generation(error, compiles, commands, files)
                 common.append(f"-D{MACRO}={major}")

@@ -20,6 +20,8 @@ MACRO = "NV_TENSORRT_MAJOR"
 USUAL = 10
 MAJORS = (10, 11, 8, 7, 6, 5)
 """Interfaces change with these releases; 9 has those of 8."""
+_FRONT_END = "--cuda"
+"""Lets nvcc stop behind the C++ of the host, before it compiles kernels."""
 _USES = re.compile(r"nvinfer1|NvInfer|NvOnnxParser|NvCaffeParser|NvUffParser|nvonnxparser")
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 _EVIDENCE: tuple[tuple[str, str, tuple[int, ...]], ...] = (
@@ -120,8 +122,8 @@ def attempt(major: int, commands: Sequence[tuple[Path, Sequence[str]]]) -> Attem
     errors, output, failed, shown = 0, "", None, ""
     for source, command in commands:
         done = subprocess.run(
-            [*command, "-fsyntax-only"], capture_output=True, text=True, check=False,
-            env={**os.environ, "LC_ALL": "C"},
+            [*command, _FRONT_END if "-ccbin" in command else "-fsyntax-only"],
+            capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"},
         )  # fmt: skip
         if done.returncode:
             errors += max(1, len(re.findall(r"\berror:", done.stderr)))

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import CustomLibraryError
-from headrace._core.gpu.cuda import why_no_gpu
 from headrace._core.types import DType
-from headrace.binary.gpu_code import gpu_evidence
 from headrace.diagnose.plugin_check import leaks, objects, runs
 from headrace.diagnose.plugin_check.breach import Breach, PluginReport
 from headrace.diagnose.plugin_check.isolation import in_copy, run_check
 from headrace.diagnose.plugin_check.lives import Shape, Subject
-from headrace.diagnose.plugin_check.subjects import of_network, tried
+from headrace.diagnose.plugin_check.subjects import of_network, tried, why_no_kernels
 from headrace.plugins.loading import PYTHON_SUFFIXES
 from headrace.plugins.lookup import unknown_error
 from headrace.plugins.registry import PluginRegistry, get_plugin_registry, known_plugins
@@ -172,15 +170,11 @@ def _check(subject: Subject, report: PluginReport) -> None:
     if any(b.level == "error" and b.clause in _NEEDED for b in report.breaches):
         _skip(report, "its objects cannot be made", (_ENQUEUE[0], *(n for n, _, _ in _OF_RESULTS)))
         return
-    library = Path(str(getattr(subject.creator, "library", "")))
-    if library.suffix and library.suffix not in PYTHON_SUFFIXES:
-        evidence, reason = gpu_evidence(library), why_no_gpu()
-        if evidence and reason:
-            text = f"{evidence}, and {reason}: a call would compute nothing"
-            report.add(Breach("gpu", text, "warning", "", (_FOR_HOST,)))
-            names = (_ENQUEUE[0], *(n for n, _, _ in _OF_RESULTS))
-            _skip(report, "there is no GPU", names)
-            return
+    if (reason := why_no_kernels(subject.creator)) is not None:
+        text = f"{reason}: a call would compute nothing"
+        report.add(Breach("gpu", text, "warning", "", (_FOR_HOST,)))
+        _skip(report, "there is no GPU", (_ENQUEUE[0], *(n for n, _, _ in _OF_RESULTS)))
+        return
     before = len(report.breaches)
     _add(report, _ENQUEUE[0], run_check(partial(_ENQUEUE[1], subject)))
     wrong = [b for b in report.breaches[before:] if b.clause not in _HARMLESS]

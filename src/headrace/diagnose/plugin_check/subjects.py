@@ -8,12 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace._core.errors import ConfigError, PluginError
+from headrace._core.gpu.cuda import why_no_gpu
 from headrace._core.types import DType
+from headrace.binary.gpu_code import gpu_evidence
 from headrace.diagnose.plugin_check.breach import Breach
 from headrace.diagnose.plugin_check.isolation import in_copy
 from headrace.diagnose.plugin_check.lives import Shape, Shapes, Subject, added, lived, run
@@ -27,6 +30,7 @@ from headrace.network.tensor_spec import TensorSpec
 from headrace.plugins.custom_files import load_custom_plugins
 from headrace.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
 from headrace.plugins.fields import field_of_value, fields_of
+from headrace.plugins.loading import PYTHON_SUFFIXES
 from headrace.plugins.lookup import find_creator
 from headrace.plugins.negotiate import closest, network_types
 from headrace.plugins.nodes import Views, resolve
@@ -94,6 +98,15 @@ def sized(
         for items in sorted({1, *BATCHES, batch} - {0})
     )
     return tuple(specs), tuple(sizes)
+
+
+def why_no_kernels(creator: Any) -> str | None:
+    """Why kernels of a library cannot be launched here; None if it has none, or they can."""
+    library = Path(str(getattr(creator, "library", "")))
+    if not library.suffix or library.suffix in PYTHON_SUFFIXES:
+        return None
+    evidence, reason = gpu_evidence(library), why_no_gpu()
+    return f"{evidence}, and {reason}" if evidence and reason else None
 
 
 def fields_given(creator: Any, values: Mapping[str, object]) -> PluginFieldCollection:
@@ -168,7 +181,7 @@ def tried(
             if inputs:
                 trial.subject = subject
                 return trial
-            if accepted:
+            if accepted and why_no_kernels(creator) is None:
                 _, breach = in_copy(partial(_runs, subject))
             if accepted and (breach is None or breach.clause in _OF_MEMORY):
                 trial.subject = subject

@@ -81,15 +81,18 @@ class _CppPlugin(Forwarding):
         return works_on_device(self.native.image, self.library)
 
     @cached_property
+    def why_not_computed(self) -> str | None:
+        """Why its kernels cannot be launched on this machine; None if it has none, or they can."""
+        evidence, reason = look_at(self.native.image, self.library), why_no_gpu()
+        return f"{evidence}, and {reason}" if evidence and reason else None
+
+    @cached_property
     def _refusal(self) -> PluginError | None:
         """Why a plugin of a library for TensorRT does not compute here; None if it may."""
         line, release = _native.foreign_origin(self.native.image)
-        if (
-            not line
-            or look_at(self.native.image, self.library) is None
-            or not (reason := why_no_gpu())
-        ):
+        if not line or self.why_not_computed is None:
             return None
+        reason = why_no_gpu()
         named, file = _native.foreign_release_text(line, release), Path(self.library).name
         return PluginError(
             f"enqueue of {type(self).__name__} runs on a GPU: it is code of {file}, compiled for "

@@ -1,0 +1,282 @@
+"""Sources of public plugins: compiled unchanged, loaded, checked, and run from an ONNX node.
+
+    python -m tests.outside.plugin_sources FOLDER [--only TEXT] [--report FILE]
+
+FOLDER has checkouts of repositories. A source that registers a plugin or defines a creator is
+compiled with the folders of headers that its repository has and the files that define what it
+lacks, as its own build file would. nvcc compiles kernels where it is; without a GPU the call is
+refused by name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+COMPUTES, REFUSED, BREAKS = "computes", "refused by name: no GPU", "breaks"
+OTHERS = "not made with inputs that were tried"
+SOURCES, HEADERS = (".cpp", ".cc", ".cu"), (".h", ".hpp", ".cuh", ".hh", ".inl")
+OPENCV = Path("/usr/include/opencv4")
+TIMEOUT_S, ROUNDS = 150, 10
+_ONNX = {"HALF": "FLOAT16", "BF16": "BFLOAT16"}
+_REGISTERS = re.compile(
+    r"^[ \t]*REGISTER_TENSORRT_PLUGIN\s*\(|\bgetCreators\s*\(|\bgetPluginCreators\s*\(", re.M
+)
+_NO_HEADER = re.compile(r"(?:fatal error: |cannot open source file \")([\w./+-]+)(?:\"|: No such)")
+_BESIDE = re.compile(r"^\s+(?:fix: )?(\S+) beside it defines \w+: compile it too", re.M)
+_UNDEFINED = re.compile(r"nothing defines (?:[\w ]+ )?(?:\w+::)*(\w+)(?:<[^()]*>)?\(")
+
+
+@dataclass
+class Row:
+    """What became of a source.
+
+    Attributes:
+        source: below the folder.
+        beside: files that were compiled with it.
+        error: of the compiler, empty if it compiles.
+        release: of TensorRT that it was compiled as for, empty for the usual one.
+        plugins: name of each plugin that it registers -> its end.
+        said: sentences of checks and runs.
+    """
+
+    source: str
+    beside: list[str] = field(default_factory=list)
+    error: str = ""
+    release: str = ""
+    plugins: dict[str, str] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def runs(self) -> bool:
+        """Whether one of its plugins was made from a node, and computed or was refused by name."""
+        return any(end in (COMPUTES, REFUSED) for end in self.plugins.values())
+
+
+def sources(folder: Path, only: str = "") -> Iterator[Path]:
+    """List the sources that register plugins, or include a header that does."""
+    for path in sorted(folder.rglob("*")):
+        if path.suffix not in SOURCES or path.stem.endswith("_host") or not path.is_file():
+            continue
+        if only not in str(path):
+            continue
+        beside = [path.with_suffix(suffix) for suffix in HEADERS]
+        texts = [p.read_text("utf-8", "replace") for p in (path, *beside) if p.is_file()]
+        if any(map(_REGISTERS.search, texts)):
+            yield path
+
+
+def compiled(source: Path, repository: Path, library: Path, beside: Sequence[str] = ()) -> Row:
+    """Compile a source with what of its repository it needs."""
+    row = Row(f"{repository.name}/{source.relative_to(repository)}")
+    folders = [p for p in (OPENCV,) if p.is_dir()]
+    files = [source.parent / name for name in beside]
+    every = [p for p in repository.rglob("*") if p.suffix in (*HEADERS, *SOURCES)]
+    for _ in range(ROUNDS):
+        command = [sys.executable, "-m", "headrace", "compile", source, *files, "-o", library]
+        for one in folders:
+            command += ["-I", one]
+        code, said = _ran([*map(str, command)])
+        row.error = said if code else ""
+        if not code or not _completed(said, source, every, folders, files):
+            break
+    row.beside = [os.path.relpath(f, source.parent) for f in files]
+    if found := re.search(r"compiled as for TensorRT (\d+)", said):
+        row.release = found[1]
+    return row
+
+
+def _completed(
+    said: str, source: Path, every: list[Path], folders: list[Path], files: list[Path]
+) -> bool:
+    """Add folders and files that the compiler or linker misses; False if there are none."""
+    before = len(folders) + len(files)
+    near = sorted(every, key=lambda p: -len(os.path.commonpath([p, source.parent])))
+    for header in _NO_HEADER.findall(said):
+        named = [p for p in near if str(p).endswith(f"/{header}")]
+        holders = [Path(str(p).removesuffix(f"/{header}")) for p in named]
+        folders += [p for p in holders if p not in folders][:1]
+    wanted = _BESIDE.findall(said)
+    files += [p for p in near if p.name in wanted and p.parent == source.parent and p not in files]
+    if len(folders) + len(files) == before:
+        for name in _UNDEFINED.findall(said)[:1]:
+            defines = re.compile(rf"\b{name}\s*\([^;{{}}]*\)[^;{{}}]*\{{")
+            rest = (p for p in near if p.suffix in SOURCES and p not in (source, *files))
+            others = (p for p in rest if not p.stem.endswith("_host"))
+            found = (p for p in others if defines.search(p.read_text("utf-8", "replace")))
+            files += [p for p in [next(found, None)] if p is not None]
+    return len(folders) + len(files) > before
+
+
+def lived(row: Row, library: Path) -> None:
+    """Let each plugin of a library be checked and run, in a process that may end."""
+    command = [sys.executable, "-m", "tests.outside.plugin_sources", "--live", str(library)]
+    code, said = _ran(command)
+    for line in said.splitlines():
+        if line.startswith('{"plugin": '):
+            told = json.loads(line)
+            row.plugins[told["plugin"]] = told["end"]
+            row.said += told["said"]
+    if code or not row.plugins:
+        row.said.append(said[-600:])
+
+
+def _ran(command: list[str]) -> tuple[int, str]:
+    """Run a command; exit code, and what it said, within the time it has."""
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        start_new_session=True, cwd=Path(__file__).parents[2],
+    ) as process:  # fmt: skip
+        try:
+            said, _ = process.communicate(timeout=TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            said = f"{process.communicate()[0]}\nno end within {TIMEOUT_S} s"
+        return process.returncode, said
+
+
+def live(library: Path) -> None:
+    """Check each plugin of a library, and run a model of one node of it."""
+    from headrace.diagnose.plugin_check.subjects import _runs, tried
+    from headrace.plugins.registry import get_plugin_registry
+
+    registry = get_plugin_registry()
+    before = {id(c) for c in registry.all_creators}
+    registry.load_library(library)
+    for creator in [c for c in registry.all_creators if id(c) not in before]:
+        end, said = OTHERS, list[str]()
+        trial = tried(creator, {}, ())
+        if trial.subject is not None:
+            end, told = _end(partial(_run_node, trial.subject))
+            if end == BREAKS:  # as a program adds it, which names no operators
+                said.append(f"node: {told}")
+                end, told = _end(partial(_runs, trial.subject))
+            said += [told] * bool(told)
+        else:
+            said += [b.event for b in trial.refusals]
+        print(json.dumps({"plugin": creator.name, "end": end, "said": said}), flush=True)
+
+
+def _end(act: Callable[[], None]) -> tuple[str, str]:
+    """The end of an act in a copy of this process, with what was wrong."""
+    from headrace.diagnose.plugin_check.isolation import DefectError, in_copy
+
+    try:
+        _, breach = in_copy(act)
+    except DefectError as error:
+        return BREAKS, str(error).strip().splitlines()[-1]
+    if breach is None:
+        return COMPUTES, ""
+    refused = "runs on a GPU" in breach.event or "no NVIDIA driver" in breach.event
+    return (REFUSED if refused else BREAKS), breach.event
+
+
+def _run_node(subject: Any) -> None:
+    """Build a model whose node is made of a plugin's fields, and run it once."""
+    import numpy as np
+    from onnx import TensorProto, helper
+
+    from headrace.diagnose.plugin_check.lives import added
+    from headrace.engine import BuildOptions, build
+    from headrace.plugins.negotiate import closest
+    from tests.plugins.models import network
+
+    creator, size = subject.creator, subject.sizes[0]
+    attributes: dict[str, object] = {"plugin_version": creator.plugin_version}
+    for one in subject.fields:
+        data = one.data
+        text = bytes(data).rstrip(b"\0").decode() if isinstance(data, (bytes, bytearray)) else ""
+        attributes[one.name] = text or np.asarray(data).ravel().tolist()
+    inputs = [
+        helper.make_tensor_value_info(
+            f"x{i}", helper.np_dtype_to_tensor_dtype(spec.dtype), list(size[i])
+        )
+        for i, spec in enumerate(subject.specs)
+    ]
+    layer = added(subject, subject.made())
+    layer.output_shapes([s.dims for s in subject.specs])
+    types = layer.output_types([closest(s.dtype) for s in subject.specs])
+    outputs = [
+        helper.make_tensor_value_info(
+            f"y{i}", getattr(TensorProto, _ONNX.get(t.name, t.name)), None
+        )
+        for i, t in enumerate(types)
+    ]
+    node = helper.make_node(
+        creator.name, [i.name for i in inputs], [o.name for o in outputs], name="one", **attributes
+    )
+    graph = helper.make_graph([node], "g", inputs, outputs)
+    with tempfile.TemporaryDirectory() as folder:
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        plan = build(network(model, Path(folder)), BuildOptions())
+        values = {
+            info.name: np.ones(size[i], subject.specs[i].dtype) for i, info in enumerate(inputs)
+        }
+        with plan.open_session() as session:
+            found = session.run(values)
+    assert len(found) == len(types)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows as a table of Markdown, with counts."""
+    lines = ["| source | with | TensorRT | result |", "|---|---|---|---|"]
+    for row in rows:
+        end = "; ".join(f"{name}: {end}" for name, end in row.plugins.items())
+        errors = [line.strip() for line in row.error.splitlines() if "error" in line]
+        end = f"not compiled: {errors[1 if len(errors) > 1 else 0][-160:]}" if errors else end
+        more = " ".join(f"({s[:120]})" for s in row.said[:2])
+        lines.append(f"| {row.source} | {' '.join(row.beside)} | {row.release} | {end} {more} |")
+    compiled_ones = sum(not row.error for row in rows)
+    runs = sum(row.runs for row in rows)
+    counts = f"{len(rows)} sources, {compiled_ones} compiled, {runs} run"
+    return "\n".join([*lines, "", counts]).replace("\n\n| ", "\n| ")
+
+
+def tried_sources(folder: Path, only: str = "") -> Iterator[Row]:
+    """Try each source of the checkouts of a folder."""
+    for repository in sorted(p for p in folder.iterdir() if p.is_dir()):
+        done: set[Path] = set()
+        for source in sources(repository, only):
+            if source in done:
+                continue
+            with tempfile.TemporaryDirectory() as scratch:
+                library = Path(scratch, f"lib{source.stem}.so")
+                row = compiled(source, repository, library)
+                if not row.error:
+                    done |= {(source.parent / name).resolve() for name in row.beside}
+                    lived(row, library)
+            yield row
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--report", type=Path)
+    parser.add_argument("--live", action="store_true")
+    asked = parser.parse_args()
+    if asked.live:
+        return live(asked.folder)
+    rows = []
+    for row in tried_sources(asked.folder, asked.only):
+        rows.append(row)
+        print(json.dumps(asdict(row)), flush=True)
+        if asked.report:
+            asked.report.write_text(table(rows))
+    return None
+
+
+if __name__ == "__main__":
+    main()
