@@ -6,6 +6,7 @@
 #ifndef HEADRACE_CUDA_RUNTIME_API_H
 #define HEADRACE_CUDA_RUNTIME_API_H
 
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
