@@ -18,17 +18,32 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 COMPUTES, REFUSED, BREAKS = "computes", "refused by name: no GPU", "breaks"
+ENDS = "its enqueue ends the process: no GPU"
 OTHERS = "not made with inputs that were tried"
 SOURCES, HEADERS = (".cpp", ".cc", ".cu"), (".h", ".hpp", ".cuh", ".hh", ".inl")
 OPENCV = Path("/usr/include/opencv4")
 TIMEOUT_S, ROUNDS = 150, 10
+_HEADS = ((1, 84, 6400), (1, 84, 1600), (1, 84, 400))
+_GRIDS = ((1, 255, 80, 80), (1, 255, 40, 40), (1, 255, 20, 20))
+_NET = (80, 640, 640, 1000)
+GIVEN: Mapping[str, tuple[Mapping[str, Any], Sequence[tuple[int, ...]]]] = {
+    r"yolo(v8|11|v12)[^/]*/plugin/": (
+        {"combinedInfo": (80, 17, 0, 640, 640, 1000, 0, 0, 0, 8, 16, 32)}, _HEADS,
+    ),
+    r"yolov1[03]/plugin/": ({"combinedInfo": (*_NET, 8, 16, 32)}, _HEADS),
+    r"yolo26/plugin/": ({"combinedInfo": (80, 17, 300, 1, 0, 0, 0, 8400, 8, 16, 32)}, _HEADS),
+    r"yolov9/plugin/": ({"netinfo": (*_NET, 0)}, _HEADS),
+    r"yolov[57]/plugin/": ({"netinfo": (*_NET, 0), "kernels": None}, _GRIDS),
+}  # fmt: skip
+"""Sources whose creators declare no fields, as their programs make them; None: three anchors."""
+_DIED = re.compile(r"enqueue (aborted|crashed)")
 _ONNX = {"HALF": "FLOAT16", "BF16": "BFLOAT16"}
 _REGISTERS = re.compile(
     r"^[ \t]*REGISTER_TENSORRT_PLUGIN\s*\(|\bgetCreators\s*\(|\bgetPluginCreators\s*\(", re.M
@@ -121,7 +136,14 @@ def _completed(
 
 def lived(row: Row, library: Path) -> None:
     """Let each plugin of a library be checked and run, in a process that may end."""
-    command = [sys.executable, "-m", "tests.outside.plugin_sources", "--live", str(library)]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.outside.plugin_sources",
+        "--live",
+        row.source,
+        str(library),
+    ]
     code, said = _ran(command)
     for line in said.splitlines():
         if line.startswith('{"plugin": '):
@@ -146,9 +168,9 @@ def _ran(command: list[str]) -> tuple[int, str]:
         return process.returncode, said
 
 
-def live(library: Path) -> None:
+def live(library: Path, source: str) -> None:
     """Check each plugin of a library, and run a model of one node of it."""
-    from headrace.diagnose.plugin_check.subjects import _runs, tried
+    from headrace.diagnose.plugin_check.subjects import Trial, _runs, tried, why_no_kernels
     from headrace.plugins.registry import get_plugin_registry
 
     registry = get_plugin_registry()
@@ -156,16 +178,39 @@ def live(library: Path) -> None:
     registry.load_library(library)
     for creator in [c for c in registry.all_creators if id(c) not in before]:
         end, said = OTHERS, list[str]()
-        trial = tried(creator, {}, ())
+        given = next((g for pattern, g in GIVEN.items() if re.search(pattern, source)), None)
+        trial = Trial(_given(creator, *given)) if given else tried(creator, {}, ())
         if trial.subject is not None:
             end, told = _end(partial(_run_node, trial.subject))
             if end == BREAKS:  # as a program adds it, which names no operators
                 said.append(f"node: {told}")
                 end, told = _end(partial(_runs, trial.subject))
             said += [told] * bool(told)
+            if end == BREAKS and why_no_kernels(creator) and _DIED.match(told):
+                end = ENDS
         else:
             said += [b.event for b in trial.refusals]
         print(json.dumps({"plugin": creator.name, "end": end, "said": said}), flush=True)
+
+
+def _given(creator: Any, fields: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> Any:
+    """A plugin as the program beside its source makes it."""
+    import numpy as np
+
+    from headrace.diagnose.plugin_check.lives import Subject
+    from headrace.diagnose.plugin_check.subjects import sized
+    from headrace.plugins import PluginField, PluginFieldCollection, PluginFieldType
+
+    kernels = np.ones(3, [("width", "i4"), ("height", "i4"), ("anchors", "f4", 6)])
+    collection = PluginFieldCollection(
+        [
+            PluginField(name, kernels, PluginFieldType.FLOAT32)
+            if values is None
+            else PluginField(name, np.array(values, np.int32), PluginFieldType.INT32)
+            for name, values in fields.items()
+        ]
+    )
+    return Subject(creator, collection, *sized([(np.dtype(np.float32), s) for s in shapes]))
 
 
 def _end(act: Callable[[], None]) -> tuple[str, str]:
@@ -265,10 +310,10 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="")
     parser.add_argument("--report", type=Path)
-    parser.add_argument("--live", action="store_true")
+    parser.add_argument("--live", metavar="SOURCE")
     asked = parser.parse_args()
     if asked.live:
-        return live(asked.folder)
+        return live(asked.folder, asked.live)
     rows = []
     for row in tried_sources(asked.folder, asked.only):
         rows.append(row)
