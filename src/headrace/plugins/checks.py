@@ -68,7 +68,8 @@ def as_status(instance: Instance, method: str, value: object) -> None:
             _note_ignored(instance, method, value, "is ignored: raise an exception to fail")
         return
     if _is_int(value) and value != 0:
-        raise wrong(instance, method, f"status {value}", "0")
+        why = getattr(instance.plugin, "why_not_computed", None) if method == "enqueue" else None
+        raise wrong(instance, method, f"status {value}" + (f": {why}" if why else ""), "0")
     if value is not None and not _is_int(value) and type(value).__name__ not in ("bool", "bool_"):
         raise wrong(instance, method, _short(value), "0 or None")
 

@@ -162,21 +162,25 @@ def test_kernels_that_cannot_be_launched_are_not_run_to_find_inputs(
     assert not ran.exists()
 
 
+@pytest.mark.parametrize(
+    ("fault", "event"),
+    [("kWritesNothing", "wrote nothing to its output"), ("kEnqueueFails", r"returned \d+")],
+)
 def test_a_run_whose_kernels_cannot_be_launched_says_so(
-    faults: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    faults: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fault: str, event: str
 ) -> None:
     monkeypatch.setattr(host_plugins, "look_at", lambda image, path: "it has code for a GPU")
     monkeypatch.setattr(host_plugins, "why_no_gpu", lambda: NO_GPU)
     registry = get_plugin_registry()
     before = registry.all_creators
     registry.load_library(faults)
-    number = NUMBERS["kWritesNothing"]
+    number = NUMBERS[fault]
     node = helper.make_node("Faulty2", ["x"], ["y"], name="one", fault=number, factor=3.0)
     ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 3, 4, 4]) for n in "xy"]
     plan = build(network(model([node], ends[:1], ends[1:]), tmp_path), BuildOptions())
     with (
         plan.open_session() as session,
-        pytest.raises(PluginError, match=f"nothing to its output: it has .* and {NO_GPU}"),
+        pytest.raises(PluginError, match=f"{event}: it has .* and {NO_GPU}"),
     ):
         session.run({"x": np.ones((1, 3, 4, 4), np.float32)})
     for creator in registry.all_creators:

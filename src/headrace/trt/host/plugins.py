@@ -63,9 +63,10 @@ def _has(native_method: str, convert: Callable[[Any], object] = _as_it_is) -> pr
     return property(_asks(native_method, convert))
 
 
-def _require_success(method: str, status: int) -> None:
+def _require_success(method: str, status: int, why: str | None = None) -> None:
     if status:
-        raise PluginError(f"{method} returned {status}", expected="0", data={"status": status})
+        text = f"{method} returned {status}" + (f": {why}" if why else "")
+        raise PluginError(text, expected="0", data={"status": status})
 
 
 class _CppPlugin(Forwarding):
@@ -109,6 +110,10 @@ class _CppPlugin(Forwarding):
     def _require_gpu(self) -> None:
         if self._refusal is not None:
             raise self._refusal
+
+    def _require_computed(self, status: int) -> None:
+        if status:
+            _require_success("enqueue", status, self.why_not_computed)
 
     def clone(self) -> object:
         return self._wrapped(self.native.clone())
@@ -197,7 +202,7 @@ class _CppV2DynamicExt(_V2Plugin, IPluginV2DynamicExt):
 
     def enqueue(self, *arguments: object) -> None:
         self._require_gpu()
-        _require_success("enqueue", self.native.dynamic_enqueue(*arguments))
+        self._require_computed(self.native.dynamic_enqueue(*arguments))
 
 
 class _CppV3(_CppPlugin, IPluginV3, IPluginV3OneCore, IPluginV3OneBuild, IPluginV3OneRuntime):
@@ -240,7 +245,7 @@ class _CppV3(_CppPlugin, IPluginV3, IPluginV3OneCore, IPluginV3OneBuild, IPlugin
 
     def enqueue(self, *arguments: object) -> None:
         self._require_gpu()
-        _require_success("enqueue", self.native.enqueue(*arguments))
+        self._require_computed(self.native.enqueue(*arguments))
 
     def get_fields_to_serialize(self) -> PluginFieldCollection:
         try:
