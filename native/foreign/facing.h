@@ -53,8 +53,7 @@ template <typename E>
 E number_in(int number) {
     if constexpr (Numbers<E>::count > 0) {
         if (number < 0 || number >= Numbers<E>::count || Numbers<E>::all[number] < 0)
-            throw std::invalid_argument("it was given a number that means nothing here: " +
-                                        std::to_string(number));
+            refuse_number(number);
         return static_cast<E>(Numbers<E>::all[number]);
     } else {
         return static_cast<E>(number);
@@ -145,9 +144,7 @@ struct Struct {
         T out{};
         if constexpr (std::is_base_of_v<nvinfer1::Dims, T>) {
             const auto &in = *static_cast<const Line::Dims *>(data);
-            if (in.nbDims < -1 || in.nbDims > 8)
-                throw std::invalid_argument("it was given dimensions of " +
-                                            std::to_string(in.nbDims) + " axes");
+            if (in.nbDims < -1 || in.nbDims > 8) refuse_axes(in.nbDims);
             out.nbDims = in.nbDims;
             for (int i = 0; i < in.nbDims; ++i) out.d[i] = in.d[i];
         } else if constexpr (std::is_same_v<T, nvinfer1::Weights>) {
@@ -223,10 +220,8 @@ R ask(T *own, F function, const char *of_class, const char *name) noexcept {
                 if constexpr (!std::is_void_v<R>)
                     return out<R>(std::forward<decltype(value)>(value));
             }
-        } catch (const std::exception &error) {
-            fail((std::string(of_class) + "::" + name).c_str(), error.what());
         } catch (...) {
-            fail(name, "it threw something of no standard class");
+            thrown(of_class, name);
         }
     } else {
         refused(of_class, name);

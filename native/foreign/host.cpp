@@ -1,6 +1,7 @@
 #include "foreign/host.h"
 
 #include <cstdio>
+#include <stdexcept>
 #include <string>
 
 #include "foreign/known.h"
@@ -55,6 +56,26 @@ void tell(int32_t severity, const char *message) noexcept {
 void fail(const char *function, const char *why) noexcept {
     guard::set_refused(function);
     call(nullptr, "fail_foreign", {text(function), text(why)});
+}
+
+void thrown(const char *of_class, const char *function) noexcept {
+    const std::string name = std::string(of_class) + "::" + function;
+    try {
+        throw;
+    } catch (const std::exception &error) {
+        fail(name.c_str(), error.what());
+    } catch (...) {
+        fail(name.c_str(), "it threw something of no standard class");
+    }
+}
+
+void refuse_number(int number) {
+    throw std::invalid_argument("it was given a number that means nothing here: " +
+                                std::to_string(number));
+}
+
+void refuse_axes(int axes) {
+    throw std::invalid_argument("it was given dimensions of " + std::to_string(axes) + " axes");
 }
 
 void null_answer(const char *of_class, const char *function) noexcept {

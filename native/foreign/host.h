@@ -26,6 +26,12 @@ headrace_object *as_object(const headrace_value &value);
 // Tells the host that a function failed, and why.
 void fail(const char *function, const char *why) noexcept;
 
+// The same of the exception that is being handled.
+void thrown(const char *of_class, const char *function) noexcept;
+
+[[noreturn]] void refuse_number(int number);
+[[noreturn]] void refuse_axes(int axes);
+
 // Severity is that of ILogger: 0 internal error, 1 error, 2 warning, 3 info, 4 verbose.
 void tell(int32_t severity, const char *message) noexcept;
 
