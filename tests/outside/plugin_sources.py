@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 COMPUTES, REFUSED, BREAKS = "computes", "refused by name: no GPU", "breaks"
-ENDS = "its enqueue ends the process: no GPU"
+CHECKED = "built, and check-plugin refuses its call by name: no GPU"
 OTHERS = "not made with inputs that were tried"
 SOURCES, HEADERS = (".cpp", ".cc", ".cu"), (".h", ".hpp", ".cuh", ".hh", ".inl")
 OPENCV = Path("/usr/include/opencv4")
@@ -43,7 +43,6 @@ GIVEN: Mapping[str, tuple[Mapping[str, Any], Sequence[tuple[int, ...]]]] = {
     r"yolov[57]/plugin/": ({"netinfo": (*_NET, 0), "kernels": None}, _GRIDS),
 }  # fmt: skip
 """Sources whose creators declare no fields, as their programs make them; None: three anchors."""
-_DIED = re.compile(r"enqueue (aborted|crashed)")
 _ONNX = {"HALF": "FLOAT16", "BF16": "BFLOAT16"}
 _REGISTERS = re.compile(
     r"^[ \t]*REGISTER_TENSORRT_PLUGIN\s*\(|\bgetCreators\s*\(|\bgetPluginCreators\s*\(", re.M
@@ -75,8 +74,8 @@ class Row:
 
     @property
     def runs(self) -> bool:
-        """Whether one of its plugins was made from a node, and computed or was refused by name."""
-        return any(end in (COMPUTES, REFUSED) for end in self.plugins.values())
+        """Whether one of its plugins was built, and computed or was refused by name."""
+        return any(end in (COMPUTES, REFUSED, CHECKED) for end in self.plugins.values())
 
 
 def sources(folder: Path, only: str = "") -> Iterator[Path]:
@@ -170,7 +169,7 @@ def _ran(command: list[str]) -> tuple[int, str]:
 
 def live(library: Path, source: str) -> None:
     """Check each plugin of a library, and run a model of one node of it."""
-    from headrace.diagnose.plugin_check.subjects import Trial, _runs, tried, why_no_kernels
+    from headrace.diagnose.plugin_check.subjects import Trial, _runs, _takes, tried, why_no_kernels
     from headrace.plugins.registry import get_plugin_registry
 
     registry = get_plugin_registry()
@@ -184,10 +183,11 @@ def live(library: Path, source: str) -> None:
             end, told = _end(partial(_run_node, trial.subject))
             if end == BREAKS:  # as a program adds it, which names no operators
                 said.append(f"node: {told}")
-                end, told = _end(partial(_runs, trial.subject))
+                why = why_no_kernels(creator)
+                end, told = _end(partial(_takes if why else _runs, trial.subject))
+                if why and end == COMPUTES:
+                    end, told = CHECKED, why
             said += [told] * bool(told)
-            if end == BREAKS and why_no_kernels(creator) and _DIED.match(told):
-                end = ENDS
         else:
             said += [b.event for b in trial.refusals]
         print(json.dumps({"plugin": creator.name, "end": end, "said": said}), flush=True)
@@ -271,6 +271,7 @@ def _run_node(subject: Any) -> None:
         with plan.open_session() as session:
             found = session.run(values)
     assert len(found) == len(types)
+    assert any(array.size for array in found.values()), "no output has an element"
 
 
 def table(rows: Sequence[Row]) -> str:
