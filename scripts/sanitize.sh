@@ -11,6 +11,7 @@ asan=$(g++ -print-file-name=libasan.so) ubsan=$(g++ -print-file-name=libubsan.so
 [ "$asan" != libasan.so ] || { echo "error: g++ has no libasan" >&2; exit 1; }
 
 cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DHEADRACE_SANITIZE=ON \
+    -DHEADRACE_AARCH64_CXX=OFF \
     -DPython_EXECUTABLE="$python" -DPython_INCLUDE_DIR="$include" \
     -Dnanobind_DIR="$("$python" -m nanobind --cmake_dir)" >$build.log 2>&1 ||
     { cat $build.log >&2; exit 1; }
