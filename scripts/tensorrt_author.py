@@ -33,6 +33,7 @@ _KINDS = {
     "IPluginV3OneBuild@v2": "PLUGIN_V3ONE_BUILD",
     "IPluginV3OneRuntime": "PLUGIN_V3ONE_RUNTIME",
     "IPluginResource": "IPluginResource",
+    "IInt8EntropyCalibrator2": "INT8_ENTROPY_CALIBRATOR_2",
 }
 _BASES = {"IPluginV3OneCore": "IPluginCapability", "IPluginV3OneBuild": "IPluginCapability",
           "IPluginV3OneRuntime": "IPluginCapability", "IPluginCreator": "IPluginCreatorInterface",
@@ -152,7 +153,8 @@ def _body(line: Line, owner: str, slot: Slot) -> str:
         return f"return {generation} << 24 | (NV_TENSORRT_VERSION & 0xFFFFFF);"
     if slot.name == "getInterfaceInfo":
         return f'return {{"{_KINDS[owner]}", {2 if owner.endswith("@v2") else 1}, 0}};'
-    known = {"getFormatCombinationLimit": "return 100;", "getAliasedInput": "return -1;"}
+    known = {"getFormatCombinationLimit": "return 100;", "getAliasedInput": "return -1;",
+             "getAlgorithm": "return CalibrationAlgoType(2);"}  # fmt: skip
     if slot.result == "void":
         return ""
     return known.get(slot.name, "return {};")
@@ -222,6 +224,9 @@ def author_text(line: Line) -> str:
     out += [_class(line, "IPluginRegistry"), "}  // namespace nvinfer1\n"]
     out.append('extern "C" nvinfer1::IPluginRegistry *getPluginRegistry() noexcept;\n')
     out += ["namespace nvinfer1 {\n", builder_text(line)]
+    if number < 11:
+        out.append("enum class CalibrationAlgoType : int32_t;")
+        out += [_class(line, f"IInt8{name}") for name in ("Calibrator", "EntropyCalibrator2")]
     return "\n".join([*out, _END])
 
 

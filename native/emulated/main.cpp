@@ -57,7 +57,9 @@ public:
         case kCallBack: {
             Answer answer;
             Body told;
-            if (watched(answer, "an object of the library", [&] {
+            // of the function that the host asks it for, where one runs
+            const char *const running = Named::now_;
+            if (watched(answer, *running ? running : "an object of the library", [&] {
                     call_back(plugins_, from, told);
                     return true;
                 }))
