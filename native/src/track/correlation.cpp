@@ -64,6 +64,12 @@ Correlator::Correlator(const VisualSettings &settings)
         wanted_re_.push_back(re[i]);
         wanted_im_.push_back(im[i]);
     }
+    for (int i = 0; i < spectra_.size(); ++i) {
+        const float g = wanted_re_[std::size_t(i)], h = wanted_im_[std::size_t(i)];
+        // at the target's place all parts of the desired response add up
+        energy_.push_back(std::sqrt(g * g + h * h) * spectra_.times(i % spectra_.columns()) /
+                          float(side * side));
+    }
 }
 
 Placement Correlator::region(const Placement &box) const {
@@ -123,16 +129,11 @@ void Correlator::learn(Filter &filter, const Image &image, const Placement &at) 
         filter.im.assign(im.size(), 0);
         filter.weights.assign(std::size_t(channels_), 0);
     }
-    std::vector<float> shares(std::size_t(channels_), 0);
+    float shares[32] = {};
     const float rate = first ? 1.0f : float(set_.filter_rate);
-    const Lesson lesson{re.data(), im.data(), filter.re.data(), filter.im.data(), shares.data()};
-    for (int i = 0; i < spectra_.size(); ++i) {
-        const float g = wanted_re_[std::size_t(i)], h = wanted_im_[std::size_t(i)];
-        // at the target's place all parts of the desired response add up
-        const float energy = std::sqrt(g * g + h * h) * spectra_.times(i % spectra_.columns()) /
-                             float(set_.side * set_.side);
-        teach(lesson, i, channels_, g, h, energy, rate);
-    }
+    const Lesson lesson{re.data(), im.data(), filter.re.data(), filter.im.data(), shares};
+    teach(lesson, {wanted_re_.data(), wanted_im_.data(), energy_.data(), spectra_.size()},
+          channels_, used_, rate);
     // how much of the desired response each channel brings about
     float total = 0, squares = 0, response = 0;
     for (const float share : shares) {
@@ -143,9 +144,9 @@ void Correlator::learn(Filter &filter, const Image &image, const Placement &at) 
     for (int k = 0; k < used_; ++k) {
         float &w = filter.weights[std::size_t(k)];
         // with these weights the response at the target is what it is without
-        const float newest = squares > 0 ? shares[std::size_t(k)] * total / squares : 0;
+        const float newest = squares > 0 ? shares[k] * total / squares : 0;
         w += weight_rate * (newest - w);
-        response += w * shares[std::size_t(k)];
+        response += w * shares[k];
     }
     if (first) filter.usual = response;
 }

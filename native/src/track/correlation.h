@@ -56,6 +56,7 @@ private:
     int channels_, used_;
     std::vector<float> window_;                 // (side, side)
     std::vector<float> wanted_re_, wanted_im_;  // spectrum of the desired response
+    std::vector<float> energy_;                 // its parts at the target's place
     float window_sum_ = 0;
 };
 

@@ -7,6 +7,7 @@
 namespace headrace::track {
 namespace {
 
+constexpr int kMostChannels = 32;
 constexpr float kRegular = 0.05f;  // of the VPI manual
 
 }  // namespace
@@ -32,32 +33,49 @@ HEADRACE_WIDE void respond(const Product &p, int size, int channels, float *re, 
     }
 }
 
-HEADRACE_WIDE void teach(const Lesson &l, int first, int channels, float g, float h, float energy,
+HEADRACE_WIDE void teach(const Lesson &l, const Desired &wanted, int channels, int used,
                          float rate) {
-    const std::ptrdiff_t at = std::ptrdiff_t(first) * channels;
-    const float *a = l.re + at, *b = l.im + at;
-    float *c = l.filter_re + at, *d = l.filter_im + at;
-    float power = kRegular;
-    for (int k = 0; k < channels; ++k) power += a[k] * a[k] + b[k] * b[k];
-    const float scale = 1 / power, share = energy * scale;
-    for (int k = 0; k < channels; ++k) {
-        l.shares[k] += share * (a[k] * a[k] + b[k] * b[k]);
-        c[k] += rate * ((a[k] * g + b[k] * h) * scale - c[k]);
-        d[k] += rate * ((a[k] * h - b[k] * g) * scale - d[k]);
+    float squares[kMostChannels], shares[kMostChannels] = {};
+    for (int i = 0; i < wanted.size; ++i) {
+        const std::ptrdiff_t at = std::ptrdiff_t(i) * channels;
+        const float *a = l.re + at, *b = l.im + at;
+        float *c = l.filter_re + at, *d = l.filter_im + at;
+        const float g = wanted.re[i], h = wanted.im[i];
+        for (int k = 0; k < channels; ++k) squares[k] = a[k] * a[k] + b[k] * b[k];
+        float power = kRegular;
+        for (int k = 0; k < used; ++k) power += squares[k];
+        const float scale = 1 / power, share = wanted.energy[i] * scale;
+        for (int k = 0; k < channels; ++k) {
+            shares[k] += share * squares[k];
+            c[k] += rate * ((a[k] * g + b[k] * h) * scale - c[k]);
+            d[k] += rate * ((a[k] * h - b[k] * g) * scale - d[k]);
+        }
     }
+    for (int k = 0; k < channels; ++k) l.shares[k] = shares[k];
 }
 
 HEADRACE_WIDE void weigh(const float *window, float sum, int area, int channels, float *features,
                          float *mean) {
-    for (int k = 0; k < channels; ++k) mean[k] = 0;
-    for (int i = 0; i < area; ++i) {
-        const float *f = features + std::ptrdiff_t(i) * channels;
-        for (int k = 0; k < channels; ++k) mean[k] += window[i] * f[k];
+    for (int c = 0; c < channels; c += 8) {
+        float total[8] = {};
+        for (int i = 0; i < area; ++i) {
+            const float *f = features + std::ptrdiff_t(i) * channels + c;
+            for (int k = 0; k < 8; ++k) total[k] += window[i] * f[k];
+        }
+        for (int k = 0; k < 8; ++k) mean[c + k] = total[k] / sum;
     }
-    for (int k = 0; k < channels; ++k) mean[k] /= sum;
     for (int i = 0; i < area; ++i) {
         float *f = features + std::ptrdiff_t(i) * channels;
         for (int k = 0; k < channels; ++k) f[k] = (f[k] - mean[k]) * window[i];
+    }
+}
+
+HEADRACE_WIDE void average(const std::uint8_t *const *names, int count, int channels, float *to) {
+    for (int x = 0; x < count; ++x, names += 4, to += channels) {
+        std::uint16_t sum[kNames];  // apart from `to`, which bytes may lie in
+        for (int k = 0; k < kNames; ++k)
+            sum[k] = std::uint16_t(names[0][k] + names[1][k] + names[2][k] + names[3][k]);
+        for (int k = 0; k < kNames; ++k) to[k] = float(sum[k]) * (1.0f / (4 * 255));
     }
 }
 

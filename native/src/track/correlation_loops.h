@@ -17,9 +17,20 @@ struct Lesson {
     float *shares;  // of each channel: its response at the target's place
 };
 
-// Moves the filter, at one coefficient, towards the one that turns these features into the desired
-// response (g, h). `energy` is what that coefficient adds to the response at the target's place.
-void teach(const Lesson &l, int first, int channels, float g, float h, float energy, float rate);
+struct Desired {
+    const float *re, *im;  // spectrum of the response
+    const float *energy;   // what a coefficient adds to the response at the target's place
+    int size;
+};
+
+// Moves the filter towards the one that turns these features, `used` of the channels, into the
+// desired response.
+void teach(const Lesson &l, const Desired &wanted, int channels, int used, float rate);
+
+constexpr int kNames = 16;  // bytes of a colour's names, padded
+
+// The means of the names of `count` times four colours, as parts of one.
+void average(const std::uint8_t *const *names, int count, int channels, float *to);
 
 // Takes the mean under the window from each channel, and applies the window.
 void weigh(const float *window, float sum, int area, int channels, float *features, float *mean);

@@ -13,7 +13,7 @@
 namespace headrace::track {
 namespace {
 
-constexpr int kRow = 16;  // bytes of a colour's names, padded
+constexpr int kMostSide = 36;
 using Lab = std::array<float, 3>;
 
 Lab lab_of(float r, float g, float b) {  // sRGB of 0 to 255, white D65
@@ -41,7 +41,7 @@ std::vector<std::uint8_t> named_colors() {
     std::array<Lab, kColors> places;
     for (std::size_t k = 0; k < kColors; ++k)
         places[k] = lab_of(kNamed[k][0], kNamed[k][1], kNamed[k][2]);
-    std::vector<std::uint8_t> table(32 * 32 * 32 * kRow, 0);
+    std::vector<std::uint8_t> table(32 * 32 * 32 * kNames, 0);
     for (int i = 0; i < 32 * 32 * 32; ++i) {
         const auto level = [](int v) { return float(v * 8) + 3.5f; };
         const Lab lab = lab_of(level(i >> 10), level(i >> 5 & 31), level(i & 31));
@@ -55,35 +55,29 @@ std::vector<std::uint8_t> named_colors() {
         }
         for (float &d : near) sum += d = std::exp((closest - d) / (2 * kSpread * kSpread));
         for (std::size_t k = 0; k < kColors; ++k)
-            table[std::size_t(i) * kRow + k] = std::uint8_t(255 * near[k] / sum + 0.5f);
+            table[std::size_t(i) * kNames + k] = std::uint8_t(255 * near[k] / sum + 0.5f);
     }
     return table;
-}
-
-// The mean of four rows of the table, as parts of one.
-inline void average(const std::uint8_t *const *rows, float *to) {
-    for (int k = 0; k < kRow; ++k)
-        to[k] = float(rows[0][k] + rows[1][k] + rows[2][k] + rows[3][k]) * (1.0f / (4 * 255));
 }
 
 void add_colors(const std::uint8_t *rgb, int side, int channels, float *out) {
     static const std::vector<std::uint8_t> table = named_colors();
     const int width = kCell * side;
     const std::ptrdiff_t area = std::ptrdiff_t(width) * width;
-    float sums[kRow];
-    for (int y = 0; y < side; ++y)
-        for (int x = 0; x < side; ++x) {
-            const std::uint8_t *at = rgb + std::ptrdiff_t(kCell * y) * width + kCell * x;
-            const std::uint8_t *names[4];
-            static_assert(kCell == 2);
+    static_assert(kCell == 2);
+    const std::uint8_t *names[kCell * kCell * kMostSide];
+    for (int y = 0; y < side; ++y) {
+        for (int x = 0; x < side; ++x)
             for (int part = 0; part < 4; ++part) {
-                const std::uint8_t *p = at + std::ptrdiff_t(part / kCell) * width + part % kCell;
+                const std::uint8_t *p = rgb + std::ptrdiff_t(kCell * y + part / kCell) * width +
+                                        kCell * x + part % kCell;
                 const int color = p[0] >> 3 << 10 | p[area] >> 3 << 5 | p[2 * area] >> 3;
-                names[part] = table.data() + std::ptrdiff_t(color) * kRow;
+                names[4 * x + part] = table.data() + std::ptrdiff_t(color) * kNames;
+                __builtin_prefetch(names[4 * x + part]);  // a crop has colours from everywhere
             }
-            average(names, sums);
-            std::copy_n(sums, kColors, out + std::ptrdiff_t(y * side + x) * channels);
-        }
+        // behind the names stand zeros, and edges come later
+        average(names, side, channels, out + std::ptrdiff_t(y) * side * channels);
+    }
 }
 
 void add_edges(const std::uint8_t *rgb, int side, int channels, int first, float *out) {
@@ -124,7 +118,8 @@ void add_edges(const std::uint8_t *rgb, int side, int channels, int first, float
 
 void features(const std::vector<std::uint8_t> &rgb, int side, bool colors, bool edges, int channels,
               std::vector<float> &out) {
-    out.assign(std::size_t(side) * std::size_t(side) * std::size_t(channels), 0.0f);
+    out.resize(std::size_t(side) * std::size_t(side) * std::size_t(channels));
+    if (!colors || channels > kNames) std::fill(out.begin(), out.end(), 0.0f);
     if (colors) add_colors(rgb.data(), side, channels, out.data());
     if (edges) add_edges(rgb.data(), side, channels, colors ? kColors : 0, out.data());
 }

@@ -101,8 +101,7 @@ HEADRACE_WIDE void inverse_columns(const Tables &t, const float *re, const float
                                    float *to_im) {
     const int count = t.side / 2 + 1;
     for (int y = 0; y < t.side; ++y) {
-        float *a = to_re + std::ptrdiff_t(y) * count, *b = to_im + std::ptrdiff_t(y) * count;
-        for (int x = 0; x < count; ++x) a[x] = b[x] = 0;
+        float a[kMost] = {}, b[kMost] = {};  // apart from the others: no check whether they overlap
         for (int l = 0; l < t.side; ++l) {
             const int folded = l < count ? l : t.side - l;
             const float cosine = t.cos[folded * t.side + y];
@@ -113,6 +112,8 @@ HEADRACE_WIDE void inverse_columns(const Tables &t, const float *re, const float
                 b[x] += p[x] * sine + q[x] * cosine;
             }
         }
+        std::memcpy(to_re + std::ptrdiff_t(y) * count, a, std::size_t(count) * sizeof(float));
+        std::memcpy(to_im + std::ptrdiff_t(y) * count, b, std::size_t(count) * sizeof(float));
     }
 }
 
@@ -122,8 +123,7 @@ HEADRACE_WIDE void inverse_rows(const Tables &t, const float *re, const float *i
     for (int y = 0; y < t.side; ++y) {
         const float *p = re + std::ptrdiff_t(y) * (half + 1);
         const float *q = im + std::ptrdiff_t(y) * (half + 1);
-        float *row = out + std::ptrdiff_t(y) * t.side;
-        for (int x = 0; x < t.side; ++x) row[x] = 0;
+        float row[2 * kMost] = {};
         for (int k = 0; k <= half; ++k) {
             const float times = scale * (k == 0 || k == half ? 1.0f : 2.0f);
             const float a = p[k] * times, b = q[k] * times;
@@ -131,6 +131,7 @@ HEADRACE_WIDE void inverse_rows(const Tables &t, const float *re, const float *i
             const float *sine = t.sin + std::ptrdiff_t(k) * t.side;
             for (int x = 0; x < t.side; ++x) row[x] += a * cosine[x] - b * sine[x];
         }
+        std::memcpy(out + std::ptrdiff_t(y) * t.side, row, std::size_t(t.side) * sizeof(float));
     }
 }
 
