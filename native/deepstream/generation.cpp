@@ -105,7 +105,7 @@ std::string file_of(const Object &object) {
 bool judged(const Object &object) {
     static constexpr char kFix[] =
         "compile it with headrace compile, or with headrace's headers first on its path";
-    if (object.mark == HEADRACE_GENERATION) return true;
+    if (object.mark == HEADRACE_LAYOUT) return true;
     // Python's calls by address go through libffi: its structures are those of the table.
     if (object.start == 0 || object.name.find("libffi") != std::string::npos) return true;
     const std::string file = file_of(object);
@@ -114,7 +114,7 @@ bool judged(const Object &object) {
         std::fprintf(stderr,
                      "error: %s was compiled with headers of %s, the library has the layout of %s:"
                      " objects, rectangles, surfaces and events differ; it gets no metadata; %s\n",
-                     file.c_str(), other.c_str(), HEADRACE_GENERATION, kFix);
+                     file.c_str(), other.c_str(), HEADRACE_LAYOUT, kFix);
         return false;
     }
     if (other.empty())

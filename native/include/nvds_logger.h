@@ -5,6 +5,7 @@
 #define HEADRACE_NVDS_LOGGER_H
 
 #include "headrace/glib.h"
+#include "syslog.h"
 
 #ifdef __cplusplus
 extern "C" {

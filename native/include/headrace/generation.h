@@ -5,7 +5,7 @@
 #ifndef HEADRACE_GENERATION_H
 #define HEADRACE_GENERATION_H
 
-#define HEADRACE_GENERATION "9.1"
+#define HEADRACE_LAYOUT "9.1"
 
 #if defined(__GNUC__) && defined(__ELF__)
 __asm__(
@@ -14,7 +14,7 @@ __asm__(
     ".long 9, 4, 1\n"
     ".asciz \"headrace\"\n"
     ".balign 4\n"
-    ".asciz \"" HEADRACE_GENERATION
+    ".asciz \"" HEADRACE_LAYOUT
     "\"\n"
     ".balign 4\n"
     ".popsection\n");

@@ -140,3 +140,13 @@ def test_control_c_ends_a_program_in_c(needs_headers: None, gst: Any, tmp_path: 
     finally:
         program.kill()
         program.stdout.close()
+
+
+def test_headers_of_metadata_networks_and_logs_stand_together(gst: Any, tmp_path: Path) -> None:
+    source = tmp_path / "both.cpp"
+    source.write_text(
+        '#include "gstnvdsmeta.h"\n#include "NvInfer.h"\n#include "NvOnnxParser.h"\n'
+        '#include "nvds_logger.h"\nint levels[] = {LOG_ERR, LOG_DEBUG};\n'
+        "int main() { return sizeof(NvDsObjectMeta) == sizeof(nvinfer1::Dims) + levels[0]; }\n"
+    )
+    assert compile_library([source], tmp_path / "both", program=True).library.is_file()

@@ -92,6 +92,25 @@ def walk(node: Any) -> Any:
         node = node.next
 
 
+def test_a_pad_that_is_added_has_caps(gst: Any) -> None:
+    source, sink = gst.ElementFactory.make("nvurisrcbin"), gst.ElementFactory.make("fakesink")
+    source.set_property("uri", (SCENE / "conveyor.mp4").as_uri())
+    caps = []
+
+    def added(_: Any, pad: Any) -> None:
+        caps.append(pad.get_current_caps())
+        pad.link(sink.get_static_pad("sink"))
+
+    source.connect("pad-added", added)
+    pipeline = gst.Pipeline()
+    pipeline.add(source)
+    pipeline.add(sink)
+    pipeline.set_state(gst.State.PLAYING)
+    pipeline.get_state(10 * gst.SECOND)
+    pipeline.set_state(gst.State.NULL)
+    assert [one.get_structure(0).get_name() for one in caps] == ["video/x-raw"]
+
+
 def test_a_source_that_is_removed_is_gone(gst: Any) -> None:
     pipeline = gst.parse_launch(
         "nvstreammux name=m batch-size=1 width=64 height=48 ! fakesink name=end"

@@ -87,6 +87,9 @@ class PartsBin(NvElement, Bin):
             name or template, target, self.template(template)
         )
         ghost_pad.set_active(True)
+        for kind in (Gst.EventType.STREAM_START, Gst.EventType.CAPS):
+            if (event := target.get_sticky_event(kind, 0)) is not None:
+                ghost_pad.store_sticky_event(event)  # handlers of pad-added ask for its caps
         self.add_pad(ghost_pad)
         return ghost_pad
 
