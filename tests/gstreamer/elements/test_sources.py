@@ -111,6 +111,16 @@ def test_a_pad_that_is_added_has_caps(gst: Any) -> None:
     assert [one.get_structure(0).get_name() for one in caps] == ["video/x-raw"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "name"), [("nvstreamdemux", "src_02"), ("nvstreammux", "sink_02")]
+)
+def test_a_pad_has_the_name_that_was_asked_for(gst: Any, kind: str, name: str) -> None:
+    element = gst.ElementFactory.make(kind)
+    pad = element.request_pad_simple(name)
+    assert element.get_static_pad(name) == pad
+    assert element.request_pad_simple(name.replace("02", "2")) is None
+
+
 def test_a_source_that_is_removed_is_gone(gst: Any) -> None:
     pipeline = gst.parse_launch(
         "nvstreammux name=m batch-size=1 width=64 height=48 ! fakesink name=end"

@@ -42,9 +42,11 @@ class NvStreamDemux(NvElement, Element):
         number = next(i for i in range(len(self._outputs) + 1) if i not in self._outputs)
         if name and name.rpartition("_")[2].isdigit():
             number = int(name.rpartition("_")[2])
+        else:
+            name = f"src_{number}"
         if number in self._outputs:
             return None
-        src = Gst.Pad.new_from_template(template, f"src_{number}")
+        src = Gst.Pad.new_from_template(template, name)
         src.set_active(True)
         self._outputs[number] = src
         self.add_pad(src)

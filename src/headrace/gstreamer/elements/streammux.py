@@ -182,9 +182,11 @@ class NvStreamMux(NvElement, Element):
             number = next(i for i in range(len(taken) + 1) if i not in taken)
             if name and name.rpartition("_")[2].isdigit():
                 number = int(name.rpartition("_")[2])
+            else:
+                name = f"sink_{number}"
             if number in taken:
                 return None
-            sink = Gst.Pad.new_from_template(template, f"sink_{number}")
+            sink = Gst.Pad.new_from_template(template, name)
             self._sources[sink] = _Source(number)
         sink.set_chain_function_full(weakly(self._chain, Gst.FlowReturn.EOS))
         sink.set_event_function_full(weakly(self._event, False))
