@@ -88,6 +88,20 @@ config-file=find.txt
 file-loop=0
 """
 
+SAVED = """[img-save]
+enable=1
+output-folder-path={here}
+save-img-full-frame=1
+save-img-cropped-obj=0
+frame-to-skip-rules-path=rules.csv
+second-to-skip-interval=1
+min-confidence=0.1
+max-confidence=1.0
+min-box-width=5
+min-box-height=5
+"""
+RULES = "begin,end,skipped\n0:00,23:59,0:0:2\n"
+
 
 class App(NamedTuple):
     """A program.
@@ -183,7 +197,10 @@ APPS = {
         f"-I {{outside}}/{TAO}{OTHER}common -l yaml-cpp -l gstrtspserver-1.0",
     ),
     **{
-        name: App(f"{folder} {_SET}", "-c app.txt", {"app.txt": APP, "find.txt": FIND}, _OF_SET)
+        name: App(
+            f"{folder} {_SET}", "-c app.txt",
+            {"app.txt": APP + SAVED, "find.txt": FIND, "rules.csv": RULES}, _OF_SET,
+        )
         for name, folder in (
             ("app", ROOT + "app/deepstream_app_main.c"), ("test5", ROOT + "test5/*.c"),
             ("mdx-perception", f"{TAO}{OTHER}deepstream-mdx-perception-app/*.c"),
@@ -193,13 +210,6 @@ APPS = {
     "test4": _sample(
         "test4", "*.c*", _BROKER, "dstest4_pgie_config.txt", options="-l yaml-cpp",
         configs={"dstest4_msgconv_config.txt": _SENSOR},
-    ),
-    "retail": App(
-        "deepstream_reference_apps/legacy_apps/deepstream-retail-analytics/*.c", _BROKER,
-        {"configs/pgie_config_peoplenet.txt": FIND, "configs/basket_classifier.txt": READ[2],
-         "configs/dstest4_tracker_config.txt": TRACK,
-         "configs/dstest4_msgconv_config.txt": _SENSOR},
-        "-l yaml-cpp",
     ),
     "smart-record": App(
         ROOT + "testsr/*.c", "{rtsp}", {"dstestsr_pgie_config.yml": as_yaml(FIND)}

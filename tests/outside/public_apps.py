@@ -21,11 +21,12 @@ class App(NamedTuple):
         repository, script, arguments: `{h264}`, `{mp4}`, `{uri}`, `{rtsp}` in arguments, too.
         files: that the author has and the repository has not -> `h264`, `dir`, `link:TARGET`, or
             the kind of a configuration.
-        frames: that inference gives; `least` where a camera may lose some.
+        frames: that inference gives.
         at: where the author keeps the repository.
         folder: that it is started in; of the script by default.
         end_s: when Ctrl-C comes, for one that has no end.
         least: not every frame is asked for.
+        needs: packages that it imports.
     """
 
     repository: str
@@ -37,6 +38,7 @@ class App(NamedTuple):
     folder: str = ""
     end_s: int = 0
     least: bool = False
+    needs: str = ""
 
 
 def _rows(
@@ -59,8 +61,8 @@ def _tran(script: str, arguments: str, folder: str = "", frames: int = FRAMES) -
     return App(repository, path, arguments, _TRAN_FILES, frames, _TRAN_AT, folder)
 
 
-_PRAT_AT, _PRAT = f"{SAMPLES}/apps/deepstream_1", {"dstest1_pgie_config.txt": "detector"}
-_PRAT_PEOPLE = {
+_PRAT_AT = f"{SAMPLES}/apps/deepstream_1"
+_PEOPLE = {
     "dsnvanalytics_pgie_config.txt": "detector", "dsnvanalytics_tracker_config.txt": "tracker",
     "config_nvdsanalytics.txt": "link:../deepstream-nvdsanalytics/config_nvdsanalytics.txt",
 }  # fmt: skip
@@ -136,10 +138,8 @@ APPS = {
         "prat-deepstream2": ("deepstream2.py", "{mp4}"),
         "prat-test1": ("deepstream_test_1.py", "{mp4}"),
         "prat-test2": ("deepstream_test_2.py", "{mp4}"),
-    }, files=_PRAT, at=_PRAT_AT, end_s=60, least=True),
-    "prat-people": App(
-        "pratheesh-bi3/deepstream_1", "people.py", "{uri}", _PRAT_PEOPLE, at=_PRAT_AT
-    ),
+    }, files={"dstest1_pgie_config.txt": "detector"}, at=_PRAT_AT, end_s=60, least=True),
+    "prat-people": App("pratheesh-bi3/deepstream_1", "people.py", "{uri}", _PEOPLE, at=_PRAT_AT),
     **_rows("RuijieSpace/Deepstream_Python_Stack", {
         "ruijie-test1": ("01_deepstream_test_1/deepstream_test_1.py", "{h264}"),
         "ruijie-custom": (
@@ -159,17 +159,14 @@ APPS = {
         "jinbeomjeong/deepstream_yolo", "deepstream_yolo11_4ch_gpu_fp16.py",
         "{mp4} {mp4} {mp4} {mp4} -o out.mp4", frames=4 * FRAMES,
     ),
-    "jinb-latency": App(
-        "jinbeomjeong/deepstream_yolo", "deepstream_yolo11_frame_latency.py", "{mp4}"
-    ),
+    "jinb": App("jinbeomjeong/deepstream_yolo", "deepstream_yolo11_frame_latency.py", "{mp4}"),
     "chinthysl": App("chinthysl/deepstream-python", "test.py", "{mp4} 0 0 1920 1080 10"),
     **_rows("ruhyadi/deepstream-py", {
         "ruhyadi-1": ("app_1.py", ""), "ruhyadi-2": ("app_2.py", "")
-    }, "src/stream/tutorial/", folder="."),
-    "nguyen-test1": App(
-        "NguyenVanThanhHust/Deepstream_Pratice", "Deepstream_python/Deepstream_test1/main.py",
-        "{h264}",
-    ),
+    }, "src/stream/tutorial/", folder=".", needs="rootutils"),
+    **_rows("NguyenVanThanhHust/Deepstream_Pratice", {
+        "nguyen-test1": ("main.py", "{h264}")
+    }, "Deepstream_python/Deepstream_test1/"),
     **_rows("ravioli158/deepstream_apps", {
         "ravioli-test_1": ("deepstream-test1/test_1.py", "{h264}"),
         "ravioli-test2": ("deepstream-test2/app.py", "{h264}"),
@@ -177,19 +174,16 @@ APPS = {
         "samples/streams/sample_720p.h264": "h264",
         "apps/deepstream-test2/dstest1_pgie_config.txt": "detector",
     }),
-    "manzinge": App(
-        "manzinge/Deepstream-Python-YoloV3-Tiny", "deepstream_test_video.py", "{h264}",
-        {"common": COMMON, "Streams/Video_18.h264": "h264"},
-    ),
     "pydstream": App(
         "imneonizer/pydstream", "samples/deepstream-test1/deepstream_test_1.py", "",
         {"samples/deepstream-test1/dstest1_pgie_config.txt": "detector"},
     ),
-    "z430": App("z430/deepstream-python", "main.py", "-i {uri}", {"outputs": "dir"}),
-    "leoaka": App(
-        "LeoAKALiu/deepstream-vehicle-detection", "python_apps/deepstream_vehicle_detection.py",
-        "{h264}",
+    "z430": App(
+        "z430/deepstream-python", "main.py", "-i {uri}", {"outputs": "dir"}, needs="loguru"
     ),
+    **_rows("LeoAKALiu/deepstream-vehicle-detection", {
+        "leoaka": ("deepstream_vehicle_detection.py", "{h264}")
+    }, "python_apps/"),
     "videos-h264": App(
         "1095788063/deepstream-python-rtsp-video-h264-gstreamer", "deepstream_videos_h264.py",
         frames=4 * FRAMES,

@@ -2,103 +2,117 @@
 
 from __future__ import annotations
 
+import json
 import os
-import re
+import shlex
+import shutil
+import signal
 import subprocess
 import sys
+import time
+from contextlib import nullcontext
 from pathlib import Path
-from typing import NamedTuple
 
+import cv2
 import pytest
 
+from tests.outside.c_apps import APPS, App
 from tests.outside.conftest import checkout
-from tests.outside.deepstream_apps import DETECTOR, MASKS_CONFIG, READER, SCENE, elementary
+from tests.outside.deepstream_apps import PORT, SCENE, SERVER, elementary, ended, mqtt_messages
+from tests.ports import free_port
 
-H264, URI = "{h264}", (SCENE / "conveyor.mp4").as_uri()
-POSE = """
-import numpy as np
-from headrace.meta import Detections
-
-
-def parse_masks(layers, network, params):
-    from conveyor_parser import parse_conveyor
-    found = parse_conveyor(layers, network, params)
-    points = np.ones((17, 3), np.float32)
-    masks = [points * (left, top, 1) for left, top, _, _ in found.boxes]
-    return Detections(found.boxes, found.scores, found.class_ids, masks=masks)
-"""
-TRACKER = "[tracker]\ntracker-width=640\ntracker-height=384\nll-lib-file=/x/libnvds_mot.so\n"
-SAMPLES = "sources/apps/sample_apps"
-OPENCV = (
-    "-I",
-    "/usr/include/opencv4",
-    *(f"-lopencv_{n}" for n in ("core", "imgproc", "imgcodecs")),
-)
+HEADRACE = str(Path(sys.executable).with_name("headrace"))
+COUNTER = Path(__file__).with_name("counter")
 
 
-class App(NamedTuple):
-    """A checkout, its sources, the compiler's options, the program's arguments and its last word.
+@pytest.fixture(scope="module")
+def media(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """The demo scene's video in the forms that the applications take."""
+    from tests.outside.app_models import save_color_classes
 
-    `config` is the name of the detector's file that is compiled in.
-    """
+    folder = tmp_path_factory.mktemp("media")
+    video = elementary(folder)
+    raw = "videoscale ! videoconvert ! video/x-raw,format=I420,width=640,height=360"
+    line = f"filesrc location={video} ! h264parse ! avdec_h264 ! {raw} ! filesink location="
+    subprocess.run(["gst-launch-1.0", "-q", *f"{line}{folder}/raw.yuv".split()], check=True)
+    cv2.imwrite(str(folder / "one.jpg"), cv2.VideoCapture(str(SCENE / "conveyor.mp4")).read()[1])
+    save_color_classes(folder / "colors.onnx")
+    return {
+        "h264": video, "mp4": SCENE / "conveyor.mp4", "uri": (SCENE / "conveyor.mp4").as_uri(),
+        "mjpeg": folder / "conveyor.mjpeg", "raw": folder / "raw.yuv", "jpeg": folder / "one.jpg",
+        "rtsp": f"rtsp://127.0.0.1:{PORT}/video", "scene": SCENE, "scratch": folder,
+    }  # fmt: skip
 
-    folder: str
-    sources: str
-    arguments: tuple[str, ...]
-    says: str
-    config: str = "dstest2_pgie_config.txt"
-    options: tuple[str, ...] = ()
+
+def compiled(app: App, outside: Path, folder: Path) -> None:
+    """Compile an application, as its Makefile would, to `app` in a folder."""
+    sources = [str(path) for s in app.sources.split() for path in sorted(outside.glob(s))]
+    options = shlex.split(app.options.format(outside=outside))
+    done = subprocess.run(
+        [HEADRACE, "compile", "--exe", *sources, *options, "-o", "app"],
+        cwd=folder, env=os.environ | {"CC": app.compiler}, timeout=1800,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
-_YOLO = "deepstream.c modules/interrupt.c modules/perf.c"
-_BY_FILE = ("-s", URI, "-c", "pose.txt")
-APPS = {
-    "pose": App("DeepStream-Yolo-Pose", _YOLO, _BY_FILE, "EOS"),
-    "face": App("DeepStream-Yolo-Face", _YOLO, _BY_FILE, "EOS"),
-    "opencv": App(
-        "deepstream-yolov3-cplus", "deepstream_test1_app.cpp", (H264,), "Number = 249",
-        "config_infer_primary_yoloV3.txt", OPENCV,
-    ),
-    "test1-rtsp": App(
-        "deepstream-6.1", f"{SAMPLES}/deepstream-test1-rtsp/deepstream_test1_app.c", (H264,),
-        "Number = 249", "dstest1_pgie_config.txt",
-    ),
-    "test2-rtsp": App(
-        "deepstream-6.1", f"{SAMPLES}/deepstream-test2-rtsp/deepstream_test2_app.c", (H264,),
-        "Number = 249",
-    ),
-}  # fmt: skip
+def ran(app: App, folder: Path, values: dict[str, object]) -> subprocess.CompletedProcess[str]:
+    """Run it to its end; one without an end gets Ctrl-C once all frames are counted."""
+    arguments = [one.format(**values) for one in app.arguments.split()]
+    environment = os.environ | {
+        "HEADRACE_GST_DISPLAY": "none", "PYTHONPATH": str(COUNTER),
+        "COUNTED": str(folder / "counted.json"),
+    }  # fmt: skip
+    command = [HEADRACE, "exec", "./app", *arguments]
+    if app.ends:
+        return ended(command, 300, cwd=folder, env=environment)
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ) as process:  # fmt: skip
+        until = time.monotonic() + 240
+        while time.monotonic() < until and counted(folder)["frames"] < app.frames:
+            time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(command, process.returncode, output, "")
+
+
+def counted(folder: Path) -> dict[str, int]:
+    """What the element of the application that saw most gave."""
+    path = folder / "counted.json"
+    rows = json.loads(path.read_text() or "{}") if path.is_file() else {}
+    return max(rows.values(), key=lambda row: int(row["results"]), default={"frames": 0})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", APPS)
-def test_it_is_compiled_and_runs_to_its_end(outside: Path, tmp_path: Path, name: str) -> None:
+def test_it_is_compiled_and_runs_to_its_end(
+    outside: Path, media: dict[str, object], tmp_path: Path, name: str
+) -> None:
     app = APPS[name]
-    folder = checkout(outside, app.folder)
-    names = {"batch": 1, "scene": SCENE, "scratch": tmp_path}
-    (tmp_path / "masks.py").write_text(POSE)
-    (tmp_path / app.config).write_text(DETECTOR.format(**names))
-    (tmp_path / "pose.txt").write_text(MASKS_CONFIG.format(**names))
-    (tmp_path / "dstest2_tracker_config.txt").write_text(TRACKER)
-    for number in (1, 2, 3):
-        text = READER.format(number=number + 1, **names)
-        (tmp_path / f"dstest2_sgie{number}_config.txt").write_text(text)
-    video = str(elementary(tmp_path))
-    headrace = str(Path(sys.executable).with_name("headrace"))
-    sources = [str(folder / source) for source in app.sources.split()]
-    compiled = subprocess.run(
-        [headrace, "compile", "--exe", *sources, *app.options, "-o", "app"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert compiled.returncode == 0, compiled.stderr
-    ran = subprocess.run(
-        [headrace, "exec", "./app", *(a.format(h264=video) for a in app.arguments)],
-        cwd=tmp_path, env=os.environ | {"HEADRACE_GST_DISPLAY": "none"}, timeout=300,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    output = ran.stdout + ran.stderr
-    assert ran.returncode == 0, output[-2000:]
-    assert app.says in output
-    counts = [int(n) for n in re.findall(r"Number of objects = (\d+)", output)]
-    assert not counts or sum(counts) > 250
+    checkout(outside, app.sources.partition("/")[0])
+    for file, text in app.configs.items():
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(text.format(**media, here=tmp_path))
+    compiled(app, outside, tmp_path)
+    port = free_port()
+    if "{mqtt}" in app.arguments and shutil.which("mosquitto") is None:
+        pytest.skip("needs the server mosquitto")
+    camera = [sys.executable, SERVER, SCENE / "conveyor.mp4", str(PORT)]
+    server = subprocess.Popen(camera) if "{rtsp}" in app.arguments else None
+    try:
+        with mqtt_messages(port) if "{mqtt}" in app.arguments else nullcontext([]) as messages:
+            done = ran(app, tmp_path, media | {"here": tmp_path, "mqtt": port})
+    finally:
+        if server is not None:
+            server.kill()
+            server.wait()
+    output = done.stdout + done.stderr
+    found = counted(tmp_path)
+    print(f"{name}: exit {done.returncode}, {found}, {len(messages)} messages")
+    assert done.returncode == 0, output[-2000:]
     assert "Traceback" not in output
+    assert app.says in output
+    assert found["frames"] == app.frames
+    assert not app.frames or found["results"] >= app.frames
