@@ -17,6 +17,7 @@ COLUMNS = (1, 2, 2, 12, 16)
 """Widths of visibility, foot in the image and on the ground, box in space, its corners."""
 _MOST_POINTS = 1 << 12
 _MOST_VALUES = 1 << 24  # of a mask in memory of the library
+_VALUES_OF_ALL = 1 << 28  # of all masks: 1 GiB of addresses, of which a worker has 4
 _DEFAULT_POINTS = 15
 _DEFAULT_TARGETS = 150
 
@@ -52,7 +53,8 @@ class SpaceBuffers:
         names: fields of NvMOTTrackedObj in its generation.
         query: what the library says about itself.
         room: most objects of a frame.
-        size: width and height of images that it gets: the most of a mask.
+        size: width and height of images that it gets: the most of a mask, while
+            all have room.
     """
 
     def __init__(
@@ -70,7 +72,8 @@ class SpaceBuffers:
             self._hulls = np.zeros((room, min(most, _MOST_POINTS) * 2), np.int32)
         if "mask" in names:  # nothing says which library has masks; untouched pages cost nothing
             rows = min(room, int(query.get("maxTargetsPerStream", 0)) or _DEFAULT_TARGETS)
-            self._masks = np.empty((rows, size[0] * size[1]), np.float32)
+            most = min(size[0] * size[1], _VALUES_OF_ALL // rows)
+            self._masks = np.empty((rows, most), np.float32)
 
     @property
     def asked(self) -> bool:
