@@ -24,6 +24,7 @@ SMALL = {
     "custom/converter/operations.py": "what the worker of a library answers",
     "__main__.py": "`python -m headrace`",
     "_core/_native_api.py": "generated",
+    "meta/track_geometry.py": "a record with its units",
     "_core/heap.py": "calls of the C library that no wing owns",
     "errors.py": "a face",
     "plugins/spoken.py": "a table that calls and checks share",

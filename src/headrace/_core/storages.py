@@ -40,7 +40,7 @@ def missing_package(url: str, error: ImportError) -> MissingExtraError:
 
 
 def refusal(error: Exception) -> tuple[str, tuple[str, ...]]:
-    """Word what a storage answered, and what its user can do about it.
+    """Word the answer of a storage, with the way out.
 
     Args:
         error: of a foreign file system, which may be of any type.

@@ -1,4 +1,4 @@
-"""Where an object stands beyond its box, as a tracker library of the user says it."""
+"""The place of an object in space, from a tracker library of the user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FloatArray = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrackGeometry:
-    """One object in space. What the library does not give is None.
+    """One object in space. Fields that the library does not give are None.
 
     Attributes:
         visibility: share of the object that is not hidden, 0 to 1.
@@ -32,5 +32,5 @@ class TrackGeometry:
 
     @property
     def is_empty(self) -> bool:
-        """It says nothing."""
+        """Whether the library gave none of it."""
         return all(getattr(self, name) is None for name in self.__slots__)

@@ -76,7 +76,7 @@ class NoticeFollower:
 
 
 def _count_of(notice: Finding) -> object:
-    """What a notice counts, and of whom; None where it is no count."""
+    """The number in a notice and its owner; None without a number."""
     if "losses" in notice.data:  # of a source that comes and goes, here and away
         return "losses", notice.where
     return (notice.code, notice.where) if notice.code in _COUNTS else None

@@ -149,8 +149,8 @@ def test_a_source_of_a_gpu_that_is_not_there(gpu: None, gpus: Gpus, models: list
     found = decoding_device(SourceSpec(uri="/a.mp4", gpu_id=9), "auto", [*map(Device, models), CPU])
     assert found.gpu == models[0]
     (notice,) = found.notices
-    assert notice.sentence.startswith("gpu-id=9: ")
-    assert notice.sentence.endswith(f"; GPU {models[0]} decodes it")
+    assert notice.sentence.startswith("gpu-id=9 asks for a GPU that is not there")
+    assert f": GPU {models[0]} decodes; gpu-id={models[0]}" in notice.sentence
     assert "a.mp4" in str(notice.where)
 
 

@@ -1,4 +1,4 @@
-"""Masks and places in space of tracked objects: memory for a library, and what it wrote there."""
+"""Masks and places in space of tracked objects, in memory that a library fills."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class SpaceBuffers:
                 part[room] = memory.shape[1] // unit
 
     def read(self, tracked: Array) -> Spaces:
-        """What the library wrote about the objects of a frame."""
+        """Read the masks and places of the objects of a frame."""
         if not self.asked or not len(tracked):
             return Spaces()
         counts = np.zeros((len(tracked), 3), np.int32)

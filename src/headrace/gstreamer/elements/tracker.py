@@ -248,7 +248,7 @@ class NvTracker(InPlace):
 
 
 def _add_space(batch: NvDsBatchMeta, obj: NvDsObjectMeta, objects: Objects, index: int) -> None:
-    """Add what a library of the user says beyond the box: its mask, and places in space."""
+    """Add the mask and the places in space that a library of the user gives."""
     geometry = [one for one in objects.user.get(index, ()) if isinstance(one, TrackGeometry)]
     for one in geometry:
         for name, kind in _SPACE.items():

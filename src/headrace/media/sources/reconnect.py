@@ -119,7 +119,7 @@ class Losses:
                 self._end(self._words[1])
 
     def stopped(self) -> None:
-        """The source was closed: what comes later is not told."""
+        """The source was closed: later losses give no notice."""
         with self._lock:
             self._over = True
             if self._what:
