@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.outside.deepstream_apps import (
     CLASSES,
@@ -127,9 +127,9 @@ class App(NamedTuple):
     ends: bool = True
 
 
-def _sample(name: str, file: str, arguments: str, config: str, **more: object) -> App:
-    configs = {config: FIND, **more.pop("configs", {})}  # type: ignore[dict-item]
-    return App(f"{ROOT}{name}/{file}", arguments, configs, **more)  # type: ignore[arg-type]
+def _sample(name: str, file: str, arguments: str, config: str, **more: Any) -> App:
+    configs = {config: FIND, **more.pop("configs", {})}
+    return App(f"{ROOT}{name}/{file}", arguments, configs, **more)
 
 
 _MASKS = MASKS_CONFIG.replace("{batch}", "1").replace("{scratch}/m", "{here}/m")

@@ -6,7 +6,9 @@ author's models are replaced by ones of the demo scene of the same kind.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from tests.outside.deepstream_apps import FRAMES
 
@@ -32,7 +34,7 @@ class App(NamedTuple):
     repository: str
     script: str
     arguments: str = ""
-    files: dict[str, str] = {}  # noqa: RUF012
+    files: Mapping[str, str] = MappingProxyType({})
     frames: int = FRAMES
     at: str = "/app"
     folder: str = ""
@@ -42,10 +44,10 @@ class App(NamedTuple):
 
 
 def _rows(
-    repository: str, scripts: dict[str, tuple[str, str]], under: str = "", **more: object
+    repository: str, scripts: dict[str, tuple[str, str]], under: str = "", **more: Any
 ) -> dict[str, App]:
     return {
-        name: App(repository, f"{under}{script}", arguments, **more)  # type: ignore[arg-type]
+        name: App(repository, f"{under}{script}", arguments, **more)
         for name, (script, arguments) in scripts.items()
     }
 
