@@ -79,4 +79,5 @@ def gpu_library(kind: str, source: Path, factory: pytest.TempPathFactory) -> Gpu
         lambda draft: shutil.copy(source, draft / f"{source.stem}.cu"),
     )
     command = [sys.executable, "-m", "headrace", "compile", "--cuda", "nvcc"]
+    command += ["-I", str(source.parent)]
     return Gpu(built_once(factory, folder / f"{source.stem}.cu", command), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -79,6 +80,7 @@ def live_as_twins(kind: str, found: Any, *, line: int = 10, unnamed: bool = Fals
     profiles = 2 if kind in ("V2DynamicExt", "V3") else 1
     traces = []
     for creator in (creator_for(PLUGINS[kind]), found):
+        gc.collect()  # plugins of earlier tests end outside the trace
         with Tracer() as tracer:
             results = _life(creator, implicit=kind == "V2", profiles=profiles)
         for result, n in zip(results, (2, 2, 1) * 2, strict=True):
