@@ -12,6 +12,17 @@ from headrace._core.errors import HeadraceError
 from headrace._core.text import error_text, printable, shortened
 
 _SHOWN = 300
+_unbound = threading.Event()
+
+
+def forbid_binding() -> None:
+    """Remember that no thread of this process may be bound to cores: it is a guarded worker."""
+    _unbound.set()
+
+
+def may_bind() -> bool:
+    """Whether threads may be bound to cores; libraries print what is refused."""
+    return not _unbound.is_set()
 
 
 def start_thread(

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 from headrace._core import _native
 from headrace._core.files import os_reason
+from headrace._core.threads import forbid_binding
 from headrace.custom.compile.toolchain import gpu_present
 from headrace.custom.guard.crash import HANG_SIGNAL
 from headrace.custom.guard.leavings import Leavings, readable
@@ -144,6 +145,7 @@ def _give_up(
     reach = reach_of(reads, writes, gpu=gpu)
     paths = list(reach.reads), reach.narrow, list(reach.writes), list(reach.devices)
     left = _native.guard_sandbox(memory, gpu, *paths)
+    forbid_binding()
     if os.getppid() != keeper:  # it died before its death could be waited for
         os._exit(0)
     return left

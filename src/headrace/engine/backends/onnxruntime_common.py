@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace._core.errors import EngineError
+from headrace._core.threads import may_bind
 from headrace.engine.backends import RunnerOptions
 from headrace.engine.backends.onnxruntime_package import import_onnxruntime
 from headrace.engine.machine import exact_int8, usable_cores
@@ -57,7 +58,8 @@ def session_options(options: RunnerOptions) -> onnxruntime.SessionOptions:
     settings = ort.SessionOptions()
     settings.log_severity_level = SILENT
     shared = usable_cores() // options.streams if options.streams > 1 else 0
-    settings.intra_op_num_threads = options.threads or shared
+    every = 0 if may_bind() else usable_cores()  # 0 binds them
+    settings.intra_op_num_threads = options.threads or shared or every
     settings.graph_optimization_level = _OPTIMIZATIONS[options.optimization]
     settings.inter_op_num_threads = 1
     settings.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
