@@ -16,12 +16,12 @@ _unbound = threading.Event()
 
 
 def forbid_binding() -> None:
-    """Remember that no thread of this process may be bound to cores: it is a guarded worker."""
+    """Take note that threads of this process, a guarded worker, may not be bound to cores."""
     _unbound.set()
 
 
 def may_bind() -> bool:
-    """Whether threads may be bound to cores; libraries print what is refused."""
+    """Whether threads may be bound to cores; libraries print an error where they may not."""
     return not _unbound.is_set()
 
 
