@@ -61,10 +61,9 @@ def test_messages_that_nobody_took_are_not_said_to_be_written(
 
 
 def test_the_name_of_an_engine_is_explained_where_it_is_first_printed(scene: Path) -> None:
-    first = headrace("run", "pgie.txt", "a.png", cwd=scene)
-    (name,) = [p.name for p in scene.glob("*.engine")]
-    if "gpu" in name:
-        assert "it runs on the CPU: gpu0 in its name is no GPU" in first.stderr
+    first = headrace("run", "pgie.txt", "a.png", "--set", "gpu-id=2", "--device", "cpu", cwd=scene)
+    assert [p.name for p in scene.glob("*_gpu2_*.engine")]
+    assert "it runs on the CPU: gpu2 in its name is no GPU" in first.stderr
     assert "profile nvinfer: rules of the original" in first.stdout
 
 

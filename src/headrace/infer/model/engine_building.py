@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -82,8 +83,9 @@ class EngineBuilding:
                 self.notices.append(Finding("engine-not-saved", "warning", text, str(target)))
             else:
                 text = f"built from {source.model.name}{aside}"
-                if "_gpu" in target.name and self.requirement.choice.device != "cuda":
-                    text += "; it runs on the CPU: gpu0 in its name is no GPU, but the "
+                named = re.findall(r"_(gpu\d+)_", target.name)
+                if named and self.requirement.choice.device != "cuda":
+                    text += f"; it runs on the CPU: {named[-1]} in its name is no GPU, but the "
                     text += "key gpu-id, as the original names engines"
                 self.notices.append(Finding("engine-built", "info", text, str(target)))
         return plan
