@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -23,3 +24,9 @@ def checkout(outside: Path, name: str) -> Path:
     if not folder.is_dir():
         pytest.skip(f"{name} is not in {outside}")
     return folder
+
+
+def need_broker() -> None:
+    """Skip a test of messages where no MQTT server is installed."""
+    if shutil.which("mosquitto") is None:
+        pytest.skip("needs the server mosquitto")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +16,7 @@ import cv2
 import pytest
 
 from tests.outside.c_apps import APPS, App
-from tests.outside.conftest import checkout
+from tests.outside.conftest import checkout, need_broker
 from tests.outside.deepstream_apps import PORT, SCENE, SERVER, elementary, ended, mqtt_messages
 from tests.ports import free_port
 
@@ -97,8 +96,8 @@ def test_it_is_compiled_and_runs_to_its_end(
         (tmp_path / file).write_text(text.format(**media, here=tmp_path))
     compiled(app, outside, tmp_path)
     port = free_port()
-    if "{mqtt}" in app.arguments and shutil.which("mosquitto") is None:
-        pytest.skip("needs the server mosquitto")
+    if "{mqtt}" in app.arguments:
+        need_broker()
     camera = [sys.executable, SERVER, SCENE / "conveyor.mp4", str(PORT)]
     server = subprocess.Popen(camera) if "{rtsp}" in app.arguments else None
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headrace.gstreamer.pyds.loading import provide_bindings
-from tests.outside.conftest import checkout
+from tests.outside.conftest import checkout, need_broker
 from tests.outside.deepstream_apps import APPS, elementary, long_video, prepare, run
 
 
@@ -29,8 +29,8 @@ def test_it_runs_to_its_end(prepared: tuple[Path, Path, Path], name: str) -> Non
     app = APPS[name]
     if app.isolated and shutil.which("unshare") is None:
         pytest.skip("there is no unshare to give it a network of its own")
-    if app.messages and shutil.which("mosquitto") is None:
-        pytest.skip("needs the server mosquitto")
+    if app.messages:
+        need_broker()
     copy, scratch, video = prepared
     done = run(app, copy, scratch, video)
     assert done.code == 0, done.output[-2000:]

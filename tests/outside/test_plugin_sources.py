@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.outside.conftest import checkout
 from tests.outside.plugin_sources import COMPUTES, OTHERS, REFUSED, Row, table, tried_sources
 
 LEAST = 60
@@ -16,9 +17,7 @@ LEAST = 60
 def test_public_plugin_sources_compile_and_run(
     outside: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = outside / "plugin-sources"
-    if not folder.is_dir():
-        pytest.skip(f"no folder with a checkout a repository: {folder}")
+    folder = checkout(outside, "plugin-sources")
     rows = list(tried_sources(folder))
     with capsys.disabled():
         print(table(rows))

@@ -13,7 +13,7 @@ PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs", "http": "aiohttp"}
 """Scheme -> package, of the storages that most use."""
 
 BUCKETS = frozenset(("s3", "s3a", "gs", "gcs"))
-"""Schemes whose first part of a path is a bucket."""
+"""URL schemes that name a bucket in front of the path."""
 
 NO_BUCKET = "there is no such bucket"
 _NO_BUCKET = "bucket does not exist"  # as S3 and GCS say it
