@@ -112,7 +112,7 @@ def demands(elf: ElfFile) -> list[Demand]:
     version = use.soname.partition(".so")[2] if use is not None and use.soname else ""
     present = [Demand(name + version, everywhere=True) for name in _LOADED]
     others = [demand for demand in needs if foreign and not is_nvidia(demand.soname)]
-    offered = _offered(elf)
+    offered = _offered(elf, runtime=bool(others))
     for symbol in elf.symbols:
         if symbol.defined or not symbol.name:
             continue
@@ -161,14 +161,25 @@ def _owner(symbol: str, missing: Iterable[Demand]) -> Demand | None:
     return None
 
 
-def _offered(elf: ElfFile) -> frozenset[str]:
-    """Names that the installed libraries it is linked against export, and theirs."""
+_RUNTIME = re.compile(r"(ld-linux\S*|lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+))\.so")
+"""Libraries of C and C++: thousands of names, none of them of a family above."""
+
+
+def _offered(elf: ElfFile, *, runtime: bool = True) -> frozenset[str]:
+    """Names that the installed libraries it is linked against export, and theirs.
+
+    Args:
+        elf: the library.
+        runtime: those of C's and C++'s own libraries, too.
+    """
     names: set[str] = set()
     seen: set[Path] = set()
     waiting, loaded = [(name, elf) for name in elf.needed], loaded_libraries()
     while waiting:
         name, wanted_by = waiting.pop()
-        path = None if is_tensorrt(name) else find_library(name, wanted_by, loaded)
+        if is_tensorrt(name) or (not runtime and _RUNTIME.match(name)):
+            continue
+        path = find_library(name, wanted_by, loaded)
         if path is None or path in seen:
             continue
         seen.add(path)
