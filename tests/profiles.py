@@ -9,16 +9,16 @@ import pytest
 from hypothesis import settings
 
 PROFILE = os.environ.get("HEADRACE_TEST_PROFILE", "push")
-_SHARE = {"push": 10, "full": 1}
+_SHARE = {"push": 20, "full": 1}
 
 
 def examples(full: int) -> int:
-    """Return the examples of a property in this profile: all, or a tenth but at least ten.
+    """Return the examples of a property in this profile: all, or a twentieth but at least five.
 
     Args:
         full: their number in the profile `full`.
     """
-    return max(full // _SHARE[PROFILE], min(full, 10))
+    return max(full // _SHARE[PROFILE], min(full, 5))
 
 
 def slow(*values: Any) -> Any:

@@ -136,7 +136,7 @@ def _import_nodes(node: ast.AST, types: bool) -> Iterator[ast.Import | ast.Impor
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import | ast.ImportFrom):
             yield child
-        elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+        elif isinstance(child, ast.If) and getattr(child.test, "id", "") == "TYPE_CHECKING":
             for statement in (child.body if types else []) + child.orelse:
                 yield from _import_nodes(ast.Module([statement], []), types)
         elif not isinstance(child, ast.expr):  # none is in an expression

@@ -12,6 +12,7 @@ from tests.mistakes import correct, mistakes
 from tests.mistakes.cases import Case, faults, run_case
 from tests.mistakes.repairs import KEPT, RIGHT_BY_OPTIONS, verdict
 from tests.mistakes.store import fill
+from tests.session import made_once
 
 ALL = [*mistakes.CASES, *correct.CASES]
 ELSEWHERE = os.environ.get("HEADRACE_MISTAKES")
@@ -41,9 +42,7 @@ def _seldom(cases: list[Case]) -> list[object]:
 
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("mistakes") / "store"
-    fill(folder)
-    return folder
+    return made_once(tmp_path_factory, "mistakes", fill)
 
 
 @pytest.mark.parametrize("case", _params(ALL))

@@ -11,6 +11,7 @@ from tests.gstreamer.conftest import gst, play
 from tests.mistakes import roads
 from tests.mistakes.roads import BLIND, MISTAKES, ROADS, Told
 from tests.mistakes.store import fill
+from tests.session import made_once
 
 __all__ = ["gst", "play"]
 pytestmark = pytest.mark.filterwarnings("ignore::headrace.HeadraceWarning")
@@ -28,9 +29,7 @@ _CASES = [
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("roads") / "store"
-    fill(folder)
-    return folder
+    return made_once(tmp_path_factory, "mistakes", fill)
 
 
 @pytest.fixture(scope="module")

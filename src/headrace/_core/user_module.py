@@ -116,9 +116,11 @@ def _siblings_importable(folder: Path) -> Iterator[None]:
     The working directory stays what it was, too: outputs are named relative to it.
     """
     siblings = _sibling_names(folder)
+    # other threads import, too
+    imported = sys.modules.copy() if siblings & sys.modules.keys() else {}
     hidden = {
         name: module
-        for name, module in sys.modules.copy().items()  # other threads import, too
+        for name, module in imported.items()
         if name.partition(".")[0] in siblings and not _is_below(module, folder)
     }
     for name in hidden:

@@ -19,7 +19,7 @@ from headrace._core.gpu.cuda import why_no_gpu
 from headrace.binary.elf import ElfError, ElfFile
 from headrace.binary.entry_points import ON_HOST
 from headrace.binary.fat_binary import MAGIC, SEARCHED
-from headrace.binary.library_search import find_elsewhere, find_library
+from headrace.binary.library_search import find_elsewhere, find_library, loaded_libraries
 from headrace.binary.regular_files import open_regular
 
 ON_DEVICE = "its plugins are given the GPU's memory"
@@ -51,7 +51,8 @@ def gpu_evidence(path: Path) -> str | None:
             calls = sorted(n for n in asked if _CALL.match(n))
             if calls and any(_CUDA.match(n) and _is_there(n, elf) for n in elf.needed):
                 return f"{path.name} calls {calls[0]}"
-            beside = [find_library(n, elf) for n in elf.needed if not _NVIDIA.match(n)]
+            loaded = loaded_libraries()
+            beside = [find_library(n, elf, loaded) for n in elf.needed if not _NVIDIA.match(n)]
     except (ElfError, OSError, ValueError):
         return None
     others = (f"{p.name} has code for a GPU" for p in beside if p and _answers(p, asked))
