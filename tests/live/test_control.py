@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ from headrace.errors import HeadraceError
 from headrace.live import LiveView
 from headrace.live.control import Controls
 from headrace.media.draw import Painter
+from headrace.meta import UNTRACKED_OBJECT_ID
 from headrace.pipeline import Pipeline
 from headrace.pipeline.analytics import Analytics, AnalyticsRules, Region, SourceRules
+from headrace.pipeline.track import open_tracker
 from tests.pipeline.fakes import FakeModel, FakeSource
 
 FIRST = Region(name="first", points=((0, 0), (9, 0), (9, 9)))
@@ -69,4 +72,34 @@ def test_drawing() -> None:
     Controls(pipeline, view).change({"osd": {"boxes": False}})
     assert not view.painter.boxes
     assert view.painter.labels
+    pipeline.close()
+
+
+def test_the_tracker_changes_by_a_file_of_its_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "tracker"
+    folder.mkdir()
+    (folder / "tracker.yml").write_text("TargetManagement: {probationAge: 100}\n")
+    change = "TargetManagement: {probationAge: 0, maxTargetsPerStream: 3}\n"
+    for where in (folder, tmp_path):
+        (where / "changes.yml").write_text(change)
+    tracker = open_tracker(folder / "tracker.yml")
+    view, shown = LiveView(), []
+    pipeline = Pipeline(FakeSource(6), [FakeModel(), tracker], [view])
+    controls = Controls(pipeline, view)
+    for frame, meta in pipeline:
+        shown.append(bool((meta.objects.object_ids != UNTRACKED_OBJECT_ID).all()))
+        if frame.frame == 0:
+            for wrong in ("../changes.yml", "/etc/passwd", "nowhere.yml", "", None, 3):
+                with pytest.raises(HeadraceError):
+                    controls.change_tracker(wrong)
+            controls.change_tracker("changes.yml")
+    assert (shown[0], shown[-1]) == (False, True)
+    assert [n.code for n in pipeline.notices if "maxTargets" in str(n)] == ["tracker-settings"]
+
+
+def test_a_pipeline_without_tracker() -> None:
+    view = LiveView()
+    pipeline = Pipeline(FakeSource(1), FakeModel(), [view])
+    with pytest.raises(HeadraceError, match="has no tracker"):
+        Controls(pipeline, view).change_tracker("changes.yml")
     pipeline.close()

@@ -429,6 +429,9 @@ def test_settings_while_it_runs(service: Service) -> None:
     region = {"roi_id": "0", "left": 1, "top": 1, "width": 9, "height": 9}
     status, reason = reply("/api/v1/roi/update", {"stream": {"stream_id": "0", "roi": [region]}})
     assert (status, reason) == (400, "ROI_UPDATE_FAIL")  # no analytics
+    tracker = {"stream": {"stream_id": "0", "config_path": "changes.yml"}}
+    status, reason = reply("/api/v1/nvtracker/config-path", tracker)
+    assert (status, reason) == (400, "NVTRACKER_CONFIG_UPDATE_FAIL")  # no tracker
 
     assert ask("/api/settings", {"osd": {"labels": False}})[0] == 200
     for wrong_settings in ({}, {"osd": {"x": True}}, {"osd": {"ids": 1}}, {"a": 1, "interval": 7}):

@@ -130,6 +130,8 @@ public:
                   {double(size[0]), double(size[1])});
     }
 
+    void change(const nb::dict &values) { set_.change(settings_of(values)); }
+
     void pass_over(std::int64_t elapsed, std::array<int, 2> size, const Pixels &pixels) {
         const auto image = image_of(pixels, size);
         core::Unlocked release(image.has_value());
@@ -279,6 +281,9 @@ void bind_targets(nb::module_ &m) {
              "planes, their layout, width and height, and the colour matrix. Releases the GIL.")
         .def("pass_over", &Targets::pass_over, "elapsed"_a, "size"_a, "pixels"_a.none(),
              "A frame that no detector looked at: targets are followed by their look, or move on.")
+        .def("change", &Targets::change, "values"_a,
+             "Take other numbers from the next frame on; those of motion and features must be the "
+             "same.")
         .def("fresh", &Targets::fresh, "Keys of the targets that are reported and have no id.")
         .def("keys", &Targets::keys, "The target of each object of the last step, 0 without.")
         .def("results", &Targets::results, "ids"_a, "confidences"_a, "boxes"_a,

@@ -26,7 +26,10 @@ constexpr double kFullAge = 100;  // frames; a target that old has all of the sc
 
 }  // namespace
 
-TargetSet::TargetSet(const TargetSettings &settings) : set_(settings) {
+TargetSet::TargetSet(const TargetSettings &settings) { change(settings); }
+
+void TargetSet::change(const TargetSettings &settings) {
+    set_ = settings;
     if (set_.visual) correlator_ = std::make_unique<Correlator>(*set_.visual);
 }
 

@@ -73,6 +73,9 @@ public:
     // A frame that no detector looked at.
     void pass_over(std::int64_t elapsed, const Image *image, std::array<double, 2> size);
 
+    // Other numbers from the next frame on; the motion and what filters look at stay as they are.
+    void change(const TargetSettings &settings);
+
     // Gives the target an id. One that has it already, in the shadow, ends: it is the same object.
     void name(std::int64_t key, std::int64_t id);
 

@@ -524,6 +524,11 @@ class Targets:
         A frame that no detector looked at: targets are followed by their look, or move on.
         """
 
+    def change(self, values: dict) -> None:
+        """
+        Take other numbers from the next frame on; those of motion and features must be the same.
+        """
+
     def fresh(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
         """Keys of the targets that are reported and have no id."""
 

@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "714daf62cf32"
+NATIVE_API = "658ea45525f5"

@@ -19,6 +19,7 @@ from headrace._core.files import sha256_of
 from headrace._core.findings import Finding
 from headrace.live.kept_changes import KeptChange, KeptChanges, kept_version
 from headrace.pipeline.analytics import Analytics, Region
+from headrace.pipeline.track import LiveTracker
 
 if TYPE_CHECKING:
     from headrace.infer.history import ModelHistory, ModelVersion
@@ -161,6 +162,19 @@ class Controls:
         self._analyzer.set_regions(source_id, regions)
         name = f"regions {source_id}"
         self._kept.keep(self._pipeline, {name: KeptChange(entries, self._rules)})
+
+    def change_tracker(self, name: object) -> None:
+        """Change keys of the tracker by a file of its folder, and note those that it leaves.
+
+        Raises:
+            HeadraceError: there is no tracker that changes, the file lies elsewhere, or it says
+                what cannot be.
+        """
+        tracker = next((s for s in self._pipeline.stages if isinstance(s, LiveTracker)), None)
+        if tracker is None:
+            raise HeadraceError("the pipeline has no tracker", fix="start it with --tracker")
+        for finding in tracker.change(_within(tracker.folder.resolve(), "config_path", name)):
+            self._pipeline.note(finding)
 
     def forget_source(self, source_id: int) -> None:
         """Forget the regions of a source that is removed for good."""
@@ -311,6 +325,15 @@ def _wanted(request: Mapping[str, object], folder: Path) -> dict[str, Any]:
     ((kind, name),) = request.items()
     if kind == "version":
         return {"version": whole(name, "version", 1 << 31)}
+    return {kind: _within(folder, kind, name)}
+
+
+def _within(folder: Path, kind: str, name: object) -> Path:
+    """A file that a request names, in the folder that it may choose from.
+
+    Raises:
+        HeadraceError: it is none, or lies elsewhere.
+    """
     if not isinstance(name, str) or not name or "\0" in name:
         raise HeadraceError(f"{kind} is no path")
     path = (folder / name).resolve()
@@ -320,7 +343,7 @@ def _wanted(request: Mapping[str, object], folder: Path) -> dict[str, Any]:
             f"the {kind} lies outside of the folder that the service was started with",
             fix=f"put it into {folder}",
         )
-    return {kind: path}
+    return path
 
 
 def whole(value: object, name: str, most: int, *, texts: bool = False) -> int:

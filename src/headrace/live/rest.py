@@ -37,7 +37,7 @@ _CAMERAS = 1000  # that are remembered before those that are over are forgotten
 _DECODER = "every frame is decoded; drop-frame-interval of the pipeline file drops decoded ones"
 _ENCODER = "video is encoded with constant quality, and key frames at fixed distances"
 _NO_CONVERTER = "frames keep their own size: nothing converts them before the models"
-_AT_START = "it is read when the pipeline starts: change the file and start it again"
+_RULES = "it is read when the pipeline starts: change the file and start it again"
 _COMES_BACK = (
     "it is removed until the next start, which opens the sources of the pipeline file or command "
     "line again: take it out there, too"
@@ -55,8 +55,7 @@ _REASONS = {
     ),
     "mux/max-latency": "frames of one buffer are not synchronised by their times",
     "inferserver/set-interval": "only models of nvinfer are run: infer/set-interval",
-    "nvtracker/config-path": _AT_START,
-    "analytics/reload-config": _AT_START,
+    "analytics/reload-config": _RULES,
 }
 
 
@@ -89,6 +88,7 @@ def rest_routes(
         Route("/api/models/{index:int}/rollback", rest.roll_back, methods=["POST"]),
         Route("/api/v1/infer/set-interval", rest.original_interval, methods=["POST"]),
         Route("/api/v1/roi/update", rest.original_roi, methods=["POST"]),
+        Route("/api/v1/nvtracker/config-path", rest.original_tracker, methods=["POST"]),
         Route("/api/v1/mux/batched-push-timeout", rest.original_timeout, methods=["POST"]),
         Route("/api/v1/osd/process-mode", rest.original_osd, methods=["POST"]),
         Route("/api/v1/app/quit", rest.original_quit, methods=["POST"]),
@@ -318,6 +318,13 @@ class _Rest:
             self._controls.set_regions(number, stream.get("roi"))
 
         return await _changed("ROI_UPDATE", change)
+
+    async def original_tracker(self, request: Request) -> Response:
+        """`{"stream": {"stream_id": "0", "config_path": "changes.yml"}}`, for all streams."""
+        name = (await _stream_of(request)).get("config_path")
+        return await _changed(
+            "NVTRACKER_CONFIG_UPDATE", partial(self._controls.change_tracker, name)
+        )
 
     async def original_osd(self, request: Request) -> Response:
         """`{"stream": {"stream_id": "0", "process_mode": 0}}`: the CPU (0) draws, always."""

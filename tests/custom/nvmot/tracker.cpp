@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -250,6 +251,16 @@ void NvMOT_RemoveStreams(NvMOTContextHandle context, NvMOTStreamId mask) {
 NvMOTStatus NvMOT_RemoveStreams(NvMOTContextHandle context, NvMOTStreamId mask) {
     context->streams.erase(mask);
     return NvMOTStatus_OK;
+}
+#endif
+
+#if HEADRACE_NVMOT >= 800
+NvMOTStatus NvMOT_UpdateParams(NvMOTContextHandle context, const std::string &text) {
+    const std::string copy = text;
+    std::istringstream words(copy);
+    std::string word;
+    for (int value; words >> word >> value;) context->words[word] = value;
+    return context->words.count("deny") ? NvMOTStatus_Error : NvMOTStatus_OK;
 }
 #endif
 

@@ -126,3 +126,48 @@ def test_masks_and_places_of_a_library_reach_probes(
         assert kinds[int(types[0])] == pytest.approx(0.75)
         values, threshold = kinds[-1]
         assert [value > threshold for value in values] == [False] * 3 + [True] + [False] * 4
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_an_event_changes_keys_of_a_tracker_that_runs(
+    play: Run,
+    gst: Any,
+    detector: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    there: bool,
+) -> None:
+    config, change = tmp_path / "tracker.yml", tmp_path / "change.yml"
+    config.write_text("TargetManagement: {probationAge: 1000}\n")
+    if there:
+        change.write_text("TargetManagement: {probationAge: 0, maxTargetsPerStream: 40}\n")
+    pipelines: list[Any] = []
+    launch = gst.parse_launch
+    monkeypatch.setattr(
+        gst, "parse_launch", lambda text: pipelines.append(launch(text)) or pipelines[-1]
+    )
+    passed: list[bool] = []
+
+    def send(buffer: Any) -> None:
+        passed.append(False)
+        if len(passed) == 3:
+            text = f'nv-tracker-config-update, stream_id=(string)0, config_path=(string)"{change}"'
+            event = gst.Event.new_custom(
+                gst.EventType.CUSTOM_DOWNSTREAM, gst.Structure.from_string(text)[0]
+            )
+            passed[-1] = pipelines[-1].get_by_name("t").get_static_pad("sink").send_event(event)
+
+    ran = play(
+        f"{video(20)} ! m.sink_0 nvstreammux name=m batch-size=1 width=640 height=384 ! "
+        f"nvinfer config-file-path={detector} ! identity name=a ! "
+        f"nvtracker name=t ll-config-file={config} ! fakesink name=s",
+        a=send,
+        s=records,
+    )
+    pipelines.clear()
+    counts = [len(ids) for ids, _ in ran.seen["s"]]
+    assert (ran.errors, passed[2]) == ([], True)
+    assert not any(counts[:2])
+    assert bool(counts[-1]) is there
+    said = "maxTargetsPerStream" if there else "cannot be read"
+    assert any(said in text for text in ran.warnings)

@@ -13,6 +13,7 @@ from headrace.errors import ConfigError
 from headrace.pipeline.track import open_tracker
 from headrace.pipeline.track.original_file import presets, read_original
 from headrace.pipeline.track.original_keys import find_key, original_keys
+from headrace.pipeline.track.original_live import LiveValues
 from headrace.pipeline.track.selection import Selection
 from headrace.pipeline.track.settings_file import FileSetting, read_entries
 from headrace.pipeline.track.targets import TargetFollower
@@ -204,7 +205,7 @@ def test_any_values_are_refused_or_track(found: dict[str, Any]) -> None:
         read = read_original({k: FileSetting(v, 1) for k, v in found.items()}, "file")
     except ConfigError:
         return
-    follower = TargetFollower(read.values, TrackIds())
+    follower = TargetFollower(LiveValues(read.values), TrackIds())
     for i in range(4):
         m = meta(i, [[10, 10, 50, 50], [300, 40, 30, 60]])
         follower.step(Selection()(m.objects), 1, IMAGE, (640, 384))

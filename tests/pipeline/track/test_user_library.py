@@ -247,3 +247,34 @@ def test_only_low_level_trackers_are_taken(
 def test_a_format_that_is_not_made_is_said(opened: Open) -> None:
     with pytest.raises(CustomLibraryError, match="colour format 41"):
         play(opened("image 41"), range(1), A)
+
+
+@pytest.mark.parametrize("guard", ["always", "never"])
+def test_settings_change_while_it_runs(opened: Open, tmp_path: Path, guard: str) -> None:
+    tracker, change = opened(guard=guard), tmp_path / "change.yml"
+    assert tracker.folder == tmp_path
+    assert play(tracker, range(2), A, B) == [[1, 2]] * 2
+    change.write_text("fail 3 a_word_that_a_short_string_would_not_hold 1")
+    assert tracker.change(change) == ()
+    assert play(tracker, range(2, 5), A, B) == [[1, 2], [None, None], [1, 2]]
+    change.write_text("deny 1")
+    tracker.change(change)
+    assert play(tracker, range(5, 7), A, B) == [[1, 2]] * 2
+    refused = [n for n in tracker.notices if n.code == "tracker-settings"]
+    assert ["NvMOT_UpdateParams" in n.data["error"] for n in refused] == [True]
+
+
+def test_a_new_worker_and_a_new_source_get_the_changes(opened: Open, tmp_path: Path) -> None:
+    tracker, change = opened("crash 3"), tmp_path / "change.yml"
+    play(tracker, range(2), A, B)
+    change.write_text("fail 5")
+    tracker.change(change)
+    assert play(tracker, range(2, 7), A, B) == [[1, 2], [None] * 2, [1, 2], [None] * 2, [1, 2]]
+    other = play(tracker, range(4, 7), A, B, source_id=1)
+    assert [len(set(i)) for i in other] == [2, 1, 2]
+
+
+def test_a_library_of_an_older_release_takes_no_changes(opened: Open, tmp_path: Path) -> None:
+    tracker = opened(compiled="7.0")
+    with pytest.raises(CustomLibraryError, match="takes no changes"):
+        tracker.change(tmp_path / "words.txt")

@@ -24,12 +24,27 @@ from headrace.custom.stand_ins import note_calls
 
 _KIND = "a low-level tracker library"
 REQUIRED = ("NvMOT_Init", "NvMOT_Process", "NvMOT_DeInit")
+UPDATE = "NvMOT_UpdateParams"
 CPU, SYSTEM_MEMORY, CUDA_MEMORY = 0x02, 6, (2, 7)
 _NO_NAME = ctypes.create_string_buffer(1)  # of the sensor: a library may read the text
 ROOM = 512  # objects of a frame that a library may return at least
 MOST = 1 << 14
 _STATUS = {1: "NvMOTStatus_Error", 2: "NvMOTStatus_Invalid_Path"}
 _CONFIG = {1: "Error", 2: "Invalid", 3: "Unsupported"}
+
+
+class _CxxString(ctypes.Structure):
+    """A `const std::string` of libstdc++'s present ABI, to be read only: text, length, room."""
+
+    _fields_ = (
+        ("text", ctypes.c_char_p),
+        ("length", ctypes.c_size_t),
+        ("room", ctypes.c_size_t),
+        ("rest", ctypes.c_size_t),
+    )
+
+    def __init__(self, text: bytes) -> None:
+        super().__init__(text, len(text), len(text), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +321,18 @@ class NvmotHost:
                 self._handle, ctypes.byref(params), self._misc.argument
             )
         return list(misc_rows([] if status else self._misc.rows()))
+
+    def change(self, text: str) -> None:
+        """Give the library a text with other settings.
+
+        Raises:
+            CustomLibraryError: it refuses it.
+        """
+        given = _CxxString(text.encode())
+        status = self._library.NvMOT_UpdateParams(self._handle, ctypes.byref(given))
+        if status:
+            what = f"{UPDATE} returned {_STATUS.get(status, status)}"
+            raise CustomLibraryError(what, where=self._where)
 
     def remove(self, stream: int) -> None:
         """Tell the library that a source has ended."""

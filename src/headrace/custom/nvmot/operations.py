@@ -64,6 +64,14 @@ def track(worker: LibraryWorker, payload: Message, arrays: Arrays) -> tuple[Mess
     )  # fmt: skip
 
 
+def change(worker: LibraryWorker, payload: Message, arrays: Arrays) -> tuple[Message, Arrays]:
+    """Change settings; see `NvmotHost.change`."""
+    host = worker.kept[_KEY]
+    assert isinstance(host, NvmotHost)
+    host.change(payload["text"])
+    return {}, []
+
+
 def close_context(
     worker: LibraryWorker, payload: Message, arrays: Arrays
 ) -> tuple[Message, Arrays]:

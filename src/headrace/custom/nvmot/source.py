@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,7 @@ from headrace.custom.guard.answers import TrackerAnswer
 from headrace.custom.guard.options import GuardOptions
 from headrace.custom.guard.process import GuardedProcess
 from headrace.custom.nvmot.geometry import Spaces, spaces_of
-from headrace.custom.nvmot.host import CUDA_MEMORY, NvmotHost
+from headrace.custom.nvmot.host import CUDA_MEMORY, UPDATE, NvmotHost
 from headrace.custom.nvmot.operations import describe
 from headrace.custom.nvmot.surfaces import formats, surface_image
 from headrace.media.frame import Frame
@@ -107,14 +107,16 @@ class NvmotSource:
     Args:
         settings: of the library.
         number: of the source.
+        changes: texts for the library while it runs, in order; more may follow.
 
     Attributes:
         notices: about the library and its worker.
         asked: what it asks for, once it has started.
     """
 
-    def __init__(self, settings: NvmotSettings, number: int) -> None:
+    def __init__(self, settings: NvmotSettings, number: int, changes: Sequence[str] = ()) -> None:
         self.notices: list[Finding] = []
+        self._changes, self._made = changes, 0
         self.asked: Asked | None = None
         self._set, self._number = settings, number
         self._host: NvmotHost | None = None
@@ -148,8 +150,33 @@ class NvmotSource:
         assert self.asked is not None
         return self.asked
 
+    def follow_changes(self) -> list[Finding]:
+        """Hand texts that came since the last call over; a new worker gets all of them.
+
+        Returns:
+            What the library says of those that it refuses.
+        """
+        refused = []
+        while self._made < len(self._changes):
+            self.start()
+            text = self._changes[self._made]
+            self._made += 1
+            try:
+                if self._process is None:
+                    assert self._host is not None
+                    self._host.change(text)
+                else:
+                    what = f"{self._set.path}: {UPDATE}"
+                    self._process.invoke(f"{_OPERATIONS}:change", {"text": text}, what=what)
+            except HeadraceError as error:
+                where, data = str(self._set.path), {"error": f"{error:brief}"}
+                said = "a change was not taken: {error}"
+                refused.append(Finding("tracker-settings", "warning", said, where, data))
+        return refused
+
     def _open_in_worker(self) -> None:
         assert self._process is not None
+        self._made = 0
         self.notices += [n for n in self._process.notices if n not in self.notices]
         said, _ = self._process.invoke(
             f"{_OPERATIONS}:open_context",

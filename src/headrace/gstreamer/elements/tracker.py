@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from headrace._core.errors import HeadraceError
 from headrace.config.app.tracker import is_original_library, sample_tracker
-from headrace.gstreamer.elements.bindings import Gst
+from headrace.gstreamer.elements.bindings import BaseTransform, Gst, structure_of
 from headrace.gstreamer.elements.element import NVMM, InPlace, through
 from headrace.gstreamer.elements.past_frames import PastFrames, Rect, Tracked, recorded
 from headrace.gstreamer.elements.properties import COMMON, NO_EFFECT, UINT_MAX, Property
@@ -18,6 +19,7 @@ from headrace.gstreamer.elements.tree import (
     style_text,
     to_frame_meta,
 )
+from headrace.gstreamer.pyds.events import TRACKER_UPDATE
 from headrace.gstreamer.pyds.functions import (
     nvds_acquire_obj_meta_from_pool,
     nvds_acquire_user_meta_from_pool,
@@ -42,7 +44,7 @@ from headrace.gstreamer.pyds.tracking import (
 from headrace.meta import UNTRACKED_OBJECT_ID, ClassStyle, FrameMeta, Objects
 from headrace.meta.track_geometry import TrackGeometry
 from headrace.pipeline.track.open import open_tracker
-from headrace.pipeline.track.tracker import Tracker
+from headrace.pipeline.track.tracker import LiveTracker, Tracker
 
 PREDICTED = -0.1
 """Confidence of an object that the tracker predicts. Source: the original's convention."""
@@ -134,6 +136,19 @@ class NvTracker(InPlace):
                 else "Headrace gives the library its name"
             )
             self.post_warning(f"ll-config-file={file} is not there: {what}")
+        return True
+
+    def do_sink_event(self, event: Gst.Event) -> bool:
+        """Change keys by the file that the original's event names; other events go on."""
+        structure = structure_of(event)
+        if structure is None or structure.get_name() != TRACKER_UPDATE:
+            return bool(BaseTransform.do_sink_event(self, event))
+        path = Path(structure.get_string("config_path") or "")
+        try:
+            assert isinstance(self._tracker, LiveTracker)
+            self.post_notices(self._tracker.change(path))
+        except HeadraceError as error:
+            self.post_warning(str(error))
         return True
 
     def _tell(self) -> None:

@@ -10,6 +10,7 @@ from headrace.gstreamer.pyds.struct import function
 __all__ = ["gst_element_send_nvevent_interval_update", "gst_element_send_nvevent_new_stream_reset"]
 
 STREAM_RESET, INTERVAL_UPDATE = "nv-stream-reset", "nv-infer-interval-update"
+TRACKER_UPDATE = "nv-tracker-config-update"
 PAD_ADDED, PAD_DELETED, STREAM_EOS = "nv-pad-added", "nv-pad-deleted", "nv-stream-eos"
 _NUMBERS = {PAD_ADDED: 400, PAD_DELETED: 401, STREAM_EOS: 402}
 _DOWNSTREAM, _SERIALIZED, _STICKY, _MULTI = 2, 4, 8, 16

@@ -12,15 +12,23 @@ from headrace._core.lazy import lazy
 if TYPE_CHECKING:
     from headrace.pipeline.track.open import TRACKERS, open_tracker, tracker_settings
     from headrace.pipeline.track.settings import Setting
-    from headrace.pipeline.track.tracker import Tracker, TrackIds
+    from headrace.pipeline.track.tracker import LiveTracker, Tracker, TrackIds
 else:
     __getattr__, __dir__ = lazy(
         __name__,
         {
             ".open": "TRACKERS open_tracker tracker_settings",
             ".settings": "Setting",
-            ".tracker": "Tracker TrackIds",
+            ".tracker": "LiveTracker Tracker TrackIds",
         },
     )
 
-__all__ = ["TRACKERS", "Setting", "TrackIds", "Tracker", "open_tracker", "tracker_settings"]
+__all__ = [
+    "TRACKERS",
+    "LiveTracker",
+    "Setting",
+    "TrackIds",
+    "Tracker",
+    "open_tracker",
+    "tracker_settings",
+]

@@ -28,6 +28,7 @@ from headrace.pipeline.track.original_file import (
     read_original,
 )
 from headrace.pipeline.track.original_keys import find_key, original_keys
+from headrace.pipeline.track.original_live import LiveValues
 from headrace.pipeline.track.selection import Selection
 from headrace.pipeline.track.settings import Setting, check_settings, settings_of
 from headrace.pipeline.track.settings_file import FileSetting, read_entries
@@ -177,6 +178,7 @@ def open_tracker(
     ids = ids or TrackIds()
     name, where = asked.name, asked.where
     notices: tuple[Finding, ...] = ()
+    live = None
     if name == "nvmot":
         return _user_library(values, ids, where)
     common = {s.name: values.pop(s.name) for s in _COMMON if s.name in values}
@@ -184,7 +186,8 @@ def open_tracker(
         original = read_original(asked.entries, where, values)
         name, notices = asked.name or original.name, original.notices
         common.setdefault("match_classes", original.values["match_classes"])
-        maker, looks = _target_maker(original, ids, asked, common)
+        live = LiveValues(original.values)
+        maker, looks = _target_maker(original, live, ids, asked, common)
         notices += looks
     else:
         values = check_settings(values | common, tracker_settings(name), tracker=name, where=where)
@@ -210,6 +213,8 @@ def open_tracker(
         decay=common["gap_decay"],
         give_looks=common["reid_output"] or (own_model and original.values["reid_output"]),
         notices=notices,
+        live=live,
+        folder=asked.folder,
     )
 
 
@@ -269,7 +274,11 @@ def _preset_settings(entries: Mapping[str, FileSetting]) -> tuple[Setting, ...]:
 
 
 def _target_maker(
-    original: OriginalTracker, ids: TrackIds, asked: _Asked, common: Mapping[str, Any]
+    original: OriginalTracker,
+    live: LiveValues,
+    ids: TrackIds,
+    asked: _Asked,
+    common: Mapping[str, Any],
 ) -> tuple[Callable[[], Follower], tuple[Finding, ...]]:
     """Factory of the state of a source, and notices about its ReID model."""
     values, model = original.values, None
@@ -287,7 +296,7 @@ def _target_maker(
             if keys:
                 text += f"; without effect: {', '.join(keys)}"
             notices = (Finding("tracker-reid", "warning", text, original.where),)
-    return lambda: TargetFollower(values, ids, model), notices
+    return lambda: TargetFollower(live, ids, model), notices
 
 
 def _with_looks(

@@ -93,7 +93,7 @@ def read_original(
     for path, entry in every.items():
         key = find_key(path)
         assert key is not None
-        value = _value(key, entry, where)
+        value = value_of(key, entry, where)
         if key.to:
             values[key.to] = value
             given.add(key.to)
@@ -104,7 +104,12 @@ def read_original(
     return OriginalTracker(name, values, tuple(notices), where, frozenset(given))
 
 
-def _value(key: OriginalKey, entry: FileSetting, where: str) -> Any:
+def value_of(key: OriginalKey, entry: FileSetting, where: str) -> Any:
+    """The value that a file gives to a key.
+
+    Raises:
+        ConfigError: the key cannot have it.
+    """
     try:
         return key.read(entry.value)
     except (TypeError, ValueError, OverflowError):
@@ -155,9 +160,14 @@ def _settled(values: dict[str, Any], old: bool) -> dict[str, Any]:
             values[name] = deviation
     if values["visual"] and not (values["colors"] or values["edges"]):
         values["colors"] = True
-    lost = values["probation"] + 2  # frames until it counts as lost, in which its way goes on
-    values["history"] = values["rejoin_prepared"] + lost if values["rejoin"] else 0
+    values["history"] = history_of(values)
     return values
+
+
+def history_of(values: Mapping[str, Any]) -> int:
+    """Frames of its way that are kept of a target."""
+    lost = values["probation"] + 2  # frames until it counts as lost, in which its way goes on
+    return int(values["rejoin_prepared"] + lost) if values["rejoin"] else 0
 
 
 def _name(values: Mapping[str, Any]) -> str:

@@ -35,6 +35,7 @@ class OriginalKey:
         how: of `near`, what differs.
         to: the value of the core that it sets; empty for none.
         low, high: limits of a number, both allowed.
+        live: it may be changed while the tracker runs.
         unset: values of a key of `no` that ask for nothing.
     """
 
@@ -47,6 +48,7 @@ class OriginalKey:
     to: str = ""
     low: float = -math.inf
     high: float = math.inf
+    live: bool = False
     unset: tuple[Any, ...] = ()
 
     @property

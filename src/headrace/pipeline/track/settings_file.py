@@ -27,14 +27,30 @@ def read_entries(path: Path) -> dict[str, FileSetting]:
 
     What is nested deeper is passed over.
     """
+    try:
+        return _entries(only_document(_bytes_of(path)), path)
+    except MalformedError as error:
+        raise ConfigError(str(error), where=f"{path}:{error.line}") from None
+
+
+def text_of(path: Path) -> str:
+    """The text of a file, for a library that reads it itself.
+
+    Raises:
+        ConfigError: it cannot be read, or is no text.
+    """
+    try:
+        return _bytes_of(path).decode()
+    except UnicodeDecodeError as error:
+        raise ConfigError("the file is no UTF-8", where=f"{path}: byte {error.start}") from None
+
+
+def _bytes_of(path: Path) -> bytes:
     with os_errors(ConfigError, "the file cannot be read", path), path.open("rb") as file:
         data = file.read(_LARGEST_BYTES + 1)
     if len(data) > _LARGEST_BYTES:
         raise ConfigError("the file is larger than 1 MiB", where=str(path))
-    try:
-        return _entries(only_document(data), path)
-    except MalformedError as error:
-        raise ConfigError(str(error), where=f"{path}:{error.line}") from None
+    return data
 
 
 def _entries(root: Node | None, path: Path) -> dict[str, FileSetting]:

@@ -17,6 +17,7 @@ from headrace._core import _native
 from headrace.infer.preprocess import LAYOUTS, color_matrix
 from headrace.media.frame import Frame
 from headrace.pipeline.track.looks import LookModel, Looks, rects_of
+from headrace.pipeline.track.original_live import LiveValues
 from headrace.pipeline.track.rejoin import WayRejoin
 from headrace.pipeline.track.selection import Corners, Found
 from headrace.pipeline.track.tracker import FloatArray, Ids, Places, TrackIds
@@ -34,15 +35,15 @@ class TargetFollower:
     """The targets of one source.
 
     Args:
-        values: of the core, see `OriginalTracker`.
+        live: values of the core, see `OriginalTracker`; others are taken from the next frame on.
         ids: gives out numbers.
         model: makes looks, where the file asks for them.
     """
 
-    def __init__(
-        self, values: Mapping[str, Any], ids: TrackIds, model: LookModel | None = None
-    ) -> None:
-        numbers = {k: v for k, v in values.items() if isinstance(v, bool | int | float)}
+    def __init__(self, live: LiveValues, ids: TrackIds, model: LookModel | None = None) -> None:
+        self._live, self._values = live, live.values
+        values = live.values
+        numbers = _numbers(values)
         self._targets = _native.Targets(numbers)
         self._sees = bool(values["visual"])
         self._ids = ids
@@ -50,7 +51,6 @@ class TargetFollower:
         self._associates = model is not None and values["reid"] in (1, 3)
         self._gallery = _Gallery(values) if model is not None and values["reid"] in (2, 3) else None
         self._rejoin = WayRejoin(values, numbers) if values["rejoin"] else None
-        self._probation = values["probation"]
         self._frame = 0
         self._new: tuple[npt.NDArray[np.intp], Looks] | None = None
         self._high = secrets.randbelow(2**31 - 1) + 1 << 32 if values["unique"] else 0
@@ -65,6 +65,7 @@ class TargetFollower:
     def step(self, objects: Found, elapsed: int, frame: Frame, size: tuple[int, int]) -> Ids:
         """Tracks of the objects of a frame."""
         self._frame += elapsed
+        self._follow_changes()
         looks = None
         if self._associates and self._model is not None:
             looks = self._model(frame, rects_of(objects.corners))
@@ -89,6 +90,11 @@ class TargetFollower:
         self._targets.results(ids, self._confidences, self._corners)
         return ids
 
+    def _follow_changes(self) -> None:
+        if self._values is not self._live.values:
+            self._values = self._live.values
+            self._targets.change(_numbers(self._values))
+
     def _name_fresh(self) -> None:
         """Give ids to the targets that are reported now: a lost one's, or the next number."""
         fresh = self._targets.fresh().tolist()
@@ -99,7 +105,7 @@ class TargetFollower:
         keys, ids, states, ages, shadows, _, _, groups = self._targets.states()
         group_of = dict(zip(keys.tolist(), groups.tolist(), strict=True))
         self._rejoin.keep(self._frame, set(ids[states == _ACTIVE].tolist()))
-        for row in np.flatnonzero((shadows > self._probation) & (ids > 0)).tolist():
+        for row in np.flatnonzero((shadows > self._values["probation"]) & (ids > 0)).tolist():
             key, shadow = int(keys[row]), int(shadows[row])
             self._rejoin.lose(
                 int(ids[row]), int(groups[row]), self._targets.way(key)[:-shadow],
@@ -134,6 +140,7 @@ class TargetFollower:
     def pass_over(self, elapsed: int, frame: Frame, size: tuple[int, int]) -> Places:
         """A frame in which nothing was looked for: the targets that are reported, by their id."""
         self._frame += elapsed
+        self._follow_changes()
         self._targets.pass_over(elapsed, size, self._pixels(frame))
         _, ids, states, _, _, corners, confidences, _ = self._targets.states()
         rows = np.flatnonzero((states == _ACTIVE) & (ids > 0))
@@ -142,6 +149,11 @@ class TargetFollower:
 
     def _pixels(self, frame: Frame) -> Pixels | None:
         return pixels_of(frame) if self._sees else None
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
+    """Those of the values that the core takes."""
+    return {k: v for k, v in values.items() if isinstance(v, bool | int | float)}
 
 
 class _Gallery:

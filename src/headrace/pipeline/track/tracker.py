@@ -15,12 +15,15 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core.errors import ConfigError
 from headrace._core.files import locked, write_atomically
 from headrace._core.findings import Finding
 from headrace._core.types import Array
 from headrace.media.frame import Frame
 from headrace.meta import ClassStyle, Detections, FrameMeta, Objects, Space
+from headrace.pipeline.track.original_live import LiveValues
 from headrace.pipeline.track.selection import Corners, Found, Index, Selection
+from headrace.pipeline.track.settings_file import read_entries
 
 _BLOCK = 1000  # numbers that a run takes at a time
 _ALL_IDS = 1 << 63
@@ -159,6 +162,29 @@ class Places(NamedTuple):
     confidences: FloatArray | None
 
 
+@runtime_checkable
+class LiveTracker(Tracker, Protocol):
+    """A tracker that takes other settings in the middle of a run.
+
+    Attributes:
+        folder: that files of changes lie in.
+    """
+
+    folder: Path
+
+    def change(self, path: Path) -> Sequence[Finding]:
+        """Take the keys of a file of the original, from the next frame of each source on.
+
+        Returns:
+            What stays as it is, and why.
+
+        Raises:
+            ConfigError: the file cannot be read, a key cannot have a value, or nothing of this
+                tracker changes; all is as before then.
+            CustomLibraryError: the library of the user takes no changes.
+        """
+
+
 class Follower(Protocol):
     """An algorithm at work on one source. Frames may be looked at; `size` is width, height."""
 
@@ -251,6 +277,10 @@ class ObjectTracker:
         decay: the tracker's confidence in such an object for each frame, to the power of frames.
         give_looks: put the vectors of a ReID model into the metadata.
         notices: choices made when it was opened.
+        live: values that its followers share, which may change; None for a tracker without.
+
+    Attributes:
+        folder: that files of changes lie in.
     """
 
     def __init__(
@@ -264,8 +294,12 @@ class ObjectTracker:
         decay: float = 0.95,
         give_looks: bool = False,
         notices: Sequence[Finding] = (),
+        live: LiveValues | None = None,
+        folder: Path = Path(),
     ) -> None:
         self.name = name
+        self.folder = folder
+        self._live, self._resets = live, 0
         self.notices = list(notices)
         self.selection = selection
         self._new_follower = new_follower
@@ -278,8 +312,21 @@ class ObjectTracker:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, {len(self._sources)} sources)"
 
+    def change(self, path: Path) -> Sequence[Finding]:
+        """Take the keys of a file, see `LiveTracker.change`."""
+        if self._live is None:
+            raise ConfigError(
+                f"nothing of the tracker {self.name} changes while it runs",
+                where=str(path),
+                fix="start it again with other settings",
+            )
+        return self._live.change(read_entries(path), str(path))
+
     def update(self, frame: Frame, meta: FrameMeta) -> None:
         """Track the objects of the next frame of its source, see `Tracker.update`."""
+        if self._live is not None and self._live.resets != self._resets:
+            self._resets = self._live.resets
+            self._sources.clear()
         source = self._sources.get(meta.source_id)
         if source is None:
             source = self._sources[meta.source_id] = _Source(self._new_follower())

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headrace._core.errors import ConfigError, HeadraceError
+from headrace._core.errors import ConfigError, CustomLibraryError, HeadraceError
 from headrace._core.findings import Finding
 from headrace._core.notices import note_once
 from headrace.custom.guard.keeper import can_guard
 from headrace.custom.guard.options import GuardOptions
 from headrace.custom.nvmot.generation import choose
+from headrace.custom.nvmot.host import UPDATE, tracker_elf
 from headrace.custom.nvmot.source import LibraryTracks, NvmotSettings, NvmotSource
 from headrace.custom.nvmot.structures import generation_of
 from headrace.media.frame import Frame
@@ -23,6 +24,7 @@ from headrace.meta import Detections, FrameMeta, Objects, Space
 from headrace.meta.detections import overlaps
 from headrace.meta.objects import NO_MASK
 from headrace.pipeline.track.selection import Found, Selection
+from headrace.pipeline.track.settings_file import text_of
 from headrace.pipeline.track.tracker import Ids, TrackIds, column_of_confidences, inside
 
 _SAME = 0.5  # overlap from which on two boxes are one object
@@ -97,6 +99,8 @@ class UserLibraryTracker:
         self._selection, self._ids, self._give_looks = selection, ids, give_looks
         self._sources: dict[int, _Source] = {}
         self._set = self._opened(settings)
+        self._changes: list[str] = []  # shared with the contexts
+        self.folder = Path(self._set.config or self._set.path).parent
 
     def _opened(self, s: UserLibrarySettings) -> NvmotSettings:
         where = f"tracker {self.name}"
@@ -135,17 +139,29 @@ class UserLibraryTracker:
     def __repr__(self) -> str:
         return f"UserLibraryTracker({str(self._set.path)!r}, {len(self._sources)} sources)"
 
+    def change(self, path: Path) -> Sequence[Finding]:
+        """Hand the text of a file over to the library, see `LiveTracker.change`."""
+        if UPDATE not in tracker_elf(self._set.path).exported() or self._set.generation < "8.0":
+            raise CustomLibraryError(
+                "the library takes no changes while it runs",
+                where=str(self._set.path),
+                expected=f"{UPDATE}, which libraries for 8.0 or newer may have",
+            )
+        self._changes.append(text_of(path))
+        return ()
+
     def update(self, frame: Frame, meta: FrameMeta) -> None:
         """Track the objects of the next frame of its source, see `Tracker.update`."""
         source = self._sources.get(meta.source_id)
         if source is None:
-            context = NvmotSource(self._set, meta.source_id)
+            context = NvmotSource(self._set, meta.source_id, self._changes)
             source = self._sources[meta.source_id] = _Source(context)
             context.start()  # an error here is one of the whole run
             self._note(context.notices)
         objects = meta.objects
         found = self._selection(objects)
         confidences = column_of_confidences(objects)
+        self._note(source.context.follow_changes())
         rows = np.asarray(found.index, np.intp)
         size = (meta.width, meta.height)
         self.records.pop(meta.source_id, None)
