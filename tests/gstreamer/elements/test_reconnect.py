@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,9 +57,8 @@ def test_an_image_begins_the_count_anew_and_a_problem_is_told() -> None:
 
 
 @contextmanager
-def camera(port: int) -> Iterator[None]:
-    video = str(SCENE / "conveyor.mp4")
-    command = [sys.executable, "-m", "tests.outside.rtsp_server", video, str(port)]
+def camera(port: int, video: Path = SCENE / "conveyor.mp4") -> Iterator[None]:
+    command = [sys.executable, "-m", "tests.outside.rtsp_server", str(video), str(port)]
     server = subprocess.Popen(command, cwd=SCENE.parents[1])
     try:
         for _ in range(200):

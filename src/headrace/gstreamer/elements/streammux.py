@@ -23,6 +23,7 @@ from headrace.gstreamer.elements.element import (
     timed,
     weakly,
 )
+from headrace.gstreamer.elements.held_ends import HeldEnds
 from headrace.gstreamer.elements.properties import (
     COMMON,
     NO_EFFECT,
@@ -165,6 +166,7 @@ class NvStreamMux(NvElement, Element):
         self._started = self._over = self._sought = False
         self._size = (0, 0)
         self._pts_ns = -1  # of the last batch
+        self._held_ends = HeldEnds()
         self._src = Gst.Pad.new_from_template(self.template("src"), "src")
         self._src.set_event_function_full(weakly(self._src_event, False))
         self._src.set_query_function_full(weakly(self._src_query, False))
@@ -366,6 +368,8 @@ class NvStreamMux(NvElement, Element):
             for source in self._sources.values():
                 source.ended = source.announced = source.flushing = source.is_known = False
                 source.frames = source.received = 0
+        elif change == Gst.StateChange.PAUSED_TO_PLAYING:
+            self._held_ends.restart()
         elif change == Gst.StateChange.PAUSED_TO_READY:
             self._stop()
         done = Gst.Element.do_change_state(self, change)
@@ -388,6 +392,8 @@ class NvStreamMux(NvElement, Element):
     def _push_batches(self) -> None:
         while not self._stopping:
             taken = self._take()
+            if self._held_ends.is_due:
+                self._wake_held_ends()
             ended = self._newly_ended()
             for source in ended:
                 self._announce(source)
@@ -402,6 +408,12 @@ class NvStreamMux(NvElement, Element):
                 if not self.values["drop-pipeline-eos"]:
                     self._push_end()
                 self._wait_for_more()
+
+    def _wake_held_ends(self) -> None:
+        waits = [sink for sink, s in list(self._sources.items()) if not (s.ended or s.waiting)]
+        for name in self._held_ends.wake(waits):
+            text = f"{name} kept the end of its stream back, a fault of GStreamer: it was woken"
+            self.post_notices([Finding("stream-end-held", "warning", text, self.get_name())])
 
     def _push_end(self) -> None:
         with self._pushing:
@@ -450,8 +462,10 @@ class NvStreamMux(NvElement, Element):
                         deadline is not None and now >= deadline
                     ):
                         return [(s, s.flushes, s.waiting.popleft()) for s in self._next(full, most)]
-                if self._gone or any(
-                    s.ended and not s.waiting and not s.announced for s in sources
+                if (
+                    self._gone
+                    or self._held_ends.is_due
+                    or any(s.ended and not s.waiting and not s.announced for s in sources)
                 ):
                     return []
                 wait = (
