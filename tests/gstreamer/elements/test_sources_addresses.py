@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from headrace.gstreamer.elements.register import FRAME_BUFFER
 from tests.gstreamer.conftest import Run
 
 
@@ -108,3 +109,10 @@ def test_jpeg_goes_both_ways(play: Run) -> None:
 def test_an_address_that_is_not_there(play: Run, tmp_path: Path) -> None:
     ran = play(f"nvurisrcbin uri={(tmp_path / 'no.mp4').as_uri()} ! fakesink name=end")
     assert len(ran.errors) == 1
+
+
+def test_a_display_that_crashes_without_a_frame_buffer_is_not_tried(gst: Any) -> None:
+    sink = gst.ElementFactory.find("dfbvideosink")
+    if sink is None or FRAME_BUFFER.exists():
+        pytest.skip("needs dfbvideosink, and no frame buffer")
+    assert sink.get_rank() == gst.Rank.NONE

@@ -32,7 +32,7 @@ class HeldEnds:
         return time.monotonic() >= self._next_s
 
     def wake(self, sinks: list[Gst.Pad]) -> list[str]:
-        """Wake what keeps an end from pads that wait for a frame; returns the elements' names."""
+        """Wake elements that keep an end from pads that wait for a frame; returns their names."""
         before = self._pushed
         self.restart()
         found = []

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from pathlib import Path
 
 from headrace.gstreamer.hook import watch
 from headrace.gstreamer.pyds.loading import gstreamer
 
 SWITCH = "HEADRACE_GST"
 """`0` registers nothing."""
+FRAME_BUFFER = Path("/dev/fb0")
 
 # name -> (module, class, rank)
 ELEMENTS = {
@@ -123,3 +125,6 @@ def register() -> None:
     from headrace.gstreamer.elements.mpeg4 import stand_in
 
     stand_in()
+    direct_fb = gst.ElementFactory.find("dfbvideosink")
+    if direct_fb is not None and not FRAME_BUFFER.exists():
+        direct_fb.set_rank(gst.Rank.NONE)  # autovideosink tries it, and the library crashes
