@@ -16,8 +16,7 @@ COLORS = {
     "white": (215, 212, 212),
 }
 
-# The detector's grid of scores is a coarse mask of what it found.
-MASKS = '''
+SUPPRESSED = '''
 import numpy as np
 from headrace.meta import Detections
 
@@ -37,7 +36,9 @@ def suppressed(found, limit=0.5):
         else:
             kept.append(row)
     return np.array(kept, int)
-
+'''
+# The detector's grid of scores is a coarse mask of what it found.
+MASKS = f'''{SUPPRESSED}
 
 def parse_masks(layers, network, params):
     """Boxes of the conveyor's detector, each with the scores of the cells that it covers."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from tests.outside.app_models import SUPPRESSED
 from tests.outside.deepstream_apps import (
     CLASSES,
     DETECTOR,
@@ -14,21 +15,21 @@ from tests.outside.deepstream_apps import (
 )
 from tests.outside.service_maker_apps import as_yaml
 
-POSE = """
-import sys
-
-import numpy as np
-from headrace.meta import Detections
-
+POSE = (
+    SUPPRESSED
+    + """
 
 def parse_masks(layers, network, params):
+    import sys
     sys.path.append("{scene}")
     from conveyor_parser import parse_conveyor
     found = parse_conveyor(layers, network, params)
+    found = found.select(suppressed(found))
     points = np.ones((17, 3), np.float32)
     masks = [points * (left, top, 1) for left, top, _, _ in found.boxes]
     return Detections(found.boxes, found.scores, found.class_ids, masks=masks)
 """
+)
 ANALYTICS = (
     "[property]\nenable=1\nconfig-width=1920\nconfig-height=1080\nosd-mode=1\n"
     "[roi-filtering-stream-0]\nenable=1\nroi-RF=0;0;1900;0;1900;1000;0;1000\nclass-id=-1\n"

@@ -165,7 +165,7 @@ APPS = {
     "chinthysl": App("chinthysl/deepstream-python", "test.py", "{mp4} 0 0 1920 1080 10"),
     **_rows("ruhyadi/deepstream-py", {
         "ruhyadi-1": ("app_1.py", ""), "ruhyadi-2": ("app_2.py", "")
-    }, "src/stream/tutorial/", folder=".", needs="rootutils"),
+    }, "src/stream/tutorial/", folder=".", needs="rootutils colorlog"),
     **_rows("NguyenVanThanhHust/Deepstream_Pratice", {
         "nguyen-test1": ("main.py", "{h264}")
     }, "Deepstream_python/Deepstream_test1/"),
@@ -181,7 +181,7 @@ APPS = {
         {"samples/deepstream-test1/dstest1_pgie_config.txt": "detector"},
     ),
     "z430": App(
-        "z430/deepstream-python", "main.py", "-i {uri}", {"outputs": "dir"}, needs="loguru"
+        "z430/deepstream-python", "main.py", "-i {uri}", {"outputs": "dir"}, needs="loguru pytz"
     ),
     **_rows("LeoAKALiu/deepstream-vehicle-detection", {
         "leoaka": ("deepstream_vehicle_detection.py", "{h264}")

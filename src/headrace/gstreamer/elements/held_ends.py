@@ -1,4 +1,4 @@
-"""Ends of RTSP streams that rtpjitterbuffer keeps for ever where what follows is slow.
+"""Ends of RTSP streams that rtpjitterbuffer keeps for ever ahead of slow elements.
 
 It waits until its timers are done before it passes an end on, and its thread for timers sleeps on
 the same condition: nothing wakes either of them, and a stop of the pipeline waits, too. Seen in
