@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -24,6 +25,14 @@ def examples(full: int) -> int:
 def slow(*values: Any) -> Any:
     """Return a case of `parametrize` that `make test` leaves out: others show the same."""
     return pytest.param(*values, marks=pytest.mark.slow)
+
+
+def thinned(cases: Iterable[Any], every: int) -> list[Any]:
+    """Return cases of `parametrize` of which each `every`-th runs at a push, all by night."""
+    return [
+        case if index % every == 0 else slow(*case) if isinstance(case, tuple) else slow(case)
+        for index, case in enumerate(cases)
+    ]
 
 
 def load_profile() -> None:

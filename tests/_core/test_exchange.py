@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import tracemalloc
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from headrace.media.messages.sender import Sender
 from headrace.media.messages.spool import Spool
 from tests.media.messages.rogue import WAYS, rogue
 from tests.pipeline.test_pipeline_dynamic import wait_until
+from tests.profiles import thinned
 
 PACKAGES = {
     "webhook+http": "http", "redis": "redis", "mqtt": "paho.mqtt.client", "amqp": "pika",
@@ -23,8 +25,7 @@ PACKAGES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("scheme", PACKAGES)
+@pytest.mark.parametrize(("scheme", "way"), thinned(product(PACKAGES, WAYS), 4))
 def test_no_message_and_no_memory_goes_to_a_bad_server(
     scheme: str,
     way: str,

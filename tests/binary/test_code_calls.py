@@ -90,6 +90,7 @@ def test_kinds_are_those_of_the_vectors(library: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("aarch64-linux-gnu-g++") is None, reason="no compiler for it")
 @pytest.mark.parametrize("flags", ["-O0", "-O2", "-O2 -s -mbranch-protection=standard"])
+@pytest.mark.sampled
 def test_kinds_in_a_library_for_arm(tmp_path: Path, flags: str) -> None:
     (tmp_path / "l.cpp").write_text(CODE)
     command = ["aarch64-linux-gnu-g++", "-std=c++17", "-shared", "-fPIC", f"-I{INCLUDE}"]
@@ -132,6 +133,7 @@ def test_a_wrong_signature_is_refused_with_the_right_one(library: Path) -> None:
     assert "change its parameters" not in str(refused.value)
 
 
+@pytest.mark.sampled
 def test_hints_name_functions_of_the_kind_first(library: Path) -> None:
     opened = open_library(library, guard="never")
     with pytest.raises(CustomLibraryError, match="did you mean ParseOne") as refused:
@@ -190,6 +192,7 @@ def test_the_kind_that_a_source_checks_counts_whatever_code_and_name_say(tmp_pat
         library_source(ModelConfig.load(config), [])
 
 
+@pytest.mark.sampled
 @given(data=st.data())
 def test_damaged_code_is_no_crash(library: Path, data: st.DataObject) -> None:
     content = bytearray(library.read_bytes())

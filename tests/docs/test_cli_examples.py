@@ -15,8 +15,9 @@ from tests.inside import headrace
 ROOT = Path(__file__).parents[2]
 SCENE = ROOT / "examples" / "conveyor"
 PAGES = sorted((ROOT / "docs" / "cli").glob("*.md"))
-LONG = {"batch", "bench", "build", "calibrate", "demo", "eval", "inspect", "lint", "repair", "run",
-        "trtexec", "tune"}  # fmt: skip
+LONG = {"batch", "bench", "build", "calibrate", "check-plugin", "compare", "compile", "demo",
+        "doctor", "eval", "explain", "inspect", "lint", "repair", "run", "trtexec",
+        "tune"}  # fmt: skip
 
 
 def _examples() -> dict[str, list[str]]:

@@ -31,6 +31,7 @@ def samples() -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

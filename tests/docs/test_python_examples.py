@@ -31,6 +31,7 @@ def run(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, A
     return names
 
 
+@pytest.mark.slow
 def test_the_page_on_python_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

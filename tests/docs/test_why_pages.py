@@ -77,7 +77,7 @@ def matches(shown: list[str], lines: list[str]) -> bool:
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in lines)) is not None
 
 
-_LONG = ("int8", "crash")
+_LONG = ("int8", "crash", "less-accurate", "no-boxes", "secondary-silent", "wrong-thresholds")
 
 
 @pytest.mark.parametrize(

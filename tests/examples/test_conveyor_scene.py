@@ -50,6 +50,7 @@ def test_boxes_are_tight_around_the_pixels_a_parcel_owns(scene: Scene) -> None:
             assert (left + width, top + height) == (columns.max() + 1, rows.max() + 1)
 
 
+@pytest.mark.slow
 def test_a_parcel_is_where_its_truth_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """Taking one parcel out of the scene changes the pixels it owns, and few others."""
     scene, t = Scene(9), 100

@@ -56,6 +56,7 @@ def test_with_it_every_python_finds_them() -> None:
     assert _python("import sys; print('headrace' in sys.modules)", plain=False) == "False\n"
 
 
+@pytest.mark.slow
 def test_a_script_of_exec_finds_them_without_it(gst: Any, tmp_path: Path) -> None:
     script = tmp_path / "app.py"
     script.write_text(

@@ -19,14 +19,14 @@ ELSEWHERE = os.environ.get("HEADRACE_MISTAKES")
 
 
 def _params(cases: list[Case]) -> list[object]:
-    """Make a test of each case; every fourth runs at every push, the others by night."""
+    """Make a test of each case; every sixth runs at every push, the others by night."""
     return [
         pytest.param(
             case,
             id=case.name,
             marks=[pytest.mark.xfail(reason=case.waits, strict=True)]
             if case.waits
-            else [pytest.mark.slow] * bool(place % 4),
+            else [pytest.mark.slow] * bool(place % 6),
         )
         for place, case in enumerate(cases)
     ]

@@ -90,6 +90,7 @@ def test_a_release_that_is_named_is_taken(tmp_path: Path) -> None:
         compiled(tmp_path, SEVEN, define=["NV_TENSORRT_MAJOR=10"])
 
 
+@pytest.mark.slow
 def test_headers_beside_a_source_speak_for_it_too(tmp_path: Path) -> None:
     (tmp_path / "p.h").write_text(SEVEN)
     assert compiled(tmp_path, '#include "p.h"\n') == [("compiled-generation", 7)]

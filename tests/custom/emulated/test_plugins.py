@@ -38,6 +38,7 @@ def _outputs(config: Path) -> Array:
 
 
 @pytest.mark.parametrize("guard", GUARDS)
+@pytest.mark.sampled
 def test_a_model_computes_with_it_built_and_loaded(tmp_path: Path, guard: str) -> None:
     config = _prepared(tmp_path, build(tmp_path, 0, HOSTILE), guard)
     pixels = np.asarray(Image.open(tmp_path / "p.png"), np.float32).transpose(2, 0, 1)

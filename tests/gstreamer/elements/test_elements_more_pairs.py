@@ -106,6 +106,7 @@ def head(detector: Path, second: Path) -> tuple[str, str]:
     return first, more
 
 
+@pytest.mark.slow
 def test_a_mosaic_is_the_same_picture(
     play: Run, detector: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,6 +208,7 @@ def corners(box: tuple[float, ...]) -> tuple[float, ...]:
     return left, top, left + width, top + height
 
 
+@pytest.mark.slow
 def test_a_reader_takes_prepared_objects(play: Run, detector: Path, tmp_path: Path) -> None:
     for path in SCENE.iterdir():
         if path.is_file() and path.suffix in (".txt", ".onnx", ".py"):
@@ -245,6 +247,7 @@ def packets(path: Path) -> list[int]:
         return [zlib.crc32(bytes(p)[-24:]) for p in container.demux(video=0) if p.size]
 
 
+@pytest.mark.slow
 def test_recordings_hold_the_packets_of_the_source(
     gst: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

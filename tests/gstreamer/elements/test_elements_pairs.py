@@ -32,7 +32,7 @@ SERVER = """infer_config {{ unique_id: 1 max_batch_size: 1
   custom_lib {{ path: "{folder}/conveyor_parser.py" }} }}
 input_control {{ process_mode: PROCESS_MODE_FULL_FRAME }}
 """
-CASES = ("own size", "other size", "interval", "regions", slow("regions in C++"), "triton")
+CASES = (slow("own size"), "other size", "interval", "regions", slow("regions in C++"), "triton")
 
 
 def by_run(path: Path) -> list[list[tuple[Any, ...]]]:

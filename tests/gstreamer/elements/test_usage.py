@@ -65,6 +65,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_the_page_of_a_pipeline_in_a_process_of_its_own(gst: Any, tmp_path: Path) -> None:
     script, page = tmp_path / "app.py", tmp_path / "out.html"
     script.write_text(CHILD)

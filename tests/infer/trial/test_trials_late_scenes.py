@@ -15,6 +15,7 @@ from headrace.errors import HeadraceError
 from headrace.infer.inferencer import Inferencer
 from headrace.meta import FrameMeta
 from tests.infer.watch.detectors import config_for, frames
+from tests.profiles import slow
 
 pytestmark = pytest.mark.filterwarnings("ignore::headrace.HeadraceWarning")
 
@@ -65,8 +66,8 @@ def of_explain(config: Path, video: Path) -> list[Finding]:
     return [*told.notices, *model.notices]
 
 
-@pytest.mark.parametrize("road", [run, lint, of_explain])
-@pytest.mark.parametrize("own", [False, True], ids=["built in", "own parser"])
+@pytest.mark.parametrize("road", [run, lint, slow(of_explain)])
+@pytest.mark.parametrize("own", [False, slow(True)], ids=["built in", "own parser"])
 def test_a_threshold_above_all_is_named(
     own: bool, road: Callable[[Path, Path], list[Finding]], video: Path, tmp_path: Path
 ) -> None:
@@ -77,7 +78,7 @@ def test_a_threshold_above_all_is_named(
     assert found.data["set"] == {"class-attrs-all.pre-cluster-threshold": "0.25"}
 
 
-@pytest.mark.parametrize("road", [run, lint, of_explain])
+@pytest.mark.parametrize("road", [run, slow(lint), slow(of_explain)])
 def test_a_range_that_is_wrong_is_proved(
     road: Callable[[Path, Path], list[Finding]], video: Path, tmp_path: Path
 ) -> None:

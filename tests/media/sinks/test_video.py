@@ -25,7 +25,7 @@ from headrace.media.sinks.whole_video import cut_to_whole
 from headrace.meta import FrameMeta
 from tests.media.conftest import MakeMeta, gray_frame, luma_of
 from tests.media.sinks.test_sinks_text import file_size_limit
-from tests.profiles import examples
+from tests.profiles import examples, slow
 
 
 def write_noise(sink: Sink, make_meta: MakeMeta, count: int) -> None:
@@ -265,7 +265,7 @@ def test_killed_process_leaves_a_part_that_plays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["x.mp4", "x.mov", "x.mkv"])
-@pytest.mark.parametrize("fps", [1, 4])
+@pytest.mark.parametrize("fps", [slow(1), 4])
 @pytest.mark.parametrize(("live", "held"), [(False, 12), (True, 1)])
 def test_a_part_of_a_slow_source_has_all_but_two_seconds_and_what_the_encoder_holds(
     tmp_path: Path, name: str, fps: int, live: bool, held: int

@@ -12,6 +12,7 @@ import pytest
 from headrace.media import ArraySource, Source, open_source
 from headrace.media.sources.base import SteppedSource
 from tests.media.sources.videos import B_FRAMES, KINDS, write_video
+from tests.profiles import thinned
 
 IMAGE = np.zeros((4, 6, 3), np.uint8)
 
@@ -40,7 +41,7 @@ def frames_of(source: Source, count: int) -> list[tuple[object, ...]]:
     return [(f.pts_ns, *(np.ascontiguousarray(p).tobytes() for p in f.planes)) for f in taken]
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", thinned(KINDS, 3))
 def test_a_video_that_begins_again_is_the_video(tmp_path: Path, name: str) -> None:
     path = write_video(tmp_path / name, frames=20, **KINDS[name])
     with open_source(str(path)) as whole:
@@ -89,7 +90,7 @@ def test_a_pace_holds_frames_back_and_a_close_ends_the_wait() -> None:
     assert all(0.4 < seconds <= 0.5 * n for n, seconds in enumerate(waits) if n)
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", thinned(KINDS, 3))
 def test_key_frames_alone(tmp_path: Path, name: str) -> None:
     path = write_video(tmp_path / name, frames=40, **KINDS[name])
     with av.open(str(path)) as container:

@@ -21,6 +21,7 @@ from headrace.media.sources.video_structure import (
     video_structure,
 )
 from tests.media.sources.videos import B_FRAMES, KINDS, X264, write_video
+from tests.profiles import thinned
 
 Row = tuple[int, int, str]
 
@@ -52,7 +53,7 @@ def union(
     return found
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", thinned(KINDS, 3))
 def test_spans_of_every_structure_are_the_video(name: str, tmp_path: Path) -> None:
     path = write_video(tmp_path / name, **KINDS[name])
     structure = video_structure(path, name)

@@ -14,6 +14,7 @@ from headrace.network.openvino.outline import outline_of
 from headrace.network.openvino.reader import read_openvino
 from tests.infer.recognise.models import rows_of
 from tests.network.openvino.models import TEXT, converted, written
+from tests.profiles import slow
 
 KEYS = ("net_scale_factor", "offsets", "model_color_format", "maintain_aspect_ratio",
         "symmetric_padding", "num_detected_classes", "infer_dims")  # fmt: skip
@@ -61,8 +62,15 @@ def test_what_is_undecided_is_asked_of_both(tmp_path: Path) -> None:
     assert texts[0] == texts[1]
 
 
-@pytest.mark.parametrize("half", [False, True])
-@pytest.mark.parametrize("name", ["yolox_nano.onnx", "version-RFB-320.onnx"])
+@pytest.mark.parametrize(
+    ("name", "half"),
+    [
+        slow("yolox_nano.onnx", False),
+        slow("yolox_nano.onnx", True),
+        slow("version-RFB-320.onnx", False),
+        ("version-RFB-320.onnx", True),
+    ],
+)
 def test_real_models(tmp_path: Path, data_dir: Path, half: bool, name: str) -> None:
     same_in_both(Path(shutil.copy(data_dir / "models" / name, tmp_path)), half)
 
