@@ -48,6 +48,7 @@ void bind_sheet(nanobind::module_ &m);   // draw/sheet.cpp
 void bind_glyphs(nanobind::module_ &m);  // draw/glyphs.cpp
 }  // namespace draw
 namespace plugins {
+void bind_lent(nanobind::module_ &m);    // plugins/lent.cpp
 void bind_nms(nanobind::module_ &m);     // plugins/nms.cpp
 void bind_repack(nanobind::module_ &m);  // plugins/repack_bindings.cpp
 void bind_sample(nanobind::module_ &m);  // plugins/sample.cpp

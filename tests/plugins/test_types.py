@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace._core._native import LentMemory
 from headrace.errors import PluginError
 from headrace.plugins import (
     DataType,
@@ -21,7 +22,6 @@ from headrace.plugins import (
     array_at,
 )
 from headrace.plugins.expressions import Axis, ShapeError
-from headrace.plugins.memory import LentMemory
 from headrace.plugins.types import DimsHW
 
 SHAPES = st.lists(st.integers(-1, 100), max_size=8)

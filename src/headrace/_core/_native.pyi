@@ -574,6 +574,31 @@ def json_objects(heads: object, components: Annotated[NDArray[numpy.int32], dict
     JSON of N objects, with commas between, and how many are left out for numbers that are not finite. Of each: its head, bytes of heads by (component, class); the fields of numbers; the key track and the id, unless that is none, and behind it the fields of_track that are finite; its tail, if there are tails, one for each object that is written; the closing brace. A field is (keys, digits): keys with comma and colon, 3 or 6 decimals; arrays has (N,) or (N, keys) float32 of each, or None.
     """
 
+class LentMemory:
+    """
+    Lets `lent_view` check against `blocks` in this thread, for a block of code; each is its first address, the first one behind it, whether it may be written to, and its name.
+    """
+
+    def __init__(self, blocks: Sequence[tuple[int, int, bool, str]]) -> None: ...
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None: ...
+
+def lend(memory: LentMemory) -> None:
+    """Does what entering it does; `give_back` leaves: faster."""
+
+def give_back() -> None:
+    """Leaves what was lent last."""
+
+def lent_view(address: int, size: int, writable: bool) -> memoryview | None:
+    """
+    As `memory_view`; None if it reached beyond the lent block that begins or holds the address, or would write where it must not.
+    """
+
+def lent_blocks() -> list[tuple[int, int, bool, str]]:
+    """All blocks that are lent in this thread, the innermost first."""
+
 def efficient_nms(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, 4), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], anchors: Annotated[NDArray[numpy.float32], dict(shape=(None, None, 4), order='C', device='cpu', writable=False)] | None, score_threshold: float, iou_threshold: float, per_class: int, background: int, sigmoid: bool, centres: bool, agnostic: bool, clip: bool, count: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], out_boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, None, 4), order='C', device='cpu')], out_scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], out_classes: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], out_rows: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')]) -> None:
     """
     EfficientNMS of each image: (B, N, 1 or C, 4) boxes, (B, N, C) scores, (1 or B, N, 4) anchors; fills the first count rows of the (B, K) outputs. Releases the GIL.

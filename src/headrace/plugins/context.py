@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headrace._core._native import address_of
+from headrace._core._native import LentMemory, address_of, give_back, lend
 from headrace._core.errors import PluginError
 from headrace._core.findings import Finding
 from headrace._core.types import Array
@@ -17,7 +17,7 @@ from headrace.plugins.calls import Instance
 from headrace.plugins.device import stage_for
 from headrace.plugins.expressions import Shaped, evaluate
 from headrace.plugins.layer import EngineSpec, Shape, refuse
-from headrace.plugins.memory import Block, LentMemory, array_at, fenced, is_whole
+from headrace.plugins.memory import array_at, fenced, is_whole
 from headrace.plugins.prepared import Prepared, descs, sizes_of, with_unknown
 from headrace.plugins.types import DataType
 from headrace.plugins.watch import checksums, every_run, fill, unwritten
@@ -146,11 +146,25 @@ class ContextPlugin(ABC):
             if now is None or now.key != key:
                 now = self._prepare(key)
             now.taken, now.taken_at = list(inputs), [at for at, _ in inputs]
-        asked = [address_for(index, shape) for index, shape in enumerate(now.shaped.shapes)]
-        if now.proven and None not in asked:
-            self._call(now, now.taken_at, cast("list[int]", asked), now.sizes)
-            return
-        # the first run of a shape writes to memory with fences, which the caller's has not
+            now.lent = None
+        outputs: Any = list(map(address_for, now.numbers, now.shaped.shapes))
+        lent = now.lent
+        if lent is None or lent[0] != outputs:
+            if not now.proven or None in outputs or self._stage is not None:
+                self._run_apart(now, outputs)
+                return
+            lent = now.lent = outputs[:], *self._lend(now, now.taken_at, outputs, now.sizes)
+        lend(lent[1])
+        try:
+            self._enqueue(now, now.taken_at[:], outputs, lent[2])
+        finally:
+            give_back()
+
+    def _run_apart(self, now: Prepared, asked: Sequence[int | None]) -> None:
+        """Compute a run that is not proven, leaves outputs out, or works on a GPU.
+
+        The first run of a shape writes to memory with fences, which the caller's has not.
+        """
         kept = [
             self._kept(now, i) if at is None or not now.proven else None
             for i, at in enumerate(asked)
@@ -159,12 +173,12 @@ class ContextPlugin(ABC):
             address_of(own) if own is not None else at or 0
             for at, own in zip(asked, kept, strict=True)
         ]
-        read_only = [(at, size) for (at, _), size in zip(inputs, now.reads, strict=True)]
+        read_only = list(zip(now.taken_at, now.reads, strict=True))
         watched = self._watches(now)
         before = checksums(read_only) if watched else []
         if watched:
             self._fill(kept)
-        self._call(now, now.taken_at, into, now.sizes)
+        self._call(now, now.taken_at[:], into, now.sizes)
         if now.proven:
             return
         self._check_fences([own for own in kept if own is not None])
@@ -295,31 +309,27 @@ class ContextPlugin(ABC):
             with self._stage.lend(inputs, outputs, sizes, self._workspace_bytes) as there:
                 self._enqueue(now, *there)
             return
-        workspace = 0
-        if self._workspace_bytes:
-            if self._workspace.nbytes < self._workspace_bytes:
-                self._workspace = self._scratch()
-            workspace = address_of(self._workspace)
-        addresses = [*outputs, *inputs, workspace]
-        if now.lent is None or now.lent[0] != addresses:
-            blocks = self._blocks(now, addresses, sizes, len(outputs))
-            now.lent = addresses, LentMemory(blocks)
-        with now.lent[1]:
+        memory, workspace = self._lend(now, inputs, outputs, sizes)
+        with memory:
             self._enqueue(now, inputs, outputs, workspace)
 
-    def _blocks(
-        self, now: Prepared, addresses: list[int], sizes: list[int], outputs: int
-    ) -> tuple[Block, ...]:
-        """Name the memory of outputs, inputs and workspace, in that order."""
-        *tensors, workspace = addresses
-        blocks: list[Block] = [
-            (at, at + size, i < outputs, name)
-            for i, (at, size, name) in enumerate(zip(tensors, sizes, now.names, strict=True))
+    def _lend(
+        self, now: Prepared, inputs: list[int], outputs: list[int], sizes: list[int]
+    ) -> tuple[LentMemory, int]:
+        """Name the memory of outputs, inputs and workspace; the workspace's address."""
+        blocks = [
+            (at, at + size, i < len(outputs), name)
+            for i, (at, size, name) in enumerate(
+                zip([*outputs, *inputs], sizes, now.names, strict=True)
+            )
         ]
-        if workspace:
-            end = workspace + self._workspace.nbytes
-            blocks.append((workspace, end, True, "the workspace"))
-        return tuple(blocks)
+        if not self._workspace_bytes:
+            return LentMemory(blocks), 0
+        if self._workspace.nbytes < self._workspace_bytes:
+            self._workspace = self._scratch()
+        workspace = address_of(self._workspace)
+        blocks.append((workspace, workspace + self._workspace.nbytes, True, "the workspace"))
+        return LentMemory(blocks), workspace
 
     def _check_fences(self, outputs: Sequence[Array]) -> None:
         """Refuse a run that wrote behind an output, or behind the workspace."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headrace._core._native import LentMemory
 from headrace._core.types import Array, DType
 from headrace.network.tensor_spec import TensorSpec
 from headrace.plugins import checks
@@ -35,7 +36,7 @@ from headrace.plugins.layer import (
     ShapeInput,
     refuse,
 )
-from headrace.plugins.memory import LentMemory, address_of
+from headrace.plugins.memory import address_of
 from headrace.plugins.prepared import Prepared
 from headrace.plugins.spoken import spoken
 from headrace.plugins.trace import Phase

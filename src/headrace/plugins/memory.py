@@ -7,7 +7,6 @@ Source: tensorrt-plugins spec 14.2.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
@@ -15,17 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from headrace._core._native import memory_view
+from headrace._core._native import lent_blocks, lent_view
 from headrace._core.gpu.cuda import AnyMemory
 from headrace._core.types import Array, DType
 from headrace.plugins.types import DataType
 
 if TYPE_CHECKING:
     from typing import Any
-
-
-Block = tuple[int, int, bool, str]
-"""First address, first address behind it, whether it may be written to, what it is."""
 
 
 class LentMemoryError(ValueError):
@@ -38,13 +33,6 @@ class LentMemoryError(ValueError):
     def __init__(self, problem: str, clause: str) -> None:
         super().__init__(problem)
         self.clause = clause
-
-
-class _Lent(threading.local):
-    blocks: tuple[Block, ...] = ()
-
-
-_lent = _Lent()
 
 
 def address_of(array: Array) -> int:
@@ -84,8 +72,10 @@ def array_at(
     if not address:
         raise ValueError("the address is null: the tensor was left out")
     size = count * kind.itemsize
-    _check(int(address), size, writable, axes, kind)
-    return np.ndarray(axes, kind, memory_view(int(address), size, writable))
+    view = lent_view(int(address), size, writable)
+    if view is None:
+        raise _not_lent(int(address), size, axes, kind)
+    return np.ndarray(axes, kind, view)
 
 
 def _numpy(dtype: npt.DTypeLike | DataType) -> DType:
@@ -173,48 +163,29 @@ def lent_bytes(address: int) -> int:
     Raises:
         ValueError: no memory is lent there.
     """
-    for start, stop, _, _ in _lent.blocks:
+    blocks = lent_blocks()
+    for start, stop, _, _ in blocks:
         if start <= address < stop:
             return stop - address
-    if not address or any(address == stop for _, stop, _, _ in _lent.blocks):
+    if not address or any(address == stop for _, stop, _, _ in blocks):
         return 0
     raise ValueError("no memory is lent to the plugin at that address")
 
 
 def may_write(address: int) -> bool:
     """False for memory that the running plugin must only read."""
-    for start, stop, allowed, _ in _lent.blocks:
+    for start, stop, allowed, _ in lent_blocks():
         if start <= address < stop:
             return allowed
     return True
 
 
-def _check(address: int, size: int, writable: bool, shape: Sequence[int], dtype: Any) -> None:
-    for start, stop, may_write, what in _lent.blocks:
-        if not start <= address < stop:
-            continue
-        if address + size > stop:
-            kind = "inputs" if not may_write else "workspace" if "workspace" in what else "outputs"
-            raise LentMemoryError(
-                f"{dtype.name} {shape} needs {size} bytes; {what} has {stop - address} there",
-                f"{kind}-bounds",
-            )
-        if writable and not may_write:
-            raise LentMemoryError(f"{what} must not be written to", "inputs-read-only")
-        return
-
-
-class LentMemory:
-    """Make `array_at` check against `blocks` in this thread, for a block of code."""
-
-    __slots__ = ("_before", "_blocks")
-
-    def __init__(self, blocks: Sequence[Block]) -> None:
-        self._blocks = tuple(blocks)
-
-    def __enter__(self) -> None:
-        self._before = _lent.blocks
-        _lent.blocks = self._blocks + self._before if self._before else self._blocks
-
-    def __exit__(self, *_: object) -> None:
-        _lent.blocks = self._before
+def _not_lent(address: int, size: int, shape: Sequence[int], dtype: Any) -> LentMemoryError:
+    _, stop, may_write, what = next(b for b in lent_blocks() if b[0] <= address < b[1])
+    if address + size <= stop:
+        return LentMemoryError(f"{what} must not be written to", "inputs-read-only")
+    kind = "inputs" if not may_write else "workspace" if "workspace" in what else "outputs"
+    return LentMemoryError(
+        f"{dtype.name} {shape} needs {size} bytes; {what} has {stop - address} there",
+        f"{kind}-bounds",
+    )

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from headrace._core._native import LentMemory
 from headrace._core.types import Array
 from headrace.plugins.expressions import Shaped
 from headrace.plugins.forms import TensorForm
 from headrace.plugins.layer import Shape
-from headrace.plugins.memory import LentMemory
 from headrace.plugins.negotiate import form_desc
 from headrace.plugins.types import PluginTensorDesc
 
@@ -32,8 +32,10 @@ class Prepared:
         names: of the outputs, then the inputs, as errors call their memory.
         buffers: memory of the outputs that may be used again, as the plugin writes them.
         proven: True once a run kept within its outputs, wrote them, and left its inputs alone.
-        lent: what the last run was lent, by the addresses of outputs, inputs and workspace; most
-            runs get the same.
+        taken, taken_at: inputs of the last run by `run_at`: addresses with shapes, and alone.
+        numbers: of the outputs.
+        lent: addresses of outputs, what was lent with them and `taken`, and the workspace's
+            address; most runs get the same.
     """
 
     key: tuple[Any, ...]
@@ -47,12 +49,14 @@ class Prepared:
     names: list[str]
     buffers: dict[int, Array] = field(default_factory=dict)
     proven: bool = False
-    lent: tuple[list[int], LentMemory] | None = None
+    lent: tuple[list[int], LentMemory, int] | None = None
     taken: list[tuple[int, Shape]] = field(default_factory=list)
     taken_at: list[int] = field(default_factory=list)
+    numbers: range = field(init=False)
     sizes: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.numbers = range(len(self.shaped.shapes))
         self.sizes = self.writes + self.reads
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headrace.plugins.memory import LentMemory
+from headrace._core._native import LentMemory
 from headrace.trt.scripts.shims import cupy
 from tests.trt import script_data as data
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace._core._native import LentMemory
 from headrace._core.types import Array
 from headrace.diagnose.plugin_check import arena
 from headrace.diagnose.plugin_check.breach import broken
@@ -17,7 +18,6 @@ from headrace.plugins.calls import Instance, call_creator
 from headrace.plugins.drivers import add_layer
 from headrace.plugins.field_data import PluginFieldCollection
 from headrace.plugins.layer import EnginePlugin, LayerPlugin, Ranges, ShapeInput
-from headrace.plugins.memory import LentMemory
 from headrace.plugins.negotiate import closest, network_types
 from headrace.plugins.types import DataType, TensorRTPhase
 from headrace.plugins.watch import pattern_of

@@ -1,0 +1,73 @@
+"""Runs of one shape in the caller's memory: what the plugin is lent goes with the addresses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headrace._core.types import Array
+from headrace.errors import PluginError
+from headrace.network.tensor_spec import TensorSpec
+from headrace.plugins import DataType, array_at
+from headrace.plugins.context import ContextPlugin
+from headrace.plugins.drivers import add_layer
+from headrace.plugins.layer import Ranges
+from tests.plugins.samples import ScaleV3
+
+SHAPE = (2, 3)
+
+
+class Reaching(ScaleV3):
+    """y = factor x, and a view of so many elements more than there are; it empties its lists."""
+
+    more = 0
+
+    def clone(self) -> Any:
+        return Reaching(self.factor)
+
+    def enqueue(self, ins: Any, outs: Any, inputs: Any, outputs: Any, ws: int, s: int) -> None:
+        super().enqueue(ins, outs, inputs, outputs, ws, s)
+        array_at(outputs[0], (6 + Reaching.more,), np.float32, writable=True)
+        inputs.clear()
+        outputs.clear()
+
+
+@pytest.fixture
+def context(monkeypatch: pytest.MonkeyPatch) -> ContextPlugin:
+    monkeypatch.setattr(Reaching, "more", 0)
+    float32 = np.dtype(np.float32)
+    layer = add_layer(Reaching(), layer="one", input_types=[DataType.FLOAT])
+    plugin = layer.build(
+        [TensorSpec("x", float32, SHAPE)], [float32], [Ranges((SHAPE,), (SHAPE,), (SHAPE,))]
+    )
+    plugin.finish()
+    made: ContextPlugin = plugin.context()
+    return made
+
+
+def run(context: ContextPlugin, x: Array, y: Array) -> None:
+    y[...] = 0
+    context.run_at([(x.ctypes.data, SHAPE)], lambda number, shape: y.ctypes.data)
+    np.testing.assert_array_equal(y, 2 * x)
+
+
+def test_a_plugin_may_change_the_lists_that_it_is_given(context: ContextPlugin) -> None:
+    x, y = np.ones(SHAPE, np.float32), np.empty(SHAPE, np.float32)
+    for _ in range(4):
+        run(context, x, y)
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+@pytest.mark.parametrize("which", ["same", "input", "output"])
+def test_memory_is_lent_in_every_run(context: ContextPlugin, times: int, which: str) -> None:
+    x, y = np.ones(SHAPE, np.float32), np.empty(SHAPE, np.float32)
+    for _ in range(times):
+        run(context, x, y)
+    Reaching.more = 1
+    x, y = (x.copy() if which == "input" else x), (y.copy() if which == "output" else y)
+    with pytest.raises(PluginError, match="needs 28 bytes; output 0 has 24 there"):
+        run(context, x, y)
+    Reaching.more = 0
+    run(context, x, y)
