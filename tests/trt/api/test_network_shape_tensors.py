@@ -114,6 +114,30 @@ def test_ranges_must_fit_each_other():
     assert net.builder.create_builder_config().add_optimization_profile(profile) == -1
 
 
+def test_values_of_what_decides_no_shapes_are_refused():
+    for name in ("x", "nobody"):
+        net, config = reshaping()
+        profile = net.builder.create_optimization_profile()
+        profile.set_shape_input("s", (1, 1), (3, 4), (6, 12))
+        profile.set_shape_input(name, (1,), (2,), (3,))
+        assert config.add_optimization_profile(profile) == 1
+        assert net.builder.build_serialized_network(net, config) is None
+        assert f"'{name}'" in net.builder.logger.errors[-1]
+
+
+def test_as_many_values_are_given_each_time():
+    """Source: the open bindings, `IOptimizationProfile.set_shape_input`."""
+    net = network(Messages())
+    profile = net.builder.create_optimization_profile()
+    with pytest.raises(RuntimeError, match="opt input provided for shape tensor is inconsistent"):
+        profile.set_shape_input("s", (1, 1), (3,), (6, 12))
+    assert profile.get_shape_input("s") == []
+    profile.set_shape_input("s", (1, 1), (3, 4), (6, 12))
+    with pytest.raises(RuntimeError, match="min input provided for shape tensor is inconsistent"):
+        profile.set_shape_input("s", (1,), (2,), (3,))
+    assert profile.get_shape_input("s") == [[1, 1], [3, 4], [6, 12]]
+
+
 def test_a_slice_by_values():
     """start, size and stride as inputs; every one of them is a shape input."""
     net = network(Messages())

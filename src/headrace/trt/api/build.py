@@ -176,6 +176,14 @@ def _profiles(
             _check(limits, axes, tensor._name, number)
             shapes[tensor._name] = (limits.min, limits.opt, limits.max)
         values = {n: (r.min, r.opt, r.max) for n, r in profile._values.items()}
+        if others := sorted(values.keys() - {t._name for t in deciding}):
+            raise EngineError(
+                f"profile {number} has values of {others[0]!r}, which is no input that decides "
+                "shapes",
+                expected=f"values of {', '.join(t._name for t in deciding) or 'none'}",
+                fix="leave its set_shape_input (in C++ setShapeValues) out; the shapes of an input "
+                "are set with set_shape (setDimensions)",
+            )
         for tensor in deciding:
             count = int(np.prod(tensor.shape))
             have = len(values[tensor._name][0]) if tensor._name in values else 0

@@ -65,8 +65,19 @@ class IOptimizationProfile(Strict):
     def set_shape_input(
         self, input: str, min: Sequence[int], opt: Sequence[int], max: Sequence[int]
     ) -> None:
-        """The values of an input that decides shapes."""
+        """The values of an input that decides shapes.
+
+        Raises:
+            RuntimeError: there are not as many as before, or as in the other two.
+        """
         parts = [tuple(int(v) for v in part) for part in (min, opt, max)]
+        before = self._values.get(str(input))
+        count = len(before.min if before else parts[0])
+        for which, part in zip(("min", "opt", "max"), parts, strict=True):
+            if len(part) != count:
+                raise RuntimeError(
+                    f"{which} input provided for shape tensor is inconsistent with other inputs."
+                )
         self._values[str(input)] = Range(*parts)
 
     def get_shape_input(self, input: str) -> list[list[int]]:

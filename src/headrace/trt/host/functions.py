@@ -166,9 +166,12 @@ def profile_set_values(
 def _set_one(
     profile: IOptimizationProfile, key: str, which: int, numbers: Any, give: Callable[..., Any]
 ) -> bool:
-    """Keep one of three; set all when the last is there."""
+    """Keep one of three; set all when the last is there. False if there were not as many before."""
     shapes = shapes_of(profile).setdefault(key, [None, None, None])
-    shapes[which] = tuple(numbers)
+    given = tuple(numbers)
+    if any(one is not None and len(one) != len(given) for one in shapes):
+        return False
+    shapes[which] = given
     if None not in shapes:
         give(*shapes)
     return True

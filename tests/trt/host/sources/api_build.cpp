@@ -265,6 +265,8 @@ void profiles() {
     CHECK(profile.setShapeValues("v", OptProfileSelector::kMIN, few, 2));
     CHECK(profile.setShapeValuesV2("v", OptProfileSelector::kOPT, many, 2));
     CHECK(profile.setShapeValuesV2("v", OptProfileSelector::kMAX, many, 2));
+    CHECK(!profile.setShapeValues("v", OptProfileSelector::kMIN, few, 1));
+    CHECK(!profile.setDimensions("x", OptProfileSelector::kOPT, dims({2})));
     CHECK(profile.getNbShapeValues("v") == 2);
     CHECK(profile.getShapeValues("v", OptProfileSelector::kMIN)[1] == 2);
     CHECK(profile.getShapeValuesV2("v", OptProfileSelector::kMAX)[1] == 5);
