@@ -165,6 +165,14 @@ def test_device_tensors_are_bound_where_they_are(fake_ort, tmp_path):
     assert options["use_tf32"] == 0
 
 
+@pytest.mark.parametrize(("precision", "cores"), [("fp32", 0), ("fp16", 1)])
+def test_fp16_has_tensor_cores_and_fp32_is_not_rounded_for_them(
+    fake_ort, tmp_path, precision, cores
+):
+    opened(tmp_path, precision=precision).open_session().close()
+    assert FakeSession.providers[0][1]["use_tf32"] == cores
+
+
 def test_tensors_elsewhere_and_of_the_wrong_shape_are_refused(fake_ort, tmp_path):
     with opened(tmp_path).open_session() as session:
         with pytest.raises(EngineError, match="input 'x' is on cuda:1"):

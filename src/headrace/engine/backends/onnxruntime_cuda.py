@@ -83,7 +83,9 @@ class CudaRunner:
             ort.preload_dlls()
         self._place = ("cuda", current_gpu())
         self.device = "{}:{}".format(*self._place)
-        settings = {"device_id": self._place[1], "use_tf32": 0, **_SEARCH}  # fp32 is fp32
+        # fp32 is fp32; without it convolutions in fp16 get no tensor cores, either
+        tensor_cores = int(options.half == "fp16")
+        settings = {"device_id": self._place[1], "use_tf32": tensor_cores, **_SEARCH}
         self._one_at_a_time = threading.Lock() if options.graph else None
         if options.graph:
             settings["enable_cuda_graph"] = "1"
