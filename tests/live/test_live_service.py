@@ -356,6 +356,14 @@ def test_every_metric_is_described() -> None:
     assert {re.split(r"[{ ]", line)[0] for line in lines if not line.startswith("#")} <= described
 
 
+def test_each_live_source_has_a_histogram_of_its_latency() -> None:
+    pipeline = Pipeline([FakeSource(1, live=True), FakeSource(1, name='a"b')], FakeModel(2))
+    pipeline.run()
+    lines = [x for x in metrics_text(pipeline).splitlines() if "source_latency" in x]
+    assert lines[-1] == 'headrace_source_latency_seconds_count{source="fake",id="0"} 0'
+    assert not [line for line in lines if 'id="1"' in line]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not test_rtsp.available(), reason="no RTSP server of GStreamer")
 def test_every_line_of_a_json_log_is_json(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -191,6 +193,72 @@ def test_a_live_source_that_falls_silent_is_waited_for_once() -> None:
     silent.freed.set()
     muxer.abandon()
     muxer.join()
+
+
+def test_a_live_source_that_is_behind_does_not_wait_for_others() -> None:
+    """Each buffer would wait for the slow one, and the other stay as many frames behind."""
+    behind = FakeSource(6, live=True, source_id=0)
+    slow = FakeSource(1, live=True, source_id=1, hang_at=0)
+    muxer = Muxer([behind, slow], timeout_s=5, room=100)
+    muxer.start()
+    start = time.monotonic()
+    got: list[int] = []
+    for batch in muxer.batches():
+        got += [frame.frame for frame in batch.frames]
+        if got[-1:] == [4]:
+            break
+    assert time.monotonic() - start < 2
+    slow.freed.set()
+    muxer.abandon()
+    muxer.join()
+
+
+def test_the_time_limit_of_a_buffer_counts_from_the_arrival_of_its_oldest_frame() -> None:
+    quick = FakeSource(1, live=True, source_id=0)
+    slow = FakeSource(1, live=True, source_id=1, hang_at=0)
+    muxer = Muxer([quick, slow], timeout_s=0.5)
+    muxer.start()
+    time.sleep(0.7)  # whoever reads is late itself
+    start = time.monotonic()
+    assert len(next(muxer.batches()).frames) == 1
+    assert time.monotonic() - start < 0.3
+    slow.freed.set()
+    muxer.abandon()
+    muxer.join()
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_videos_begin_without_those_whose_decoders_are_still_made(late: bool) -> None:
+    first, second = sources(4, 4)
+    second.begins_late, second.hang_at = late, 0  # type: ignore[attr-defined]
+    muxer = Muxer([first, second], begin_with_some=True)
+    muxer.start()
+    release = threading.Timer(0.5, second.freed.set)
+    release.start()
+    found = buffers(list(muxer.batches()))
+    muxer.join()
+    assert found[0] == ([(10, 0)] if late else [(10, 0), (11, 0)])
+    assert sorted(frame for buffer in found.values() for frame in buffer) == [
+        (source, frame) for source in (10, 11) for frame in range(4)
+    ]
+
+
+def test_each_live_source_has_the_times_from_its_packets_to_its_metadata() -> None:
+    quick, slow = sources(3, 3, live=True)
+    muxer = Muxer([quick, slow], room=100)
+    muxer.start()
+    for batch in muxer.batches():
+        now = time.time_ns()
+        ages = {10: 20_000_000, 11: 2_000_000_000}
+        muxer.delivered(
+            [replace(f, live=True, wall_ns=now - ages[f.source_id]) for f in batch.frames]
+        )
+    muxer.join()
+    quick_s, slow_s = (report.latency_s for report in muxer.reports)
+    assert quick_s is not None
+    assert slow_s is not None
+    assert (quick_s["count"], slow_s["count"]) == (3, 3)
+    assert 0.02 <= quick_s["mean"] < 0.5 < 1 < slow_s["median"] <= slow_s["p99"]
 
 
 def test_a_live_source_gives_up_its_oldest_frames() -> None:

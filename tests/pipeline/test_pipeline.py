@@ -291,6 +291,7 @@ def test_the_report_as_plain_data_keeps_its_keys() -> None:
             "error": None,
             "reconnects": 0,
             "decoder": "",
+            "latency_s": None,
         }
     ]
     (model,) = report["models"]

@@ -67,6 +67,10 @@ class Batch:
         """A batch of frames about which nothing is known yet, all in one buffer."""
         return cls(list(frames), [frame_meta(f) for f in frames], [buffer] * len(frames))
 
+    def first(self, count: int) -> Batch:
+        """The first frames of one that is not finished."""
+        return Batch(self.frames[:count], self.metas[:count], self.buffers[:count])
+
     def drop(self, indices: Collection[int]) -> None:
         """Take frames out, with their metadata and the tensors that show any of them.
 

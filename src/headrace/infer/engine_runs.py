@@ -192,7 +192,7 @@ class EngineRuns:
         run.future = self._threads().submit(self._execute, model, run, inputs, first)
         return run
 
-    def prepare(self, model: Model, frames: int) -> None:
+    def prepare(self, model: Model, frames: int, *, wait: bool = True) -> None:
         """Make each thread's first run on a GPU, on nothing, and keep the size of runs.
 
         The runtime plans its kernels in it, for seconds: a live source would lose its frames.
@@ -200,12 +200,14 @@ class EngineRuns:
         Args:
             model: whose engine runs; nothing is done for one on the CPU.
             frames: what a buffer will have. How many objects these have nobody knows.
+            wait: False comes back at once: runs wait for it, decoders are made meanwhile.
         """
         scaler, cfg = model.gpu_scaler, model.config
         if scaler is None:
             return
         items = cfg.batch_size if cfg.process_mode is ProcessMode.SECONDARY else frames
-        rows = model.session.fixed_batch or self._run_size.keep(items)
+        size = self._run_size.keep if wait else self._run_size.rows
+        rows = model.session.fixed_batch or size(items)
         each = Barrier(self._streams)
 
         def first() -> None:
@@ -213,7 +215,8 @@ class EngineRuns:
             with suppress(EngineError):  # the first real run meets it, and deals with it
                 model.session.run(model.feeds(scaler([], rows)))
 
-        for future in [self._threads().submit(first) for _ in range(self._streams)]:
+        futures = [self._threads().submit(first) for _ in range(self._streams)]
+        for future in futures if wait else ():
             future.result()
 
     def _threads(self) -> ThreadPoolExecutor:

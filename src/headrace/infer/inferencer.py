@@ -426,10 +426,12 @@ class Inferencer:
     def restart(self, frames: int = 0, *, live: bool = False) -> None:
         """A new stream begins: the next buffer is inferred, no object is known. Spec D.1, D.3.
 
-        A GPU gets ready for `frames` of a buffer now if they are `live`, or its runs are graphs.
+        A GPU gets ready for `frames` of a buffer now if they are `live`, or its runs are graphs;
+        else while the first ones are decoded.
         """
-        if frames and (live or self.session.options.graph):
-            self.runs.prepare(self.model, frames)
+        now = live or bool(self.session.options.graph)
+        if frames and (now or not self.secondary):
+            self.runs.prepare(self.model, frames, wait=now)
         self._turns.restart()
         self._record.stop.asked = False
         self._record.tally.clear()

@@ -229,9 +229,17 @@ def _histograms(pipeline: Pipeline) -> list[str]:
     text += "and each stage for a batch"
     stages = {f'stage="{_escaped(stage)}"': d for stage, d in pipeline.durations.items()}
     latency = "seconds from the reading of the oldest frame of a batch to the end of its writing"
+    names = {s.source_id: s.name for s in pipeline.sources}
+    sources = {
+        f'source="{_escaped(names[number])}",id="{number}"': durations
+        for number, durations in pipeline.source_latencies.items()
+        if number in names
+    }
+    one = "seconds from the arrival of a frame's packet to its metadata, of each live source"
     return [
         *_histogram("headrace_stage_duration_seconds", text, stages),
         *_histogram("headrace_latency_seconds", latency, {"": pipeline.latency}),
+        *_histogram("headrace_source_latency_seconds", one, sources),
     ]
 
 

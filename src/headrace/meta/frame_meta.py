@@ -33,7 +33,7 @@ class FrameMeta:
         figures: lines and texts to be drawn.
         user: anything the application attaches.
         wall_ns: when the frame was taken, in nanoseconds since 1970, UTC: of a live source the time
-            when it was decoded here, of a file what its head says; None where nothing tells.
+            when it came here, of a file what its head says; None where nothing tells.
         fps: frame rate of the source; None if that is not known.
         live: the source is live.
         failed: component ids of models that should have run on this frame and gave it no results:

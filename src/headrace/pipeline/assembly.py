@@ -314,7 +314,7 @@ class Assembling:
             painter=painter,
             limit=self.options.limit,
             on_result=self.on_result,
-            batch_timeout_s=spec.batch_timeout_s,
+            batch_timeout_s=_batch_timeout_s(spec),
             batch_size=spec.batch_size,
             frame_size=_frame_size(spec),
             tiler=tiler,
@@ -428,6 +428,11 @@ def _tap(route: Route) -> Callable[[Batch], None]:
                 route.sink.write(frame, meta)
 
     return write
+
+
+def _batch_timeout_s(spec: PipelineSpec) -> float | None:
+    default = spec.origin("batch_timeout_ms").kind == "default"
+    return None if default else spec.batch_timeout_s
 
 
 def _frame_size(spec: PipelineSpec) -> FrameSize | None:

@@ -134,6 +134,11 @@ class RunningChanges:
         return self._outlet.latency
 
     @property
+    def source_latencies(self) -> dict[int, Durations]:
+        """From the packet of a frame to its metadata, by the id of each live source."""
+        return self._mux.latencies()
+
+    @property
     def outputs(self) -> list[OutputState]:
         """The state of each output that is a file, a stream or a broker."""
         return [s.state for s in self._outlet.sinks if isinstance(s, Sink) and s.kind != "view"]

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 from numbers import Integral
-from time import monotonic, perf_counter
+from time import monotonic, perf_counter, time_ns
 
 from headrace._core.errors import HeadraceError
 from headrace._core.text import error_text, quoted
@@ -22,9 +22,9 @@ from headrace._core.threads import as_exception, start_thread
 from headrace.infer.batch import Batch, frame_meta
 from headrace.media import Frame, Source
 from headrace.media.resizing import FrameSize
-from headrace.pipeline.backlog import Backlog
 from headrace.pipeline.channel import ChannelClosedError
 from headrace.pipeline.durations import Durations
+from headrace.pipeline.muxed_source import MuxedSource
 from headrace.pipeline.report import SourceReport
 
 _MIN_GROUP = 16  # frames handed on together when most of them are skipped by `interval`
@@ -34,32 +34,6 @@ _POLL_S = 0.2  # how soon a stop is seen while sources give nothing
 _REPORTS = 256  # of sources that are over, where sources come and go
 _USUAL_FPS = 25.0
 _LEAVE_S = 1.0  # how long a source that hangs may hold up the end
-
-
-class _Feed:
-    """One source, its thread and its waiting frames; guarded by the muxer's lock."""
-
-    def __init__(self, index: int, source: Source, lock: threading.Lock) -> None:
-        self.index = index
-        self.source = source
-        self.live = source.live
-        self.items: deque[tuple[Frame, float]] = deque()  # with the time at which each came
-        self.last_at: float | None = None  # when the latest came
-        self.backlog = Backlog()
-        self.room = threading.Condition(lock)
-        self.ended = False  # the thread gives no more
-        self.awaited = True  # a buffer waits for its frame
-        self.decode_s = 0.0
-        self.error: Exception | None = None
-        self.removed = False  # on request, not at its end
-        self.thread: threading.Thread | None = None
-        self.report = SourceReport(source.source_id, source.name)
-
-    def counted(self) -> SourceReport:
-        """Counts of the source so far; one that is none of Headrace's may lack some."""
-        self.report.reconnects = getattr(self.source, "reconnects", 0)
-        self.report.decoder = getattr(self.source, "decoder", "")
-        return self.report
 
 
 class Muxer:
@@ -76,12 +50,15 @@ class Muxer:
             frames are joined until they fill whole runs to nine tenths. 0: cost follows the items.
         interval: buffers between two that are inferred; those in between do not count for `fill`.
         room: frames of all sources together that may wait.
-        timeout_s: with live sources: a buffer that has a frame waits so long for those of others.
-            A source that keeps it waiting in vain is not waited for until it gives a frame again.
+        timeout_s: with live sources: a buffer waits for frames of others until its oldest one has
+            been here so long, or a second one of a source waits behind it. A source that keeps it
+            waiting in vain is not waited for until it gives a frame again.
         limit: stop each source after this many frames.
         size: what every frame is scaled to, in the thread of its source; None keeps theirs.
         keep_open: go on without sources, until the stop: more may be added.
         end_when_over: with `keep_open`, end when all sources that there were are over.
+        begin_with_some: videos whose decoders are made one after the other are not waited for
+            until they have given a frame.
         sync_wait_s: a buffer holds frames of the same time alone, and waits for those of live
             sources so much longer; None takes the next frame of each source, whatever its time.
     """
@@ -100,19 +77,22 @@ class Muxer:
         size: FrameSize | None = None,
         keep_open: bool = False,
         end_when_over: bool = False,
+        begin_with_some: bool = False,
         sync_wait_s: float | None = None,
     ) -> None:
         self._size = size
+        self._begin_with_some = begin_with_some
         self._lock = threading.Lock()
         self._arrived = threading.Condition(self._lock)
-        self._feeds = [_Feed(i, s, self._lock) for i, s in enumerate(sources)]
+        self._feeds = [MuxedSource(i, s, self._lock) for i, s in enumerate(sources)]
+        self._by_id = {feed.report.source_id: feed for feed in self._feeds}
         self._turns = list(self._feeds)  # whose turn is next, ended ones removed
         self._indices = count(len(self._feeds))
         self._gone: deque[SourceReport] = deque(maxlen=_REPORTS)  # of sources that are over
         self._gone_frames = self._gone_dropped = 0
         self._gone_s = 0.0
         self._started = False
-        self._lacking: _Feed | None = None  # whose frames the reader waits for; None: any
+        self._lacking: MuxedSource | None = None  # whose frames the reader waits for; None: any
         self._lacks = 0  # of these, or of frames of sources that had none: then it is woken
         self._keep_open, self._end_when_over = keep_open, end_when_over
         self.buffer_size = buffer_size
@@ -171,6 +151,20 @@ class Muxer:
         """Seconds all sources together spent giving frames."""
         return self._gone_s + sum(feed.decode_s for feed in self._feeds)
 
+    def latencies(self) -> dict[int, Durations]:
+        """Times from the packets to the metadata of each live source that is not over."""
+        with self._lock:
+            return {number: feed.latency for number, feed in self._by_id.items() if feed.live}
+
+    def delivered(self, frames: Sequence[Frame]) -> None:
+        """Count the times from the packets of finished frames to now."""
+        now_ns = time_ns()
+        for frame in frames:
+            if frame.live and frame.wall_ns is not None:
+                feed = self._by_id.get(frame.source_id)
+                if feed is not None:
+                    feed.latency.add(max(0, now_ns - frame.wall_ns) / 1e9)
+
     def start(self) -> None:
         """Start reading."""
         with self._lock:
@@ -181,8 +175,9 @@ class Muxer:
     def add(self, source: Source) -> None:
         """Read one more source from now on; its id is one that no other has had."""
         with self._lock:
-            feed = _Feed(next(self._indices), source, self._lock)
+            feed = MuxedSource(next(self._indices), source, self._lock)
             self._feeds.append(feed)
+            self._by_id[feed.report.source_id] = feed
             self._turns.append(feed)
             if self._started:
                 self._begin(feed)
@@ -208,7 +203,7 @@ class Muxer:
         feed.source.close()
         return feed.source
 
-    def _begin(self, feed: _Feed) -> None:
+    def _begin(self, feed: MuxedSource) -> None:
         name = f"headrace-decode-{feed.index}"
         failed = partial(self._lose, feed)
         try:
@@ -244,7 +239,7 @@ class Muxer:
 
     # The sources' threads.
 
-    def _read(self, feed: _Feed) -> None:
+    def _read(self, feed: MuxedSource) -> None:
         """Read one source to its end, its error, the limit or the stop."""
         source, report = feed.source, feed.report
         try:
@@ -277,16 +272,16 @@ class Muxer:
                 self._fail(feed, as_exception(error))
             self._end(feed)
 
-    def _lose(self, feed: _Feed, error: Exception) -> None:
+    def _lose(self, feed: MuxedSource, error: Exception) -> None:
         self._fail(feed, error)
         self._end(feed)
 
-    def _end(self, feed: _Feed) -> None:
+    def _end(self, feed: MuxedSource) -> None:
         with self._lock:
             feed.ended = True
             self._arrived.notify()
 
-    def _fail(self, feed: _Feed, error: Exception) -> None:
+    def _fail(self, feed: MuxedSource, error: Exception) -> None:
         if feed.error is None and not feed.removed:
             feed.error = error
             feed.report.state = "failed"
@@ -294,7 +289,7 @@ class Muxer:
             if not self._keep_open:
                 self.errors.append(error)
 
-    def _put(self, feed: _Feed, frame: Frame) -> None:
+    def _put(self, feed: MuxedSource, frame: Frame) -> None:
         until = monotonic() + feed.backlog.patience_s(frame.pts_ns) if feed.live else float("inf")
         with self._lock:
             while not (self._abandoned or feed.ended) and len(feed.items) >= self._room:
@@ -309,6 +304,8 @@ class Muxer:
                 self._lacks -= 1
                 if self._lacks <= 0:
                     self._arrived.notify()
+            elif feed.live and len(feed.items) == 1:  # no buffer waits with two of one source
+                self._arrived.notify()
             feed.last_at = monotonic()
             feed.items.append((frame, feed.last_at))
             feed.report.frames += 1
@@ -360,7 +357,7 @@ class Muxer:
         most = _MOST_RUNS * self._run_rows
         return inferred + more > rows and (10 * inferred >= 9 * rows or inferred + more > most)
 
-    def _take(self, picks: list[_Feed], batch: Batch) -> None:
+    def _take(self, picks: list[MuxedSource], batch: Batch) -> None:
         """Move one frame of each of these sources into the batch, as one buffer."""
         with self._lock:
             picks = [f for f in picks if f.items]  # a source may have been removed meanwhile
@@ -380,16 +377,16 @@ class Muxer:
         batch.buffers += [self._buffer] * len(frames)
         self._buffer += 1
 
-    def _next_buffer(self, room: int, *, wait: bool) -> list[_Feed]:
+    def _next_buffer(self, room: int, *, wait: bool) -> list[MuxedSource]:
         """Sources with next frames that form a buffer; none at the end.
 
         Args:
             room: frames that the batch has room for: the reader is not woken for each.
             wait: with live sources: False gives none if no buffer is complete.
         """
-        deadline: float | None = None
         with self._lock:
             while True:
+                deadline: float | None = None
                 self._lacking = None
                 self._drop_ended()
                 if not self._turns:
@@ -403,7 +400,12 @@ class Muxer:
                 size = self.buffer_size or len(self._turns)
                 if not self.live:
                     synced = self._sync_wait_s is not None
-                    picks = self._turns if synced else self._turns[:size]
+                    turns = self._begun() if self._begin_with_some else self._turns
+                    picks = turns if synced else turns[:size]
+                    if not picks:
+                        self._lacks = 1
+                        self._arrived.wait(_POLL_S)
+                        continue
                     self._lacking = next((f for f in picks if not f.items), None)
                     if self._lacking is None:
                         return self._of_one_time(picks)[:size] if synced else picks
@@ -412,13 +414,14 @@ class Muxer:
                     continue
                 picks = self._of_one_time([f for f in self._turns if f.items])[:size]
                 lacking = [f for f in self._turns if f.awaited and not f.items]
-                if picks and (not lacking or len(picks) == size):
+                if picks and (not lacking or len(picks) == size or self._behind(picks)):
                     return picks
                 if not wait:
                     return []
                 now = monotonic()
                 if picks:
-                    deadline = deadline or now + self.timeout_s + (self._sync_wait_s or 0.0)
+                    oldest = min(feed.items[0][1] for feed in picks)
+                    deadline = oldest + self.timeout_s + (self._sync_wait_s or 0.0)
                     if now >= deadline:
                         for feed in lacking:
                             feed.awaited = False
@@ -426,7 +429,15 @@ class Muxer:
                 self._lacks = min(len(lacking), size - len(picks)) if picks else 1
                 self._arrived.wait(min(_POLL_S, deadline - now) if deadline else _POLL_S)
 
-    def _of_one_time(self, feeds: list[_Feed]) -> list[_Feed]:
+    def _begun(self) -> list[MuxedSource]:
+        """The sources that are waited for, in turn; the lock is held."""
+        return [f for f in self._turns if f.last_at is not None or f.ended or not f.begins_late]
+
+    def _behind(self, picks: list[MuxedSource]) -> bool:
+        """Whether a source has a second frame: then none is late, this reader is."""
+        return self._sync_wait_s is None and any(len(feed.items) > 1 for feed in picks)
+
+    def _of_one_time(self, feeds: list[MuxedSource]) -> list[MuxedSource]:
         """The feeds with the earliest frame; each of `feeds` has one."""
         if self._sync_wait_s is None or len(feeds) < 2:
             return feeds
@@ -435,7 +446,7 @@ class Muxer:
         last = min(times.values()) + 0.5 / fastest
         return [feed for feed in feeds if times[feed] < last]
 
-    def _time_of(self, feed: _Feed) -> float:
+    def _time_of(self, feed: MuxedSource) -> float:
         """Seconds: in a file, or of a stream's arrival since the begin."""
         frame, came_at = feed.items[0]
         return came_at - self._began if feed.live else frame.pts_ns / 1e9
@@ -464,9 +475,10 @@ class Muxer:
                     self._forget(feed)
             self._turns = [f for f in self._turns if f not in over]
 
-    def _forget(self, feed: _Feed) -> None:
+    def _forget(self, feed: MuxedSource) -> None:
         """Keep the counts of a source that is over, and nothing else; the lock is held."""
         self._feeds.remove(feed)
+        self._by_id.pop(feed.report.source_id, None)
         self._gone.append(feed.counted())
         self._gone_s += feed.decode_s
         self._gone_frames += feed.report.frames

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from headrace.pipeline.stage import Probe, Stage
     from headrace.pipeline.track import Tracker
 
+_TIMEOUT_S, _GPU_TIMEOUT_S = 0.04, 0.02
 _LEFT = 200  # notices of sources that come and go, at most
 _WRITES = "writing"  # what the thread of the outputs does
 _BRIEF_S = 1.0  # for brokers and servers after a stop with a limit
@@ -74,8 +75,8 @@ class Pipeline(RunningChanges):
         limit: stop each source after this many frames.
         on_result: called with each frame's metadata, in order, when all stages are done with it.
         queue_size: frames waiting between two stages.
-        batch_timeout_s: with live sources: how long a buffer that has a frame waits for those of
-            other sources.
+        batch_timeout_s: with live sources: how old the oldest frame of a buffer becomes while it
+            waits for those of other sources; None is 0.04, and 0.02 where the model runs on a GPU.
         batch_size: frames in a buffer at most, each of another source; None is one of each.
         frame_size: what every frame is scaled to before the models; None keeps theirs.
         tiler: composes one image of all sources for the sinks that show pixels.
@@ -111,7 +112,7 @@ class Pipeline(RunningChanges):
         limit: int | None = None,
         on_result: Callable[[FrameMeta], None] | None = None,
         queue_size: int = 4,
-        batch_timeout_s: float = 0.04,
+        batch_timeout_s: float | None = None,
         batch_size: int | None = None,
         frame_size: FrameSize | None = None,
         tiler: Composes | None = None,
@@ -143,7 +144,10 @@ class Pipeline(RunningChanges):
         fill = 1 if model is None else model.config.batch_size
         interval = 0 if model is None else model.interval
         rows = 0 if model is None else model.run_rows
-        if batch_size is None and rows and not interval and tiler is None:
+        if batch_timeout_s is None:
+            batch_timeout_s = _GPU_TIMEOUT_S if rows else _TIMEOUT_S
+        filled = batch_size is None and rows > 0 and not interval and tiler is None
+        if filled:
             batch_size = rows  # with more sources than that, runs are full and sources take turns
         if rows and not keep_open and any(source.live for source in self.sources):
             # Joined buffers would be larger than those that the GPU is ready for.
@@ -157,6 +161,7 @@ class Pipeline(RunningChanges):
             room=max(queue_size, 2 * fill * streams),
             timeout_s=batch_timeout_s,
             limit=limit,
+            begin_with_some=filled,
             size=frame_size,
             keep_open=keep_open,
             end_when_over=end_when_over,
@@ -356,7 +361,7 @@ class Pipeline(RunningChanges):
                 except GeneratorExit:
                     self.stop()
                     with suppress(ChannelClosedError):
-                        hand_on(_first(batch, seen))
+                        hand_on(batch.first(seen))
                     raise
                 hand_on(batch)
         except ChannelClosedError:
@@ -522,6 +527,7 @@ class Pipeline(RunningChanges):
             self.report.first_result_s = perf_counter() - self._started
         self.report.inferred += sum(meta.inferred for meta in batch.metas)
         count_objects(batch.metas, self.report.objects)
+        self._mux.delivered(batch.frames)
         if self.on_result is not None:
             for meta in batch.metas:
                 self.on_result(meta)
@@ -587,11 +593,6 @@ class Pipeline(RunningChanges):
         error, self._error = self._error, None
         if error is not None:
             raise error
-
-
-def _first(batch: Batch, count: int) -> Batch:
-    """The first frames of a batch that is not finished."""
-    return Batch(batch.frames[:count], batch.metas[:count], batch.buffers[:count])
 
 
 def _discard(batch: Batch) -> None:

@@ -46,6 +46,8 @@ class SourceReport:
         error: what it failed with, or None.
         reconnects: how many times a live source was opened again.
         decoder: `cpu` or `cuda`, where its images were decoded; empty for what is no video.
+        latency_s: of a live source, from the arrival of a frame's packet to its metadata, see
+            `Durations.to_dict`; else None.
     """
 
     source_id: int
@@ -56,6 +58,7 @@ class SourceReport:
     error: str | None = None
     reconnects: int = 0
     decoder: str = ""
+    latency_s: dict[str, Any] | None = None
 
 
 @dataclass(slots=True)

@@ -40,6 +40,7 @@ class Source(ABC):
         reconnects: how often a lost connection came back so far.
         files: the images of a folder or pattern.
         decoder: `cpu` or `cuda`, where its images are decoded; empty for what is no video.
+        begins_late: its decoder is made on a GPU, which makes one after the other.
     """
 
     def __init__(self, name: str, source_id: int = 0) -> None:
@@ -55,6 +56,7 @@ class Source(ABC):
         self.reconnects = 0
         self.files: Sequence[Path] = ()
         self.decoder = ""
+        self.begins_late = False
         self._generator: Generator[Frame, None, None] | None = None
         self._closing = threading.Event()
         self._reading = threading.Lock()  # held by whoever is inside the generator
@@ -211,6 +213,7 @@ class SteppedSource(Source):
         self.uri = source.uri
         self.width, self.height, self.live = source.width, source.height, source.live
         self.fps = None if source.fps is None else source.fps / step
+        self.begins_late = source.begins_late
         looped = reopen is not None
         self.frames = None if source.frames is None or looped else -(-source.frames // step)
         self.notices, self.files = source.notices, source.files

@@ -296,7 +296,7 @@ class DecodedSource(Source):
         gpu: int | None = None,
     ) -> None:
         super().__init__(name, source_id)
-        self._gpu = gpu
+        self._gpu, self.begins_late = gpu, gpu is not None
         self.given = self.reference_images = 0
         self._threads = threads
         self._asked_fps = fps
@@ -307,7 +307,8 @@ class DecodedSource(Source):
         self._first_number = 0  # frames given when the numbers began anew
         self._began_ns: int | None = None  # wall-clock time of the presentation time 0
 
-    def _wall_ns(self, pts_ns: int) -> int | None:
+    def _wall_ns(self, pts_ns: int, pts: int | None) -> int | None:
+        """When an image was taken; `pts` is its time in the stream."""
         if self.live:
             return time_ns()
         return None if self._began_ns is None else self._began_ns + pts_ns
@@ -449,7 +450,7 @@ class DecodedSource(Source):
                 frame=self.given - self._first_number,
                 source=self.name,
                 source_id=self.source_id,
-                wall_ns=self._wall_ns(pts_ns),
+                wall_ns=self._wall_ns(pts_ns, image.pts),
                 fps=self.fps,
                 live=self.live,
             )

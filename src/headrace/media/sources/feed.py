@@ -9,7 +9,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from queue import Empty, SimpleQueue
-from time import monotonic
+from time import monotonic, time_ns
 from typing import Any
 
 import av
@@ -51,6 +51,7 @@ class Feed:
 
     Attributes:
         left: nobody wants anything from it any more.
+        came_ns: when the packet that was given last had come, in ns since 1970.
         at_close: called by the thread when the container is closed.
     """
 
@@ -67,7 +68,7 @@ class Feed:
         self._opened: tuple[Any, av.VideoStream] | None = None
         self._failure: ConnectionLostError | None = None
         self._wanted = False
-        self.left = False
+        self.left, self.came_ns = False, 0
         self.at_close: list[Callable[[], object]] = []
         _feeds.add(self)
         self._thread = start_thread(
@@ -113,6 +114,7 @@ class Feed:
             if packet is None or self.left:
                 return
             self._room.put(None)
+            packet, self.came_ns = packet
             yield packet
 
     def leave(self) -> None:
@@ -158,8 +160,9 @@ class Feed:
                 return
             if packet.stream.index != stream.index:
                 continue
+            came_ns = time_ns()
             self._room.get()
-            self._items.put(packet)
+            self._items.put((packet, came_ns))
         self._items.put(None)
 
     def _fail(self, failure: ConnectionLostError) -> None:

@@ -32,6 +32,7 @@ class RetriedSource(Source):
         self.uri = source.uri
         self.width, self.height, self.fps = source.width, source.height, source.fps
         self.frames, self.live, self.files = source.frames, source.live, source.files
+        self.begins_late = source.begins_late
         self.notices = [] if isinstance(source, FailedSource) else source.notices
         self._source, self._reopen, self._policy = source, reopen, policy
         self._losses = Losses(self.notices, source.name)

@@ -21,6 +21,7 @@ OpenContainer = Callable[[Feed], Any]
 
 # What may be missing of a recording at its end: stated lengths are rough, sound may be longer.
 _END_S, _END_SHARE = 2.0, 0.1
+_IN_DECODER = 64  # packets at most; H.264 and HEVC keep 16
 
 
 class StreamSource(DecodedSource):
@@ -66,6 +67,7 @@ class StreamSource(DecodedSource):
         self._policy = reconnect if live else None
         self._losses = Losses(self.notices, name)
         self._attempt = self._tries = 0
+        self._came_ns: dict[int | None, int] = {}  # of packets in the decoder, by their times
         self._cause: str | None = None
         self._feed: Feed | None = None
         self._stream: Any = None
@@ -115,10 +117,18 @@ class StreamSource(DecodedSource):
         return True
 
     def _seen(self, packet: av.Packet[av.VideoStream]) -> None:
+        if self.live and self._feed is not None:
+            self._came_ns[packet.pts] = self._feed.came_ns
+            if len(self._came_ns) > _IN_DECODER:  # of images that never came out
+                del self._came_ns[next(iter(self._came_ns))]
         if self._length_s and packet.pts is not None:
             at = float(packet.pts * packet.time_base)
             first, last = self._played or (at, at)
             self._played = first, max(last, at)
+
+    def _wall_ns(self, pts_ns: int, pts: int | None) -> int | None:
+        came_ns = self._came_ns.pop(pts, None)
+        return super()._wall_ns(pts_ns, pts) if came_ns is None else came_ns
 
     def _early_end(self) -> str | None:
         """How much of a recording came before the other side ended it, unless it was all."""
