@@ -13,10 +13,12 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-NAMES = ("preprocess", "hits")
+NAMES = ("preprocess", "hits", "patches")
 # As the kernels include them.
 HEADERS = {
     "kernel_types.h": ROOT / "native/gpu/kernel_types.h",
+    "component.h": ROOT / "native/gpu/component.h",
+    "track/sampled_color.h": ROOT / "native/src/track/sampled_color.h",
     "preprocess/pixel.h": ROOT / "native/src/preprocess/pixel.h",
     "preprocess/matrix.h": ROOT / "native/src/preprocess/matrix.h",
 }

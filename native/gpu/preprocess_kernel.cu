@@ -3,7 +3,7 @@
 // The steps and their arithmetic are those of `Pass` (native/src/preprocess/pass.cpp), the tables
 // are made by the same functions on the CPU, so that the tensors have the same bits. NVRTC compiles
 // this file to PTX (`make ptx`); tests compile it by C++, with a loop in the place of the grid.
-#include "kernel_types.h"
+#include "component.h"
 #include "preprocess/pixel.h"
 
 namespace headrace::preprocess {
@@ -12,12 +12,6 @@ namespace headrace::preprocess {
 enum { kLayoutI420, kLayoutNv12, kLayoutRgb, kLayoutBgr, kLayoutGray };
 enum { kModelRgb, kModelBgr, kModelGray };
 enum { kFilterNearest, kFilterBilinear, kFilterCubic, kFilterArea, kFilterLanczos, kFilterOpencv };
-
-// One component of a frame: Y, or R, or both chroma components of one plane in turn.
-struct Component {
-    const uint8_t *data;
-    int32_t pitch, step;  // bytes from row to row and from pixel to pixel
-};
 
 // Which samples make up each output along one axis, as 32-bit words from `at` on, `count` outputs.
 // Nearest: first. Bilinear: first, weight. `opencv`: first, second, both weights in one word.
@@ -47,12 +41,7 @@ struct Settings {
 };
 
 HEADRACE_TARGET inline int sample(const Item &item, int component, int row, int column) {
-    const Component &from = item.component[component];
-    const uint8_t *at =
-        from.data + uint64_t(row) * uint64_t(from.pitch) + uint64_t(column) * uint64_t(from.step);
-    if (!item.wide) return *at;
-    const int level = (at[0] + 256 * at[1] + 128) >> 8;  // nearest byte
-    return level > 255 ? 255 : level;
+    return sample_of(item.component[component], item.wide, row, column);
 }
 
 HEADRACE_TARGET inline float as_float(int32_t word) {

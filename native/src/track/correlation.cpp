@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "track/correlation_loops.h"
-#include "track/features.h"
 
 namespace headrace::track {
 namespace {
@@ -79,26 +78,23 @@ Placement Correlator::region(const Placement &box) const {
     return {box.x - width / (2 * set_.side), box.y - height / (2 * set_.side), width, height};
 }
 
-void Correlator::transform(const Image &image, const Placement &region, std::vector<float> &re,
+void Correlator::transform(const std::uint8_t *patch, std::vector<float> &re,
                            std::vector<float> &im) const {
-    static thread_local std::vector<std::uint8_t> rgb;
-    static thread_local std::vector<float> patch;
-    const Box corner = region.box();
-    sample(image, corner[0], corner[1], region.width, region.height, kCell * set_.side, rgb);
-    features(rgb, set_.side, set_.colors, set_.edges, channels_, patch);
+    static thread_local std::vector<float> seen;
+    features(patch, set_.side, set_.colors, set_.edges, channels_, seen);
     float mean[32];
-    weigh(window_.data(), window_sum_, set_.side * set_.side, channels_, patch.data(), mean);
+    weigh(window_.data(), window_sum_, set_.side * set_.side, channels_, seen.data(), mean);
     const auto size = std::size_t(spectra_.size()) * std::size_t(channels_);
     re.resize(size);
     im.resize(size);
-    spectra_.forward(patch.data(), channels_, re.data(), im.data());
+    spectra_.forward(seen.data(), channels_, re.data(), im.data());
 }
 
-void Correlator::find(const Filter &filter, const Image &image, const Placement &expected,
+void Correlator::find(const Filter &filter, const std::uint8_t *patch, const Placement &expected,
                       Response &response) const {
     static thread_local std::vector<float> re, im, sum_re, sum_im;
     response.region = region(expected);
-    transform(image, response.region, re, im);
+    transform(patch, re, im);
     const int side = set_.side, size = spectra_.size();
     sum_re.resize(std::size_t(size));
     sum_im.resize(std::size_t(size));
@@ -120,9 +116,9 @@ void Correlator::find(const Filter &filter, const Image &image, const Placement 
     response.found.y += (row / side - 0.5) * response.region.height;
 }
 
-void Correlator::learn(Filter &filter, const Image &image, const Placement &at) const {
+void Correlator::learn(Filter &filter, const std::uint8_t *patch) const {
     static thread_local std::vector<float> re, im;
-    transform(image, region(at), re, im);
+    transform(patch, re, im);
     const bool first = filter.empty();
     if (first) {
         filter.re.assign(re.size(), 0);

@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "track/image.h"
+#include "track/features.h"
 #include "track/motion.h"
 #include "track/spectrum.h"
 
@@ -37,19 +37,22 @@ class Correlator {
 public:
     explicit Correlator(const VisualSettings &settings);
 
-    // Looks for a target around `expected`.
-    void find(const Filter &filter, const Image &image, const Placement &expected,
+    // The region of an image that belongs to a box, as a patch of so many samples a side.
+    Placement region(const Placement &box) const;
+    int samples() const { return kCell * set_.side; }
+
+    // Looks for a target in the patch around `expected`.
+    void find(const Filter &filter, const std::uint8_t *patch, const Placement &expected,
               Response &response) const;
 
-    // Learns the look of a target at a place: at first all of it, then by the rates.
-    void learn(Filter &filter, const Image &image, const Placement &at) const;
+    // Learns the look of a target from the patch of its place: at first all of it, then by the
+    // rates.
+    void learn(Filter &filter, const std::uint8_t *patch) const;
 
     int side() const { return set_.side; }
 
 private:
-    Placement region(const Placement &box) const;
-    void transform(const Image &image, const Placement &region, std::vector<float> &re,
-                   std::vector<float> &im) const;
+    void transform(const std::uint8_t *patch, std::vector<float> &re, std::vector<float> &im) const;
 
     VisualSettings set_;
     Spectra spectra_;

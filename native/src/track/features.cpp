@@ -116,12 +116,12 @@ void add_edges(const std::uint8_t *rgb, int side, int channels, int first, float
 
 }  // namespace
 
-void features(const std::vector<std::uint8_t> &rgb, int side, bool colors, bool edges, int channels,
+void features(const std::uint8_t *rgb, int side, bool colors, bool edges, int channels,
               std::vector<float> &out) {
     out.resize(std::size_t(side) * std::size_t(side) * std::size_t(channels));
     if (!colors || channels > kNames) std::fill(out.begin(), out.end(), 0.0f);
-    if (colors) add_colors(rgb.data(), side, channels, out.data());
-    if (edges) add_edges(rgb.data(), side, channels, colors ? kColors : 0, out.data());
+    if (colors) add_colors(rgb, side, channels, out.data());
+    if (edges) add_edges(rgb, side, channels, colors ? kColors : 0, out.data());
 }
 
 }  // namespace headrace::track

@@ -8,9 +8,9 @@ namespace headrace::track {
 constexpr int kColors = 10, kDirections = 18;
 constexpr int kCell = 2;  // samples of a patch along a side of a feature
 
-// Features of a patch of (kCell * side) squared samples, three planes as `sample` gives them.
+// Features of a patch of (kCell * side) squared samples, three planes as `Image` gives them.
 // (side, side, channels) floats, of 10 colour names, then of 18 directions, then zeros.
-void features(const std::vector<std::uint8_t> &rgb, int side, bool colors, bool edges, int channels,
+void features(const std::uint8_t *rgb, int side, bool colors, bool edges, int channels,
               std::vector<float> &out);
 
 }  // namespace headrace::track

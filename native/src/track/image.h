@@ -6,20 +6,48 @@
 #include <vector>
 
 #include "preprocess/pass.h"
+#include "track/motion.h"
 
 namespace headrace::track {
 
-struct Image {
-    preprocess::Layout layout;
-    std::array<preprocess::PlaneView, 3> planes;
-    int width, height;
-    preprocess::ColorMatrix matrix;
-    double across, down;  // pixels of the image for one that boxes are in
+// Patches of an image, each brought to a square of samples by taking the pixel under each; what
+// lies outside of the image has the values of its border.
+class Image {
+public:
+    // Size in pixels, and of what boxes are in; 0 where that is the same.
+    Image(std::array<int, 2> size, std::array<int, 2> of_boxes);
+    virtual ~Image() = default;
+
+    // Turns to regions: `patch` gives them from now on.
+    void turn(const std::vector<Placement> &regions, int samples);
+
+    // (3, samples, samples) bytes of a region: red, green, blue. Valid until the next call.
+    virtual const std::uint8_t *patch(std::size_t region) = 0;
+
+protected:
+    virtual void fetch() {}
+
+    std::size_t samples_ = 0;
+    std::vector<std::int32_t> across_, down_;  // (regions, samples) columns and rows
+
+private:
+    std::array<int, 2> size_;
+    std::array<double, 2> scale_;  // pixels of the image for one that boxes are in
 };
 
-// A part of an image, brought to `side` x `side` samples by taking the pixel under each; what lies
-// outside of the image has the values of its border. Fills three planes, one after the other.
-void sample(const Image &image, double left, double top, double width, double height, int side,
-            std::vector<std::uint8_t> &rgb);
+// An image in main memory.
+class HostImage : public Image {
+public:
+    HostImage(preprocess::Layout layout, std::array<preprocess::PlaneView, 3> planes,
+              const preprocess::ColorMatrix &matrix, std::array<int, 2> size,
+              std::array<int, 2> of_boxes);
+    const std::uint8_t *patch(std::size_t region) override;
+
+private:
+    preprocess::Layout layout_;
+    std::array<preprocess::PlaneView, 3> planes_;
+    preprocess::ColorMatrix matrix_;
+    std::vector<std::uint8_t> rgb_;
+};
 
 }  // namespace headrace::track

@@ -3,11 +3,15 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <map>
+#include <memory>
 #include <string>
 #include <tuple>
+#include <variant>
 
 #include "core/arrays.h"
 #include "core/unlocked.h"
@@ -28,8 +32,11 @@ using Floats = nb::ndarray<nb::numpy, float, nb::ndim<1>>;
 using Boxes4 = nb::ndarray<nb::numpy, double, nb::shape<-1, 4>>;
 using PlaneArray = nb::ndarray<const std::uint8_t, nb::device::cpu>;
 // planes, layout, width and height, colour matrix
-using Pixels = std::optional<
-    std::tuple<std::vector<PlaneArray>, int, std::array<int, 2>, std::array<float, 6>>>;
+using HostPixels =
+    std::tuple<std::vector<PlaneArray>, int, std::array<int, 2>, std::array<float, 6>>;
+// gives the patches of an image that is elsewhere; width and height
+using FarPixels = std::tuple<nb::callable, std::array<int, 2>>;
+using Pixels = std::optional<std::variant<HostPixels, FarPixels>>;
 using Features = std::optional<In<float, nb::ndim<2>>>;
 
 class Values {
@@ -101,18 +108,49 @@ TargetSettings settings_of(const nb::dict &values) {
     return s;
 }
 
-std::optional<Image> image_of(const Pixels &pixels, std::array<int, 2> size) {
-    if (!pixels) return std::nullopt;
-    const auto &[planes, layout, own, matrix] = *pixels;
-    Image image{preprocess::Layout(layout), {}, own[0], own[1], {}, 1, 1};
-    if (size[0] > 0 && size[1] > 0) {
-        image.across = double(own[0]) / size[0];
-        image.down = double(own[1]) / size[1];
+// Patches come from a function: columns and rows of all samples in, bytes out.
+class FarImage : public Image {
+public:
+    FarImage(const FarPixels &pixels, std::array<int, 2> of_boxes)
+        : Image(std::get<1>(pixels), of_boxes), read_(std::get<0>(pixels)) {}
+
+    const std::uint8_t *patch(std::size_t region) override {
+        return rgb_.data() + region * 3 * samples_ * samples_;
     }
-    for (std::size_t i = 0; i < planes.size() && i < image.planes.size(); ++i)
-        image.planes[i] = {planes[i].data(), std::ptrdiff_t(planes[i].stride(0))};
-    image.matrix = {matrix[0], matrix[1], matrix[2], matrix[3], matrix[4], matrix[5]};
-    return image;
+
+protected:
+    void fetch() override {
+        const std::size_t side = samples_, count = side ? across_.size() / side : 0;
+        rgb_.resize(count * 3 * side * side);
+        if (!count) return;
+        nb::gil_scoped_acquire hold;
+        using Places = nb::ndarray<nb::numpy, std::int32_t, nb::ndim<2>>;
+        const nb::object got = read_(Places(array_of(std::vector(across_), {count, side})),
+                                     Places(array_of(std::vector(down_), {count, side})));
+        using Patches = nb::ndarray<const std::uint8_t, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
+        const auto patches = nb::cast<Patches>(got);
+        if (patches.shape(0) != count || patches.shape(1) != 3 || patches.shape(2) != side ||
+            patches.shape(3) != side)
+            throw nb::value_error("patches have another shape than was asked for");
+        std::copy_n(patches.data(), rgb_.size(), rgb_.data());
+    }
+
+private:
+    const nb::callable &read_;
+    std::vector<std::uint8_t> rgb_;
+};
+
+std::unique_ptr<Image> image_of(const Pixels &pixels, std::array<int, 2> of_boxes) {
+    if (!pixels) return nullptr;
+    if (const auto *far = std::get_if<FarPixels>(&*pixels))
+        return std::make_unique<FarImage>(*far, of_boxes);
+    const auto &[arrays, layout, size, matrix] = std::get<HostPixels>(*pixels);
+    std::array<preprocess::PlaneView, 3> planes = {};
+    for (std::size_t i = 0; i < arrays.size() && i < planes.size(); ++i)
+        planes[i] = {arrays[i].data(), std::ptrdiff_t(arrays[i].stride(0))};
+    const preprocess::ColorMatrix colors = {matrix[0], matrix[1], matrix[2],
+                                            matrix[3], matrix[4], matrix[5]};
+    return std::make_unique<HostImage>(preprocess::Layout(layout), planes, colors, size, of_boxes);
 }
 
 class Targets {
@@ -126,16 +164,15 @@ public:
         const auto image = image_of(pixels, size);
         const Looks looks = features ? Looks{features->data(), features->shape(1)} : Looks{};
         core::Unlocked release(image || objects.size() + set_.targets().size() > core::kFew / 8);
-        set_.step(objects, elapsed, image ? &*image : nullptr, looks,
-                  {double(size[0]), double(size[1])});
+        set_.step(objects, elapsed, image.get(), looks, {double(size[0]), double(size[1])});
     }
 
     void change(const nb::dict &values) { set_.change(settings_of(values)); }
 
     void pass_over(std::int64_t elapsed, std::array<int, 2> size, const Pixels &pixels) {
         const auto image = image_of(pixels, size);
-        core::Unlocked release(image.has_value());
-        set_.pass_over(elapsed, image ? &*image : nullptr, {double(size[0]), double(size[1])});
+        core::Unlocked release(image != nullptr);
+        set_.pass_over(elapsed, image.get(), {double(size[0]), double(size[1])});
     }
 
     Numbers fresh() const {
@@ -275,10 +312,13 @@ std::tuple<std::vector<std::array<double, 4>>, std::vector<double>> distances(
 void bind_targets(nb::module_ &m) {
     nb::class_<Targets>(m, "Targets", "The targets of one source, by the original's rules.")
         .def(nb::init<const nb::dict &>(), "values"_a)
-        .def("step", &Targets::step, "objects"_a, "elapsed"_a, "size"_a, "pixels"_a.none(),
-             "looks"_a.none(),
-             "Continue, start and end targets with the objects of a frame. `pixels` are the "
-             "planes, their layout, width and height, and the colour matrix. Releases the GIL.")
+        .def(
+            "step", &Targets::step, "objects"_a, "elapsed"_a, "size"_a, "pixels"_a.none(),
+            "looks"_a.none(),
+            "Continue, start and end targets with the objects of a frame. `pixels` are the "
+            "planes, their layout, width and height, and the colour matrix; or of an image that is "
+            "elsewhere a function of columns and rows (N, S) int32 that gives patches (N, 3, S, S) "
+            "uint8, and width and height. Releases the GIL.")
         .def("pass_over", &Targets::pass_over, "elapsed"_a, "size"_a, "pixels"_a.none(),
              "A frame that no detector looked at: targets are followed by their look, or move on.")
         .def("change", &Targets::change, "values"_a,

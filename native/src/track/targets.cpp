@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "track/match.h"
 
@@ -40,36 +41,72 @@ bool TargetSet::usable(const TrackedObjects &objects, std::size_t i) const {
 }
 
 // Each target moves on, and is looked for where it should be by now.
-void TargetSet::expect(std::int64_t elapsed, const Image *image) {
+void TargetSet::expect(std::int64_t elapsed, Image *image) {
     frame_ += elapsed;
     for (Target &t : targets_) {
         t.motion.predict(double(elapsed));
         t.age += elapsed;
         t.expected = t.motion.state();
         t.located = false;
-        if (correlator_ && image && !t.filter.empty()) {
-            correlator_->find(t.filter, *image, t.expected, t.response);
-            if (t.shadow > 0 && !set_.use_prediction) look_back(t, *image);
-            t.confidence = t.response.peak;
-            t.located = t.response.peak >= set_.min_tracker_confidence;
-            if (t.located || t.response.peak >= kSure * t.filter.usual)
-                t.expected = t.response.found;
-        } else if (!set_.use_prediction && !correlator_) {
-            t.expected = t.last;
+        if (!set_.use_prediction && !correlator_) t.expected = t.last;
+    }
+    if (correlator_ && image) locate(*image);
+}
+
+void TargetSet::locate(Image &image) {
+    std::vector<Target *> seen, lost;
+    std::vector<Placement> regions;
+    for (Target &t : targets_)
+        if (!t.filter.empty()) {
+            seen.push_back(&t);
+            regions.push_back(correlator_->region(t.expected));
         }
+    image.turn(regions, correlator_->samples());
+    for (std::size_t i = 0; i < seen.size(); ++i)
+        correlator_->find(seen[i]->filter, image.patch(i), seen[i]->expected, seen[i]->response);
+    regions.clear();
+    for (Target *t : seen)
+        if (looks_back(*t)) {
+            lost.push_back(t);
+            regions.push_back(correlator_->region(t->last));
+        }
+    if (!lost.empty()) image.turn(regions, correlator_->samples());
+    static thread_local Response before;
+    for (std::size_t i = 0; i < lost.size(); ++i) {
+        Target &t = *lost[i];
+        correlator_->find(t.filter, image.patch(i), t.last, before);
+        if (before.peak <= t.response.peak + kClearer) continue;
+        std::swap(t.response, before);
+        t.expected = t.last;
+    }
+    for (Target *t : seen) {
+        t->confidence = t->response.peak;
+        t->located = t->response.peak >= set_.min_tracker_confidence;
+        if (t->located || t->response.peak >= kSure * t->filter.usual)
+            t->expected = t->response.found;
     }
 }
 
 // A lost target may turn where it cannot be seen: look for it at its last known place, too.
-void TargetSet::look_back(Target &t, const Image &image) {
+bool TargetSet::looks_back(const Target &t) const {
+    if (t.shadow <= 0 || set_.use_prediction) return false;
     const double off = std::hypot(t.expected.x - t.last.x, t.expected.y - t.last.y);
-    if (off < kNear * std::hypot(t.last.width, t.last.height)) return;
-    static thread_local Response before;
-    correlator_->find(t.filter, image, t.last, before);
-    if (before.peak > t.response.peak + kClearer) {
-        std::swap(t.response, before);
-        t.expected = t.last;
-    }
+    return off >= kNear * std::hypot(t.last.width, t.last.height);
+}
+
+// Filters learn from the places that `place_of` has for their targets, null for none.
+template <class Chosen>
+void TargetSet::learn(Image &image, const Chosen &place_of) {
+    std::vector<Target *> some;
+    std::vector<Placement> regions;
+    for (Target &t : targets_)
+        if (const std::optional<Placement> place = place_of(t)) {
+            some.push_back(&t);
+            regions.push_back(correlator_->region(*place));
+        }
+    image.turn(regions, correlator_->samples());
+    for (std::size_t i = 0; i < some.size(); ++i)
+        correlator_->learn(some[i]->filter, image.patch(i));
 }
 
 void TargetSet::candidates(const TrackedObjects &objects, const Looks &looks, std::size_t t,
@@ -294,8 +331,8 @@ bool TargetSet::taken(const TrackedObjects &objects, const Target &t) const {
     return false;
 }
 
-void TargetSet::step(const TrackedObjects &objects, std::int64_t elapsed, const Image *image,
-                     Looks looks, std::array<double, 2> size) {
+void TargetSet::step(const TrackedObjects &objects, std::int64_t elapsed, Image *image, Looks looks,
+                     std::array<double, 2> size) {
     ended_.clear();
     ++steps_;
     image_ = size;
@@ -316,17 +353,16 @@ void TargetSet::step(const TrackedObjects &objects, std::int64_t elapsed, const 
     }
     end();
     start(objects, looks);
-    for (Target &t : targets_) {
-        const bool fresh = t.filter.empty();
-        if (correlator_ && image && t.shadow == 0) {
-            correlator_->learn(t.filter, *image, t.last);
-            if (fresh) t.confidence = 1;
-        }
-        remember(t);
-    }
+    if (correlator_ && image)
+        learn(*image, [](Target &t) -> std::optional<Placement> {
+            if (t.shadow) return std::nullopt;
+            if (t.filter.empty()) t.confidence = 1;
+            return t.last;
+        });
+    for (Target &t : targets_) remember(t);
 }
 
-void TargetSet::pass_over(std::int64_t elapsed, const Image *image, std::array<double, 2>) {
+void TargetSet::pass_over(std::int64_t elapsed, Image *image, std::array<double, 2>) {
     ended_.clear();
     of_object_.clear();
     expect(elapsed, image);
@@ -336,9 +372,13 @@ void TargetSet::pass_over(std::int64_t elapsed, const Image *image, std::array<d
         if (t.shadow > 0 || (searched && !t.located && t.state == State::kActive)) ++t.shadow;
         if (searched && t.state != State::kTentative)
             t.state = t.located && t.shadow == 0 ? State::kActive : State::kInactive;
-        if (t.located && t.shadow == 0) correlator_->learn(t.filter, *image, t.motion.state());
         remember(t);
     }
+    if (correlator_ && image)
+        learn(*image, [](const Target &t) -> std::optional<Placement> {
+            if (!t.located || t.shadow) return std::nullopt;
+            return t.motion.state();
+        });
     end();
 }
 

@@ -9,6 +9,7 @@
 
 #include "track/associate.h"
 #include "track/correlation.h"
+#include "track/image.h"
 #include "track/motion.h"
 #include "track/objects.h"
 
@@ -67,11 +68,11 @@ public:
     TargetSet &operator=(const TargetSet &) = delete;
 
     // A frame with the objects that a detector found in it. `elapsed` frames after the last.
-    void step(const TrackedObjects &objects, std::int64_t elapsed, const Image *image, Looks looks,
+    void step(const TrackedObjects &objects, std::int64_t elapsed, Image *image, Looks looks,
               std::array<double, 2> size);
 
     // A frame that no detector looked at.
-    void pass_over(std::int64_t elapsed, const Image *image, std::array<double, 2> size);
+    void pass_over(std::int64_t elapsed, Image *image, std::array<double, 2> size);
 
     // Other numbers from the next frame on; the motion and what filters look at stay as they are.
     void change(const TargetSettings &settings);
@@ -84,13 +85,16 @@ public:
     const std::vector<Target> &ended() const { return ended_; }
 
 private:
-    void expect(std::int64_t elapsed, const Image *image);
+    void expect(std::int64_t elapsed, Image *image);
+    void locate(Image &image);
     void associate(const TrackedObjects &objects, const Looks &looks);
     void candidates(const TrackedObjects &objects, const Looks &looks, std::size_t t,
                     std::vector<Candidate> &pairs) const;
     void by_overlap(const TrackedObjects &objects, State state, bool confirmed, double least,
                     bool above_zero);
-    void look_back(Target &target, const Image &image);
+    bool looks_back(const Target &target) const;
+    template <class Chosen>
+    void learn(Image &image, const Chosen &place_of);
     bool taken(const TrackedObjects &objects, const Target &target) const;
     void take(Target &target, const Box &box, const float *look, std::size_t size);
     Box clipped(Box box, const Box &detection) const;

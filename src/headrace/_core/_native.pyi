@@ -514,12 +514,12 @@ class Targets:
 
     def __init__(self, values: dict) -> None: ...
 
-    def step(self, objects: TrackedObjects, elapsed: int, size: Sequence[int], pixels: tuple[Sequence[Annotated[NDArray[numpy.uint8], dict(device='cpu', writable=False)]], int, Sequence[int], Sequence[float]] | None, looks: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None) -> None:
+    def step(self, objects: TrackedObjects, elapsed: int, size: Sequence[int], pixels: tuple[Sequence[Annotated[NDArray[numpy.uint8], dict(device='cpu', writable=False)]], int, Sequence[int], Sequence[float]] | tuple[Callable, Sequence[int]] | None, looks: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None) -> None:
         """
-        Continue, start and end targets with the objects of a frame. `pixels` are the planes, their layout, width and height, and the colour matrix. Releases the GIL.
+        Continue, start and end targets with the objects of a frame. `pixels` are the planes, their layout, width and height, and the colour matrix; or of an image that is elsewhere a function of columns and rows (N, S) int32 that gives patches (N, 3, S, S) uint8, and width and height. Releases the GIL.
         """
 
-    def pass_over(self, elapsed: int, size: Sequence[int], pixels: tuple[Sequence[Annotated[NDArray[numpy.uint8], dict(device='cpu', writable=False)]], int, Sequence[int], Sequence[float]] | None) -> None:
+    def pass_over(self, elapsed: int, size: Sequence[int], pixels: tuple[Sequence[Annotated[NDArray[numpy.uint8], dict(device='cpu', writable=False)]], int, Sequence[int], Sequence[float]] | tuple[Callable, Sequence[int]] | None) -> None:
         """
         A frame that no detector looked at: targets are followed by their look, or move on.
         """

@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "9d1ab65700ad"
+NATIVE_API = "b6459411ac56"

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "hits_kernel.cu"
+#include "patches_kernel.cu"
 #include "preprocess_kernel.cu"
 
 using namespace headrace::decode;
@@ -36,6 +37,7 @@ int chips[8] = {90, 90, 90, 90, 90, 90, 90, 90};
 int contexts[8];  // the address of each is that of a GPU's context
 thread_local int *current = nullptr;
 const char *const scaling = "headrace_preprocess", *const finding = "headrace_hits";
+const char *const taking = "headrace_patches";
 
 int gpu_of(const int *context) { return int(context - contexts); }
 int here() { return current ? gpu_of(current) : -1; }
@@ -154,7 +156,7 @@ int cuMemcpy2D_v2(const Copy2D *copy) {
 }
 
 int cuModuleLoadData(void **to, const char *ptx) {
-    for (const char *name : {scaling, finding})
+    for (const char *name : {scaling, finding, taking})
         if (std::strstr(ptx, (std::string(".entry ") + name).c_str())) return *to = new Module{name, here()}, 0;
     return 218;
 }
@@ -175,11 +177,25 @@ int launch_finding(unsigned gx, unsigned gy, unsigned bx, void **arguments) {
     return 0;
 }
 
+int launch_taking(unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, void **arguments) {
+    const auto &patches = *static_cast<const headrace::track::Patches *>(arguments[0]);
+    const size_t side = size_t(patches.side);
+    if (gx * bx < side || gy * by < side || !inside(uint64_t(patches.rgb), 3 * side * side * gz, here()) ||
+        !inside(uint64_t(patches.across), 4 * side * gz, here()) ||
+        !inside(uint64_t(patches.down), 4 * side * gz, here()))
+        return 1;
+    for (int patch = int(gz); patch--;)
+        for (int y = 0; y < patches.side; ++y)
+            for (int x = 0; x < patches.side; ++x) take_sample(patches, patch, y, x);
+    return 0;
+}
+
 int cuLaunchKernel(const Module *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned, const Queue *queue, void **arguments, void **) {
     if (function->gpu != here() || queue->gpu != here()) return 400;
     ++launches[here()];
     if (function->name == finding) return launch_finding(gx, gy, bx, arguments);
+    if (function->name == taking) return launch_taking(gx, gy, gz, bx, by, arguments);
     const auto &settings = *static_cast<const Settings *>(arguments[0]);
     const auto *items = *static_cast<const Item *const *>(arguments[1]);
     const size_t channels = settings.color == kModelGray ? 1 : 3;

@@ -41,7 +41,7 @@ def on_gpu(frame: Frame, *, wide: bool = False, gpu: int = 0) -> Frame:
     """The same NV12 image as a decoder leaves it on the GPU; the stand-in's GPU is the host."""
     rows_of, kept = [], []
     for plane in frame.planes:
-        rows = np.zeros((plane.shape[0], 512 * (1 + wide)), np.uint8)
+        rows = np.zeros((plane.shape[0], 1024 * (1 + wide)), np.uint8)
         flat = plane.reshape(len(plane), -1)
         if wide:
             rows.view(np.uint16)[:, : flat.shape[1]] = flat.astype(np.uint16) << 8

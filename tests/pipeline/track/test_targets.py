@@ -281,7 +281,7 @@ def as_layout(frame: Frame, layout: PixelFormat) -> Frame:
 
 def test_a_motion_tracker_never_reads_a_pixel() -> None:
     class Unread:
-        format, width, height = PixelFormat.RGB, WIDTH, HEIGHT
+        format, width, height, on_device = PixelFormat.RGB, WIDTH, HEIGHT, None
 
         @property
         def planes(self) -> None:

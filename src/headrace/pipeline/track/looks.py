@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,13 @@ import numpy.typing as npt
 from headrace._core.errors import ConfigError
 from headrace.config.enums import ColorFormat, TensorOrder
 from headrace.engine import BuildOptions, build
+from headrace.infer.items import FramePiece
 from headrace.infer.preprocess import Preprocessor
 from headrace.media.frame import Frame
 from headrace.network import network_from_onnx
+
+if TYPE_CHECKING:
+    from headrace.infer.gpu.scaler import GpuScaler
 
 Looks = npt.NDArray[np.float32]
 
@@ -93,6 +97,7 @@ class LookModel:
         height, width = axes[:2] if channels_last else axes[1:]
         self._input, self._batch, self._size = image.name, min(batch, 1024), size
         self._normalize = normalize
+        self._scalers: dict[int, GpuScaler] = {}
         self._scale = Preprocessor(
             width,
             height,
@@ -124,8 +129,7 @@ class LookModel:
         parts = []
         for first in range(0, len(rects), self._batch):
             some = np.ascontiguousarray(rects[first : first + self._batch], np.float32)
-            crops = np.empty((len(some), *self._scale.shape), np.float32)
-            valid = self._scale.crops(frame, some, crops).valid
+            crops, valid = self._crops(frame, some)
             found = np.array(self._session.run({self._input: crops})[self._output], np.float32)
             found = found.reshape(len(some), -1)
             if self._size not in (None, found.shape[1]):
@@ -144,6 +148,28 @@ class LookModel:
             length = np.linalg.norm(looks, axis=1, keepdims=True)
             looks /= np.where(length > 0, length, np.float32(1))
         return looks
+
+    def _crops(
+        self, frame: Frame, rects: npt.NDArray[np.float32]
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+        """The input for some objects, and which of them lie in the image.
+
+        Those of an image in a GPU's memory are scaled there: the image is not copied.
+        """
+        planes = frame.on_device
+        if planes is None or planes.downloaded:
+            crops = np.empty((len(rects), *self._scale.shape), np.float32)
+            return crops, self._scale.crops(frame, rects, crops).valid
+        scaler = self._scalers.get(planes.gpu)
+        if scaler is None:
+            from headrace._core.gpu.cuda import entered
+            from headrace.infer.gpu.scaler import GpuScaler
+
+            with entered(planes.gpu):
+                scaler = self._scalers[planes.gpu] = GpuScaler(self._scale)
+        fitted = self._scale.fitted(rects, frame.width, frame.height)
+        piece = FramePiece(frame, fitted.src, fitted.dst)
+        return scaler([piece], len(rects)).numpy(), fitted.valid
 
     def close(self) -> None:
         """Let go of the model."""

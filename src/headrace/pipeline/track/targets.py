@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import secrets
 from collections import deque
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +23,15 @@ from headrace.pipeline.track.rejoin import WayRejoin
 from headrace.pipeline.track.selection import Corners, Found
 from headrace.pipeline.track.tracker import FloatArray, Ids, Places, TrackIds
 
-Pixels: TypeAlias = "tuple[list[Any], int, tuple[int, int], tuple[float, ...]]"
+if TYPE_CHECKING:
+    from headrace.infer.gpu.patches import DevicePatches
+
+Look: TypeAlias = "Callable[[Any, Any], npt.NDArray[np.uint8]]"
+HostPixels: TypeAlias = "tuple[list[Any], int, tuple[int, int], tuple[float, ...]]"
+Pixels: TypeAlias = "HostPixels | tuple[Look, tuple[int, int]]"
 
 
-def pixels_of(frame: Frame) -> Pixels:
+def pixels_of(frame: Frame) -> HostPixels:
     """The planes of a frame as the core reads them; of a GPU's image, a copy on the host."""
     size = (frame.width, frame.height)
     return list(frame.planes), LAYOUTS[frame.format], size, tuple(color_matrix(frame.color))
@@ -51,6 +57,7 @@ class TargetFollower:
         self._associates = model is not None and values["reid"] in (1, 3)
         self._gallery = _Gallery(values) if model is not None and values["reid"] in (2, 3) else None
         self._rejoin = WayRejoin(values, numbers) if values["rejoin"] else None
+        self._patches: DevicePatches | None = None
         self._frame = 0
         self._new: tuple[npt.NDArray[np.intp], Looks] | None = None
         self._high = secrets.randbelow(2**31 - 1) + 1 << 32 if values["unique"] else 0
@@ -148,7 +155,16 @@ class TargetFollower:
         return Places(ids[rows], corners[rows], confidences[rows] if self._sees else None)
 
     def _pixels(self, frame: Frame) -> Pixels | None:
-        return pixels_of(frame) if self._sees else None
+        if not self._sees:
+            return None
+        planes = frame.on_device
+        if planes is None or planes.downloaded:
+            return pixels_of(frame)
+        if self._patches is None or self._patches.gpu != planes.gpu:
+            from headrace.infer.gpu.patches import DevicePatches
+
+            self._patches = DevicePatches(planes.gpu)
+        return partial(self._patches, frame), (frame.width, frame.height)
 
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
