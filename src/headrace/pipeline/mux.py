@@ -51,8 +51,8 @@ class Muxer:
         interval: buffers between two that are inferred; those in between do not count for `fill`.
         room: frames of all sources together that may wait.
         timeout_s: with live sources: a buffer waits for frames of others until its oldest one has
-            been here so long, or a second one of a source waits behind it. A source that keeps it
-            waiting in vain is not waited for until it gives a frame again.
+            been here so long. A source that keeps it waiting in vain is not waited for until it
+            gives a frame again.
         limit: stop each source after this many frames.
         size: what every frame is scaled to, in the thread of its source; None keeps theirs.
         keep_open: go on without sources, until the stop: more may be added.
@@ -304,8 +304,6 @@ class Muxer:
                 self._lacks -= 1
                 if self._lacks <= 0:
                     self._arrived.notify()
-            elif feed.live and len(feed.items) == 1:  # no buffer waits with two of one source
-                self._arrived.notify()
             feed.last_at = monotonic()
             feed.items.append((frame, feed.last_at))
             feed.report.frames += 1
@@ -414,7 +412,7 @@ class Muxer:
                     continue
                 picks = self._of_one_time([f for f in self._turns if f.items])[:size]
                 lacking = [f for f in self._turns if f.awaited and not f.items]
-                if picks and (not lacking or len(picks) == size or self._behind(picks)):
+                if picks and (not lacking or len(picks) == size):
                     return picks
                 if not wait:
                     return []
@@ -432,10 +430,6 @@ class Muxer:
     def _begun(self) -> list[MuxedSource]:
         """The sources that are waited for, in turn; the lock is held."""
         return [f for f in self._turns if f.last_at is not None or f.ended or not f.begins_late]
-
-    def _behind(self, picks: list[MuxedSource]) -> bool:
-        """Whether a source has a second frame: then none is late, this reader is."""
-        return self._sync_wait_s is None and any(len(feed.items) > 1 for feed in picks)
 
     def _of_one_time(self, feeds: list[MuxedSource]) -> list[MuxedSource]:
         """The feeds with the earliest frame; each of `feeds` has one."""
