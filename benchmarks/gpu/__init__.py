@@ -6,6 +6,7 @@ GPU_VIDEO is that video, GPU_B_FRAMES how many B frames in a row they have. How 
 video unit decodes a second depends on both. Parts:
 
   tensors     surfaces scaled on the GPU, against the same images copied to the host
+  trackers    NvDCF on surfaces, against the same images copied to the host
   boxes       three videos on the CPU and on the GPU, FP32 and FP16
   decode      frames a second that the video unit decodes, and nothing else
   engine      items a second of the engine alone
@@ -34,12 +35,13 @@ from benchmarks.gpu.decoding import decode
 from benchmarks.gpu.endurance import latency, memory, rtsp
 from benchmarks.gpu.engines import engine, graphs
 from benchmarks.gpu.throughput import cascade, counts, shares, streams, yolo11n
+from benchmarks.gpu.tracking import trackers
 
 PARTS = {
     f.__name__: f
     for f in (
-        tensors, boxes, decode, engine, graphs, streams, cascade, counts, shares, yolo11n, rtsp,
-        latency, memory,
+        tensors, trackers, boxes, decode, engine, graphs, streams, cascade, counts, shares,
+        yolo11n, rtsp, latency, memory,
     )
 }  # fmt: skip
 
