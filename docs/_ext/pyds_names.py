@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,14 +63,18 @@ def missing(row: Row) -> list[str]:
     return wrong
 
 
+@cache
+def _words_of_tests() -> dict[str, set[str]]:
+    """List the names in each file of tests."""
+    return {
+        str(path.relative_to(ROOT)): set(re.findall(r"\w+", path.read_text("utf-8")))
+        for path in sorted((ROOT / "tests" / "gstreamer").rglob("test_*.py"))
+    }
+
+
 def files_of_tests(row: Row) -> list[str]:
     """List the files of tests that use a name, the nearest first."""
-    word = re.compile(rf"\b{row.name}\b")
-    paths = [
-        str(path.relative_to(ROOT))
-        for path in sorted((ROOT / "tests" / "gstreamer").rglob("test_*.py"))
-        if word.search(path.read_text("utf-8"))
-    ]
+    paths = [path for path, words in _words_of_tests().items() if row.name in words]
     whole = [] if row.kind == "function" or ALL in paths else [ALL]
     return sorted(paths, key=lambda path: ("/pyds/" not in path, path)) + whole
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from headrace._core.proto_text import read_proto_text
 from headrace.errors import ConfigError
+from tests.profiles import examples
 
 
 @pytest.mark.parametrize(
@@ -54,13 +55,13 @@ def listed(value: Any) -> Any:
     return {k: [listed(v)] for k, v in value.items()} if isinstance(value, dict) else value
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(VALUES.filter(lambda value: isinstance(value, dict)))
 def test_messages_are_read_as_they_were_written(message: dict[str, Any]) -> None:
     assert read_proto_text(written(message)[1:-1], "x").plain() == listed(message)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.text('a1:{}[]<>,;"# \n.-', max_size=30))
 def test_any_text_is_read_or_refused(text: str) -> None:
     with contextlib.suppress(ConfigError):

@@ -38,6 +38,7 @@ from tests.batches.test_driver import NAMES, Killed, alone, expected
 from tests.batches.test_remote import _Flaky
 from tests.batches.test_running import here, rows_of_run, run
 from tests.media.sources.videos import X264, write_video
+from tests.profiles import examples
 
 __all__ = ["alone", "here"]
 
@@ -128,7 +129,7 @@ def test_a_bucket_has_what_a_folder_has(
     assert run("report", OUT).exit_code == 2
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 @given(st.lists(st.integers(0, 40), max_size=4))
 @pytest.mark.parametrize("small", [64 << 10, -1])
 @pytest.mark.slow

@@ -34,6 +34,7 @@ from headrace.batches.units import BatchUnit, UnitResult
 from headrace.errors import HeadraceError
 from headrace.media.sources.video_structure import VideoCut, VideoSpan
 from tests.batches.fakes import FakeWorker, HeapCounter, HereExecutor, table_of, worker_stopped_once
+from tests.profiles import examples
 
 NAMES = [f"clip_{n}.mp4" for n in range(8)]
 
@@ -242,7 +243,7 @@ def test_slots_bound_what_is_under_way(tmp_path: Path) -> None:
     assert executor.most == 4
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(st.lists(st.integers(0, 30), max_size=4))
 def test_killed_at_any_step_no_row_is_missing_or_double(
     tmp_path_factory: pytest.TempPathFactory, kills: list[int]

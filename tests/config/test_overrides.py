@@ -21,6 +21,7 @@ from headrace.config.overrides import (
     given_line,
 )
 from headrace.errors import ConfigError
+from tests.profiles import examples
 
 BASE = """[property]
 gie-unique-id=1
@@ -316,7 +317,7 @@ def test_a_loaded_config_takes_them_with_its_fields(path: Path) -> None:
         cfg.with_overrides(nonsense=1)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(data=st.data())
 def test_a_line_given_is_a_line_written(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -54,6 +54,7 @@ def test_the_commands_print_what_is_shown(folder: Path) -> None:
             assert any(start in other for other in said), (text, said)
 
 
+@pytest.mark.slow
 def test_the_python_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     (block,) = re.findall(r"```python\n(.*?)```", PAGE, re.S)

@@ -73,7 +73,7 @@ def test_the_page_on_pipelines_runs(
     ("page", "words"),
     [
         slow("docs/analytics.md", ["box crossed passed", "{'passed': "]),
-        ("docs/live.md", ["http://127.0.0.1:", "conveyor.mp4 added", "conveyor.mp4 removed"]),
+        slow("docs/live.md", ["http://127.0.0.1:", "conveyor.mp4 added", "conveyor.mp4 removed"]),
     ],
 )
 def test_pages_with_some_python(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.fuzz.edits import EDITS, edited, places, values
 from tests.fuzz.fuzz_readers import READERS, seeds
+from tests.profiles import examples
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -21,7 +22,7 @@ def test_seeds_are_read(reader: str) -> None:
 
 @pytest.mark.parametrize("reader", READERS)
 @given(data=st.data())
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 def test_any_change_of_an_input_is_read_or_refused(reader: str, data: st.DataObject) -> None:
     content = data.draw(st.sampled_from(seeds(reader)))
     for _ in range(data.draw(st.integers(1, 4))):

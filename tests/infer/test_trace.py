@@ -22,6 +22,7 @@ from headrace.meta.detections import overlaps
 from tests.infer.scenes import batch_of, classifier, image
 from tests.infer.tally.test_box_losses import ROWS, detector, own_parser
 from tests.infer.test_inferencer_segmentation import HALVES, instance_model, instances
+from tests.profiles import examples
 
 Config = Callable[..., Path]
 PATCHES = [("red", (10, 10, 40, 80)), ("green", (60, 10, 20, 30))]
@@ -182,7 +183,7 @@ def test_every_candidate_has_one_fate_and_every_object_one_candidate(tmp_path: P
         return found.select(found.scores >= params.min_threshold)
 
     @given(st.lists(_row, max_size=12))
-    @settings(max_examples=25)
+    @settings(max_examples=examples(25))
     def holds(drawn: list[tuple[int, ...]]) -> None:
         rows[:] = drawn
         trace = traced(model)

@@ -26,6 +26,7 @@ from headrace._core.formats.sniff import HEAD_BYTES, sniff
 from headrace._core.formats.table import FORMATS, by_suffix, is_model_name
 from headrace.config import ModelConfig
 from headrace.errors import HeadraceError
+from tests.profiles import examples
 
 
 def zipped(**members: bytes) -> bytes:
@@ -409,7 +410,7 @@ def test_the_table_is_consistent() -> None:
 
 
 @given(st.binary(max_size=300), st.sampled_from([None, *FILES]), st.sampled_from([0, 7, 5000]))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_any_bytes_are_sniffed_without_an_error(data: bytes, start: str | None, more: int) -> None:
     if start is not None:
         data = FILES[start][0][: len(data)] + data
@@ -422,7 +423,7 @@ def test_any_bytes_are_sniffed_without_an_error(data: bytes, start: str | None, 
     st.sampled_from(sorted(FILES)), st.sampled_from(sorted(FILES)),
     st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), max_size=8), st.integers(0, 600),
 )  # fmt: skip
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_damaged_files_are_identified_without_an_error(
     tmp_path_factory: pytest.TempPathFactory,
     content: str,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -299,6 +300,7 @@ def files(group: str, key: str) -> tuple[str, str]:
     return text_of(groups), text_of(without)
 
 
+@cache
 def outcome(path: Path, text: str) -> tuple[str, PipelineSpec | None]:
     path.write_text(text)
     try:
@@ -319,12 +321,18 @@ def test_the_page_is_up_to_date() -> None:
     assert page.read_text("utf-8") == app_keys.page(), "make schema writes it"
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all: a file without a key says the same of each."""
+    return tmp_path_factory.mktemp("keys")
+
+
 @pytest.mark.parametrize(("group", "key"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
-def test_a_key_does_what_the_table_says(tmp_path: Path, group: str, key: str) -> None:
+def test_a_key_does_what_the_table_says(folder: Path, group: str, key: str) -> None:
     written, without = files(group, key)
-    path, state = tmp_path / "app.txt", STATES[group, key]
+    path, state = folder / "app.txt", STATES[group, key]
     if group == "source":  # of YAML alone
-        (tmp_path / "s.csv").write_text("enable,type,uri\n1,2,a.mp4\n")
+        (folder / "s.csv").write_text("enable,type,uri\n1,2,a.mp4\n")
         path = path.with_suffix(".yml")
         written, without = "source:\n  csv-file-path: s.csv\n", "source:\n"
     plain, _ = outcome(path, without)

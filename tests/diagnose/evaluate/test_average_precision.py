@@ -14,6 +14,7 @@ from headrace.diagnose.evaluate.average_precision import SIZES, average_precisio
 from headrace.diagnose.evaluate.box_matching import Scored, Truth
 from headrace.meta.masks import rle_decode, rle_encode
 from tests.diagnose.made_up import ALL_CLASSES, made_up
+from tests.profiles import examples
 
 SIDE = 600
 
@@ -65,7 +66,7 @@ def same(mine, theirs):
     assert np.allclose(mine.recall, theirs.eval["recall"][..., -1], atol=1e-6)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(1, 8),
@@ -81,7 +82,7 @@ def test_boxes_as_pycocotools(seed, images, crowds, areas, most):
         same(coco_scores(truths, found, ALL_CLASSES), pycoco(truths, found))
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_masks_as_pycocotools(seed, crowds):
     truths, found = made_up(seed, 3, crowds=crowds)

@@ -9,9 +9,10 @@ from headrace.diagnose.evaluate.box_matching import Scored, Truth, agreement, ma
 from headrace.meta.detections import overlaps
 from tests.diagnose.evaluate.test_average_precision import pycoco
 from tests.diagnose.made_up import made_up
+from tests.profiles import examples
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_pairs_are_those_of_pycocotools(seed, crowds):
     truths, found = made_up(seed, 4, crowds=crowds)

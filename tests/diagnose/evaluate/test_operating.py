@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from headrace.diagnose.evaluate.box_matching import match_boxes
 from headrace.diagnose.evaluate.operating import OperatingPoint, best_points, points_at, total
 from tests.diagnose.made_up import ALL_CLASSES, made_up
+from tests.profiles import examples
 
 
 def at(truths, found, threshold):
@@ -18,7 +19,7 @@ def at(truths, found, threshold):
     return points_at(truths, kept, matches, [threshold] * ALL_CLASSES)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_the_best_threshold_is_the_best_of_all(seed, crowds):
     truths, found = made_up(seed, 5, crowds=crowds)

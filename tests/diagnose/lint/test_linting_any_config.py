@@ -16,6 +16,7 @@ from headrace.diagnose.lint.linting import Linter
 from headrace.diagnose.lint.targets import TARGETS
 from headrace.diagnose.lint.text import json_data, sarif_text
 from tests.diagnose.lint.setups import write_example
+from tests.profiles import examples
 
 _PATHS = ("-file", "-path", "-files")  # kept: they would name files of this machine
 _KEYS = [k for k in (*PROPERTY_KEYS, *CLASS_KEYS) if not k.endswith(_PATHS)]
@@ -33,7 +34,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("models")
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_LINES, st.booleans(), st.sampled_from([None, *TARGETS]))
 def test_any_lines_are_linted_and_mended(
     store: Path, lines: list[tuple[str, str]], in_yaml: bool, target: str | None

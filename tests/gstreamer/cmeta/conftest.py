@@ -30,11 +30,12 @@ def needs_headers() -> None:
 
 @pytest.fixture(scope="session")
 def clip(gst: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo scene as a stream of H.264 without a container, as the samples read it."""
+    """The demo scene's start as H.264 without a container, as the samples read it."""
     path = tmp_path_factory.mktemp("clip") / "clip.h264"
     pipeline = gst.parse_launch(
         f"filesrc location={SCENE}/conveyor.mp4 ! qtdemux ! h264parse ! "
-        f"video/x-h264,stream-format=byte-stream ! filesink location={path}"
+        f"video/x-h264,stream-format=byte-stream ! identity eos-after=100 ! "
+        f"filesink location={path}"
     )
     pipeline.set_state(gst.State.PLAYING)
     done = gst.MessageType.EOS | gst.MessageType.ERROR

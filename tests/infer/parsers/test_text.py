@@ -11,6 +11,7 @@ from headrace.errors import ParserError
 from headrace.infer.parsers import WELL_KNOWN, WELL_KNOWN_CLASSIFIERS
 from headrace.infer.parsers.text import regions
 from headrace.meta import Classification, ClassifierParams, DetectionParams, Layer, NetworkInfo
+from tests.profiles import examples
 
 READ = WELL_KNOWN_CLASSIFIERS["HeadraceParseCtc"]
 LABELS = (("a",), ("b",), ("", ""))  # the line of a semicolon
@@ -32,7 +33,7 @@ def labelled(mask: np.ndarray) -> list[tuple[int, int, int, int]]:
     return sorted(found)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 2**32 - 1), st.floats(0.2, 0.8))
 def test_regions_are_those_of_a_walk_over_cells(seed: int, share: float) -> None:
     likely = np.random.default_rng(seed).random((7, 9), np.float32)

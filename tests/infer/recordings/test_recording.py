@@ -23,6 +23,7 @@ from headrace.infer.recordings.safetensors import (
 )
 from headrace.infer.recordings.writer import one_item
 from headrace.meta import DetectionParams, Layer, NetworkInfo
+from tests.profiles import examples
 
 LAYERS = {n: Layer(n, np.arange(6, dtype=np.float32).reshape(2, 3)) for n in ("a/b", "é")}
 PARAMS = DetectionParams(2, np.array([0.25, 0.5], np.float32), labels=("car", "bike"))
@@ -91,7 +92,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path, data: bytes, found: str) -> N
         load_recording(tmp_path / "r")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.integers(0, len(WHOLE) - 1),
     st.binary(min_size=0, max_size=4),

@@ -37,6 +37,7 @@ from tests.infer.test_inferencer_segmentation import (
     semantic,
     softmax_model,
 )
+from tests.profiles import examples
 
 Config = Callable[..., Path]
 
@@ -61,7 +62,7 @@ def test_a_replay_gives_the_recorded_objects(folders: list[Path], kind: int) -> 
     out = config.with_name("r.safetensors")
     with Inferencer.from_config(config, guard="never") as model:
 
-        @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+        @settings(max_examples=examples(8), deadline=None, suppress_health_check=list(HealthCheck))
         @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=3))
         def same(seeds: list[int]) -> None:
             recording = recorded(model, out, *seeds)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from headrace.errors import ConfigError
 from headrace.media.messages.converter import numbers, read_converter_config, sensor_object
+from tests.profiles import examples
 
 INI = "[sensor0]\nenable=1\nid=CAM_1\nlocation=45.2;-75.4;48\n[place1]\nenable=0\nid=1\n"
 YAML = (
@@ -56,7 +57,7 @@ def test_a_value_may_be_empty_and_names_are_read_whatever_their_case(tmp_path: P
     assert found == read_converter_config(tmp_path / "a.yml")
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.text(max_size=20))
 def test_numbers_are_always_numbers_of_json(text: str) -> None:
     found = numbers(text, "lat lon alt")

@@ -32,9 +32,10 @@ from headrace.media.messages.spool import Spool
 from headrace.meta import Detections, FrameMeta, Space
 from headrace.meta.analytics import FrameAnalytics, ObjectAnalytics
 from tests.ports import free_port
+from tests.profiles import examples
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.sampled_from(["put", "put", "peek", "ack", "crash", "torn"]), max_size=60))
 def test_any_order_of_crash_restart_and_ack_loses_nothing(steps: list[str]) -> None:
     with tempfile.TemporaryDirectory() as name:

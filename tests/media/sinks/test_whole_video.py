@@ -16,6 +16,7 @@ from headrace.media import Frame, open_sink
 from headrace.media.sinks.video import VideoSink
 from headrace.media.sinks.whole_video import whole_matroska, whole_mp4
 from headrace.meta import FrameMeta
+from tests.profiles import examples
 
 Whole = Callable[[io.BytesIO], tuple[int, int]]
 FRAMES, GROUP = 24, 4  # frames, and frames of a fragment: a second at 3 fps and one more
@@ -47,7 +48,7 @@ def _decoded(data: bytes) -> int:
         return sum(1 for _ in container.decode(video=0))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(share=st.floats(0, 1))
 def test_the_part_kept_plays_and_its_frames_are_counted(
     video: tuple[Whole, bytes], share: float

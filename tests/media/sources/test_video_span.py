@@ -21,7 +21,7 @@ from headrace.media.sources.video_structure import (
     video_structure,
 )
 from tests.media.sources.videos import B_FRAMES, KINDS, X264, write_video
-from tests.profiles import thinned
+from tests.profiles import examples, thinned
 
 Row = tuple[int, int, str]
 
@@ -70,7 +70,7 @@ def test_spans_of_every_structure_are_the_video(name: str, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
 @given(
     frames=st.integers(1, 40),
     gop=st.integers(1, 15),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from headrace.errors import ModelError
 from headrace.network.openvino.reader import read_openvino
 from tests.network.openvino.models import TEXT, written
+from tests.profiles import examples
 
 
 def test_tensors_layers_and_texts(tmp_path: Path) -> None:
@@ -62,7 +63,7 @@ def test_what_is_wrong_with_a_model(tmp_path: Path, old: str, new: str, problem:
     assert str(path) in str(caught.value)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_damaged_text_is_refused_or_read(tmp_path: Path, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(TEXT)))

@@ -4,6 +4,7 @@ import shutil
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
 from headrace import open_pipeline
 from headrace.pipeline.analytics import Analytics, AnalyticsRules, Line, Region, SourceRules
@@ -40,6 +41,7 @@ def test_every_count_is_that_of_the_truth():
     assert passed >= 8
 
 
+@pytest.mark.slow
 def test_the_detector_and_a_tracker_count_the_same(tmp_path):
     for name in ("detector.onnx", "config_infer_primary.txt", "conveyor_parser.py", "labels.txt"):
         shutil.copy(TRUTH.parent / name, tmp_path)

@@ -19,6 +19,7 @@ from headrace.meta.masks import rle_encode
 from tests.diagnose.evaluate.datasets.images import image
 from tests.diagnose.evaluate.test_average_precision import same
 from tests.diagnose.made_up import ALL_CLASSES, made_up
+from tests.profiles import examples
 
 GOOD = {
     "images": [
@@ -155,7 +156,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.sampled_from(["images", "annotations", "categories"]), JSON)
 def test_whatever_stands_in_it_is_read_or_refused(tmp_path_factory, key, value):
     folder = tmp_path_factory.mktemp("fuzz")
@@ -166,7 +167,7 @@ def test_whatever_stands_in_it_is_read_or_refused(tmp_path_factory, key, value):
         assert all(np.isfinite(p.truth.boxes).all() for p in found.images)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_a_file_is_scored_as_pycocotools_scores_it(tmp_path_factory, seed):
     """Ids with gaps, crowds, `ignore`, areas: the file goes into either evaluation."""

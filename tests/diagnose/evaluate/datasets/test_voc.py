@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from headrace.diagnose.evaluate.datasets.voc import load_voc
 from headrace.errors import MediaError
 from tests.diagnose.evaluate.datasets.images import image
+from tests.profiles import examples
 
 OBJECT = """<object><name>{name}</name><difficult>{difficult}</difficult><bndbox>
 <xmin>{xmin}</xmin><ymin>3</ymin><xmax>11</xmax><ymax>12</ymax></bndbox></object>"""
@@ -83,7 +84,7 @@ def test_a_folder_without_annotations_is_refused(tmp_path):
         load_voc(tmp_path)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.sampled_from([item(), "<object>", "</object>", "<name>", "&lt;", "&a;", "x",
                                  "<bndbox/>", "<![CDATA[", "]]>", "<!--", "-->", "\0"]),
                 max_size=6))  # fmt: skip

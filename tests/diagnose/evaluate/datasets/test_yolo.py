@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from headrace.diagnose.evaluate.datasets.yolo import load_yolo
 from headrace.errors import MediaError
 from tests.diagnose.evaluate.datasets.images import image
+from tests.profiles import examples
 
 YAML = "path: .\nval: images/val\nnames: {0: car, 1: person}\n"
 
@@ -107,7 +108,7 @@ def test_bad_yaml_is_refused(tmp_path, yaml, words):
         load_yolo(tmp_path / "gone.yaml")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.text("0123456789.- \nnaif:[]{},&*!", max_size=40), st.booleans())
 def test_whatever_stands_in_it_is_read_or_refused(tmp_path_factory, text, labels):
     folder = tmp_path_factory.mktemp("fuzz")
