@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -19,7 +19,7 @@ import pytest
 from headrace.custom import include_dir
 from tests.session import filled_once, session_folder
 
-__all__ = ["built_once", "library_of"]
+__all__ = ["built_once", "kept", "library_of"]
 
 _ROOT = Path(__file__).parents[2]
 _READ = {".h", ".hpp", ".c", ".cpp", ".cu", ".so", ""}
@@ -45,6 +45,17 @@ def built_once(factory: pytest.TempPathFactory, source: Path, command: Sequence[
 
     made_of = _digest(_read_by(word) for word in [*words, f"-I{source.parent}"])
     return filled_once(folder, make, made_of) / name
+
+
+def kept(make: Callable[[Path], object], about: Sequence[str]) -> Path:
+    """A folder of build/libraries/ that `make(folder)` fills, again where what it reads changed.
+
+    Args:
+        make: fills an empty folder.
+        about: words of its commands, and each file and each `-Ifolder` that it reads.
+    """
+    folder = _ROOT / "build" / "libraries" / _digest(about)[:16]
+    return filled_once(folder, make, _digest(map(_read_by, about)))
 
 
 @cache
