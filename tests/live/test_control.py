@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,7 @@ def test_the_tracker_changes_by_a_file_of_its_folder(tmp_path: Path) -> None:
     change = "TargetManagement: {probationAge: 0, maxTargetsPerStream: 3}\n"
     for where in (folder, tmp_path):
         (where / "changes.yml").write_text(change)
+    os.mkfifo(folder / "pipe.yml")
     tracker = open_tracker(folder / "tracker.yml")
     view, shown = LiveView(), []
     pipeline = Pipeline(FakeSource(6), [FakeModel(), tracker], [view])
@@ -89,7 +91,7 @@ def test_the_tracker_changes_by_a_file_of_its_folder(tmp_path: Path) -> None:
     for frame, meta in pipeline:
         shown.append(bool((meta.objects.object_ids != UNTRACKED_OBJECT_ID).all()))
         if frame.frame == 0:
-            for wrong in ("../changes.yml", "/etc/passwd", "nowhere.yml", "", None, 3):
+            for wrong in ("../changes.yml", "/etc/passwd", "nowhere.yml", "pipe.yml", "", None, 3):
                 with pytest.raises(HeadraceError):
                     controls.change_tracker(wrong)
             controls.change_tracker("changes.yml")

@@ -343,6 +343,8 @@ def _within(folder: Path, kind: str, name: object) -> Path:
             f"the {kind} lies outside of the folder that the service was started with",
             fix=f"put it into {folder}",
         )
+    if not path.is_file():  # a pipe would keep the service waiting for a writer
+        raise HeadraceError(f"the {kind} is no file", where=str(path))
     return path
 
 
