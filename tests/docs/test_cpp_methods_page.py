@@ -24,6 +24,7 @@ def test_the_table_names_overloads_by_their_types() -> None:
     assert lines == sorted(lines)
 
 
+@pytest.mark.slow
 def test_a_method_that_the_headers_lack_is_missing() -> None:
     there = Method("nvinfer1::ITensor", "getName", None, "")
     absent = Method("nvinfer1::ITensor", "getNoSuchThing", None, "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ import onnxruntime
 import pytest
 
 from headrace import Frame, FrameMeta, Inferencer, ModelConfig, open_source
-from headrace.custom import include_dir
 from tests.copies import copied_example
+from tests.custom.built import library_of
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "yolox"
 WANTED = (77, 83, 89, 200)
@@ -28,12 +27,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory, data_dir: Path) -> Path:
     copied_example(EXAMPLE.name, path)
     shutil.copy(data_dir / "models" / "yolox_nano.onnx", path)  # its engine is saved beside it
     for size in (24, 28):
-        subprocess.run(
-            ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", f"-DHEADRACE_BOX_BYTES={size}",
-             "-I", str(include_dir()), "nvdsparsebbox_yolox.cpp", "-o", f"libyolox{size}.so"],
-            cwd=path,
-            check=True,
-        )  # fmt: skip
+        source = EXAMPLE / "nvdsparsebbox_yolox.cpp"
+        made = library_of(tmp_path_factory, source, f"-DHEADRACE_BOX_BYTES={size}")
+        shutil.copy(made, path / f"libyolox{size}.so")
     return path
 
 

@@ -19,6 +19,7 @@ from headrace.meta import Layer, NetworkInfo
 from tests.custom.conftest import SOURCES, Compile
 from tests.custom.emulated.conftest import CROSS
 from tests.custom.guard.test_library import BOXES, KIND_OF, NETWORK, SKIPPED, outcome
+from tests.profiles import slow
 
 LIBRARIES = {"zoo28": ("zoo.cpp",), "zoo24": ("zoo.cpp", "-DHEADRACE_BOX_BYTES=24"),
              "items": ("items.cpp",)}  # fmt: skip
@@ -66,7 +67,7 @@ def test_inputs_are_filled(compile_foreign: Callable[..., Path], guard: str) -> 
     assert inputs["anchors"].reshape(-1).tolist() == [2120] * 4
 
 
-@pytest.mark.parametrize("guard", ["never", "always"])
+@pytest.mark.parametrize("guard", ["never", slow("always")])
 def test_libraries_that_are_missing_are_stood_in_for(
     compile_foreign: Callable[..., Path], tmp_path: Path, guard: str
 ) -> None:

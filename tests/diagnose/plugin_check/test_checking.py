@@ -127,6 +127,7 @@ def test_planted_faults_are_named_by_their_clause(
     assert report.passed is not bool(errors)
 
 
+@pytest.mark.slow
 def test_a_clone_without_a_namespace_that_nobody_set_is_a_warning(faults: Path) -> None:
     report = reported(faults, "Faulty2", "kCloneLosesNamespace")
     assert [(b.clause, b.level) for b in report.breaches] == [("clone-namespace", "warning")]

@@ -34,6 +34,7 @@ from headrace.plugins import DataType, DimsExprs, Tracer, array_at
 from tests.engine.plugin_graph.test_split import Base, InPlace, Nonzero, ToShape, built
 from tests.plugins.models import FLOAT, conv_plugin_conv, model, network, registry
 from tests.plugins.samples import Fault, Watched
+from tests.profiles import slow
 
 pytestmark = pytest.mark.usefixtures("watched_anew")
 CALLS_BACK = {"onnxruntime": True, "openvino": False}
@@ -253,7 +254,7 @@ def middle(kind: int = FLOAT, out: Any = ("N", 3, 8, 8), **attributes: Any) -> A
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [slow(1), 2])
 def test_runs_at_once_do_not_mix(tmp_path: Path, runtime: str, threads: int) -> None:
     Slow.mixed = False
     plan = built(Slow, middle(), tmp_path, max_batch=4, runtime=runtime)

@@ -516,7 +516,7 @@ def offer_of(model_path, *runtimes, offered, objective="throughput", cache=None)
     return tuning, tuning.notices(options.objective)
 
 
-@pytest.mark.parametrize("objective", ["throughput", "latency"])
+@pytest.mark.parametrize("objective", ["throughput", slow("latency")])
 def test_an_offered_precision_is_reported_and_never_chosen(model_path, objective):
     for _ in range(2):  # measured, then known
         tuning, notices = offer_of(

@@ -169,7 +169,7 @@ def renamed(frames: Frames) -> dict[tuple[int, int], list[Row]]:
     return result
 
 
-@pytest.mark.parametrize("case", ["tracks", "secondary", "analytics", "two sources"])
+@pytest.mark.parametrize("case", [slow("tracks"), "secondary", "analytics", "two sources"])
 def test_three_roads_track_read_and_count_the_same(
     play: Run, detector: Path, tmp_path: Path, case: str
 ) -> None:

@@ -47,7 +47,7 @@ def head(path: Path, spread: float) -> Path:
     return rows_of(path, rows, size=(320, 320), spread=spread)
 
 
-@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("half", [slow(False), True])
 def test_a_head_and_the_scaling_of_its_first_layer(tmp_path: Path, half: bool) -> None:
     same_in_both(head(tmp_path / "net.onnx", 2.0), half)
 

@@ -21,6 +21,7 @@ from tests.pipeline.track.scenes import (
     score,
     video,
 )
+from tests.profiles import slow
 
 FRAMES = 130
 
@@ -55,7 +56,7 @@ def test_parcels_keep_their_ids_when_the_detector_is_bad(spec: str) -> None:
 
 
 @pytest.mark.parametrize("spec", ALL)
-@pytest.mark.parametrize("interval", [1, 4])
+@pytest.mark.parametrize("interval", [slow(1), 4])
 def test_frames_between_inferences_are_filled(spec: str, interval: int) -> None:
     result, metas = run(spec, missed=0.0, interval=interval)
     assert result.switches <= 1

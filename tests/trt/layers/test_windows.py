@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 import headrace.trt as trt
+from tests.profiles import thinned
 from tests.trt import reference
 from tests.trt.harness import network, run_layer
 
@@ -79,15 +82,20 @@ def test_deconvolution(kernel, stride, pre, post, dilation, groups):
     close(y, reference.deconvolution(x, w, stride, pre, post, dilation, groups))
 
 
-@pytest.mark.parametrize("kind", ["MAX", "AVERAGE", "MAX_AVERAGE_BLEND"])
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("excludes", [True, False])
+KINDS = ("MAX", "AVERAGE", "MAX_AVERAGE_BLEND")
+WINDOWS = (
+    ((2, 2), (2, 2), (0, 0), (0, 0)),
+    ((3, 2), (2, 1), (1, 0), (1, 1)),
+    ((3, 3), (2, 3), (2, 1), (0, 2)),
+)
+
+
 @pytest.mark.parametrize(
-    ("window", "stride", "pre", "post"),
-    [((2, 2), (2, 2), (0, 0), (0, 0)), ((3, 2), (2, 1), (1, 0), (1, 1)),
-     ((3, 3), (2, 3), (2, 1), (0, 2))],
-)  # fmt: skip
-def test_pooling(kind, mode, excludes, window, stride, pre, post):
+    ("kind", "mode", "excludes", "windows"),
+    thinned(product(KINDS, MODES, (True, False), WINDOWS), 5),
+)
+def test_pooling(kind, mode, excludes, windows):
+    window, stride, pre, post = windows
     x = rng.standard_normal((2, 3, 7, 9)).astype(np.float32)
 
     def make(net, tensor):
