@@ -1,5 +1,4 @@
-// See repack.h. A tile of positions is transposed in the first-level cache; what is larger than the
-// caches leaves it past them, as a large memory copy does.
+// See repack.h. A tile of positions is transposed in the caches, on its way from memory to memory.
 #include "plugins/repack.h"
 
 #include <algorithm>
@@ -10,40 +9,14 @@
 #include "core/thread_pool.h"
 #include "plugins/repack_avx2.h"
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 namespace headrace::plugins {
 namespace {
 
-constexpr std::size_t kLine = 64;                              // bytes of a cache line
-constexpr std::size_t kTile = 16384, kTilePastCaches = 65536;  // bytes of a tile
-constexpr std::size_t kPastCaches = std::size_t{16} << 20;     // bytes that caches do not hold
-constexpr std::size_t kManyRows = 16;      // fewer are streams that a core follows
-constexpr std::size_t kPageOfSets = 4096;  // bytes from a line to the next one of its set
+constexpr std::size_t kLine = 64;            // bytes of a cache line
+constexpr std::size_t kPageOfSets = 4096;    // bytes from a line to the next one of its set
+constexpr std::size_t kTile = 1 << 17;       // bytes of a tile: long runs of each row
+constexpr std::size_t kTileApart = 1 << 14;  // the same of rows that are copied first
 constexpr std::size_t kWorthThreads = std::size_t{1} << 18;
-
-// Elements to where they stay; past the caches if they do not hold the whole tensor.
-template <typename T>
-void move_out(T *target, const T *source, std::size_t count, bool past_caches) {
-    char *to = reinterpret_cast<char *>(target);
-    const char *from = reinterpret_cast<const char *>(source);
-    const std::size_t size = count * sizeof(T);
-#if defined(__SSE2__)
-    if (past_caches && size >= 64) {
-        const std::size_t head = (0 - reinterpret_cast<std::uintptr_t>(to)) & 15;
-        std::memcpy(to, from, head);
-        std::size_t i = head;
-        for (; i + 16 <= size; i += 16)
-            _mm_stream_si128(reinterpret_cast<__m128i *>(to + i),
-                             _mm_loadu_si128(reinterpret_cast<const __m128i *>(from + i)));
-        std::memcpy(to + i, from + i, size - i);
-        return;
-    }
-#endif
-    std::memcpy(to, from, size);
-}
 
 // What one call of a thread does: some positions of one block.
 struct Part {
@@ -71,26 +44,20 @@ void in_parts(const Packing &p, std::size_t bytes, Do act) {
     } else {
         core::ThreadPool::shared().run(threads, count, task);
     }
-#if defined(__SSE2__)
-    _mm_sfence();
-#endif
 }
 
 // How a tensor is moved.
 template <typename T>
 struct Course {
-    bool past_caches;
     bool
         apart;  // rows collide in the caches where they are: they are moved in a space of their own
     std::size_t tile;  // positions
     std::size_t row;   // elements from a row to the next in that space
 
     explicit Course(const Packing &p) {
-        const std::size_t bytes = p.images * p.channels * p.positions * sizeof(T);
-        past_caches = bytes > kPastCaches && p.width >= kManyRows;
         apart = p.width >= 8 && p.positions * sizeof(T) % kPageOfSets == 0;
         constexpr std::size_t kStep = kLine / sizeof(T);
-        const std::size_t size = past_caches ? kTilePastCaches : kTile;
+        const std::size_t size = apart ? kTileApart : kTile;
         tile = std::max(kStep, size / (p.width * sizeof(T)) / kStep * kStep);
         row = tile + kStep;
     }
@@ -136,22 +103,20 @@ void pack_of(const Packing &p, const T *rows, T *blocks) {
         const std::size_t count = std::min(p.width, p.channels - first);
         const T *from = rows + (part.image * p.channels + first) * p.positions;
         T *to = blocks + (part.image * p.blocks() + part.block) * p.positions * p.width;
-        const bool past = course.past_caches;
-        const std::unique_ptr<T[]> columns(past ? new T[course.tile * p.width]() : nullptr);
         const std::unique_ptr<T[]> beside(course.apart ? new T[course.row * count] : nullptr);
         for (std::size_t s = part.from; s < part.to; s += course.tile) {
             const std::size_t n = std::min(course.tile, part.to - s);
-            T *const target = to + s * p.width, *const at = past ? columns.get() : target;
-            if (count < p.width && !past)
-                std::memset(static_cast<void *>(at), 0, n * p.width * sizeof(T));
-            for (std::size_t c = 0; course.apart && c < count; ++c)
+            T *const target = to + s * p.width;
+            if (count < p.width)
+                std::memset(static_cast<void *>(target), 0, n * p.width * sizeof(T));
+            if (!course.apart) {
+                weave(from + s, p.positions, target, p.width, count, n);
+                continue;
+            }
+            for (std::size_t c = 0; c < count; ++c)
                 std::memcpy(beside.get() + c * course.row, from + c * p.positions + s,
                             n * sizeof(T));
-            if (course.apart)
-                weave(beside.get(), course.row, at, p.width, count, n);
-            else
-                weave(from + s, p.positions, at, p.width, count, n);
-            if (past) move_out(target, at, n * p.width, true);
+            weave(beside.get(), course.row, target, p.width, count, n);
         }
     });
 }
@@ -164,18 +129,16 @@ void unpack_of(const Packing &p, const T *blocks, T *rows) {
         const std::size_t count = std::min(p.width, p.channels - first);
         const T *from = blocks + (part.image * p.blocks() + part.block) * p.positions * p.width;
         T *to = rows + (part.image * p.channels + first) * p.positions;
-        const bool aside = course.past_caches || course.apart;
-        const std::unique_ptr<T[]> beside(aside ? new T[course.row * count] : nullptr);
+        const std::unique_ptr<T[]> beside(course.apart ? new T[course.row * count] : nullptr);
         for (std::size_t s = part.from; s < part.to; s += course.tile) {
             const std::size_t n = std::min(course.tile, part.to - s);
-            if (!aside) {
+            if (!course.apart) {
                 unweave(from + s * p.width, p.width, to + s, p.positions, count, n);
                 continue;
             }
             unweave(from + s * p.width, p.width, beside.get(), course.row, count, n);
             for (std::size_t c = 0; c < count; ++c)
-                move_out(to + c * p.positions + s, beside.get() + c * course.row, n,
-                         course.past_caches);
+                std::memcpy(to + c * p.positions + s, beside.get() + c * course.row, n * sizeof(T));
         }
     });
 }

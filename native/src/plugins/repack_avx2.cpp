@@ -216,33 +216,39 @@ HEADRACE_INLINE void strip(char *rows, std::size_t row, int present, char *colum
         unweave_wide<Item>(columns, column, rows, row, present);
 }
 
-// Positions from the first on that are done of `present` rows. The last ones are moved twice where
-// their number is odd.
-template <int Item, bool There, int Rows, Way Kind, bool Full>
+// Positions from the first on that are done of `present` rows, and of as many behind them in each
+// of `Groups`. The last ones are moved twice where their number is odd.
+template <int Item, bool There, int Rows, Way Kind, bool Full, int Groups = 1>
 HEADRACE_TARGET std::size_t along(const Strips &s, std::size_t first, int present) {
     constexpr std::size_t kStep = (Kind == Way::kTwice && There ? kHalf : 2 * kHalf) / Item;
     const std::size_t spare = Kind == Way::kThree ? (4 + 3 * Item - 1) / (3 * Item) : 0;
     if (s.positions < kStep + spare) return 0;
     const std::size_t column = s.width * Item, row = s.row, end = s.positions - spare;
     char *rows = s.rows + first * row, *columns = s.columns + first * Item;
+    const auto step = [=](std::size_t at) HEADRACE_TARGET {
+        for (int g = 0; g < Groups; ++g)
+            strip<Item, There, Rows, Kind, Full>(
+                rows + static_cast<std::size_t>(g * Rows) * row + at * Item, row, present,
+                columns + g * Rows * Item + at * column, column);
+    };
     std::size_t at = 0;
-    for (; at + kStep <= end; at += kStep)
-        strip<Item, There, Rows, Kind, Full>(rows + at * Item, row, present, columns + at * column,
-                                             column);
+    for (; at + kStep <= end; at += kStep) step(at);
     if (Kind == Way::kThree) return at;
-    if (at < end) {
-        at = end - kStep;
-        strip<Item, There, Rows, Kind, Full>(rows + at * Item, row, present, columns + at * column,
-                                             column);
-    }
+    if (at < end) step(end - kStep);
     return s.positions;
 }
 
 template <int Item, bool There, int Rows, Way Kind>
 std::size_t strips(const Strips &s) {
-    std::size_t done = s.positions;
-    for (std::size_t c = 0; c < s.channels; c += Rows) {
-        // So are the last rows.
+    // Two groups fill a cache line of a column. Of smaller elements their rows would be more than a
+    // core follows.
+    constexpr int kTogether = Kind == Way::kTwice && Item >= 4 ? 2 : 1;
+    std::size_t done = s.positions, c = 0;
+    if constexpr (kTogether > 1)
+        for (; c + kTogether * Rows <= s.channels; c += kTogether * Rows)
+            done = along<Item, There, Rows, Kind, true, kTogether>(s, c, Rows);
+    for (; c < s.channels; c += Rows) {
+        // The last rows are moved twice, too.
         const std::size_t first = std::min(c, s.width - Rows);
         const int present = static_cast<int>(std::min<std::size_t>(Rows, s.channels - first));
         done = present == Rows ? along<Item, There, Rows, Kind, true>(s, first, present)
@@ -259,7 +265,7 @@ std::size_t by_width(const Strips &s) {
     if (s.width >= kLanes) return strips<Item, There, kLanes, Way::kWide>(s);
     if (s.width == 2) return strips<Item, There, 2, Way::kNarrow>(s);
     if constexpr (kLanes > 2) {
-        if (s.width == 3) return strips<Item, There, 3, Way::kThree>(s);
+        if (s.width == 3 && s.channels == 3) return strips<Item, There, 3, Way::kThree>(s);
     }
     if constexpr (kLanes > 4) {
         if (s.width == 4) return strips<Item, There, 4, Way::kNarrow>(s);
