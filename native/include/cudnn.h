@@ -5,6 +5,7 @@
 #define HEADRACE_CUDNN_H
 
 #include <cuda_runtime_api.h>
+#include <library_types.h>
 #include <stdlib.h>
 
 typedef enum {
@@ -42,5 +43,32 @@ static inline cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t
     (void)descriptor;
     return CUDNN_STATUS_SUCCESS;
 }
+
+typedef enum { CUDNN_SAMPLER_BILINEAR = 0 } cudnnSamplerType_t;
+typedef struct cudnnSpatialTransformerStruct *cudnnSpatialTransformerDescriptor_t;
+
+#if defined(__cplusplus) && defined(HEADRACE_CUDA_RUNTIME_API_H)
+#define HEADRACE_CUDNN(name, ...)                   \
+    static inline cudnnStatus_t name(__VA_ARGS__) { \
+        headrace_not_computed(#name);               \
+        return CUDNN_STATUS_NOT_SUPPORTED;          \
+    }
+#elif defined(__cplusplus) /* beside CUDA's own runtime cuDNN itself is linked */
+#define HEADRACE_CUDNN(name, ...) extern "C" cudnnStatus_t name(__VA_ARGS__);
+#else
+#define HEADRACE_CUDNN(name, ...) extern cudnnStatus_t name(__VA_ARGS__);
+#endif
+HEADRACE_CUDNN(cudnnCreateSpatialTransformerDescriptor, cudnnSpatialTransformerDescriptor_t *)
+HEADRACE_CUDNN(cudnnDestroySpatialTransformerDescriptor, cudnnSpatialTransformerDescriptor_t)
+HEADRACE_CUDNN(cudnnSetSpatialTransformerNdDescriptor, cudnnSpatialTransformerDescriptor_t,
+               cudnnSamplerType_t, cudnnDataType_t, int, const int *)
+HEADRACE_CUDNN(cudnnSpatialTfGridGeneratorForward, cudnnHandle_t,
+               cudnnSpatialTransformerDescriptor_t, const void *, void *)
+HEADRACE_CUDNN(cudnnSpatialTfSamplerForward, cudnnHandle_t, cudnnSpatialTransformerDescriptor_t,
+               const void *, cudnnTensorDescriptor_t, const void *, const void *, const void *,
+               cudnnTensorDescriptor_t, void *)
+HEADRACE_CUDNN(cudnnSetTensor4dDescriptor, cudnnTensorDescriptor_t, cudnnTensorFormat_t,
+               cudnnDataType_t, int, int, int, int)
+#undef HEADRACE_CUDNN
 
 #endif /* HEADRACE_CUDNN_H */

@@ -126,3 +126,68 @@ def test_half_of_nvidias_headers_are_an_error_that_names_the_folder(tmp_path: Pa
     done = subprocess.run(command, capture_output=True, text=True)
     (line,) = [s for s in done.stderr.splitlines() if "error:" in s]
     assert "name the folder of NVIDIA's headers by -I" in line
+
+
+LIBRARIES = """
+#include <cublasLt.h>
+#include <cudnn.h>
+#include <curand.h>
+extern "C" int factors(float *a, int n, int *pivots) {
+    int info = 0;
+    cublasSgetrfBatched(nullptr, n, &a, n, pivots, &info, 1);
+    return info;
+}
+template <typename Compute>
+static int product(int n, const void *a, const void *b, void *c, cudaDataType type, Compute how) {
+    const float one = 1, zero = 0;
+    return cublasGemmEx(nullptr, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, a, type, n, b, type, n,
+                        &zero, c, type, n, how, CUBLAS_GEMM_ALGO23);
+}
+extern "C" int products(int n, const void *a, const void *b, void *c, int type, int old) {
+    const auto kind = static_cast<cudaDataType>(type);
+    return old ? product(n, a, b, c, kind, CUDA_R_32F)
+               : product(n, a, b, c, kind, CUBLAS_COMPUTE_32F);
+}
+extern "C" int others() {
+    curandGenerator_t numbers;
+    cublasLtMatmulPreference_t preference;
+    cudnnSpatialTransformerDescriptor_t spatial;
+    return curandCreateGenerator(&numbers, CURAND_RNG_PSEUDO_DEFAULT) == CURAND_STATUS_SUCCESS ||
+           cublasLtMatmulPreferenceCreate(&preference) == CUBLAS_STATUS_SUCCESS ||
+           cudnnCreateSpatialTransformerDescriptor(&spatial) == CUDNN_STATUS_SUCCESS;
+}
+"""
+
+
+def test_libraries_of_cuda_compute_what_they_can_and_name_the_rest(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    source, target = tmp_path / "a.cpp", tmp_path / "a.so"
+    source.write_text(LIBRARIES)
+    flags = ["-std=c++11", "-shared", "-fPIC", *STRICT, f"-I{include_dir()}"]
+    subprocess.run(["g++", *flags, str(source), "-o", str(target)], check=True)
+    library = ctypes.CDLL(str(target))
+    a = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 10]], np.float32, order="F")
+    pivots = np.zeros(3, np.int32)
+    found = a.copy(order="F")
+    at = ctypes.c_void_p
+    assert library.factors(at(found.ctypes.data), 3, at(pivots.ctypes.data)) == 0
+    moved = a.copy()
+    for row, pivot in enumerate(pivots - 1):
+        moved[[row, pivot]] = moved[[pivot, row]]
+    lower = np.tril(found, -1) + np.eye(3, dtype=np.float32)
+    np.testing.assert_allclose(lower @ np.triu(found), moved, rtol=1e-6)
+    assert np.abs(np.tril(found, -1)).max() <= 1
+    singular = np.ones((2, 2), np.float32, order="F")
+    assert library.factors(at(singular.ctypes.data), 2, at(pivots.ctypes.data)) == 2
+    for old in (0, 1):
+        c = np.zeros((3, 3), np.float32, order="F")
+        given = [at(m.ctypes.data) for m in (a, a, c)]
+        assert library.products(3, *given, 0, old) == 0
+        np.testing.assert_array_equal(c, a @ a)
+    assert library.products(3, *given, 2, 0) == 15
+    assert library.others() == 0
+    said = capfd.readouterr().err
+    for name in ("cublasGemmEx", "curandCreateGenerator", "cublasLtMatmulPreferenceCreate",
+                 "cudnnCreateSpatialTransformerDescriptor"):  # fmt: skip
+        assert f"headrace: {name}" in said

@@ -240,7 +240,7 @@ def test_a_missing_function_is_found_in_the_file_beside(project: Path) -> None:
     [
         ("#include <opencv2/core.hpp>\n", {}, "libopencv-dev"),
         ("#include <thrust/device_vector.h>\n", {}, "code for the GPU"),
-        ("#include <cublasLt.h>\n", {}, "CUDA toolkit"),
+        ("#include <cusolverDn.h>\n", {}, "CUDA toolkit"),
         ('#include "nowhere.h"\n', {}, "-I <folder>"),
         ("float f(NvDsInferObjectDetectionInfo b) { return b.rotation_angle; }\n",
          {"generation": "6.x"}, "generation 9.x"),
