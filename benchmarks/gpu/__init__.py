@@ -19,6 +19,8 @@ video unit decodes a second depends on both. Parts:
   yolo11n     a network of its shapes in several processes, beside its engine alone
   rtsp        64 streams from a server on this machine for GPU_RTSP_SECONDS
   latency     one stream: from an image's packet to its metadata
+  starts      160 and 240 videos: from the command, and in a service, to the first result
+  loads       RTSP streams as 40 and 80 % of the video unit's rate for GPU_LOAD_SECONDS each
   memory      100,000 frames, and sources opened and closed
 """
 
@@ -34,6 +36,7 @@ from benchmarks.gpu.correct import boxes, tensors
 from benchmarks.gpu.decoding import decode
 from benchmarks.gpu.endurance import latency, memory, rtsp
 from benchmarks.gpu.engines import engine, graphs
+from benchmarks.gpu.starts import loads, starts
 from benchmarks.gpu.throughput import cascade, counts, shares, streams, yolo11n
 from benchmarks.gpu.tracking import trackers
 
@@ -41,7 +44,7 @@ PARTS = {
     f.__name__: f
     for f in (
         tensors, trackers, boxes, decode, engine, graphs, streams, cascade, counts, shares,
-        yolo11n, rtsp, latency, memory,
+        yolo11n, rtsp, latency, starts, loads, memory,
     )
 }  # fmt: skip
 

@@ -242,6 +242,24 @@ def test_videos_begin_without_those_whose_decoders_are_still_made(late: bool) ->
     ]
 
 
+@pytest.mark.parametrize("late", [True, False])
+def test_decoders_of_more_videos_are_made_when_kernels_are_planned(late: bool) -> None:
+    given = sources(*[2] * 10)
+    for source in given:
+        source.begins_late = late  # type: ignore[attr-defined]
+    planned = threading.Event()
+    muxer = Muxer(given, begin_with_some=True)
+    muxer.more_decoders = planned.is_set
+    muxer.start()
+    release = threading.Timer(0.5, planned.set)
+    release.start()
+    found = buffers(list(muxer.batches()))
+    muxer.join()
+    early = {source for source, _ in found[0]} | {source for source, _ in found[1]}
+    assert (18 in early or 19 in early) == (not late)
+    assert sum(map(len, found.values())) == 20
+
+
 def test_each_live_source_has_the_times_from_its_packets_to_its_metadata() -> None:
     quick, slow = sources(3, 3, live=True)
     muxer = Muxer([quick, slow], room=100)

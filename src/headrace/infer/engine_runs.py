@@ -170,6 +170,7 @@ class EngineRuns:
         self._raw_lock = Lock()
         self._unfinished: deque[Future[Arrays | None]] = deque()  # of an asynchronous classifier
         self._workers: ThreadPoolExecutor | None = None
+        self._first_runs: list[Future[None]] = []
         self._limit = RunLimit()
         self._run_size = RunSize(model.config.batch_size)
 
@@ -215,9 +216,14 @@ class EngineRuns:
             with suppress(EngineError):  # the first real run meets it, and deals with it
                 model.session.run(model.feeds(scaler([], rows)))
 
-        futures = [self._threads().submit(first) for _ in range(self._streams)]
-        for future in futures if wait else ():
+        self._first_runs = [self._threads().submit(first) for _ in range(self._streams)]
+        for future in self._first_runs if wait else ():
             future.result()
+
+    @property
+    def planned(self) -> bool:
+        """False while `prepare` goes on."""
+        return all(future.done() for future in self._first_runs)
 
     def _threads(self) -> ThreadPoolExecutor:
         if self._workers is None:

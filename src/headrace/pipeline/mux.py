@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
 from numbers import Integral
-from time import monotonic, perf_counter, time_ns
+from time import monotonic, perf_counter, sleep, time_ns
 
 from headrace._core.errors import HeadraceError
 from headrace._core.text import error_text, quoted
@@ -33,6 +33,7 @@ _MIN_ROOM = 2  # frames that wait for each source: one to take, one being decode
 _POLL_S = 0.2  # how soon a stop is seen while sources give nothing
 _REPORTS = 256  # of sources that are over, where sources come and go
 _USUAL_FPS = 25.0
+_FIRST_DECODERS, _LOOK_S = 8, 0.05
 _LEAVE_S = 1.0  # how long a source that hangs may hold up the end
 
 
@@ -61,6 +62,9 @@ class Muxer:
             until they have given a frame.
         sync_wait_s: a buffer holds frames of the same time alone, and waits for those of live
             sources so much longer; None takes the next frame of each source, whatever its time.
+
+    Attributes:
+        more_decoders: answers False while those of all but the first videos are held back.
     """
 
     def __init__(
@@ -80,8 +84,7 @@ class Muxer:
         begin_with_some: bool = False,
         sync_wait_s: float | None = None,
     ) -> None:
-        self._size = size
-        self._begin_with_some = begin_with_some
+        self._size, self._begin_with_some = size, begin_with_some
         self._lock = threading.Lock()
         self._arrived = threading.Condition(self._lock)
         self._feeds = [MuxedSource(i, s, self._lock) for i, s in enumerate(sources)]
@@ -102,6 +105,7 @@ class Muxer:
         self._all_room = room
         self._sync_wait_s = sync_wait_s
         self._began = monotonic()
+        self.more_decoders: Callable[[], bool] = lambda: True
         self.timeout_s = timeout_s
         self.reading = Durations()
         self._limit = limit
@@ -243,6 +247,9 @@ class Muxer:
         """Read one source to its end, its error, the limit or the stop."""
         source, report = feed.source, feed.report
         try:
+            if feed.begins_late and feed.index >= _FIRST_DECODERS:
+                while not (self.more_decoders() or self.stopping or feed.removed):
+                    sleep(_LOOK_S)  # the driver loads a kernel, or makes a decoder
             frames = iter(source)
             while not (self.stopping or feed.removed):
                 start = perf_counter()

@@ -147,8 +147,7 @@ class Pipeline(RunningChanges):
         if batch_timeout_s is None:
             batch_timeout_s = _GPU_TIMEOUT_S if rows else _TIMEOUT_S
         filled = batch_size is None and rows > 0 and not interval and tiler is None
-        if filled:
-            batch_size = rows  # with more sources than that, runs are full and sources take turns
+        batch_size = rows if filled else batch_size  # more sources take turns, and runs are full
         if rows and not keep_open and any(source.live for source in self.sources):
             # Joined buffers would be larger than those that the GPU is ready for.
             fill, rows = min(fill, len(self.sources)), 0
@@ -468,6 +467,8 @@ class Pipeline(RunningChanges):
         for segment in self._segments:
             if segment.stage is not None:
                 segment.stage.restart(self._run_size, live=live)
+        runs = getattr(self._segments[0].stage, "runs", None)
+        self._mux.more_decoders = partial(getattr, runs, "planned", True)
         self._meters = [Meter(s.stage) for s in self._segments if s.stage is not None]
         self._started = perf_counter()
         threads = self._threads
