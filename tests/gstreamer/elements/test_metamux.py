@@ -80,6 +80,13 @@ def test_a_pad_that_is_not_there_is_refused(play: Run, detector: Path, tmp_path:
     assert any("active-pad is 'sink_7'" in text for text in ran.errors)
 
 
+def test_pads_may_come_behind_the_start(gst: Any) -> None:
+    mux = gst.ElementFactory.make("nvdsmetamux", None)
+    assert mux.set_state(gst.State.PAUSED) != gst.StateChangeReturn.FAILURE
+    assert mux.request_pad_simple("sink_0").is_active()
+    mux.set_state(gst.State.NULL)
+
+
 def test_a_config_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "mux.txt"
     path.write_text(

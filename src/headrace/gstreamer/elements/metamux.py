@@ -117,6 +117,7 @@ class NvDsMetaMux(NvElement, Element):
         sink.set_event_function_full(weakly(self._event, False))
         with self._changed:
             self._branches[name] = _Branch()
+        sink.set_active(True)
         self.add_pad(sink)
         return sink
 
@@ -135,7 +136,7 @@ class NvDsMetaMux(NvElement, Element):
             path = self.values["config-file"]
             self._rules = load_mux_rules(Path(path)) if path else MuxRules()
             self._stopping, self._flow = False, Gst.FlowReturn.OK
-            if self._active() not in self._branches:
+            if self._branches and self._active() not in self._branches:  # none: they come later
                 raise ConfigError(
                     f"active-pad is {self._active()!r}", where=self.get_name(),
                     expected="one of " + ", ".join(sorted(self._branches)),
@@ -183,7 +184,8 @@ class NvDsMetaMux(NvElement, Element):
         self._push_ready()
         with self._changed:
             while len(branch.waiting) >= _QUEUED and not self._stopping:
-                if sink.get_name() != self._active() and self._branches[self._active()].ended:
+                active = self._branches.get(self._active())
+                if active is not None and active is not branch and active.ended:
                     branch.waiting.clear()
                     return Gst.FlowReturn.OK
                 self._changed.wait(_POLL_S)
