@@ -234,5 +234,8 @@ APPS = {
         "-I /usr/include/opencv4 -l opencv_core -l opencv_imgproc -l opencv_imgcodecs",
     ),
     "test1-rtsp": App(OLD + "test1-rtsp/*.c", "{h264}", {"dstest1_pgie_config.txt": FIND}),
-    "test2-rtsp": App(OLD + "test2-rtsp/*.c", "{h264}", {"dstest2_pgie_config.txt": FIND, **_TWO}),
+    "test2-rtsp": App(
+        OLD + "test2-rtsp/*.c", "{h264}",
+        {"dstest2_pgie_config.txt": FIND, "dstest2_sgie3_config.txt": READ[4], **_TWO},
+    ),
 }  # fmt: skip

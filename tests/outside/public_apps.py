@@ -78,6 +78,13 @@ _RUIJIE = {
     "examples/01_deepstream_test_1/dstest1_pgie_config.txt": "detector",
     "examples/02_custom_model_video_detection/dstest1_pgie_config.txt": "detector",
 }  # fmt: skip
+_RUIJIE_THREE = (
+    _RUIJIE
+    | {"/workspace": "dir"}
+    | {  # empty files
+        f"examples/02_test/dstest2_pgie_{number}_config.txt": "detector" for number in (2, 3)
+    }
+)
 _FORK = {
     "test1": ("deepstream-test1/deepstream_test_1.py", "{h264}"),
     "test2": ("deepstream-test2/deepstream_test_2.py", "{h264}"),
@@ -148,6 +155,10 @@ APPS = {
             "02_custom_model_video_detection/01_custom_model_video_detection.py", "{h264}"
         ),
     }, "examples/", files=_RUIJIE),
+    **_rows("RuijieSpace/Deepstream_Python_Stack", {
+        "ruijie-parallel": ("01_deepstream_test_2_muti_model_press_test.py", "{mp4}"),
+        "ruijie-serial": ("02_deepstream_test_2_muti_model_serial_press_test.py", "{mp4}"),
+    }, "examples/02_test/", files=_RUIJIE_THREE),
     **_rows("mbicl/deepstream_app", {
         "mbicl-yunet": ("yunet/deepstream-yunet.py", "{uri} our.txt"),
         "mbicl-yunet-test": ("yunet/yunet_test.py", "-i {uri} --no-display"),

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
 import pytest
 
+from tests.outside import deepstream_apps as python_apps
 from tests.outside.c_apps import APPS, App
 from tests.outside.conftest import checkout, need_broker
 from tests.outside.deepstream_apps import PORT, SCENE, SERVER, elementary, ended, mqtt_messages
@@ -22,6 +26,10 @@ from tests.ports import free_port
 
 HEADRACE = str(Path(sys.executable).with_name("headrace"))
 COUNTER = Path(__file__).with_name("counter")
+# of the probe that a program in C and its twin in Python share
+FRAME = re.compile(
+    r"Frame Number *= *(\d+).*?Vehicle.count *= *(\d+) *Person.count *= *(\d+)", re.IGNORECASE
+)
 
 
 @pytest.fixture(scope="module")
@@ -84,17 +92,20 @@ def counted(folder: Path) -> dict[str, int]:
     return max(rows.values(), key=lambda row: int(row["results"]), default={"frames": 0})
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", APPS)
-def test_it_is_compiled_and_runs_to_its_end(
-    outside: Path, media: dict[str, object], tmp_path: Path, name: str
-) -> None:
-    app = APPS[name]
+def outcome(
+    app: App, outside: Path, media: dict[str, object], folder: Path
+) -> tuple[subprocess.CompletedProcess[str], int]:
+    """Compile and run an application in a folder, with configurations that it lacks.
+
+    Returns:
+        What it left, and how many messages came.
+    """
     checkout(outside, app.sources.partition("/")[0])
     for file, text in app.configs.items():
-        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / file).write_text(text.format(**media, here=tmp_path))
-    compiled(app, outside, tmp_path)
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        if not (folder / file).is_file():
+            (folder / file).write_text(text.format(**media, here=folder))
+    compiled(app, outside, folder)
     port = free_port()
     if "{mqtt}" in app.arguments:
         need_broker()
@@ -102,16 +113,44 @@ def test_it_is_compiled_and_runs_to_its_end(
     server = subprocess.Popen(camera) if "{rtsp}" in app.arguments else None
     try:
         with mqtt_messages(port) if "{mqtt}" in app.arguments else nullcontext([]) as messages:
-            done = ran(app, tmp_path, media | {"here": tmp_path, "mqtt": port})
+            done = ran(app, folder, media | {"here": folder, "mqtt": port})
     finally:
         if server is not None:
             server.kill()
             server.wait()
+    return done, len(messages)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", APPS)
+def test_it_is_compiled_and_runs_to_its_end(
+    outside: Path, media: dict[str, object], tmp_path: Path, name: str
+) -> None:
+    app = APPS[name]
+    done, messages = outcome(app, outside, media, tmp_path)
     output = done.stdout + done.stderr
     found = counted(tmp_path)
-    print(f"{name}: exit {done.returncode}, {found}, {len(messages)} messages")
+    print(f"{name}: exit {done.returncode}, {found}, {messages} messages")
     assert done.returncode == 0, output[-2000:]
     assert "Traceback" not in output
     assert app.says in output
     assert found["frames"] == app.frames
     assert not app.frames or found["results"] >= app.frames
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["test1", "test2", "test3", "test4"])
+def test_its_twin_in_python_finds_the_same_in_each_frame(
+    outside: Path, media: dict[str, object], tmp_path: Path, name: str
+) -> None:
+    app, twin = APPS[name], python_apps.APPS[name]
+    if name == "test3":  # in C it adds the numbers of a batch's frames up
+        app = app._replace(arguments="{uri}", frames=python_apps.FRAMES)
+        twin = replace(twin, arguments=("-i", "{uri}"))
+    copy = python_apps.prepare(checkout(outside, "deepstream_python_apps"), tmp_path)
+    done = python_apps.run(twin, copy, tmp_path, Path(str(media["h264"])))
+    own, _ = outcome(app, outside, media, copy / "apps" / twin.folder)
+    in_c, in_python = (Counter(FRAME.findall(text)) for text in (own.stdout, done.output))
+    assert in_c.total() == app.frames
+    assert in_c == in_python
+    assert sum(int(number) for frame in in_c for number in frame[1:]) > app.frames
