@@ -1,7 +1,9 @@
 """Public applications in Python that run as they are on the demo scene, a row each.
 
 A checkout lies in HEADRACE_OUTSIDE as `OWNER+NAME`. nvinfer's and other files in it that name the
-author's models are replaced by ones of the demo scene of the same kind.
+author's models are replaced by ones of the demo scene of the same kind. Not here: nkb-tech's
+script, since its repository lacks the model that its file for Triton names, and
+TranVietTieesn's reference for several sources of test3, which defines functions and calls none.
 """
 
 from __future__ import annotations
