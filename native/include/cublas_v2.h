@@ -172,6 +172,31 @@ static inline cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation
     return cublasSgemm_v2(handle, opa, opb, m, n, k, (const float *)alpha, (const float *)a, lda,
                           (const float *)b, ldb, (const float *)beta, (float *)c, ldc);
 }
+static inline cublasStatus_t cublasGemmStridedBatchedEx(
+    cublasHandle_t handle, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
+    const void *alpha, const void *a, cudaDataType type_a, int lda, long long step_a, const void *b,
+    cudaDataType type_b, int ldb, long long step_b, const void *beta, void *c, cudaDataType type_c,
+    int ldc, long long step_c, int count, cublasComputeType_t compute, cublasGemmAlgo_t algorithm) {
+    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+    int i;
+    for (i = 0; i < count && status == CUBLAS_STATUS_SUCCESS; ++i) /* FP32, or the call fails */
+        status = cublasGemmEx(handle, opa, opb, m, n, k, alpha, (const float *)a + i * step_a,
+                              type_a, lda, (const float *)b + i * step_b, type_b, ldb, beta,
+                              (float *)c + i * step_c, type_c, ldc, compute, algorithm);
+    return status;
+}
+static inline cublasStatus_t cublasGemmBatchedEx(
+    cublasHandle_t handle, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
+    const void *alpha, const void *const a[], cudaDataType type_a, int lda, const void *const b[],
+    cudaDataType type_b, int ldb, const void *beta, void *const c[], cudaDataType type_c, int ldc,
+    int count, cublasComputeType_t compute, cublasGemmAlgo_t algorithm) {
+    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+    int i;
+    for (i = 0; i < count && status == CUBLAS_STATUS_SUCCESS; ++i)
+        status = cublasGemmEx(handle, opa, opb, m, n, k, alpha, a[i], type_a, lda, b[i], type_b,
+                              ldb, beta, c[i], type_c, ldc, compute, algorithm);
+    return status;
+}
 /* L and U of each matrix, with rows exchanged for the largest pivot where they are asked for. */
 static inline cublasStatus_t cublasSgetrfBatched(cublasHandle_t handle, int n, float *const *list,
                                                  int lda, int *pivots, int *info, int count) {
@@ -237,6 +262,16 @@ HEADRACE_CUBLAS cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperati
                                             const void *beta, void *c, cudaDataType type_c, int ldc,
                                             cublasComputeType_t compute,
                                             cublasGemmAlgo_t algorithm);
+HEADRACE_CUBLAS cublasStatus_t cublasGemmStridedBatchedEx(
+    cublasHandle_t handle, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
+    const void *alpha, const void *a, cudaDataType type_a, int lda, long long step_a, const void *b,
+    cudaDataType type_b, int ldb, long long step_b, const void *beta, void *c, cudaDataType type_c,
+    int ldc, long long step_c, int count, cublasComputeType_t compute, cublasGemmAlgo_t algorithm);
+HEADRACE_CUBLAS cublasStatus_t cublasGemmBatchedEx(
+    cublasHandle_t handle, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
+    const void *alpha, const void *const a[], cudaDataType type_a, int lda, const void *const b[],
+    cudaDataType type_b, int ldb, const void *beta, void *const c[], cudaDataType type_c, int ldc,
+    int count, cublasComputeType_t compute, cublasGemmAlgo_t algorithm);
 HEADRACE_CUBLAS cublasStatus_t cublasSgetrfBatched(cublasHandle_t handle, int n, float *const *list,
                                                    int lda, int *pivots, int *info, int count);
 #endif

@@ -69,6 +69,8 @@ HEADRACE_CUDNN(cudnnSpatialTfSamplerForward, cudnnHandle_t, cudnnSpatialTransfor
                cudnnTensorDescriptor_t, void *)
 HEADRACE_CUDNN(cudnnSetTensor4dDescriptor, cudnnTensorDescriptor_t, cudnnTensorFormat_t,
                cudnnDataType_t, int, int, int, int)
+HEADRACE_CUDNN(cudnnSetTensorNdDescriptorEx, cudnnTensorDescriptor_t, cudnnTensorFormat_t,
+               cudnnDataType_t, int, const int *)
 #undef HEADRACE_CUDNN
 
 #endif /* HEADRACE_CUDNN_H */

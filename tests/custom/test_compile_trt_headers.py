@@ -148,6 +148,17 @@ extern "C" int products(int n, const void *a, const void *b, void *c, int type, 
     return old ? product(n, a, b, c, kind, CUDA_R_32F)
                : product(n, a, b, c, kind, CUBLAS_COMPUTE_32F);
 }
+extern "C" int batches(int n, const float *a, float *c) {
+    const float one = 1, zero = 0;
+    const void *both[] = {a, a};
+    void *into[] = {c, c + n * n};
+    return cublasGemmStridedBatchedEx(nullptr, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, a,
+                                      CUDA_R_32F, n, 0, a, CUDA_R_32F, n, 0, &zero, c, CUDA_R_32F,
+                                      n, n * n, 2, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT) ||
+           cublasGemmBatchedEx(nullptr, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, both, CUDA_R_32F,
+                               n, both, CUDA_R_32F, n, &one, into, CUDA_R_32F, n, 2,
+                               CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+}
 extern "C" int others() {
     curandGenerator_t numbers;
     cublasLtMatmulPreference_t preference;
@@ -186,6 +197,10 @@ def test_libraries_of_cuda_compute_what_they_can_and_name_the_rest(
         assert library.products(3, *given, 0, old) == 0
         np.testing.assert_array_equal(c, a @ a)
     assert library.products(3, *given, 2, 0) == 15
+    two = np.zeros((3, 3, 2), np.float32, order="F")
+    assert library.batches(3, given[0], at(two.ctypes.data)) == 0
+    for i in range(2):
+        np.testing.assert_array_equal(two[..., i], 2 * (a @ a))
     assert library.others() == 0
     said = capfd.readouterr().err
     for name in ("cublasGemmEx", "curandCreateGenerator", "cublasLtMatmulPreferenceCreate",

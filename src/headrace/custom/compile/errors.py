@@ -77,7 +77,7 @@ _HINTS: tuple[tuple[str, str], ...] = (
         "compile the source that defines it, too",
     ),
     (
-        r"^nothing defines (cublas|cudnn)[A-Z]",
+        r"^nothing defines (cublas|cudnn|curand)(Lt)?[A-Z]",
         "it belongs to the CUDA toolkit, which lacks it here: install libcublas or libcudnn, then "
         "-l cublas or -l cudnn; --cuda host takes headrace's own, on host memory",
     ),
