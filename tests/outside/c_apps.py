@@ -89,6 +89,24 @@ config-file=find.txt
 file-loop=0
 """
 
+DEMUXED = """source:
+  uri-list: {uri}
+  ip-address: localhost
+  port: 0
+  drop-pipeline-eos: 0
+  live-source: 0
+  max-batch-size: 1
+  batched-push-timeout: 40000
+  width: 640
+  height: 384
+primary-gie:
+  plugin-type: 0
+  config-file-path: find.yml
+tiler:
+  width: 640
+  height: 384
+"""
+
 SAVED = """[img-save]
 enable=1
 output-folder-path={here}
@@ -215,6 +233,12 @@ APPS = {
     "smart-record": App(
         ROOT + "testsr/*.c", "{rtsp}", {"dstestsr_pgie_config.yml": as_yaml(FIND)}
     ),
+    **{
+        f"demuxer-{kind}": App(
+            f"{ROOT}demuxer-{kind}/*.c", "app.yml", {"app.yml": DEMUXED, "find.yml": as_yaml(FIND)}
+        )
+        for kind in ("static", "dynamic")
+    },
     "custom-tile-config": App(
         REFERENCE + "deepstream-custom-tile-config/*.c", "-i {uri} --no-display", {}, frames=0
     ),
