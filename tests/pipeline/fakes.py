@@ -30,6 +30,7 @@ class FakeSource:
     fps = 25.0
     reconnects = 0
     decoder = ""
+    begins_late = False
     files: Sequence[Any] = ()
     step_ns = 0  # from one frame to the next
 

@@ -229,7 +229,7 @@ def test_the_time_limit_of_a_buffer_counts_from_the_arrival_of_its_oldest_frame(
 @pytest.mark.parametrize("late", [True, False])
 def test_videos_begin_without_those_whose_decoders_are_still_made(late: bool) -> None:
     first, second = sources(4, 4)
-    second.begins_late, second.hang_at = late, 0  # type: ignore[attr-defined]
+    second.begins_late, second.hang_at = late, 0
     muxer = Muxer([first, second], begin_with_some=True)
     muxer.start()
     release = threading.Timer(0.5, second.freed.set)
@@ -246,7 +246,7 @@ def test_videos_begin_without_those_whose_decoders_are_still_made(late: bool) ->
 def test_decoders_of_more_videos_are_made_when_kernels_are_planned(late: bool) -> None:
     given = sources(*[2] * 10)
     for source in given:
-        source.begins_late = late  # type: ignore[attr-defined]
+        source.begins_late = late
     planned = threading.Event()
     muxer = Muxer(given, begin_with_some=True)
     muxer.more_decoders = planned.is_set
