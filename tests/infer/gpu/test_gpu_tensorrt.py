@@ -17,6 +17,7 @@ from headrace._core.gpu.cuda_tensors import CudaTensor
 from headrace.config import ModelConfig
 from headrace.engine.backends import RunnerOptions, get_backend, installed_backends
 from headrace.engine.backends import onnxruntime_cuda as ort_cuda
+from headrace.engine.backends import onnxruntime_package
 from headrace.engine.device import choose_device
 from headrace.infer.gpu import scaler
 from headrace.infer.items import FramePiece
@@ -54,6 +55,7 @@ def install(monkeypatch: pytest.MonkeyPatch, **packages: ModuleType | None) -> N
     monkeypatch.setitem(sys.modules, _NAME, module)
     runtime = SimpleNamespace(get_available_providers=lambda: ["CPUExecutionProvider"])
     monkeypatch.setattr(ort_cuda, "ort", runtime)
+    monkeypatch.setattr(onnxruntime_package, "packages", lambda: {"onnxruntime": "1.0"})
 
 
 @pytest.fixture
