@@ -175,6 +175,7 @@ print(differences(before, after))
 """
 
 
+@pytest.mark.slow
 def test_importing_everything_changes_nothing(tmp_path: Path) -> None:
     code = _IMPORTS.format(root=str(ROOT), config=str(CONFIG), folder=str(tmp_path))
     done = subprocess.run(

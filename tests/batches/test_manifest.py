@@ -77,6 +77,7 @@ TABLES = [("objects", COLUMNS | GIVEN), ("frames", FRAME_COLUMNS | GIVEN)]
 each = pytest.mark.parametrize(("folder", "columns"), TABLES)
 
 
+@pytest.mark.slow
 @each
 @pytest.mark.sampled
 def test_pyarrow_and_pandas(results: Path, folder: str, columns: dict[str, str]) -> None:

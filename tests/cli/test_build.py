@@ -177,6 +177,7 @@ def test_images_are_for_what_tuning_offers(config: Config) -> None:
     assert "--images need --tune" in done.stderr
 
 
+@pytest.mark.slow
 def test_boxes_of_an_offered_precision_are_counted(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -55,6 +55,7 @@ def test_it_reads_the_codes_of_the_parcels_it_follows(
     assert set(said.split(": ")[1].split()) <= {a["code"] for a in truth}
 
 
+@pytest.mark.slow
 def test_it_makes_a_video_and_a_contact_sheet(folder: Path) -> None:
     import av
 

@@ -38,6 +38,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     return found
 
 
+@pytest.mark.slow
 def test_this_machine_can_run_models(report: Report) -> None:
     checks = {c["name"]: c for c in report["checks"]}
     assert checks["onnxruntime"]["state"] == "ok"
@@ -118,6 +119,7 @@ def test_leaving_ends_what_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert trial.process.returncode == -signal.SIGKILL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.sampled
 def test_a_signal_ends_the_trials_too(tmp_path: Path, number: signal.Signals) -> None:

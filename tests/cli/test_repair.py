@@ -39,6 +39,7 @@ def _repair(*words: str) -> Result:
     return CliRunner().invoke(main, ["repair", "config.txt", "images", "--frames", "4", *words])
 
 
+@pytest.mark.slow
 def test_a_choice_is_shown_and_written_only_if_asked(folder: Path) -> None:
     before = Path("config.txt").read_bytes()
     shown = _repair()

@@ -41,6 +41,7 @@ def by_source(path: Path) -> dict[str, list[dict[str, Any]]]:
     return dict(found)
 
 
+@pytest.mark.slow
 def test_lines_and_report_are_those_of_one_process(scene: Path) -> None:
     def run(out: str, *more: str) -> dict[str, Any]:
         done = headrace("run", "pgie.txt", *NAMES, "-o", out, "--json", *more, cwd=scene)

@@ -79,6 +79,7 @@ def test_memory_and_half_floats(compile_parser: Compile) -> None:
     np.testing.assert_array_equal([half(float(v)) for v in values], expected)
 
 
+@pytest.mark.slow
 def test_without_a_host_calls_fail_quietly(compile_parser: Compile) -> None:
     path = compile_parser("trt_surface.cpp", "-DNV_TENSORRT_MAJOR=8", *STRICT)
     code = (

@@ -88,6 +88,7 @@ def test_kinds_by_name(tmp_path: Path, name: str, kind: str | None) -> None:
     assert [p.device for p in report.entry_points if p.device] == [True] * name.endswith("_cuda")
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 def test_a_prebuilt_library(linked: Path) -> None:
     report = inspect_library(linked)

@@ -128,6 +128,7 @@ def test_the_parser_says_so_too(prebuilt: Path) -> None:
     assert OF_TENSORRT in parser.get_error(0).desc()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

@@ -89,6 +89,7 @@ def test_ten_lines_in_a_notebook(
         assert sum(1 for _ in video) == 60
 
 
+@pytest.mark.slow
 def test_probes_count_what_crosses_the_line(examples: Path) -> None:
     folder = examples / "02_probes"
     done = run(folder, "count_crossings.py", "crossings.jsonl")

@@ -78,6 +78,7 @@ def found(folder: Path) -> FrameMeta:
     return meta
 
 
+@pytest.mark.slow
 def test_the_lines_of_a_page_are_read_exactly(found: FrameMeta) -> None:
     by_height = sorted(PAGE, key=lambda said: _middle(PAGE[said]))
     read_lines = sorted(lines(found), key=lambda o: o.top + o.height / 2)

@@ -98,6 +98,7 @@ for call in {list(answers)}:
     assert told.splitlines() == [f"{call}: {answer}" for call, answer in answers.items()]
 
 
+@pytest.mark.slow
 def test_adding_to_a_pipeline_answers_true(gst: Any) -> None:
     """As in C, and in Python without GstPython: `if not pipeline.add(element)` is common."""
     code = """
@@ -113,6 +114,7 @@ except Exception as error:
     assert told in ("True True\nAddError\n", "True True\n")
 
 
+@pytest.mark.slow
 def test_a_module_over_gst_brings_the_elements_too(gst: Any) -> None:
     code = """
 import gi

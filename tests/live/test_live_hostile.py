@@ -34,6 +34,7 @@ def answer(port: int, head: str, body: bytes = b"") -> int:
     return int(first.split()[1]) if first else 0
 
 
+@pytest.mark.slow
 def test_requests_that_are_refused(service: Service) -> None:
     port = service.client._connection.port
     host = f"Host: 127.0.0.1:{port}"

@@ -240,6 +240,7 @@ def test_one_camera_added_by_many_at_once(tmp_path: Path) -> None:
     server.close()
 
 
+@pytest.mark.slow
 def test_an_answer_says_nothing_of_a_file(service: Service) -> None:
     secret = "password hunter2 of the administrator"
     for name in ("notes.txt", "notes.jpg", "notes.mp4", "notes.m3u8", "notes.png", "notes.srt"):
@@ -261,6 +262,7 @@ def test_an_answer_says_nothing_of_a_file(service: Service) -> None:
                 assert "hidden-name" not in text.replace(uri.removeprefix("file://"), "")
 
 
+@pytest.mark.slow
 def test_names_forge_no_line(service: Service) -> None:
     name = "belt\nsource 9, forged: ended\x1b[2J\u2028\u202e"
     body = {"uri": str(write_clip(service.folder / "clip.mp4", 5)), "name": name}

@@ -52,6 +52,7 @@ def _described(address: Address) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.slow
 def test_answers_are_as_described(address: Address) -> None:
     """Of each path, requests that the description allows, and ones that it does not."""
     seen: set[tuple[str, int]] = set()

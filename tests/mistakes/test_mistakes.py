@@ -60,6 +60,7 @@ def test_a_mistake_is_undone(case: Case, store: Path, tmp_path: Path) -> None:
     assert result.fate in ("repaired", "same boxes"), result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", _seldom([c for c in mistakes.CASES if c.name in KEPT]))
 def test_what_no_key_undoes_is_not_made_worse(case: Case, store: Path, tmp_path: Path) -> None:
     result = verdict(case, tmp_path, store)

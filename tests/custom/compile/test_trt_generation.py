@@ -84,6 +84,7 @@ def test_the_release_is_found_and_reported(tmp_path: Path, text: str, majors: li
     assert compiled(tmp_path, text) == [("compiled-generation", major) for major in majors]
 
 
+@pytest.mark.slow
 def test_a_release_that_is_named_is_taken(tmp_path: Path) -> None:
     assert compiled(tmp_path, SEVEN, define=["NV_TENSORRT_MAJOR=7"]) == []
     with pytest.raises(CustomLibraryError, match="does not compile"):
@@ -136,6 +137,7 @@ exec g++ -fPIC -D__global__= -x c++ "${words[@]}"
 """Stands for nvcc; it has its options, and takes no other of g++."""
 
 
+@pytest.mark.slow
 def test_code_for_the_gpu_is_compiled_for_the_release_that_takes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,6 +81,7 @@ def test_creators_and_fields_are_listed_and_plugins_live_as_their_twins(
     assert not [n for n in library.decisions if n.level == "warning"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [0, *LINES])
 @pytest.mark.sampled
 def test_plugins_without_names_of_classes_are_named_by_their_type(

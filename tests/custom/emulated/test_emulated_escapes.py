@@ -61,6 +61,7 @@ def tried(foreign: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[.
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("user", USERS)
 @pytest.mark.parametrize("hidden", ["", "landlock"])
 def test_no_way_works(tried: Callable[..., Any], foreign: Path, user: int, hidden: str) -> None:

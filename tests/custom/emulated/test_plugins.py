@@ -72,6 +72,7 @@ def test_what_goes_wrong_is_named(tmp_path: Path, guard: str, how: str, words: s
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("flags", "named"), [((), "Plugin"), (("-fno-rtti",), "Hostile")], ids=["named", "unnamed"]
 )
@@ -86,6 +87,7 @@ def test_code_for_a_gpu_is_refused_by_name(
     assert f"enqueue of {named} runs on a GPU: it is code of libkernels.so" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "words"),
     [

@@ -25,7 +25,7 @@ from headrace.meta import DetectionParams, Layer, NetworkInfo
 from headrace.network.tensor_spec import TensorSpec
 from headrace.plugins import get_plugin_registry
 from tests.conftest import write_mean_model
-from tests.profiles import examples
+from tests.profiles import examples, thinned
 
 NETWORK, PARAMS = NetworkInfo(32, 32, 3), DetectionParams(1, np.zeros(1, np.float32))
 NOTICE = {"code": "box-size", "level": "info", "wording": "{n:.1f} bytes", "data": {"n": 24}}
@@ -197,7 +197,7 @@ def test_sound_answers_are_taken(scene: Callable[[], None], forged: type[ForgedW
     scene()
 
 
-@pytest.mark.parametrize(("name", "path"), CASES)
+@pytest.mark.parametrize(("name", "path"), thinned(CASES, 3))
 def test_a_forged_field_is_an_error(
     scene: Callable[[], None], forged: type[ForgedWorker], name: str, path: tuple[Any, ...]
 ) -> None:

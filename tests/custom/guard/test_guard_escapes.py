@@ -44,7 +44,7 @@ USERS_OF_PUSHES = [USERS[0], pytest.param(NOBODY, marks=[*_OTHER, pytest.mark.sl
 """A run of all ways takes seconds: at every push each user and each kernel has one."""
 RUNS = [
     pytest.param("", 0, id="as it is"),
-    pytest.param("landlock", NOBODY, id="landlock-as nobody", marks=_OTHER),
+    pytest.param("landlock", NOBODY, id="landlock-as nobody", marks=[*_OTHER, pytest.mark.slow]),
     pytest.param("", NOBODY, id="as nobody", marks=[*_OTHER, pytest.mark.slow]),
     pytest.param("landlock", 0, id="landlock-as it is", marks=pytest.mark.slow),
 ]

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -70,6 +71,7 @@ def test_a_link_in_place_of_a_folder_is_not_followed(tmp_path: Path) -> None:
     assert (other / "kept").exists()
 
 
+@pytest.mark.slow
 def test_one_deeper_than_any_path(tmp_path: Path) -> None:
     here = os.getcwd()
     (tmp_path / "folder").mkdir()

@@ -15,6 +15,7 @@ def payload(path: Path) -> dict[str, object]:
     return {"path": str(path), "config": "", "width": 960, "height": 544, "streams": 1}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("generation", SOME)
 def test_trials_find_the_generation(
     tmp_path_factory: pytest.TempPathFactory, generation: str
@@ -46,6 +47,7 @@ def test_the_folder_of_a_release_decides(
     assert (chosen, finding.level) == ("6.4", "info")
 
 
+@pytest.mark.slow
 def test_without_trials_the_newest_is_a_guess(tmp_path_factory: pytest.TempPathFactory) -> None:
     path = library(tmp_path_factory, "7.0")
     chosen, finding = choose(path, payload(path), None)

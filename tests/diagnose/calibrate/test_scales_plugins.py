@@ -199,6 +199,7 @@ def test_images_are_named_as_sources(config: Path, tmp_path: Path) -> None:
     assert "SOURCE" in missing.output
 
 
+@pytest.mark.slow
 def test_sigterm_keeps_what_was_seen(config: Path, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     slow = f"        open({str(begun)!r}, 'a').write('.')\n        import time; time.sleep(0.1)\n"

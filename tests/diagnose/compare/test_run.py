@@ -122,6 +122,7 @@ def test_a_wrong_weight_is_named_by_its_node(scene, frames):
     assert len(before) == place
 
 
+@pytest.mark.slow
 def test_the_one_layer_in_int8_is_named(scene, frames):
     cfg = ModelConfig.load(scene / "config_infer_primary.txt")
     calibrate(cfg, [str(scene / "conveyor.mp4")], frames=6)

@@ -189,6 +189,7 @@ def test_a_run_whose_kernels_cannot_be_launched_says_so(
             registry.deregister_creator(creator)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plugin", ["Faulty2", "Faulty3"])
 @pytest.mark.sampled
 def test_without_a_fault_nothing_is_found(faults: Path, plugin: str) -> None:
@@ -199,6 +200,7 @@ def test_without_a_fault_nothing_is_found(faults: Path, plugin: str) -> None:
     assert not report.guessed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("plugin", "clause", "level"),
     [

@@ -103,6 +103,7 @@ def test_a_config_that_is_refused_is_searched_too(write: Write) -> None:
     assert found.to_dict()["change"] == {"network-mode": None, "num-detected-classes": "3"}
 
 
+@pytest.mark.slow
 def test_a_bare_model_gets_a_config(write: Write, tmp_path: Path) -> None:
     path = write(YOLOV8, models={"yolov8.onnx": "plain.onnx"}).parent / "yolov8.onnx"
     found = repair(path, str(path.parent / "images"), frames=4)

@@ -35,6 +35,7 @@ def speeds(plan):
     return [n for n in plan.decisions if n.code in ("int8-speed", "int8-slower")]
 
 
+@pytest.mark.slow
 def test_the_runtime_with_the_least_time_is_built_for(tmp_path):
     plan = built()
     chosen, records = plan.tactic, plan.header.tactics

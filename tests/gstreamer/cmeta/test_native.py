@@ -83,6 +83,7 @@ def test_pools_lists_and_copies_are_right_under_address_sanitizer(gst: Any, tmp_
     assert (done.stdout, done.stderr, done.returncode) == ("right\n", "", 0)
 
 
+@pytest.mark.slow
 def test_images_of_a_batch_are_read_and_written_in_c(application: Application, clip: Path) -> None:
     done = application("images.c", clip)
     assert done.returncode == 0, done.stderr
@@ -101,6 +102,7 @@ def test_images_of_a_batch_are_read_and_written_in_c(application: Application, c
         assert end == "end 255 0 0"
 
 
+@pytest.mark.slow
 def test_recordings_and_images_of_objects_are_made_for_c(
     application: Application, clip: Path, detector: Path, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -142,6 +144,7 @@ def test_control_c_ends_a_program_in_c(needs_headers: None, gst: Any, tmp_path: 
         program.stdout.close()
 
 
+@pytest.mark.slow
 def test_headers_of_metadata_networks_and_logs_stand_together(gst: Any, tmp_path: Path) -> None:
     source = tmp_path / "both.cpp"
     source.write_text(

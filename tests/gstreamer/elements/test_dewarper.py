@@ -103,6 +103,7 @@ def test_only_the_views_that_are_asked_for_are_taken(
     assert [[one[:3] for one in batch] for batch in ran.seen["end"]] == [[(0, 3, 0)]] * 2
 
 
+@pytest.mark.slow
 def test_objects_of_two_views_are_tracked_apart(play: Run, tmp_path: Path) -> None:
     file = tmp_path / "dewarper.txt"
     surface = (

@@ -162,6 +162,7 @@ def test_two_sinks_get_their_sources(
     assert differ(images(one / "o0.mp4"), images(one / "o1.mp4")) > 2
 
 
+@pytest.mark.slow
 def test_dumps_hold_what_the_elements_found(
     play: Run, detector: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

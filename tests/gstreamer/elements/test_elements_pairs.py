@@ -32,7 +32,14 @@ SERVER = """infer_config {{ unique_id: 1 max_batch_size: 1
   custom_lib {{ path: "{folder}/conveyor_parser.py" }} }}
 input_control {{ process_mode: PROCESS_MODE_FULL_FRAME }}
 """
-CASES = (slow("own size"), "other size", "interval", "regions", slow("regions in C++"), "triton")
+CASES = (
+    slow("own size"),
+    slow("other size"),
+    "interval",
+    "regions",
+    slow("regions in C++"),
+    "triton",
+)
 
 
 def by_run(path: Path) -> list[list[tuple[Any, ...]]]:
@@ -169,7 +176,7 @@ def renamed(frames: Frames) -> dict[tuple[int, int], list[Row]]:
     return result
 
 
-@pytest.mark.parametrize("case", [slow("tracks"), "secondary", "analytics", "two sources"])
+@pytest.mark.parametrize("case", [slow("tracks"), "secondary", "analytics", slow("two sources")])
 def test_three_roads_track_read_and_count_the_same(
     play: Run, detector: Path, tmp_path: Path, case: str
 ) -> None:

@@ -122,6 +122,7 @@ def test_tests_skip_where_the_elements_are_switched_off(gst: Any) -> None:
     assert re.search(r"^\d+ skipped in", done.stdout, re.M)
 
 
+@pytest.mark.slow
 def test_an_exception_of_c_plus_plus_does_not_end_a_process_with_gstreamer(gst: Any) -> None:
     """onnxruntime throws one within itself at each run into buffers of ours, on two threads."""
     code = """

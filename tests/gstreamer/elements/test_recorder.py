@@ -90,6 +90,7 @@ def test_a_recording_has_what_came_before_and_after(
     assert duration_ms / 1000 == pytest.approx(_length_s(path), abs=0.4)
 
 
+@pytest.mark.slow
 def test_recordings_run_beside_each_other_and_are_stopped(gst: Any, tmp_path: Path) -> None:
     start = ("start-sr", None, 0, 0, None)
     actions = {50: start, 75: start, 125: ("stop-sr", 0)}

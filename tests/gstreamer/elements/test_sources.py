@@ -37,6 +37,7 @@ def remove(gst: Any, pipeline: Any, mux: Any, source: Any, sink: Any) -> None:
 TIMES = 200
 
 
+@pytest.mark.slow
 def test_others_go_on_and_nothing_leaks(gst: Any) -> None:
     pipeline = gst.parse_launch(
         "nvstreammux name=m batch-size=4 width=64 height=48 batched-push-timeout=5000 ! "

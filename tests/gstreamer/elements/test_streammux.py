@@ -126,6 +126,7 @@ def test_one_source_may_jump_behind_the_end(played: Callable[[str], Played], sho
     assert len(run.seen) == 2 * FRAMES
 
 
+@pytest.mark.slow
 def test_a_jump_while_it_plays_is_taken_at_once_many_times(
     played: Callable[[str], Played],
 ) -> None:

@@ -76,6 +76,7 @@ def test_the_page_of_a_pipeline_in_a_process_of_its_own(gst: Any, tmp_path: Path
     assert elements["videotestsrc"][2] == elements["fakesink"][2] == "6"
 
 
+@pytest.mark.slow
 def test_the_page_of_a_run(gst: Any, tmp_path: Path) -> None:
     script, page = tmp_path / "app.py", tmp_path / "out.html"
     script.write_text(APP)

@@ -233,6 +233,7 @@ def test_a_stream_is_served(maker: Any) -> None:
             again()
 
 
+@pytest.mark.slow
 def test_a_flow_records_its_sources(maker: Any, tmp_path: Path) -> None:
     sources = tmp_path / "sources.yaml"
     sources.write_text(f"source-list:\n- uri: {VIDEO.as_uri()}\n  sensor-id: belt\n")

@@ -26,6 +26,7 @@ def _times(queue: Queue[Any]) -> list[float]:
     return times
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("enable_seek", [True, False])
 @pytest.mark.sampled
 def test_parts_of_a_video_come_as_they_were_asked_for(gst: Any, enable_seek: bool) -> None:

@@ -15,9 +15,13 @@ import headrace
 from headrace._core.errors import EngineError
 from headrace._core.gpu.cuda_tensors import CudaTensor
 from headrace.config import ModelConfig
-from headrace.engine.backends import RunnerOptions, get_backend, installed_backends
+from headrace.engine.backends import (
+    RunnerOptions,
+    get_backend,
+    installed_backends,
+    onnxruntime_package,
+)
 from headrace.engine.backends import onnxruntime_cuda as ort_cuda
-from headrace.engine.backends import onnxruntime_package
 from headrace.engine.device import choose_device
 from headrace.infer.gpu import scaler
 from headrace.infer.items import FramePiece

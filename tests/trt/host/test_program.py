@@ -74,6 +74,7 @@ def test_a_program_builds_saves_loads_and_runs_an_engine(program: Path, tmp_path
     np.testing.assert_allclose(result, lenet(weights, image), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_exit_code_and_the_name_are_the_programs(program: Path) -> None:
     done = start(program)
     assert (done.returncode, done.stderr) == (64, f"usage: {program} build|run …\n")
