@@ -151,12 +151,13 @@ HEADRACE_PUBLIC NvBufSurfTransform_Error NvBufSurfTransform(NvBufSurface *src, N
     return NvBufSurfTransformError_Success;
 }
 
-// Reads an image as rows of RGB without a gap; -1 where its format is not known.
-HEADRACE_PUBLIC int headrace_read_rgb(const NvBufSurfaceParams *image, uint8_t *rgb) {
+// Reads an area inside of an image as rows of RGB without a gap; -1 where its format is not known.
+HEADRACE_PUBLIC int headrace_read_rgb(const NvBufSurfaceParams *image,
+                                      const NvBufSurfTransformRect *area, uint8_t *rgb) {
     if (!is_usable(*image, "source")) return -1;
-    const Rgba whole = read_rgba(*image, whole_of(*image));
-    for (size_t i = 0; i < whole.bytes.size() / 4; i++)
-        std::copy_n(whole.bytes.data() + 4 * i, 3, rgb + 3 * i);
+    const Rgba part = read_rgba(*image, {area->left, area->top, area->width, area->height});
+    for (size_t i = 0; i < part.bytes.size() / 4; i++)
+        std::copy_n(part.bytes.data() + 4 * i, 3, rgb + 3 * i);
     return 0;
 }
 

@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from headrace._core.heap import trim_heap
+from headrace._core import heap
+from headrace._core.heap import HeapTrims, trim_heap
 from tests.memory import resident
 
 glibc_alone = pytest.mark.skipif(
@@ -23,6 +24,16 @@ def test_freed_memory_goes_back_to_the_system() -> None:
     del blocks[::2]  # between others that stay: the heap cannot shrink at its end
     trim_heap()
     assert full - resident() > 30 << 20
+
+
+def test_a_loop_trims_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, trimmed = [100.0], list[float]()
+    monkeypatch.setattr(heap, "monotonic", lambda: now[0])
+    monkeypatch.setattr(heap, "trim_heap", lambda: trimmed.append(now[0]))
+    trims = HeapTrims()
+    for now[0] in (100.1, 129.9, 130.0, 130.1, 159.9, 161.0):
+        trims.step()
+    assert trimmed == [130.0, 161.0]
 
 
 HEAPS = """

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from time import monotonic
 
 _ARENA_MAX = -8  # of mallopt, in <malloc.h>
+_EVERY_S = 30.0
 
 
 def share_heaps(most: int | None = None) -> None:
@@ -34,3 +36,22 @@ def trim_heap() -> None:
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if trim is not None:
             trim(ctypes.c_size_t(0))
+
+
+class HeapTrims:
+    """Trims the heap now and then, in a loop that has images allocated.
+
+    An image fits no more into the place of one that is gone once a small object lies there: glibc's
+    heaps grew by a third in five minutes of a pipeline that held no more images than at first. To
+    allocate each image apart instead costs half as much processor time again.
+    """
+
+    def __init__(self) -> None:
+        self._next_s = monotonic() + _EVERY_S
+
+    def step(self) -> None:
+        """Trim if it is time; called for each image or batch."""
+        now = monotonic()
+        if now >= self._next_s:
+            self._next_s = now + _EVERY_S
+            trim_heap()

@@ -11,7 +11,13 @@ import pytest
 
 from headrace._core.errors import MediaError
 from headrace.gstreamer import pyds
-from headrace.gstreamer.cmeta.images import C_FORMATS, SURFACE_BYTES, BatchImages, planes_in
+from headrace.gstreamer.cmeta.images import (
+    C_FORMATS,
+    SURFACE_BYTES,
+    BatchImages,
+    pixels_of,
+    planes_in,
+)
 from headrace.gstreamer.cmeta.layout import structure
 from headrace.gstreamer.elements.surface import Surface
 from headrace.media.frame import Frame
@@ -71,6 +77,18 @@ def test_an_image_that_was_drawn_is_the_same_memory() -> None:
     assert image.dataPtr == address
     assert (bytes_at(image, 0) == 235).all()
     assert (bytes_at(image, 1) == 128).all()
+
+
+@pytest.mark.parametrize("format", ["I420", "NV12", "RGBA"])
+@pytest.mark.parametrize("box", [(1, 1, 4, 3), (-2, 3, 99, 99), (5, 4, 6, 5), (6, 0, 8, 2)])
+def test_the_part_that_a_box_has_is_read(format: str, box: tuple[int, int, int, int]) -> None:
+    noise = np.random.default_rng(1).integers(0, 256, (5, 6, 3), np.uint8)
+    images = new_images(Surface(Frame.from_array(noise, PixelFormat.RGB)), format)
+    images.refresh()
+    address = ctypes.addressof(images.surface)
+    left, top, right, bottom = (max(0, side) for side in box)
+    whole = pixels_of(address, 0)
+    assert pixels_of(address, 0, box).tolist() == whole[top:bottom, left:right].tolist()
 
 
 def test_memory_that_c_may_point_to_outlives_a_change_of_format() -> None:

@@ -373,6 +373,8 @@ def test_a_logger_prints_the_rate_of_each_source(
     rates = re.findall(r"source (\d): ([\d.]+) \(([\d.]+)\)", line)
     assert [rate[0] for rate in rates] == ["0", "2"]
     assert all(float(now) > 0 and float(mean) > 0 for _, now, mean in rates)
+    assert play(f"{source} nvstreammux ! nvdslogger show-fps=0 ! fakesink").errors == []
+    assert "**PERF" not in capfd.readouterr().out
 
 
 def test_times_of_batches_never_go_back(play: Run) -> None:

@@ -196,3 +196,13 @@ def test_a_video_that_players_turn_is_named(play: Run, tmp_path: Path) -> None:
     assert ran.errors == []
     (warning,) = (text for text in ran.warnings if "to turn this video" in text)
     assert "rotate-" in warning
+
+
+def test_the_heap_is_trimmed_while_batches_come(
+    played: Callable[[str], Played], short: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trimmed: list[int] = []
+    monkeypatch.setattr("headrace._core.heap._EVERY_S", 0.0)
+    monkeypatch.setattr("headrace._core.heap.trim_heap", lambda: trimmed.append(1))
+    played(f"{short} ! nvstreammux batch-size=1 width=320 height=180 ! fakesink name=s").wait()
+    assert len(trimmed) >= FRAMES

@@ -146,12 +146,13 @@ def serve_images() -> Any:
     return callback
 
 
-def pixels_of(surface: int, index: int) -> Array:
-    """Copy an image of a structure of C.
+def pixels_of(surface: int, index: int, box: tuple[int, int, int, int] | None = None) -> Array:
+    """Copy an image of a structure of C, or the part that a box has of it.
 
     Args:
         surface: address of an `NvBufSurface`.
         index: of the image.
+        box: left, top, right, bottom, in pixels; it may reach beyond the image.
 
     Returns:
         (height, width, 3) uint8 RGB.
@@ -164,9 +165,13 @@ def pixels_of(surface: int, index: int) -> Array:
         raise MediaError(f"there is no image {index} in an NvBufSurface of {whole.batchSize}")
     kind = structure("NvBufSurfaceParams")
     image = kind.from_address(whole.surfaceList + index * ctypes.sizeof(kind))
-    rgb = np.empty((image.height, image.width, 3), np.uint8)
-    read = native.call("headrace_read_rgb", ctypes.c_void_p, ctypes.c_void_p, result=ctypes.c_int)
-    if read(ctypes.addressof(image), rgb.ctypes.data) != 0:
+    left, top, right, bottom = box or (0, 0, image.width, image.height)
+    left, top = max(0, left), max(0, top)
+    width, height = min(right, image.width) - left, min(bottom, image.height) - top
+    rgb = np.empty((max(0, height), max(0, width), 3), np.uint8)
+    area = (ctypes.c_uint32 * 4)(top, left, rgb.shape[1], rgb.shape[0])
+    read = native.call("headrace_read_rgb", *[ctypes.c_void_p] * 3, result=ctypes.c_int)
+    if rgb.size and read(ctypes.addressof(image), area, rgb.ctypes.data) != 0:
         raise MediaError(f"an NvBufSurface has an image of color format {image.colorFormat}")
     return rgb
 

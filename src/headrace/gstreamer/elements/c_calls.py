@@ -234,12 +234,12 @@ def _encode(args: int, surface: int, obj: int | None, frame: int) -> bool:
     c_args = structure("NvDsObjEncUsrArgs").from_address(args)
     c_frame = _Frame.from_address(frame)
     whole = c_args.isFrame or not obj
-    rect = None if whole else _Object.from_address(obj or 0).rect_params
-    pixels = pixels_of(surface, c_frame.batch_id)
-    if rect is not None:
-        left, top = max(0, int(rect.left)), max(0, int(rect.top))
-        right, bottom = int(rect.left + rect.width), int(rect.top + rect.height)
-        pixels = pixels[top : max(top, bottom), left : max(left, right)]
+    box = None
+    if not whole:
+        rect = _Object.from_address(obj or 0).rect_params
+        right, bottom = rect.left + rect.width, rect.top + rect.height
+        box = int(rect.left), int(rect.top), int(right), int(bottom)
+    pixels = pixels_of(surface, c_frame.batch_id, box)
     if not pixels.size:
         return False
     wishes = NvDsObjEncUsrArgs()

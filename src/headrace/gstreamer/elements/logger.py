@@ -9,11 +9,21 @@ from collections.abc import Iterable
 from headrace._core.text import printable
 from headrace.gstreamer.elements.bindings import Gst
 from headrace.gstreamer.elements.element import NVMM, InPlace, through
-from headrace.gstreamer.elements.properties import Property
+from headrace.gstreamer.elements.properties import NO_EFFECT, Property, unheeded
 from headrace.gstreamer.elements.tree import frames_of
 from headrace.gstreamer.pyds.bridge import bridge
 
-PROPERTIES = {"fps-measurement-interval-sec": Property("uint", 5, "seconds between two lines")}
+PROPERTIES = {
+    "fps-measurement-interval-sec": Property("uint", 5, "seconds between two lines"),
+    # False in 9.1, which has it first: applications for others want the lines, and set nothing.
+    "show-fps": Property("bool", True, "print the rates"),
+    "signal-handoffs": Property("bool", True, "accepted; there is no such signal"),
+    "silent": Property("bool", True, NO_EFFECT),
+    **unheeded("uint", 0, "latency", "sleep-time"),
+    **unheeded("int64", 0, "ts-offset"),
+    **unheeded("bool", False, "show-latency", "sync", "dump", "single-segment", "drop-allocation",
+               "check-imperfect-offset", "check-imperfect-timestamp"),
+}  # fmt: skip
 
 
 class Rates:
@@ -78,7 +88,8 @@ class NvDsLogger(InPlace):
 
     def do_stop(self) -> bool:
         """Print the rates of the whole run."""
-        self._rates.print_line()
+        if self.values["show-fps"]:
+            self._rates.print_line()
         return True
 
     def process(self, buffer: Gst.Buffer) -> Gst.FlowReturn:
@@ -86,5 +97,6 @@ class NvDsLogger(InPlace):
         batch = bridge().get(hash(buffer))
         if batch is not None:
             self._rates.count(int(frame.source_id) for frame in frames_of(batch))
-            self._rates.print_every(max(1, self.values["fps-measurement-interval-sec"]))
+            if self.values["show-fps"]:
+                self._rates.print_every(max(1, self.values["fps-measurement-interval-sec"]))
         return Gst.FlowReturn.OK

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from headrace._core.findings import Finding
+from headrace._core.heap import HeapTrims
 from headrace._core.threads import start_thread
 from headrace.gstreamer import pyds
 from headrace.gstreamer.elements.bindings import Element, GObject, Gst, GstVideo, structure_of
@@ -390,8 +391,10 @@ class NvStreamMux(NvElement, Element):
             self._changed.notify_all()
 
     def _push_batches(self) -> None:
+        trims = HeapTrims()
         while not self._stopping:
             taken = self._take()
+            trims.step()
             if self._held_ends.is_due:
                 self._wake_held_ends()
             ended = self._newly_ended()

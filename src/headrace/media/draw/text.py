@@ -40,7 +40,7 @@ class TextBox:
     missing: str = ""
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=1024)  # some thousand bytes each, and tracked objects have new ones for ever
 def render_text(
     text: str, family: str, size_px: int, color: Rgba, background: Rgba | None, padding: int
 ) -> TextBox:
