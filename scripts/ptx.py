@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-NAMES = ("preprocess", "hits", "patches")
+NAMES = ("preprocess", "hits", "patches", "draw", "jpeg")
 # As the kernels include them.
 HEADERS = {
     "kernel_types.h": ROOT / "native/gpu/kernel_types.h",
@@ -32,7 +32,7 @@ def source(name: str) -> Path:
 
 def ptx(name: str) -> Path:
     """Where the package has the PTX of a kernel."""
-    return ROOT / f"src/headrace/infer/gpu/{name}.ptx"
+    return ROOT / f"src/headrace/_core/gpu/{name}.ptx"
 
 
 def digest(name: str) -> str:

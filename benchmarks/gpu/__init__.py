@@ -20,6 +20,7 @@ video unit decodes a second depends on both. Parts:
   rtsp        64 streams from a server on this machine for GPU_RTSP_SECONDS
   latency     one stream: from an image's packet to its metadata
   starts      160 and 240 videos: from the command, and in a service, to the first result
+  pictures    32 videos drawn on and written as JPEG on the GPU, beside either unit alone
   loads       RTSP streams as 40 and 80 % of the video unit's rate for GPU_LOAD_SECONDS each
   memory      100,000 frames, and sources opened and closed
 """
@@ -36,6 +37,7 @@ from benchmarks.gpu.correct import boxes, tensors
 from benchmarks.gpu.decoding import decode
 from benchmarks.gpu.endurance import latency, memory, rtsp
 from benchmarks.gpu.engines import engine, graphs
+from benchmarks.gpu.pictures import pictures
 from benchmarks.gpu.starts import loads, starts
 from benchmarks.gpu.throughput import cascade, counts, shares, streams, yolo11n
 from benchmarks.gpu.tracking import trackers
@@ -44,7 +46,7 @@ PARTS = {
     f.__name__: f
     for f in (
         tensors, trackers, boxes, decode, engine, graphs, streams, cascade, counts, shares,
-        yolo11n, rtsp, latency, starts, loads, memory,
+        yolo11n, rtsp, latency, starts, pictures, loads, memory,
     )
 }  # fmt: skip
 

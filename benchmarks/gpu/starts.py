@@ -60,7 +60,18 @@ def built() -> Iterator[Path]:
 
 
 def _cold(folder: Path, codec: str, count: int) -> tuple[float, float, float, float, float]:
-    frames = round(_JOB_S * _RATES[codec] / count)
+    return timed_job(folder, codec, count, round(_JOB_S * _RATES[codec] / count))
+
+
+def timed_job(
+    folder: Path, codec: str, count: int, frames: int, more: tuple[str, ...] = ()
+) -> tuple[float, float, float, float, float]:
+    """A command with `count` videos, `frames` of each, and `more` outputs beside JSON Lines.
+
+    Returns:
+        Seconds to the first result and of the whole, frames a second of the whole and of its
+        middle, and their ratio.
+    """
     out, file = folder / "out.jsonl", folder / "many.yaml"
     out.unlink(missing_ok=True)
     file.write_text(
@@ -68,6 +79,7 @@ def _cold(folder: Path, codec: str, count: int) -> tuple[float, float, float, fl
         "models:\n  - {config: model.txt}\n"
     )
     command = [sys.executable, "-m", "headrace", "run", str(file), "-o", str(out), "--quiet"]
+    command += [word for output in more for word in ("-o", output)]
     command += ["--device", DEVICE, "--processes", str(_PROCESSES), "--limit", str(frames)]
     start, sizes = perf_counter(), [(0.0, 0)]
     with subprocess.Popen(command) as process:

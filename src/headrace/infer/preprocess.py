@@ -42,56 +42,13 @@ from headrace.config.enums import ColorFormat, NetworkType, ScalingFilter, Tenso
 from headrace.config.profile import Profile, with_profile
 from headrace.infer.geometry import Crops, Rect, ScaleTransform, centre_cut, fit, fit_crops
 from headrace.infer.mean_file import load_mean
+from headrace.media.color_matrix import color_matrix
 from headrace.media.frame import Frame
-from headrace.media.pixel_format import ColorSpace, PixelFormat
+from headrace.media.pixel_format import PixelFormat
 from headrace.meta.detections import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
-
-
-class ColorMatrix(NamedTuple):
-    """R = Y + red_v·V, G = Y + green_u·U + green_v·V, B = Y + blue_u·U, all in levels 0 to 255.
-
-    Y = (byte - luma_zero)·luma_gain; U, V = byte - 128. The native core takes the same six numbers.
-    """
-
-    luma_zero: float
-    luma_gain: float
-    red_v: float
-    green_u: float
-    green_v: float
-    blue_u: float
-
-
-def _matrix(red: float, blue: float, *, full: bool) -> ColorMatrix:
-    green = 1 - red - blue
-    luma, chroma = (1.0, 1.0) if full else (255 / 219, 255 / 224)
-    red_v, blue_u = 2 * (1 - red) * chroma, 2 * (1 - blue) * chroma
-    return ColorMatrix(
-        luma_zero=0.0 if full else 16.0,
-        luma_gain=luma,
-        red_v=red_v,
-        green_u=-blue_u * blue / green,
-        green_v=-red_v * red / green,
-        blue_u=blue_u,
-    )
-
-
-# Weights of red and blue in luma: ITU-R BT.601, BT.709, BT.2020 (non-constant luminance).
-_MATRICES = {
-    ColorSpace.BT601: _matrix(0.299, 0.114, full=False),
-    ColorSpace.BT601_FULL: _matrix(0.299, 0.114, full=True),
-    ColorSpace.BT709: _matrix(0.2126, 0.0722, full=False),
-    ColorSpace.BT709_FULL: _matrix(0.2126, 0.0722, full=True),
-    ColorSpace.BT2020: _matrix(0.2627, 0.0593, full=False),
-    ColorSpace.BT2020_FULL: _matrix(0.2627, 0.0593, full=True),
-}
-
-
-def color_matrix(color: ColorSpace) -> ColorMatrix:
-    """The standard matrix of a colour space. Source: spec A.3."""
-    return _MATRICES[color]
 
 
 class Placed(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -70,6 +71,15 @@ class DevicePlane:
         return samples
 
 
+class Component(ctypes.Structure):
+    """`Component` of native/gpu/component.h: where the samples of Y, U or V are."""
+
+    _fields_ = (("data", ctypes.c_uint64), ("pitch", ctypes.c_int32), ("step", ctypes.c_int32))
+
+
+Components = Component * 3
+
+
 class DevicePlanes(Sequence[Plane]):
     """The planes of an NV12 image, `Frame.planes` of an image on a GPU.
 
@@ -102,6 +112,17 @@ class DevicePlanes(Sequence[Plane]):
         return tuple(
             DevicePlane(address, pitch, shape, dtype, self._surface, self.gpu)
             for (address, pitch), shape in zip(self.rows, shapes, strict=True)
+        )
+
+    @property
+    def components(self) -> ctypes.Array[Component]:
+        """Where Y, U and V are."""
+        (luma, luma_pitch), (chroma, pitch) = self.rows
+        size = 1 + self.wide
+        return Components(
+            Component(luma, luma_pitch, size),
+            Component(chroma, pitch, 2 * size),
+            Component(chroma + size, pitch, 2 * size),
         )
 
     @property

@@ -9,7 +9,9 @@
 #include <mutex>
 #include <string>
 
+#include "draw_kernel.cu"
 #include "hits_kernel.cu"
+#include "jpeg_kernel.cu"
 #include "patches_kernel.cu"
 #include "preprocess_kernel.cu"
 
@@ -37,7 +39,7 @@ int chips[8] = {90, 90, 90, 90, 90, 90, 90, 90};
 int contexts[8];  // the address of each is that of a GPU's context
 thread_local int *current = nullptr;
 const char *const scaling = "headrace_preprocess", *const finding = "headrace_hits";
-const char *const taking = "headrace_patches";
+const char *const taking = "headrace_patches", *const drawing = "headrace_draw", *const coding = "headrace_jpeg";
 
 int gpu_of(const int *context) { return int(context - contexts); }
 int here() { return current ? gpu_of(current) : -1; }
@@ -156,7 +158,7 @@ int cuMemcpy2D_v2(const Copy2D *copy) {
 }
 
 int cuModuleLoadData(void **to, const char *ptx) {
-    for (const char *name : {scaling, finding, taking})
+    for (const char *name : {scaling, finding, taking, drawing, coding})
         if (std::strstr(ptx, (std::string(".entry ") + name).c_str())) return *to = new Module{name, here()}, 0;
     return 218;
 }
@@ -190,11 +192,48 @@ int launch_taking(unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned b
     return 0;
 }
 
+int launch_drawing(unsigned gx, unsigned gy, unsigned bx, unsigned by, void **arguments) {
+    const auto &sheet = *static_cast<const headrace::draw::Sheet *>(arguments[0]);
+    const int columns = (sheet.width + 1) / 2, rows = (sheet.height + 1) / 2;
+    const auto pitch = size_t(sheet.pitch);
+    if (gx * bx < unsigned(columns) || gy * by < unsigned(rows) ||
+        !inside(uint64_t(sheet.luma), pitch * size_t(sheet.height), here()) ||
+        !inside(uint64_t(sheet.chroma), pitch * size_t(rows), here()))
+        return 1;
+    for (int i = 0; i < sheet.count; ++i) {
+        const auto &c = sheet.commands[i];
+        const size_t size = size_t(c.pitch) * size_t(c.bottom - c.top);
+        if (!inside(uint64_t(&c), sizeof c, here()) ||
+            (c.kind == headrace::draw::kText && (!inside(uint64_t(c.cover), size, here()) ||
+                                                 !inside(uint64_t(c.inks), 256 * sizeof *c.inks, here()))))
+            return 1;
+    }
+    for (int y = 0; y < rows; ++y)
+        for (int x = 0; x < columns; ++x) draw_quad(sheet, x, y);
+    return 0;
+}
+
+int launch_coding(unsigned gx, unsigned gy, unsigned bx, unsigned by, void **arguments) {
+    const auto &samples = *static_cast<const headrace::jpeg::Samples *>(arguments[0]);
+    const int columns = (samples.width + 1) / 2, rows = (samples.height + 1) / 2;
+    if (gx * bx < unsigned(columns) || gy * by < unsigned(rows)) return 1;
+    for (int i = 0; i < 3; ++i) {
+        const auto high = size_t(i ? rows : samples.height), wide = size_t(i ? columns : samples.width);
+        const auto pitch = size_t(samples.pitch[i]);
+        if (!inside(uint64_t(samples.plane[i]), pitch * (high - 1) + wide, here())) return 1;
+    }
+    for (int y = 0; y < rows; ++y)
+        for (int x = 0; x < columns; ++x) jpeg_quad(samples, x, y);
+    return 0;
+}
+
 int cuLaunchKernel(const Module *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned, const Queue *queue, void **arguments, void **) {
     if (function->gpu != here() || queue->gpu != here()) return 400;
     ++launches[here()];
     if (function->name == finding) return launch_finding(gx, gy, bx, arguments);
+    if (function->name == drawing) return launch_drawing(gx, gy, bx, by, arguments);
+    if (function->name == coding) return launch_coding(gx, gy, bx, by, arguments);
     if (function->name == taking) return launch_taking(gx, gy, gz, bx, by, arguments);
     const auto &settings = *static_cast<const Settings *>(arguments[0]);
     const auto *items = *static_cast<const Item *const *>(arguments[1]);

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.media import ColorSpace, Frame, PixelFormat
-from headrace.media.draw.canvas import canvas_for
 from headrace.media.draw.colors import to_yuv
+from headrace.media.draw.device_canvas import canvas_for
 from headrace.media.draw.text import TextBox
 from headrace.media.pixel_format import plane_shapes
 from tests.profiles import examples

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from headrace.media import Frame, PixelFormat
 from headrace.media.draw import Painter
-from headrace.media.draw.canvas import canvas_for
 from headrace.media.draw.colors import class_color, component_color
+from headrace.media.draw.device_canvas import canvas_for
 from headrace.media.draw.legend import Legend
 from headrace.media.draw.overlays import Overlay, class_map_overlay, mask_overlay
 from headrace.media.pixel_format import plane_shapes

@@ -6,6 +6,7 @@ The driver (libcuda) is there wherever a GPU is; nothing has to be installed for
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -358,6 +359,13 @@ class AnyMemory:
             yield use
 
 
+def give_back(gpu: int, function: str, handle: int | None) -> None:
+    """Give a thing back to the driver; at the end of the process all goes back by itself."""
+    if not sys.is_finalizing():
+        with suppress(EngineError), entered(gpu) as use:  # after a fault none can be
+            use.call(function, c_void_p(handle))
+
+
 class Memory:
     """Memory of the thread's GPU, freed with the object."""
 
@@ -370,8 +378,7 @@ class Memory:
 
     def __del__(self) -> None:
         if getattr(self, "pointer", 0):
-            with suppress(EngineError), entered(self.gpu) as use:  # after a fault none can be
-                use.call("cuMemFree_v2", c_void_p(self.pointer))
+            give_back(self.gpu, "cuMemFree_v2", self.pointer)
 
 
 class Stream:
@@ -418,5 +425,4 @@ class Stream:
 
     def __del__(self) -> None:
         if getattr(self, "handle", 0):
-            with suppress(EngineError), entered(self.gpu) as use:
-                use.call("cuStreamDestroy_v2", c_void_p(self.handle))
+            give_back(self.gpu, "cuStreamDestroy_v2", self.handle)

@@ -1,38 +1,39 @@
-"""Kernels, events and pinned host memory through NVIDIA's driver."""
+"""Kernels, events and memory that is lent, through NVIDIA's driver."""
 
 from __future__ import annotations
 
 import ctypes
 import weakref
 from collections.abc import Sequence
-from contextlib import suppress
 from ctypes import byref, c_char_p, c_int, c_size_t, c_uint, c_void_p
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from headrace._core.errors import EngineError
-from headrace._core.gpu.cuda import Stream, current_gpu, driver, entered
+from headrace._core.gpu.cuda import Memory, Stream, current_gpu, driver, entered, give_back
 
 _DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
 _PORTABLE = 1  # CU_MEMHOSTALLOC_PORTABLE
 _HOST, _DEVICE = 1, 2  # CU_MEMORYTYPE_…
+_NEEDS = "520.61 (CUDA 11.8)"  # the PTX is of version 7.8
 
 
 class Kernel:
-    """One function of a PTX text, compiled by the driver for the thread's GPU.
+    """One of Headrace's kernels (native/gpu), compiled by the driver for the thread's GPU.
 
     Args:
-        ptx: the text, as NVRTC writes it.
-        name: of the function.
-        needs: the least driver, for the message.
+        name: of its PTX file, and of its function behind `headrace_`.
 
     Raises:
-        EngineError: the driver is too old for the text, or has no such function.
+        EngineError: the driver is too old.
     """
 
-    def __init__(self, ptx: bytes, name: str, *, needs: str) -> None:
+    def __init__(self, name: str) -> None:
+        ptx = files("headrace._core.gpu").joinpath(f"{name}.ptx").read_bytes()
+        name = f"headrace_{name}"
         module, function = c_void_p(), c_void_p()
         with entered() as use:
             try:
@@ -40,7 +41,7 @@ class Kernel:
             except EngineError as error:
                 raise EngineError(
                     f"the NVIDIA driver refuses headrace's kernel {name}: {error:brief}",
-                    expected=f"driver {needs} or newer",
+                    expected=f"driver {_NEEDS} or newer",
                     fix="update the driver, or run with --device cpu",
                 ) from error
             use.call("cuModuleGetFunction", byref(function), module, c_char_p(name.encode()))
@@ -48,8 +49,7 @@ class Kernel:
 
     def __del__(self) -> None:
         if getattr(self, "_module", None):
-            with suppress(EngineError), entered(self._gpu) as use:
-                use.call("cuModuleUnload", self._module)
+            give_back(self._gpu, "cuModuleUnload", self._module.value)
 
     def launch(
         self,
@@ -70,6 +70,18 @@ class Kernel:
             "cuLaunchKernel", self._function, *map(c_uint, grid), *map(c_uint, block), c_uint(0),
             c_void_p(stream.handle), pointers, None,
         )  # fmt: skip
+
+
+def shared_kernel(name: str) -> Kernel:
+    """The kernel of the thread's GPU that others have, too, while one of them lives."""
+    key = (current_gpu(), name)
+    kernel = _kernels.get(key)
+    if kernel is None:
+        kernel = _kernels[key] = Kernel(name)
+    return kernel
+
+
+_kernels: weakref.WeakValueDictionary[tuple[int, str], Kernel] = weakref.WeakValueDictionary()
 
 
 class CudaEvent:
@@ -93,8 +105,7 @@ class CudaEvent:
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None):
-            with suppress(EngineError), entered(self._gpu) as use:
-                use.call("cuEventDestroy_v2", self._handle)
+            give_back(self._gpu, "cuEventDestroy_v2", self._handle.value)
 
 
 class PinnedPool:
@@ -124,6 +135,30 @@ class PinnedPool:
         return np.ndarray(shape, dtype, memoryview(buffer))
 
 
+class DevicePool:
+    """Memory of the thread's GPU that is lent to objects, and lent again when they are gone."""
+
+    def __init__(self) -> None:
+        self._free: dict[int, list[Memory]] = {}
+
+    def lend(self, size_bytes: int, owner: object) -> int:
+        """Lend memory as long as `owner` lives, its values arbitrary. Thread-safe.
+
+        Returns:
+            Its device address.
+
+        Raises:
+            EngineError: there is no such memory left.
+        """
+        free = self._free.setdefault(size_bytes, [])
+        try:
+            memory = free.pop()
+        except IndexError:
+            memory = Memory(size_bytes)
+        weakref.finalize(owner, free.append, memory).atexit = False
+        return memory.pointer
+
+
 class _Pinned:
     def __init__(self, size_bytes: int, gpu: int) -> None:
         pointer, self._gpu = c_void_p(), gpu
@@ -133,8 +168,7 @@ class _Pinned:
 
     def __del__(self) -> None:
         if getattr(self, "address", 0):
-            with suppress(EngineError), entered(self._gpu) as use:
-                use.call("cuMemFreeHost", c_void_p(self.address))
+            give_back(self._gpu, "cuMemFreeHost", self.address)
 
 
 class _Copy2D(ctypes.Structure):

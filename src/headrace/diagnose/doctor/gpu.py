@@ -6,7 +6,6 @@ import ctypes
 import re
 from collections.abc import Iterator
 from ctypes import byref, c_char, c_int, c_size_t, c_ubyte, c_uint, c_ushort
-from importlib.resources import files
 from pathlib import Path
 
 from headrace._core.errors import EngineError
@@ -22,7 +21,6 @@ from headrace._core.gpu.cuda_kernels import Kernel
 from headrace._core.gpu.mps import control_program
 from headrace._core.gpu.visible_gpus import hidden_by
 from headrace.diagnose.doctor.checks import Check
-from headrace.infer.gpu.scaler import NEEDS
 from headrace.media.sources.gpu_decoding import UNIT, decoding_error
 
 _CORES = 16  # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
@@ -89,9 +87,8 @@ def _chip(number: int) -> str:
 
 
 def _kernel() -> Check:
-    ptx = files("headrace.infer.gpu").joinpath("preprocess.ptx").read_bytes()
     try:
-        Kernel(ptx, "headrace_preprocess", needs=NEEDS)
+        Kernel("preprocess")
     except EngineError as error:
         return Check.of("gpu", "scaling", "problem", error)
     return Check("gpu", "scaling", "ok", "the driver takes headrace's kernel")

@@ -19,8 +19,9 @@ from headrace.gstreamer.pyds.bridge import bridge
 from headrace.gstreamer.pyds.meta import NvDsFrameMeta, items
 from headrace.gstreamer.pyds.osd import NvOSD_Arrow_Head_Direction as Head
 from headrace.gstreamer.pyds.struct import text_at
-from headrace.media.draw.canvas import Canvas, canvas_for
+from headrace.media.draw.canvas import Canvas
 from headrace.media.draw.clock import Clock, write_text
+from headrace.media.draw.device_canvas import canvas_for
 from headrace.media.draw.figures import Strokes, arrow_strokes, byte_color, draw_strokes
 from headrace.media.draw.overlays import mask_overlay
 from headrace.media.draw.text import missing_glyphs

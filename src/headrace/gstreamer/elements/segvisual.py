@@ -12,7 +12,7 @@ from headrace.gstreamer.elements.remake import Remaking
 from headrace.gstreamer.elements.surface import Surface
 from headrace.gstreamer.elements.tree import frames_of, image_of, with_surfaces
 from headrace.gstreamer.pyds.meta import NvDsBatchMeta, NvDsFrameMeta, NvDsMetaType, items
-from headrace.media.draw.canvas import canvas_for
+from headrace.media.draw.device_canvas import canvas_for
 from headrace.media.draw.overlays import Overlay, class_map_overlay
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import PixelFormat

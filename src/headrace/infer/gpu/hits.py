@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import threading
 from ctypes import c_float, c_int32, c_int64, c_uint64
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ import numpy as np
 from headrace._core import _native
 from headrace._core.gpu.cuda import Memory, Stream, current_gpu, entered
 from headrace._core.gpu.cuda_kernels import Kernel, PinnedPool
-from headrace.infer.gpu.scaler import NEEDS
 from headrace.infer.parsers.boxes import TableHits, room_for_hits
 from headrace.infer.parsers.device_tables import DeviceTables
 from headrace.meta.detections import FloatArray
@@ -50,8 +48,7 @@ class HitFinder:
     """
 
     def __init__(self) -> None:
-        ptx = files("headrace.infer.gpu").joinpath("hits.ptx").read_bytes()
-        self._kernel = Kernel(ptx, "headrace_hits", needs=NEEDS)
+        self._kernel = Kernel("hits")
         self.gpu = current_gpu()
         self._lanes = threading.local()
 

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.config.enums import TensorOrder
-from headrace.infer.preprocess import LAYOUTS, ColorMatrix, Preprocessor, color_matrix
+from headrace.infer.preprocess import LAYOUTS, Preprocessor
+from headrace.media.color_matrix import ColorMatrix, color_matrix
 from headrace.media.pixel_format import ColorSpace, PixelFormat
 
 Records = npt.NDArray[np.void]

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import c_float, c_int32, c_uint64
-from importlib.resources import files
 from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from headrace._core.gpu.cuda import Memory, Stream, entered
-from headrace._core.gpu.cuda_kernels import CudaEvent, Kernel, PinnedPool
-from headrace.infer.gpu.items import frame_template, place_components
-from headrace.infer.gpu.scaler import NEEDS
+from headrace._core.gpu.cuda_kernels import CudaEvent, PinnedPool, shared_kernel
+from headrace.media.color_matrix import color_matrix
+from headrace.media.device_planes import Components
 
 if TYPE_CHECKING:
     from headrace.media.frame import Frame
@@ -25,17 +23,11 @@ Places = npt.NDArray[np.int32]
 Patches = npt.NDArray[np.uint8]
 
 
-class _Component(ctypes.Structure):
-    """`Component` of native/gpu/component.h."""
-
-    _fields_ = (("data", c_uint64), ("pitch", c_int32), ("step", c_int32))
-
-
 class _Patches(ctypes.Structure):
     """`Patches` of native/gpu/patches_kernel.cu."""
 
     _fields_ = (
-        ("component", _Component * 3),
+        ("component", Components),
         ("across", c_uint64),
         ("down", c_uint64),
         ("rgb", c_uint64),
@@ -58,7 +50,7 @@ class DevicePatches:
     def __init__(self, gpu: int) -> None:
         self.gpu = gpu
         with entered(gpu):
-            self._kernel = _kernel_of(gpu)
+            self._kernel = shared_kernel("patches")
             self._stream, self._event = Stream(apart=True), CudaEvent()
             self._pinned = PinnedPool()
             self._memory = Memory(0)
@@ -89,30 +81,14 @@ class DevicePatches:
             places[0], places[1] = across, down
             self._stream.upload(places.ctypes.data, places.nbytes, base)
             self._event.follow(self._stream)  # behind the decoder
-            item = frame_template(frame.format, frame.color, wide=planes.wide)
-            place_components(item["component"], frame.format, [planes.rows], [1], wide=planes.wide)
             record = _Patches(
-                across=base, down=base + place_bytes, rgb=base + 2 * place_bytes, side=side,
-                wide=planes.wide,
+                component=planes.components, across=base, down=base + place_bytes,
+                rgb=base + 2 * place_bytes, side=side, wide=planes.wide,
             )  # fmt: skip
-            for k, component in enumerate(item["component"][0].tolist()):
-                record.component[k] = _Component(*component)
-            record.matrix[:] = item["matrix"][0].tolist()
+            record.matrix[:] = color_matrix(frame.color)
             grid = (-(-side // _BLOCK[0]), -(-side // _BLOCK[1]), count)
             self._kernel.launch(self._stream, grid, _BLOCK, (record,))
             out = self._pinned.take(_BYTES, (count, 3, side, side))
             self._stream.download(base + 2 * place_bytes, out.ctypes.data, out_bytes)
             self._stream.wait()
         return out
-
-
-_kernels: WeakValueDictionary[int, Kernel] = WeakValueDictionary()
-
-
-def _kernel_of(gpu: int) -> Kernel:
-    """The kernel on a GPU, which all sources share."""
-    kernel = _kernels.get(gpu)
-    if kernel is None:
-        ptx = files("headrace.infer.gpu").joinpath("patches.ptx").read_bytes()
-        kernel = _kernels[gpu] = Kernel(ptx, "headrace_patches", needs=NEEDS)
-    return kernel

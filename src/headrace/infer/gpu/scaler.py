@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from ctypes import c_uint64
-from importlib.resources import files
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
 _BLOCK = (32, 8, 1)
 _ALIGNED = 256  # bytes, of planes that are copied to the GPU
-NEEDS = "520.61 (CUDA 11.8)"  # the PTX is of version 7.8
 _MOST_KINDS = 64  # of whole frames whose tables stay on the GPU
 
 
@@ -53,8 +51,7 @@ class GpuScaler:
     """
 
     def __init__(self, pre: Preprocessor, *, half: bool = False) -> None:
-        ptx = files("headrace.infer.gpu").joinpath("preprocess.ptx").read_bytes()
-        self._kernel = Kernel(ptx, "headrace_preprocess", needs=NEEDS)
+        self._kernel = Kernel("preprocess")
         self._pre = pre
         self._half = half
         self._mean = None if pre.mean_planes is None else CudaTensor.of(pre.mean_planes)

@@ -28,38 +28,32 @@ class Canvas(ABC):
 
     Args:
         frame: which is copied.
-        planes: the copy's.
         colors: the colours of its pixels: `rgb`, `bgr`, or a YUV space.
 
     Attributes:
         missing: characters of pasted texts that no font at hand has, each once.
     """
 
-    def __init__(self, frame: Frame, planes: tuple[Plane, ...], colors: Pixels) -> None:
+    def __init__(self, frame: Frame, colors: Pixels) -> None:
         self.width, self.height = self.size = frame.width, frame.height
         self.missing = ""
         self._frame = frame
-        self._planes = planes
         self._colors = colors
-        self._sheet = _native.Sheet(planes)
         self._values: dict[Rgb, Rgb] = {}
-        self._inks: dict[tuple[Rgba, Rgba | None], _native.Inks] = {}
 
+    @abstractmethod
     def fill(self, box: Box, color: Rgb, alpha: float = 1.0) -> None:
         """Fill a box with a colour of opacity `alpha`."""
-        self._sheet.fill(*box, self._value(color), _byte(alpha))
 
+    @abstractmethod
     def outline(self, box: Box, width: int, color: Rgb, alpha: float = 1.0) -> None:
         """A border of `width` pixels inside `box`; a box too small for it is filled."""
-        self._sheet.outline(*box, width, self._value(color), _byte(alpha))
 
+    @abstractmethod
     def paste(self, text: TextBox, left: int, top: int) -> None:
         """Put a text at a place with even coordinates."""
-        key = (text.color, text.background)
-        inks = self._inks.get(key)
-        if inks is None:
-            inks = self._inks[key] = _inks(*key, self._colors)
-        self._sheet.paste(text.cover, left, top, inks)
+
+    def _note_missing(self, text: TextBox) -> None:
         if text.missing:
             self.missing += "".join(c for c in text.missing if c not in self.missing)
 
@@ -86,13 +80,45 @@ class Canvas(ABC):
         """The drawn frame."""
 
 
-class PackedCanvas(Canvas):
+class HostCanvas(Canvas):
+    """A copy in main memory.
+
+    Args:
+        frame, colors: see `Canvas`.
+        planes: the copy's.
+    """
+
+    def __init__(self, frame: Frame, colors: Pixels, planes: tuple[Plane, ...]) -> None:
+        super().__init__(frame, colors)
+        self._planes = planes
+        self._sheet = _native.Sheet(planes)
+        self._inks: dict[tuple[Rgba, Rgba | None], _native.Inks] = {}
+
+    def fill(self, box: Box, color: Rgb, alpha: float = 1.0) -> None:
+        """See `Canvas`."""
+        self._sheet.fill(*box, self._value(color), byte_of(alpha))
+
+    def outline(self, box: Box, width: int, color: Rgb, alpha: float = 1.0) -> None:
+        """See `Canvas`."""
+        self._sheet.outline(*box, width, self._value(color), byte_of(alpha))
+
+    def paste(self, text: TextBox, left: int, top: int) -> None:
+        """See `Canvas`."""
+        key = (text.color, text.background)
+        inks = self._inks.get(key)
+        if inks is None:
+            inks = self._inks[key] = _inks(*key, self._colors)
+        self._sheet.paste(text.cover, left, top, inks)
+        self._note_missing(text)
+
+
+class PackedCanvas(HostCanvas):
     """RGB or BGR."""
 
     def __init__(self, frame: Frame) -> None:
         self._bgr = frame.format is PixelFormat.BGR
         pixels = frame.planes[0].copy()
-        super().__init__(frame, (pixels,), "bgr" if self._bgr else "rgb")
+        super().__init__(frame, "bgr" if self._bgr else "rgb", (pixels,))
         self._pixels = pixels
 
     def show(self, rgb: Plane) -> None:
@@ -113,7 +139,7 @@ class PackedCanvas(Canvas):
         return replace(self._frame, planes=(self._pixels,), owner=None)
 
 
-class PlanarCanvas(Canvas):
+class PlanarCanvas(HostCanvas):
     """I420; NV12 and GRAY frames become I420."""
 
     def __init__(self, frame: Frame) -> None:
@@ -127,7 +153,7 @@ class PlanarCanvas(Canvas):
                 chroma = tuple(np.full(shape, 128, np.uint8) for _ in range(2))
             case _:
                 chroma = tuple(plane.copy() for plane in frame.planes[1:])
-        super().__init__(frame, (frame.planes[0].copy(), *chroma), color)
+        super().__init__(frame, color, (frame.planes[0].copy(), *chroma))
         self._color = color
 
     def show(self, rgb: Plane) -> None:
@@ -161,13 +187,6 @@ class PlanarCanvas(Canvas):
         )
 
 
-def canvas_for(frame: Frame) -> Canvas:
-    """A canvas in the pixel format of `frame`, or I420 for NV12 and GRAY."""
-    if frame.format in (PixelFormat.RGB, PixelFormat.BGR):
-        return PackedCanvas(frame)
-    return PlanarCanvas(frame)
-
-
 def _blend(area: Plane, overlay: Overlay, halvings: int, values: npt.NDArray[np.uint16]) -> None:
     """Blend an overlay over its part of a plane; a chroma sample takes its first pixel's colour."""
     keep, add = _factors(overlay.opacities, values)
@@ -194,13 +213,20 @@ def _factors(
     return 128 - over, over * values + half
 
 
-def _byte(alpha: float) -> int:
+def byte_of(alpha: float) -> int:
+    """An opacity of 0..1 as 0..255."""
     return 255 if alpha >= 1 else round(alpha * 255)
 
 
 @lru_cache(maxsize=1024)
 def _inks(color: Rgba, background: Rgba | None, colors: Pixels) -> _native.Inks:
-    """Colours in the planes and opacities of a text, by how much it covers a pixel.
+    return _native.Inks(*ink_tables(color, background, colors))
+
+
+def ink_tables(
+    color: Rgba, background: Rgba | None, colors: Pixels
+) -> tuple[FloatArray, npt.NDArray[np.uint8]]:
+    """(256, 3) colours in the planes and (256,) opacities of a text, by how much it covers a pixel.
 
     A text of some opacity lies on a box of some opacity, which both lie on the frame.
     """
@@ -216,7 +242,7 @@ def _inks(color: Rgba, background: Rgba | None, colors: Pixels) -> _native.Inks:
     elif colors == "bgr":
         values = values[:, ::-1]
     opacity = np.full(256, 255, np.uint8) if back[3] >= 1 else np.rint(alpha * 255).astype(np.uint8)
-    return _native.Inks(np.ascontiguousarray(values, np.float32), opacity)
+    return np.ascontiguousarray(values, np.float32), opacity
 
 
 def _halve(plane: FloatArray) -> FloatArray:

@@ -7,7 +7,8 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from headrace.media.pixel_format import ColorSpace
+from headrace.media.color_matrix import luma_weights
+from headrace.media.pixel_format import ColorSpace, is_full
 from headrace.meta.detections import FloatArray
 
 Rgb = tuple[int, int, int]
@@ -28,9 +29,6 @@ _FIRST: tuple[Rgb, ...] = (
     (160, 220, 60),
 )
 _GOLDEN = 0.618033988749895
-
-# Luma weights of red and blue. Source: spec A.3.
-_WEIGHTS = {"bt601": (0.299, 0.114), "bt709": (0.2126, 0.0722), "bt2020": (0.2627, 0.0593)}
 
 
 @cache
@@ -59,8 +57,7 @@ def readable_on(background: Rgb) -> Rgb:
 @cache
 def yuv_matrix(space: ColorSpace) -> tuple[FloatArray, FloatArray]:
     """(3, 3) matrix and (3,) offset that turn RGB in 0..255 into Y, U, V of `space`."""
-    name = space.value
-    red, blue = _WEIGHTS[name.removesuffix("-full")]
+    red, blue = luma_weights(space)
     luma = np.array([red, 1 - red - blue, blue])
     rows = np.stack(
         (
@@ -69,7 +66,7 @@ def yuv_matrix(space: ColorSpace) -> tuple[FloatArray, FloatArray]:
             (np.array([1.0, 0, 0]) - luma) / (2 * (1 - red)),
         )
     )
-    if name.endswith("-full"):
+    if is_full(space):
         return rows.astype(np.float32), np.array([0, 128, 128], np.float32)
     swing = np.array([[219], [224], [224]]) / 255
     return (rows * swing).astype(np.float32), np.array([16, 128, 128], np.float32)

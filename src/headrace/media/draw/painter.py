@@ -15,9 +15,10 @@ from headrace._core.notices import note_once
 from headrace._core.text import shortened
 from headrace._core.types import Array
 from headrace.media import Frame, as_frame
-from headrace.media.draw.canvas import Box, Canvas, canvas_for
+from headrace.media.draw.canvas import Box, Canvas
 from headrace.media.draw.clock import Clock, write_name
 from headrace.media.draw.colors import component_color, readable_on
+from headrace.media.draw.device_canvas import canvas_for
 from headrace.media.draw.figures import PX_PER_PT, byte_color, draw_figures
 from headrace.media.draw.legend import Legend
 from headrace.media.draw.output_images import shown_image

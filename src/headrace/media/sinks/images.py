@@ -26,7 +26,16 @@ JPEG_QUALITY = 92
 
 
 def encode_image(frame: Frame, suffix: str, *, max_width: int | None = None) -> bytes:
-    """A frame as the content of a `.jpg` or `.png` file, made smaller if wider than `max_width`."""
+    """A frame as the content of a `.jpg` or `.png` file, made smaller if wider than `max_width`.
+
+    What a GPU decoded is encoded there where it keeps its size and NVIDIA's library is at hand.
+    """
+    jpeg, planes = ENCODED_SUFFIXES[suffix] == "JPEG", frame.on_device
+    if jpeg and planes is not None and not planes.downloaded:
+        from headrace.media.gpu_jpeg import encode_on_gpu, why_no_gpu_jpeg
+
+        if (max_width is None or frame.width <= max_width) and why_no_gpu_jpeg() is None:
+            return encode_on_gpu(frame, JPEG_QUALITY)
     from PIL import Image
 
     image = Image.fromarray(to_rgb(frame))
@@ -34,7 +43,7 @@ def encode_image(frame: Frame, suffix: str, *, max_width: int | None = None) -> 
         height = max(1, round(image.height * max_width / image.width))
         image = image.resize((max_width, height), Image.Resampling.BILINEAR)
     out = io.BytesIO()
-    if ENCODED_SUFFIXES[suffix] == "PNG":
+    if not jpeg:
         image.save(out, "PNG", compress_level=3)
     else:
         # Video has half the colour resolution already; thin lines on RGB would suffer from it.
@@ -97,6 +106,12 @@ class ImageSink(Sink):
                 stem = self._names.stem(frame)
             target = self._folder / f"{stem}{self._suffix}"
         spare_source(target, frame, self.name)
+        if frame.on_device is not None and ENCODED_SUFFIXES[self._suffix] == "JPEG":
+            from headrace.media.gpu_jpeg import GET_IT, why_no_gpu_jpeg
+
+            if (reason := why_no_gpu_jpeg()) is not None:
+                text = f"the CPU encodes the images that a GPU decoded: {reason}; {GET_IT}"
+                self._notice("jpeg-on-cpu", "info", text)
         write_where_named(target, encode_image(frame, self._suffix), durable=False)
 
 

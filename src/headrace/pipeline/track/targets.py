@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace._core import _native
-from headrace.infer.preprocess import LAYOUTS, color_matrix
+from headrace.infer.preprocess import LAYOUTS
+from headrace.media.color_matrix import color_matrix
 from headrace.media.frame import Frame
 from headrace.pipeline.track.looks import LookModel, Looks, rects_of
 from headrace.pipeline.track.original_live import LiveValues
