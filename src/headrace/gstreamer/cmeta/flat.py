@@ -21,7 +21,6 @@ from headrace.gstreamer.cmeta.views import (
     Value,
     borrowed_address,
     fields_of,
-    is_view,
 )
 from headrace.gstreamer.pyds.struct import Held, Struct, text_at
 
@@ -36,13 +35,16 @@ _CODES: dict[Any, str] = {
 class _Part(NamedTuple):
     """The fields of a structure, or of one inside of it, in the order of their values."""
 
-    plain: tuple[tuple[str, Any], ...]  # of numbers: name and default
+    plain: tuple[str, ...]  # numbers
+    defaults: tuple[float, ...]  # of these
     owned: tuple[str, ...]  # texts that the structure frees
     borrowed: tuple[str, ...]  # texts that it does not
     characters: tuple[str, ...]
     arrays: tuple[tuple[str, int], ...]  # name and length
     empty: tuple[str, ...]  # pointers that stay 0 here
-    nested: tuple[tuple[str, _Part], ...]
+    nested: tuple[tuple[str, type[Struct], _Part], ...]
+    blank: tuple[Value, ...] | None  # the values of one that nothing was written to
+    is_plain: bool  # numbers alone
 
 
 class PackedRecord:
@@ -113,14 +115,17 @@ def _part_of(plain: Bound, base: int, places: list[tuple[int, str]]) -> _Part:
     for name in kinds["empty"]:
         place(name, "Q")
     nested = [
-        (name, _part_of(inner, base + getattr(c, name).offset, places))
+        (name, inner, _part_of(inner, base + getattr(c, name).offset, places))
         for name, inner in kinds["nested"].items()
     ]
-    defaults = [(name, _default(plain, name)) for name in kinds["plain"]]
-    return _Part(
-        tuple(defaults), tuple(kinds["owned"]), tuple(kinds["borrowed"]),
+    defaults = tuple(_default(plain, name) for name in kinds["plain"])
+    part = _Part(
+        tuple(kinds["plain"]), defaults, tuple(kinds["owned"]), tuple(kinds["borrowed"]),
         tuple(kinds["characters"]), tuple(arrays), tuple(kinds["empty"]), tuple(nested),
+        None, not any(kinds[kind] for kind in kinds if kind != "plain"),
     )  # fmt: skip
+    values: list[Value] = []
+    return part._replace(blank=tuple(values)) if _gather(part, {}, values, []) else part
 
 
 def _default(plain: Bound, name: str) -> float:
@@ -131,7 +136,7 @@ def _default(plain: Bound, name: str) -> float:
 def _gather(part: _Part, old: dict[str, Value], values: list[Value], texts: list[Held]) -> bool:
     """Append the values of a structure; False for one that goes the long way."""
     get = old.get
-    values += [get(name, default) for name, default in part.plain]
+    values += map(get, part.plain, part.defaults)
     for name in part.owned:
         held = get(name)
         if held is None:
@@ -157,14 +162,16 @@ def _gather(part: _Part, old: dict[str, Value], values: list[Value], texts: list
         if get(name) is not None:
             return False
         values.append(0)
-    for name, inner in part.nested:
+    for name, kind, inner in part.nested:
         nested = get(name)
         if nested is None:
-            known: dict[str, Value] = {}
-        elif is_view(nested) or sys.getrefcount(nested) > _UNSHARED:
+            if inner.blank is None:
+                return False
+            values += inner.blank
+        elif type(nested) is not kind or sys.getrefcount(nested) > _UNSHARED:
             return False
-        else:
-            known = nested.__dict__
-        if not _gather(inner, known, values, texts):
+        elif inner.is_plain:
+            values += map(nested.__dict__.get, inner.plain, inner.defaults)
+        elif not _gather(inner, nested.__dict__, values, texts):
             return False
     return True

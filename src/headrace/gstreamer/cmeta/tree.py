@@ -239,18 +239,18 @@ class Tree:
         addresses = (c_void_p * len(packed))()
         _add_records()(frame, len(packed), b"".join(record for _, record in packed), addresses)
         view = view_class(NvDsObjectMeta)
-        names = view._fields
+        names, lists, tree = view._fields.keys(), _OF[NvDsObjectMeta], self._ref
         for (obj, _), address in zip(packed, addresses, strict=True):
-            c = _Object.from_address(address)
-            rest = {k: v for k, v in obj.__dict__.items() if k not in names}
-            lists = {name: rest.pop(name, None) for name in _OF[NvDsObjectMeta]}
-            obj.__dict__ = {"_c": c, "_tree": self._ref, **rest}
+            c, old = _Object.from_address(address), obj.__dict__
+            new = obj.__dict__ = {"_c": c, "_tree": tree}
             obj.__class__ = view
             self._known[address] = obj
-            for name, values in lists.items():
-                mine = obj.__dict__[name] = CList(self._ref, c, name)
-                for value in values or ():
+            for name in lists:
+                mine = new[name] = CList(tree, c, name)
+                for value in old.pop(name, ()):
                     mine.append(value)
+            for name in old.keys() - names:
+                new[name] = old[name]
 
     def _bind_user(self, user: Bound, c: CStruct) -> None:
         """Write a user meta: its functions in C stand for those of Python's."""
