@@ -113,7 +113,10 @@ class BuiltinParser:
             if classes not in (None, params.num_classes):
                 rivals = self._rivals(layers, network, params, classes)
                 if rivals is not None:
-                    raise rivals
+                    try:
+                        raise rivals
+                    finally:
+                        del rivals  # its traceback holds this frame, and so the outputs
             if len(self._known) >= _READINGS:
                 self._known.clear()
             reading = layout, [entry and (entry[0].name, entry[1]) for entry in entries]

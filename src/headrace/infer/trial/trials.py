@@ -319,6 +319,7 @@ class ConfigTrials:
                 post.attach(outputs, Items([meta], transforms=[transform]), [step])
                 if step.error is not None:
                     refusals.append(f"{step.error:brief}")
+                    step.error = None  # its traceback holds this frame, and so the samples
                 readings.append(reading_of(step, cfg, self.network))
         finally:
             if not own and choice is not None:
