@@ -18,6 +18,7 @@ from headrace.batches.identity import COLUMNS_PART, read_run
 from headrace.batches.ledger import StoredFile, UnitRecord, last_records
 from headrace.batches.storage import storage_errors
 from headrace.batches.tables import TABLES, table_rows
+from headrace.meta.arrow_arrays import arrow_array
 from headrace.meta.frame_table import FRAME_COLUMNS
 from headrace.meta.table import COLUMNS
 
@@ -92,9 +93,10 @@ def write_manifest(folder: Path) -> Path:
             pq.ParquetWriter(part, schema, compression="zstd") as writer,
         ):
             while chunk := list(islice(rows, _ROWS)):
-                table = pa.Table.from_pylist([_row(r) for r in chunk], schema=own)
-                arrays = arrays_of(columns, [r.values for r in chunk])
-                writer.write_table(pa.Table.from_arrays([*table.columns, *arrays], schema=schema))
+                lines = [_row(record) for record in chunk]
+                arrays = [arrow_array([line[f.name] for line in lines], f.type) for f in own]
+                arrays += arrays_of(columns, [record.values for record in chunk])
+                writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
     return target
 
 

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace._core.lazy import import_extra
+from headrace.meta.arrow_arrays import arrow_array
 from headrace.meta.frame_meta import FrameMeta
 from headrace.meta.table import OF_FRAMES, schema_of
 
@@ -66,5 +67,6 @@ def frames_to_arrow(metas: Sequence[FrameMeta]) -> Any:
         "inferred": [m.inferred for m in metas],
         "objects": [len(m.objects) for m in metas],
     }
-    table = import_extra("pyarrow", "arrow").table
-    return table(columns, schema=frame_schema())
+    schema = frame_schema()
+    arrays = [arrow_array(values, schema.field(name).type) for name, values in columns.items()]
+    return import_extra("pyarrow", "arrow").Table.from_arrays(arrays, schema=schema)

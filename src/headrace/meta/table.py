@@ -50,6 +50,7 @@ import headrace
 from headrace._core.errors import MediaError
 from headrace._core.files import PartFile, os_reason
 from headrace._core.lazy import import_extra
+from headrace.meta.arrow_arrays import arrow_array
 from headrace.meta.fields import FIELDS, Column
 from headrace.meta.frame_meta import FrameMeta
 
@@ -179,7 +180,7 @@ def to_arrow(metas: Metas) -> Any:
     pa = import_extra("pyarrow", "arrow")
     schema = arrow_schema()
     arrays = [
-        pa.array(values, type=schema.field(name).type) for name, values in _columns(metas).items()
+        arrow_array(values, schema.field(name).type) for name, values in _columns(metas).items()
     ]
     return pa.Table.from_arrays(arrays, schema=schema)
 

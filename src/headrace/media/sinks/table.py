@@ -181,7 +181,7 @@ class _TableSink(Sink):
             for column in () if self._constants is None else self._constants.schema:
                 value = self._constants[column.name].combine_chunks()
                 rows = rows.append_column(column, value.take([0] * rows.num_rows))
-            self._writer.write_table(rows.cast(self._schema))
+            self._writer.write_table(rows.replace_schema_metadata(self._schema.metadata))
             self._file.check()
         if self._journal:
             self._file.push()
