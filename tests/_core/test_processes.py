@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -96,3 +97,114 @@ def test_a_child_dies_with_its_parent_also_in_native_code(tmp_path: Path) -> Non
 def test_a_child_of_a_parent_that_has_gone_ends() -> None:
     code = "from headrace._core.processes import die_with_parent; die_with_parent(1 << 30)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 1
+
+
+def tell(pipe: Any, name: str) -> None:
+    """Answer questions about this process."""
+    while True:
+        match pipe.recv():
+            case "environment":
+                pipe.send(os.environ.get(name))
+            case "parent":
+                pipe.send((os.getppid(), len(os.listdir("/proc/self/fd"))))
+            case "print":
+                print("printed", flush=True)
+                pipe.send(None)
+            case "modules":
+                pipe.send("colorsys" in sys.modules)
+            case "exit":
+                sys.exit(7)
+
+
+def asked(child: SpawnedProcess, question: str) -> Any:
+    child.pipe.send(question)
+    return child.pipe.recv()
+
+
+def test_processes_share_one_warm_interpreter_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    children = []
+    for value in ("0", "1"):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+        children.append(
+            SpawnedProcess(tell, "CUDA_VISIBLE_DEVICES", name="teller", ahead=["colorsys"])
+        )
+    assert [asked(child, "environment") for child in children] == ["0", "1"]
+    (server, fds), (other, more) = (asked(child, "parent") for child in children)
+    assert server == other != os.getpid()
+    assert fds == more
+    assert all(asked(child, "modules") for child in children)
+    children[0].pipe.send("exit")
+    assert children[0].end(20) == ProcessEnd(7)
+    children[1].kill()
+    assert children[1].end(0) == ProcessEnd(-signal.SIGKILL)
+
+
+def test_an_environment_that_imports_may_read_has_an_interpreter_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first = SpawnedProcess(tell, "HEADRACE_TEST", name="teller")
+    monkeypatch.setenv("HEADRACE_TEST", "new")
+    second = SpawnedProcess(tell, "HEADRACE_TEST", name="teller")
+    assert [asked(child, "environment") for child in (first, second)] == [None, "new"]
+    assert asked(first, "parent")[0] != asked(second, "parent")[0]
+    for child in (first, second):
+        child.kill()
+
+
+def test_the_end_of_the_interpreter_ends_its_processes_and_the_next_has_another() -> None:
+    first = SpawnedProcess(tell, "", name="teller")
+    server = asked(first, "parent")[0]
+    os.kill(server, signal.SIGKILL)
+    assert first.end(20) == ProcessEnd(-signal.SIGKILL)
+    second = SpawnedProcess(tell, "", name="teller")
+    assert asked(second, "parent")[0] != server
+    second.kill()
+
+
+def test_a_process_prints_where_its_application_does_now(capfd: pytest.CaptureFixture[str]) -> None:
+    child = SpawnedProcess(tell, "", name="teller")
+    asked(child, "print")
+    child.kill()
+    assert capfd.readouterr().out == "printed\n"
+
+
+def test_nothing_is_left_of_forgotten_processes() -> None:
+    def run() -> int:
+        child = SpawnedProcess(tell, "", name="teller")
+        server: int = asked(child, "parent")[0]
+        child.kill()
+        child.pipe.close()
+        return server
+
+    run()
+    gc.collect()
+    before = len(os.listdir("/proc/self/fd"))
+    server = run()
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert not Path(f"/proc/{server}").exists()
+
+
+def test_without_a_fork_a_process_is_spawned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where something starts threads with every Python: `sitecustomize`, say."""
+    monkeypatch.delattr(os, "pidfd_open")
+    child = SpawnedProcess(tell, "", name="teller")
+    assert asked(child, "parent")[0] == os.getpid()
+    child.kill()
+
+
+THREADS = (
+    "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()"
+)
+
+
+def test_an_interpreter_with_threads_forks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "starts_threads.py").write_text(THREADS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    child = SpawnedProcess(tell, "", name="teller", ahead=["starts_threads"])
+    assert asked(child, "parent")[0] == os.getpid()
+    child.kill()

@@ -1,7 +1,7 @@
 """Child processes: how they start, end with their parent, and how they ended.
 
-Guarded libraries start another way (`headrace.custom.guard`): their workers are forked from one
-process, are there in milliseconds and share memory with the application.
+Workers of guarded libraries are forked from an interpreter of their own (`headrace.custom.guard`),
+share memory with the application, and have no rights.
 """
 
 from __future__ import annotations
@@ -91,12 +91,17 @@ def start_program(command: list[str], **how: Any) -> ModuleProcess:
 
 
 class SpawnedProcess:
-    """A function that runs in a fresh interpreter, with a pipe to it; it ends with this process.
+    """A function that runs in a process of its own, with a pipe to it; it ends with this one.
+
+    Nothing of this process is there: on Linux it is forked from a warm interpreter, see
+    `fork_server`, elsewhere spawned.
 
     Args:
         function: called there with its end of the pipe and `arguments`; all can be pickled.
         name: of the process.
         ignored: signals that are for this process alone; SIGTERM otherwise ends the other.
+        ahead: modules that its function needs, imported once for all such processes: none starts
+            a thread or opens a GPU.
 
     Attributes:
         pipe: objects go both ways; its end is that of the process.
@@ -109,16 +114,13 @@ class SpawnedProcess:
         *arguments: Any,
         name: str,
         ignored: Collection[int] = (signal.SIGINT,),
+        ahead: Collection[str] = (),
     ) -> None:
-        from multiprocessing import get_context, get_start_method, set_start_method
+        from multiprocessing import Pipe, get_start_method, set_start_method
 
-        context = get_context("spawn")
         usual = get_start_method(allow_none=True)
-        self.pipe, theirs = context.Pipe()
-        self.process = context.Process(
-            target=_run, args=(ignored, function, theirs, *arguments), name=name, daemon=False
-        )
-        self.process.start()
+        self.pipe, theirs = Pipe()
+        self.process = _started(name, (ignored, function, theirs, *arguments), ahead)
         if usual is None:  # starting one chooses it for the program, whose choice that is
             set_start_method(None, force=True)
         theirs.close()
@@ -151,17 +153,43 @@ def ignore_image_warnings() -> None:
     warnings.filterwarnings("ignore", module=r"PIL\.")
 
 
-def _run(
-    ignored: Collection[int], function: Callable[..., None], pipe: Any, *arguments: Any
-) -> None:
+def _started(name: str, arguments: tuple[Any, ...], ahead: Collection[str]) -> Any:
+    """Start a process: forked where the system can tell how it ended, else spawned."""
+    from multiprocessing import get_context
+
+    if hasattr(os, "pidfd_open") and sys.executable:
+        from headrace._core.fork_server import CannotForkError, ForkedProcess
+
+        process = ForkedProcess(target=_run, args=arguments, name=name, daemon=False)
+        process.ahead = tuple(ahead)
+        try:
+            process.start()
+        except CannotForkError:
+            pass
+        else:
+            return process
+    spawned = get_context("spawn").Process(
+        target=_run_spawned, args=arguments, name=name, daemon=False
+    )
+    spawned.start()
+    return spawned
+
+
+def _run_spawned(*arguments: Any) -> None:
     from multiprocessing import parent_process
 
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    for number in ignored:
-        signal.signal(number, signal.SIG_IGN)
     parent = parent_process()
     assert parent is not None
     assert parent.pid is not None
     die_with_parent(parent.pid)
+    _run(*arguments)
+
+
+def _run(
+    ignored: Collection[int], function: Callable[..., None], pipe: Any, *arguments: Any
+) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
     ignore_image_warnings()
     function(pipe, *arguments)

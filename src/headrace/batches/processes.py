@@ -1,4 +1,4 @@
-"""Worker processes of this machine: one spawned interpreter each, one pipe each, no server."""
+"""Worker processes of this machine: forked from one warm interpreter, one pipe each, no server."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ from typing import Any, Protocol
 from headrace._core.errors import HeadraceError
 from headrace._core.heap import share_heaps
 from headrace._core.processes import SpawnedProcess
-from headrace.batches.executor import AHEAD, UnitClock, next_worker, room_after
+from headrace.batches.executor import AHEAD as UNITS_AHEAD
+from headrace.batches.executor import UnitClock, next_worker, room_after
 from headrace.batches.units import BatchUnit, UnitResult
 
 _MOST_STARTS = 3  # of a worker that dies before its first result
 _END_S = 1.0  # for a worker to end
 _OPENING_S = 30.0  # to open the models, where a unit has less
+AHEAD = ("headrace.batches.work", "headrace.engine.backends.onnxruntime", "pyarrow.parquet")
+"""Modules that the processes of a batch need."""
+
 _HEAPS = 2  # of the threads of a worker: there are many workers
 
 
@@ -93,7 +97,7 @@ class ProcessExecutor:
         scratch: Path | None = None,
     ) -> None:
         self.workers = workers
-        self.slots = workers * AHEAD
+        self.slots = workers * UNITS_AHEAD
         self._timeout_s = timeout_s
         self._opener = opener
         self._scratch = scratch
@@ -102,7 +106,9 @@ class ProcessExecutor:
         self._processes = [self._started() for _ in range(workers)]
 
     def _started(self) -> _WorkerProcess:
-        process = SpawnedProcess(_serve, self._opener, self._scratch, name="headrace-batch")
+        process = SpawnedProcess(
+            _serve, self._opener, self._scratch, name="headrace-batch", ahead=AHEAD
+        )
         return _WorkerProcess(process, UnitClock(self._timeout_s))
 
     def submit(self, unit: BatchUnit) -> None:

@@ -9,11 +9,11 @@ from time import monotonic
 from typing import Any
 
 from headrace._core import _native
+from headrace._core.fork_link import readable
 from headrace.custom.guard import ipc
 from headrace.custom.guard.crash import HANG_SIGNAL, Ending, Report, read_report
 from headrace.custom.guard.ipc import SharedRegion, control_words, new_memory
 from headrace.custom.guard.keeper import end_process, keeper
-from headrace.custom.guard.leavings import readable
 from headrace.custom.guard.options import GuardOptions
 from headrace.custom.guard.prints import Prints
 

@@ -6,21 +6,19 @@ import atexit
 import json
 import os
 import signal
-import socket
-import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace._core.errors import CustomLibraryError
 from headrace._core.files import os_reason
+from headrace._core.fork_link import ForkLink, readable
 from headrace._core.gpu.visible_gpus import environment_for
 from headrace.custom.guard.environment import keeper_environment, passed
-from headrace.custom.guard.leavings import readable
 from headrace.custom.guard.options import GuardOptions
 from headrace.custom.guard.prints import finish_all
 
@@ -31,9 +29,7 @@ if TYPE_CHECKING:
 _BOOT_S = 60.0
 _REAP_S = 10.0
 _END_S = 6.0  # for it to end what workers left
-_LARGEST = 1 << 16
 _MOST_OUTPUT = 1 << 22  # bytes that a program prints
-_BOOT = "import sys; from headrace.custom.guard.keeper_main import main; main(int(sys.argv[1]))"
 
 
 def can_guard() -> str | None:
@@ -65,13 +61,16 @@ class Started(NamedTuple):
     held: list[str]
 
 
-class Keeper:
+class Keeper(ForkLink):
     """Starts workers and reports how they ended. One serves a whole application."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._link: socket.socket | None = None
-        self._process: subprocess.Popen[bytes] | None = None
+        super().__init__(
+            "headrace.custom.guard.keeper_main",
+            boot_s=_BOOT_S,
+            end_s=_END_S,
+            start_new_session=True,  # Ctrl-C is for the application
+        )
         self._ended: deque[int] = deque()
         self._ahead: list[str] = []
 
@@ -190,71 +189,23 @@ class Keeper:
             self._drop()
         finish_all()
 
-    def _ask(self, request: dict[str, object], fds: list[int]) -> Message:
-        for attempt in (1, 2):  # it may have been killed since the last time
-            link = self._link or self._boot()
-            try:
-                return self._exchange(link, request, fds, _BOOT_S)
-            except OSError as error:
-                self._drop()
-                if attempt == 2:
-                    raise CustomLibraryError(
-                        f"guarded workers cannot be started: {error}",
-                        fix="--guard never runs the library in this process",
-                    ) from error
-        raise AssertionError
-
-    def _exchange(
-        self, link: socket.socket, request: dict[str, object], fds: list[int], timeout_s: float
-    ) -> Message:
-        link.settimeout(timeout_s)
+    def _ask(self, request: Mapping[str, object], fds: list[int]) -> Message:
         try:
-            socket.send_fds(link, [json.dumps(request).encode()], fds)
-            answer = link.recv(_LARGEST)
-        except OSError:
-            raise
-        except BaseException:  # Ctrl-C: the answer would be taken for that of the next request
-            self._drop()
-            raise
-        if not answer:
-            raise ConnectionResetError("the process that starts them ended")
-        reply: Message = json.loads(answer)
-        return reply
+            return super()._ask(request, fds)
+        except OSError as error:
+            raise CustomLibraryError(
+                f"guarded workers cannot be started: {error}",
+                fix="--guard never runs the library in this process",
+            ) from error
 
-    def _boot(self) -> socket.socket:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        environment = {
+    def _environment(self) -> Mapping[str, str]:
+        return {
             **keeper_environment(os.environ),
-            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
             # Threads of a numerical library would make it unsafe to fork.
             "OPENBLAS_NUM_THREADS": "1",
             "MKL_NUM_THREADS": "1",
             "OMP_NUM_THREADS": "1",
         }
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _BOOT, str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-                env=environment,
-                start_new_session=True,  # Ctrl-C is for the application
-            )
-        self._link = ours
-        return ours
-
-    def _drop(self) -> None:
-        link, self._link = self._link, None
-        process, self._process = self._process, None
-        if link is not None:
-            link.close()
-        if process is None:
-            return
-        try:
-            process.wait(_END_S)  # it ends what workers left
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
 
 
 _keeper: Keeper | None = None
@@ -281,8 +232,8 @@ def _forget() -> None:
     """Drop the parent's keeper in a forked child."""
     global _keeper, _making
     _making = threading.Lock()
-    if _keeper is not None and _keeper._link is not None:
-        _keeper._link.close()
+    if _keeper is not None:
+        _keeper._forget()
     _keeper = None
 
 

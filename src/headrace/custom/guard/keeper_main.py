@@ -8,11 +8,8 @@ the application is gone the keeper ends, and every worker with it.
 
 from __future__ import annotations
 
-import array
 import faulthandler
 import fcntl
-import gc
-import importlib
 import io
 import json
 import os
@@ -27,10 +24,11 @@ from typing import TYPE_CHECKING
 
 from headrace._core import _native
 from headrace._core.files import os_reason
+from headrace._core.fork_link import count_threads, import_ahead, readable, receive
 from headrace._core.threads import forbid_binding
 from headrace.custom.compile.toolchain import gpu_present
 from headrace.custom.guard.crash import HANG_SIGNAL
-from headrace.custom.guard.leavings import Leavings, readable
+from headrace.custom.guard.leavings import Leavings
 from headrace.custom.guard.reach import reach_of
 from headrace.custom.guard.serve import LibraryWorker
 
@@ -41,13 +39,12 @@ if TYPE_CHECKING:
 _AHEAD = ["headrace.custom.cpp_library"]  # all workers need it
 _FDS = ("start", "page", "inputs", "outputs", "results", "link", "report", "stdout", "stderr")
 _HIGH = 240  # above what code that closes descriptors one by one usually reaches
-_LARGEST = 1 << 18
 _RUN_BYTES = 2 << 30  # of memory of a program
 
 
 def main(fd: int) -> None:
     """Serve the application at the other end of a socket until it is gone."""
-    _import_ahead(_AHEAD)
+    import_ahead(_AHEAD)
     link = socket.socket(fileno=fd)
     left = Leavings()
     while True:
@@ -55,13 +52,13 @@ def main(fd: int) -> None:
         left.end(ready)
         if link.fileno() not in ready:
             continue
-        message, fds = _receive(link)
+        message, fds = receive(link)
         if not message:
             break
         request = json.loads(message)
         match request["do"]:
             case "start":
-                _import_ahead(request["ahead"])
+                import_ahead(request["ahead"])
                 folder = left.new_folder()
                 answer = _fork(link, fds, left, partial(_work, folder=folder), folder)
             case "run":
@@ -74,29 +71,6 @@ def main(fd: int) -> None:
     os._exit(0)
 
 
-def _import_ahead(modules: list[str]) -> None:
-    """Import modules before workers are forked, so that these have them."""
-    new = [module for module in modules if module not in sys.modules]
-    for module in new:
-        with suppress(ImportError):  # a worker that needs it reports why it cannot be imported
-            importlib.import_module(module)
-    if new:
-        gc.collect()
-        gc.freeze()
-
-
-def _receive(link: socket.socket) -> tuple[bytes, list[int]]:
-    fds = array.array("i")
-    try:
-        message, extra, _, _ = link.recvmsg(_LARGEST, socket.CMSG_LEN(len(_FDS) * fds.itemsize))
-    except OSError:
-        return b"", []
-    for level, kind, data in extra:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            fds.frombytes(data[: len(data) - len(data) % fds.itemsize])
-    return message, list(fds)
-
-
 def _fork(
     link: socket.socket,
     fds: list[int],
@@ -105,7 +79,7 @@ def _fork(
     folder: str = "",
 ) -> Message:
     """Start a process that does `work(descriptors, this process)`."""
-    threads = len(os.listdir("/proc/self/task"))
+    threads = count_threads()
     if threads != 1:
         return {"error": f"the process that starts workers has {threads} threads"}
     keeper = os.getpid()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-import select
 import signal
 import tempfile
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic, sleep
@@ -144,14 +143,6 @@ def _first_folder() -> str | None:
                 os.chmod(entry.name, 0o700)
                 return entry.name
     return None
-
-
-def readable(descriptors: Iterable[int], timeout_s: float | None) -> set[int]:
-    """Wait so long, or for ever; return those of any number that can be read or have ended."""
-    poll = select.poll()
-    for fd in descriptors:
-        poll.register(fd, select.POLLIN)
-    return {fd for fd, _ in poll.poll(None if timeout_s is None else timeout_s * 1000)}
 
 
 def _reaped(pid: int) -> bool:
