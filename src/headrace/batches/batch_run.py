@@ -29,7 +29,7 @@ from headrace.batches.folder import MANIFEST, BatchFolder
 from headrace.batches.identity import check_run, identity_of, run_id, write_run
 from headrace.batches.inputs import GivenInput, columns_of, expand_inputs, given_inputs
 from headrace.batches.manifest import RESERVED, write_manifest
-from headrace.batches.placement import Placement, placed
+from headrace.batches.placement import Placement, open_and_place
 from headrace.batches.processes import ProcessExecutor, open_worker
 from headrace.batches.scratch import scratch_folder
 from headrace.batches.work import (
@@ -272,19 +272,17 @@ class BatchRun:
         options = replace(work.options, threads=None)  # those of a worker
         if self.options.on != "local":  # this machine may have no GPU where nodes have
             options = replace(options, device="auto")
-        worker = Worker(replace(work, options=options), None, names)
-        try:
-            self.notices += worker.notices
-            self.on_stage("measuring workers and threads")
-            return placed(
-                worker.models,
-                cores=usable_cores(),
-                workers=self.options.workers,
-                threads=work.options.threads,
-                units=units,
-            )
-        finally:
-            worker.close()
+        notices, placement = open_and_place(
+            replace(work, options=options),
+            names,
+            self.on_stage,
+            cores=usable_cores(),
+            workers=self.options.workers,
+            threads=work.options.threads,
+            units=units,
+        )
+        self.notices += notices
+        return placement
 
     def _split_or_not(self, configs: Sequence[Any], first: Sequence[str]) -> Work:
         split_s = self.options.split_s

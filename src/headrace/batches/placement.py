@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
+from headrace._core.errors import HeadraceError
+from headrace._core.findings import Finding
+from headrace._core.processes import SpawnedProcess
+from headrace.batches.processes import AHEAD
+from headrace.batches.work import Work, Worker
 from headrace.engine import Plan
 from headrace.engine.input_shapes import sample_inputs
 from headrace.engine.tuning.worker import measure
@@ -16,6 +21,7 @@ from headrace.infer.inferencer import Inferencer
 
 _WARM_UP_S, _WINDOW_S = 0.1, 0.4
 _MOST_BYTES = 2**30  # of engines that a measurement opens at once
+_END_S = 10.0  # for a process to close the models
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,56 @@ class Placement:
     workers: int
     threads: int
     items_per_s: float | None = None
+
+
+def open_and_place(
+    work: Work, names: Sequence[str], on_stage: Callable[[str], None], **shared: Any
+) -> tuple[list[Finding], Placement]:
+    """Open the models in a process of its own, and share the cores out, see `placed`.
+
+    This process needs no memory for models and runtimes that way, and opens no GPU.
+
+    Args:
+        work: its engines are built where they are not there.
+        names: inputs whose frames show what ends the refusal of a model.
+        on_stage: called with what is done, in words.
+        shared: arguments of `placed` beside the models.
+
+    Returns:
+        The notices of the models, and the placement.
+
+    Raises:
+        HeadraceError: a model is refused.
+    """
+    name = "headrace-batch-placement"
+    process = SpawnedProcess(_open_and_place, work, tuple(names), shared, name=name, ahead=AHEAD)
+    wait_s = 0.0
+    try:
+        while isinstance(message := process.pipe.recv(), str):
+            on_stage(message)
+        wait_s = _END_S
+    except (EOFError, OSError):
+        how = process.end(_END_S)
+        raise HeadraceError(f"the models cannot be opened: the process for it {how}") from None
+    finally:
+        process.kill(wait_s)
+        process.pipe.close()
+    if isinstance(message, HeadraceError):
+        raise message
+    notices, placement = message
+    return notices, placement
+
+
+def _open_and_place(pipe: Any, work: Work, names: Sequence[str], shared: dict[str, Any]) -> None:
+    try:
+        worker = Worker(work, None, names)
+        try:
+            pipe.send("measuring workers and threads")
+            pipe.send((worker.notices, placed(worker.models, **shared)))
+        finally:
+            worker.close()
+    except HeadraceError as error:
+        pipe.send(error)
 
 
 def placed(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import HeadraceError, MediaError
 from headrace._core.files import hash_file, os_errors
+from headrace._core.heap import trim_heap
 from headrace._core.text import quoted
 from headrace.batches.columns import Columns, constants_of
 from headrace.batches.folder import SUFFIXES
@@ -54,6 +55,7 @@ _MOST_TEXTS = 5
 _PASSING = frozenset(
     (errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 )
+_LONG_S = 0.5  # of a unit that is worth milliseconds for its memory
 _LONGEST_S, _SHORTEST_S = 60.0, 5.0  # of spans whose length nobody has given
 UNITS_EACH = 16
 """For each core: the last of them keep the others waiting for a few per cent at most."""
@@ -245,6 +247,8 @@ class Worker:
             self._models_anew()
         result.error = result.error.replace(unit.input, shown(unit.input))
         result.seconds = perf_counter() - started
+        if result.seconds > _LONG_S:
+            trim_heap()
         return result
 
     def _models_anew(self) -> None:
