@@ -27,20 +27,15 @@ class Space(StrEnum):
 
 
 def _array(value: object, dtype: type[np.generic], shape: tuple[int | None, ...], name: str) -> Any:
-    try:
-        array = np.asarray(value)
-        if array.size == 0 and array.ndim < len(shape):
-            array = array.reshape(tuple(s or 0 for s in shape))
-        _require_numbers(array, dtype)
-        with np.errstate(over="ignore"):  # beyond float32 is infinite, which is judged later
-            array = np.ascontiguousarray(array, dtype=dtype)
-    except (TypeError, ValueError, OverflowError) as error:
-        fault = str(error) if isinstance(error, _NoNumbersError) else array_fault(value)
-        raise DetectionsError(
-            f"{name} is not an array of numbers: {fault}",
-            where=f"Detections.{name}",
-            expected=f"{np.dtype(dtype).name} of shape {_shape_text(shape)}",
-        ) from error
+    array: Any = value
+    as_it_is = (
+        type(value) is np.ndarray
+        and value.dtype == dtype
+        and value.ndim == len(shape)
+        and value.flags.c_contiguous
+    )
+    if not as_it_is:
+        array = _converted(value, dtype, shape, name)
     if array.ndim != len(shape) or any(
         s is not None and s != d for s, d in zip(shape, array.shape, strict=True)
     ):
@@ -50,6 +45,25 @@ def _array(value: object, dtype: type[np.generic], shape: tuple[int | None, ...]
             expected=f"{np.dtype(dtype).name} of shape {_shape_text(shape)}",
         )
     return array
+
+
+def _converted(
+    value: object, dtype: type[np.generic], shape: tuple[int | None, ...], name: str
+) -> Any:
+    try:
+        array = np.asarray(value)
+        if array.size == 0 and array.ndim < len(shape):
+            array = array.reshape(tuple(s or 0 for s in shape))
+        _require_numbers(array, dtype)
+        with np.errstate(over="ignore"):  # beyond float32 is infinite, which is judged later
+            return np.ascontiguousarray(array, dtype=dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        fault = str(error) if isinstance(error, _NoNumbersError) else array_fault(value)
+        raise DetectionsError(
+            f"{name} is not an array of numbers: {fault}",
+            where=f"Detections.{name}",
+            expected=f"{np.dtype(dtype).name} of shape {_shape_text(shape)}",
+        ) from error
 
 
 class _NoNumbersError(ValueError):
