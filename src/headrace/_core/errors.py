@@ -124,6 +124,7 @@ class ParserError(CustomLibraryError):
     """A parser failed, or returned something that is not a detection result."""
 
     code = "parser-failed"
+    ended_worker = False
 
     @property
     def same(self) -> str:

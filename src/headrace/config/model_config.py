@@ -12,7 +12,6 @@ from headrace._core.errors import ConfigError
 from headrace._core.findings import Finding
 from headrace._core.formats.archives import is_bare_model
 from headrace.config.document import AddedLine, report
-from headrace.config.dump import dump, effective
 from headrace.config.field_checks import KEY_OF_FIELD, check_classes, check_field
 from headrace.config.file_kinds import file_kind
 from headrace.config.key import Key
@@ -186,10 +185,14 @@ class ModelConfig(ModelFields):
             ConfigError: the form cannot write a value (YAML lists cannot hold a semicolon, INI
                 percentages no fraction).
         """
+        from headrace.config.dump import dump
+
         return dump(self, format)
 
     def effective(self) -> list[EffectiveValue]:
         """Every value in use with its origin, in the order of the documentation."""
+        from headrace.config.dump import effective
+
         return [EffectiveValue(*row) for row in effective(with_profile(self))]
 
     def _repr_html_(self) -> str:

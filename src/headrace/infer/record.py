@@ -79,11 +79,9 @@ class Record:
 
     def parser_failed(self, error: ParserError, meta: FrameMeta, component_id: int) -> None:
         """A parser that fails costs the item its results, never the stream. Source: spec D.6."""
-        from headrace.custom.guard.crash import LibraryDiedError
-
         self.failed_items += 1
         meta.note_failure(component_id)
-        self.worker_died |= isinstance(error, LibraryDiedError)
+        self.worker_died |= error.ended_worker
         error.in_frame(meta.source, meta.frame)
         text, same = str(error), error.same
         if len(self._parse_errors) < _MAX_PARSE_ERRORS and same not in self._parse_errors:

@@ -15,12 +15,10 @@ from headrace._core.gpu.visible_gpus import how_many
 from headrace._core.notices import note_once
 from headrace._core.text import counted
 from headrace._core.urls import url_scheme
-from headrace.config.dewarper_file import load_dewarper
 from headrace.config.paths import is_live, safe_uri
 from headrace.config.pipeline_spec import SourceSpec
 from headrace.engine.device import CPU, Device
 from headrace.media import ReconnectPolicy, open_source
-from headrace.media.dewarping import DewarpedSource, Dewarper
 from headrace.media.sources.base import FailedSource, SteppedSource
 from headrace.media.sources.retried import RetriedSource
 from headrace.pipeline.decoder_memory import DecoderMemory
@@ -170,6 +168,9 @@ def _dewarped(
     open_one: Callable[[], Source], path: Path, surface: int, opened: Source | None = None
 ) -> Source:
     """A view of a source, which is opened unless it is already."""
+    from headrace.config.dewarper_file import load_dewarper
+    from headrace.media.dewarping import DewarpedSource, Dewarper
+
     config = load_dewarper(path)
     if surface >= len(config.surfaces):
         text = f"surface {surface}: the file makes {counted(len(config.surfaces), 'surface')}"

@@ -268,6 +268,8 @@ class LibraryDiedError(ParserError):
         death: how; None if it was not started.
     """
 
+    ended_worker = True
+
     def __init__(self, problem: str | Finding, *, death: Death | None = None, **more: Any) -> None:
         super().__init__(problem, **more)
         self.death = death

@@ -154,7 +154,7 @@ class LastingSink(Sink):
         name, path: of the output, without the options about files.
         kind: of the output.
         open_at: opens the output's own sink at a path.
-        limits: when the next file begins, and how much of them stays.
+        limits: when the next file begins, and how much of them stays; None: none.
 
     Attributes:
         dropped: frames that were not written.
@@ -170,14 +170,14 @@ class LastingSink(Sink):
         path: Path,
         kind: str,
         open_at: Callable[[Path], Sink],
-        limits: Limits,
+        limits: Limits | None,
     ) -> None:
         super().__init__(name, path)
         self.kind = kind
         self.needs_pixels = kind in _WITH_PIXELS
         self.fills_folder = kind in _FOLDERS
         self.before_tracker = kind == "kitti-primary"
-        self._first, self._open_at, self._limits = path, open_at, limits
+        self._first, self._open_at, self._limits = path, open_at, limits or Limits()
         self._losses = Losses(
             self.notices, name, "writing stopped at frame", "nothing was written", output=True
         )

@@ -15,7 +15,6 @@ from headrace._core.near import near_names
 from headrace._core.urls import has_login, url_scheme, without_secrets
 from headrace.config.pipeline_keys import MESSAGE_SCHEMES
 from headrace.config.pipeline_keys import SINK_KINDS as PIPELINE_SINK_KINDS
-from headrace.media.sinks.lasting import LastingClips, LastingSink, split_limits
 from headrace.media.sinks.naming import (
     ENCODED_SUFFIXES,
     PUBLISH_SCHEMES,
@@ -29,6 +28,7 @@ from headrace.media.sinks.naming import (
 if TYPE_CHECKING:
     from headrace.media.sinks.base import Sink
     from headrace.media.sinks.coding import Coding
+    from headrace.media.sinks.lasting import Limits
 
 SINK_KINDS = {kind: text for kind, text in PIPELINE_SINK_KINDS.items() if kind != "fake"}
 """Kinds of output, each with its meaning and its file names."""
@@ -162,7 +162,7 @@ def check_sinks(specs: Sequence[str], inputs: Sequence[str | Path] = ()) -> None
         if kind in _TABLES:
             import_extra("pyarrow", "arrow")
         if not has_placeholder(spec):
-            taken.append(split_limits(kind, path, spec)[0] if kind not in _URLS else path)
+            taken.append(_split_limits(kind, path, spec)[0] if kind not in _URLS else path)
 
 
 def _checked(spec: str, inputs: Sequence[str | Path]) -> tuple[str, Path]:
@@ -171,7 +171,7 @@ def _checked(spec: str, inputs: Sequence[str | Path]) -> tuple[str, Path]:
         raise MediaError("the output is empty", expected="a path or kind:PATH")
     with os_errors(MediaError, "cannot be written", without_secrets(spec)):
         kind, path = split_spec(spec)
-    plain = split_limits(kind, path, spec)[0] if kind not in _URLS else path
+    plain = _split_limits(kind, path, spec)[0] if kind not in _URLS else path
     for source in inputs:
         if _same(plain, Path(source)):
             raise MediaError(
@@ -233,7 +233,7 @@ def open_sink(
     sink_class = _sink_class(kind)
     if kind in _URLS or str(path) == "-":
         return sink_class(spec, path, **options)
-    path, limits = split_limits(kind, path, spec)
+    path, limits = _split_limits(kind, path, spec)
     if not (append or limits):
         return sink_class(spec, path, **options)
     if kind in ("jsonl", "hls"):
@@ -245,7 +245,19 @@ def open_sink(
     def open_at(place: Path) -> Sink:
         return sink_class(spec, path if place == own else place, **options)
 
-    return (LastingClips if kind in _CLIPS else LastingSink)(spec, own, kind, open_at, limits)
+    from headrace.media.sinks.lasting import LastingClips, LastingSink
+
+    lasting = LastingClips if kind in _CLIPS else LastingSink
+    return lasting(spec, own, kind, open_at, limits)
+
+
+def _split_limits(kind: str, path: Path, name: str) -> tuple[Path, Limits | None]:
+    """See `lasting.split_limits`; None without a limit."""
+    if "?" not in path.name:
+        return path, None
+    from headrace.media.sinks.lasting import split_limits
+
+    return split_limits(kind, path, name)
 
 
 def _sink_class(kind: str) -> Callable[..., Sink]:
