@@ -81,6 +81,9 @@ class DropReason(IntEnum):
         return EDGE if self.edge else self.key
 
 
+_AT_EDGES = int(DropReason.FRAME_BOTTOM)  # NumPy takes ten microseconds to understand an enum
+
+
 _EDGE_KEYS = {
     "FRAME_BOTTOM": "roi-bottom-offset",
     "FRAME_TOP": "roi-top-offset",
@@ -155,7 +158,7 @@ class AttachResult:
     @property
     def edge_drops(self) -> int:
         """How many were dropped at the frame's own edges."""
-        return int(np.count_nonzero(self.reasons >= DropReason.FRAME_BOTTOM))
+        return int(np.count_nonzero(self.reasons >= _AT_EDGES)) if len(self.reasons) else 0
 
 
 class Destination(NamedTuple):
