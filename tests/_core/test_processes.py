@@ -94,6 +94,26 @@ def test_a_child_dies_with_its_parent_also_in_native_code(tmp_path: Path) -> Non
         time.sleep(0.02)
 
 
+FLAGS = """
+from headrace._core.processes import SpawnedProcess
+from tests._core.test_processes import tell_flags
+if __name__ == "__main__":
+    child = SpawnedProcess(tell_flags, name="flags")
+    print(child.pipe.recv())
+"""
+
+
+def tell_flags(pipe: Any) -> None:
+    pipe.send((sys.flags.optimize, sys.flags.dont_write_bytecode))
+
+
+def test_flags_of_the_interpreter_are_those_of_a_process(tmp_path: Path) -> None:
+    (tmp_path / "parent.py").write_text(FLAGS)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-O", "-B", str(tmp_path / "parent.py")]
+    assert subprocess.check_output(command, env=environment, text=True).strip() == "(1, 1)"
+
+
 def test_a_child_of_a_parent_that_has_gone_ends() -> None:
     code = "from headrace._core.processes import die_with_parent; die_with_parent(1 << 30)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 1

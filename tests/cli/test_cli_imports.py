@@ -50,6 +50,7 @@ NOT_NEEDED = {
     "headrace.trt.host",
     "headrace.plugins.base",
     "headrace.plugins.registry",
+    "headrace.custom.guard.keeper",
     "headrace.plugins.standard",
     "headrace.trt",
     # for other heads and further inputs
@@ -60,9 +61,12 @@ NOT_NEEDED = {
     # for counting, pages, trackers, drawing, outputs and sources of other kinds
     "PIL",
     "headrace.pipeline.analytics",
+    "headrace.config.dewarper_file",
     "headrace.live",
+    "headrace.media.dewarping",
     "headrace.media.draw.painter",
     "headrace.media.sinks.coco",
+    "headrace.media.sinks.lasting",
     "headrace.media.sinks.video",
     "headrace.media.sources.images",
     "headrace.media.sources.stream",

@@ -17,7 +17,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -40,14 +40,18 @@ class ForkLink:
         module: runs there.
         boot_s: how long it may take to answer.
         end_s: how long it may take to end.
+        flags: of the interpreter.
         how: further arguments of `Popen`.
     """
 
-    def __init__(self, module: str, *, boot_s: float, end_s: float, **how: Any) -> None:
+    def __init__(
+        self, module: str, *, boot_s: float, end_s: float, flags: Sequence[str] = (), **how: Any
+    ) -> None:
         self._lock = threading.Lock()
         self._link: socket.socket | None = None
         self._process: ModuleProcess | None = None
         self._module, self._boot_s, self._end_s, self._how = module, boot_s, end_s, how
+        self._flags = flags
 
     def _environment(self) -> Mapping[str, str]:
         """The environment that it starts with."""
@@ -96,9 +100,10 @@ class ForkLink:
             **self._environment(),
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         }
+        command = [sys.executable, "-P", *self._flags, "-c", _BOOT.format(self._module)]
         with theirs:
             self._process = start_program(
-                [sys.executable, "-P", "-c", _BOOT.format(self._module), str(theirs.fileno())],
+                [*command, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],

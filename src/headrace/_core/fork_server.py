@@ -41,7 +41,9 @@ class ForkServer(ForkLink):
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         # Signals of a terminal are for the application; the interpreter ignores them itself.
-        super().__init__("headrace._core.fork_server_main", boot_s=_BOOT_S, end_s=_END_S)
+        super().__init__(
+            "headrace._core.fork_server_main", boot_s=_BOOT_S, end_s=_END_S, flags=_flags()
+        )
         self.environment = dict(environment)
         weakref.finalize(self, _end, self.__dict__)
 
@@ -68,6 +70,12 @@ class ForkServer(ForkLink):
         if "error" in answer:
             raise OSError(answer["error"])
         return int(answer["pid"])
+
+
+def _flags() -> list[str]:
+    """The flags of this interpreter, but for those that hide modules."""
+    flags: list[str] = util._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    return [flag for flag in flags if flag not in ("-E", "-I")]
 
 
 def _end(state: Mapping[str, Any]) -> None:

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headrace._core.errors import HeadraceError
+
 if TYPE_CHECKING:
     import subprocess
 
@@ -106,6 +108,9 @@ class SpawnedProcess:
     Attributes:
         pipe: objects go both ways; its end is that of the process.
         process: a `multiprocessing.Process`.
+
+    Raises:
+        HeadraceError: it cannot be started.
     """
 
     def __init__(
@@ -164,6 +169,8 @@ def _started(name: str, arguments: tuple[Any, ...], ahead: Collection[str]) -> A
         process.ahead = tuple(ahead)
         try:
             process.start()
+        except OSError as error:
+            raise HeadraceError(f"a process cannot be started: {error}") from error
         except CannotForkError:
             pass
         else:
