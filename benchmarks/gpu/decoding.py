@@ -56,16 +56,14 @@ def decoded(path: Path, streams: int, ready: Callable[[], object] = lambda: None
     return rate
 
 
-def decoded_together(
-    path: Path, streams: int, processes: int, work: Callable[..., float] = decoded
-) -> float:
-    """Frames a second of `work` in several processes, which measure at the same time."""
+def decoded_together(path: Path, streams: int, processes: int) -> float:
+    """Frames a second of `decoded` in several processes, which measure at the same time."""
     spawn = multiprocessing.get_context("spawn")
     workers, pipes = [], []
     try:
         for _ in range(processes):
             pipe, theirs = spawn.Pipe()
-            worker = spawn.Process(target=_in_step, args=(theirs, work, path, streams))
+            worker = spawn.Process(target=_decode_in_step, args=(theirs, path, streams))
             worker.start()
             theirs.close()  # a pipe ends with its process
             workers.append(worker)
@@ -81,12 +79,12 @@ def decoded_together(
             worker.join()
 
 
-def _in_step(pipe: Any, work: Callable[..., float], path: Path, streams: int) -> None:
+def _decode_in_step(pipe: Any, path: Path, streams: int) -> None:
     def ready() -> None:
         pipe.send(0.0)
         pipe.recv()
 
-    pipe.send(work(path, streams, ready))
+    pipe.send(decoded(path, streams, ready))
 
 
 def _answers(workers: list[Any], pipes: list[Any]) -> list[float]:

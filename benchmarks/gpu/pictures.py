@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
 from benchmarks.gpu.clips import SECONDS, clip, images, show
-from benchmarks.gpu.decoding import decoded_together
+from benchmarks.gpu.decoding import decoded
 from benchmarks.gpu.starts import built, timed_job
 from headrace.media.gpu_jpeg import encode_on_gpu
 from headrace.media.sinks.images import JPEG_QUALITY
 
-_STREAMS, _PROCESSES, _FRAMES = 32, 4, 900
+_STREAMS, _FRAMES = 32, 600
 
 
 def encoded(path: Path, lanes: int, ready: Callable[[], object] = lambda: None) -> float:
@@ -44,18 +45,12 @@ def encoded(path: Path, lanes: int, ready: Callable[[], object] = lambda: None) 
 def pictures() -> None:
     """32 videos found in, drawn on and written as JPEG, beside what either unit does alone."""
     path = clip("libx264")
-    unit = decoded_together(path, _STREAMS // _PROCESSES, _PROCESSES)
-    rows = []
-    for lanes in (1, 2):
-        rows.append(
-            (f"nvJPEG, {lanes} in each process", decoded_together(path, lanes, _PROCESSES, encoded))
-        )
-    jpeg = max(rate for _, rate in rows)
+    rows = [("video unit", decoded(path, _STREAMS))]
+    rows += [(f"nvJPEG, {lanes} threads", encoded(path, lanes)) for lanes in (1, 4)]
+    slower = min(rows[0][1], max(rate for _, rate in rows[1:]))
+    job = partial(timed_job, codec="libx264", count=_STREAMS, frames=_FRAMES, processes=1)
     with built() as folder:
-        plain = timed_job(folder, "libx264", _STREAMS, _FRAMES)
-        drawn = timed_job(folder, "libx264", _STREAMS, _FRAMES, (f"{folder}/{{source}}_%06d.jpg",))
-    rows.append(("video unit", unit))
-    rows.append(("whole, JSON Lines alone", plain[3]))
-    rows.append(("whole, drawn and written as JPEG", drawn[3]))
-    rows.append(("of the slower unit", drawn[3] / min(unit, jpeg)))
-    show(f"{_STREAMS} videos of 1920x1080, {_PROCESSES} processes", ("what", "frames/s"), rows)
+        rows.append(("whole, JSON Lines alone", job(folder)[3]))
+        rows.append(("whole, drawn, JPEG", job(folder, more=(f"{folder}/{{source}}_%06d.jpg",))[3]))
+    rows.append(("of the slower unit", rows[-1][1] / slower))
+    show(f"{_STREAMS} videos of 1920x1080, one process", ("what", "frames/s"), rows)

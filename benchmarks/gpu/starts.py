@@ -64,7 +64,13 @@ def _cold(folder: Path, codec: str, count: int) -> tuple[float, float, float, fl
 
 
 def timed_job(
-    folder: Path, codec: str, count: int, frames: int, more: tuple[str, ...] = ()
+    folder: Path,
+    codec: str,
+    count: int,
+    frames: int,
+    *,
+    processes: int = _PROCESSES,
+    more: tuple[str, ...] = (),
 ) -> tuple[float, float, float, float, float]:
     """A command with `count` videos, `frames` of each, and `more` outputs beside JSON Lines.
 
@@ -80,7 +86,7 @@ def timed_job(
     )
     command = [sys.executable, "-m", "headrace", "run", str(file), "-o", str(out), "--quiet"]
     command += [word for output in more for word in ("-o", output)]
-    command += ["--device", DEVICE, "--processes", str(_PROCESSES), "--limit", str(frames)]
+    command += ["--device", DEVICE, "--processes", str(processes), "--limit", str(frames)]
     start, sizes = perf_counter(), [(0.0, 0)]
     with subprocess.Popen(command) as process:
         while process.poll() is None:
