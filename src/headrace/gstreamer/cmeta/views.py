@@ -322,6 +322,7 @@ def fields_of(plain: Bound) -> dict[str, dict[str, Any]]:
     return kinds
 
 
+@cache
 def borrowed_address(text: str) -> int:
     """Return the address of a text that stays for ever."""
     return ctypes.addressof(_borrowed(text))
