@@ -35,12 +35,12 @@ float Response::near(double x, double y, int side) const {
 Correlator::Correlator(const VisualSettings &settings)
     : set_(settings),
       spectra_(settings.side),
-      used_((settings.colors ? kColors : 0) + (settings.edges ? kDirections : 0)) {
-    channels_ = (used_ + 7) / 8 * 8;
+      channels_((settings.colors ? kColors : 0) + (settings.edges ? kDirections : 0)),
+      rows_(0) {
     const int side = set_.side;
     const auto area = std::size_t(side) * std::size_t(side);
-    window_.resize(area);
     std::vector<float> wanted(area);
+    window_.resize(area);
     for (int y = 0; y < side; ++y)
         for (int x = 0; x < side; ++x) {
             const auto hann = [&](double i) {
@@ -50,24 +50,40 @@ Correlator::Correlator(const VisualSettings &settings)
             const int middle = side / 2;
             const double u = x - middle, v = y - middle;
             const auto i = std::size_t(y) * std::size_t(side) + std::size_t(x);
-            window_[i] = float(hann(x) * hann(y - set_.focus * side));
-            window_sum_ += window_[i];
+            const double down = y - set_.focus * side;
+            window_[i] = float(hann(x) * hann(down) / 2);
+            if (down < side) rows_ = y + 1;
             // of float: exp of double is a newer symbol of glibc than wheels may need
             wanted[i] = std::exp(float(-(u * u + v * v) / (2 * set_.sigma * set_.sigma)));
         }
-    // one real channel, as the first of eight
-    std::vector<float> wide(area * 8, 0), re(std::size_t(spectra_.size()) * 8), im(re.size());
-    for (std::size_t i = 0; i < area; ++i) wide[i * 8] = wanted[i];
-    spectra_.forward(wide.data(), 8, re.data(), im.data());
-    for (std::size_t i = 0; i < re.size(); i += 8) {
-        wanted_re_.push_back(re[i]);
-        wanted_im_.push_back(im[i]);
-    }
+    rows_ = (rows_ + 1) / 2 * 2;
+    for (float &v : wanted) v /= 2;
+    std::vector<float> re, im;
+    transform_one(wanted, wanted_re_, wanted_im_);
+    transform_one(window_, re, im);
+    for (int y = 0; y < side; ++y)
+        for (int x = 0; x < 2; ++x) {
+            const int i = y * spectra_.columns() + x;
+            window_re_.push_back(re[std::size_t(i)]);
+            window_im_.push_back(im[std::size_t(i)]);
+        }
     for (int i = 0; i < spectra_.size(); ++i) {
         const float g = wanted_re_[std::size_t(i)], h = wanted_im_[std::size_t(i)];
         // at the target's place all parts of the desired response add up
         energy_.push_back(std::sqrt(g * g + h * h) * spectra_.times(i % spectra_.columns()) /
                           float(side * side));
+    }
+}
+
+// The spectrum of twice a square of one channel, as the first of eight.
+void Correlator::transform_one(const std::vector<float> &square, std::vector<float> &re,
+                               std::vector<float> &im) const {
+    std::vector<float> wide(square.size() * 8, 0), a(std::size_t(spectra_.size()) * 8), b(a.size());
+    for (std::size_t i = 0; i < square.size(); ++i) wide[i * 8] = square[i];
+    spectra_.forward(wide.data(), set_.side, 8, a.data(), b.data());
+    for (std::size_t i = 0; i < a.size(); i += 8) {
+        re.push_back(a[i]);
+        im.push_back(b[i]);
     }
 }
 
@@ -81,13 +97,13 @@ Placement Correlator::region(const Placement &box) const {
 void Correlator::transform(const std::uint8_t *patch, std::vector<float> &re,
                            std::vector<float> &im) const {
     static thread_local std::vector<float> seen;
-    features(patch, set_.side, set_.colors, set_.edges, channels_, seen);
-    float mean[32];
-    weigh(window_.data(), window_sum_, set_.side * set_.side, channels_, seen.data(), mean);
+    features(patch, set_.side, rows_, set_.colors, set_.edges, window_.data(), seen);
     const auto size = std::size_t(spectra_.size()) * std::size_t(channels_);
     re.resize(size);
     im.resize(size);
-    spectra_.forward(seen.data(), channels_, re.data(), im.data());
+    spectra_.forward(seen.data(), rows_, channels_, re.data(), im.data());
+    center(window_re_.data(), window_im_.data(), set_.side, spectra_.columns(), channels_,
+           re.data(), im.data());
 }
 
 void Correlator::find(const Filter &filter, const std::uint8_t *patch, const Placement &expected,
@@ -95,11 +111,12 @@ void Correlator::find(const Filter &filter, const std::uint8_t *patch, const Pla
     static thread_local std::vector<float> re, im, sum_re, sum_im;
     response.region = region(expected);
     transform(patch, re, im);
-    const int side = set_.side, size = spectra_.size();
-    sum_re.resize(std::size_t(size));
-    sum_im.resize(std::size_t(size));
-    respond({re.data(), im.data(), filter.re.data(), filter.im.data(), filter.weights.data()}, size,
-            channels_, sum_re.data(), sum_im.data());
+    const int side = set_.side;
+    sum_re.resize(std::size_t(side) * std::size_t(spectra_.pitch()));
+    sum_im.resize(sum_re.size());
+    respond({re.data(), im.data(), spectra_.size(), channels_}, filter.re.data(), filter.im.data(),
+            filter.weights.data(), spectra_.columns(), spectra_.pitch(), sum_re.data(),
+            sum_im.data());
     response.map.resize(std::size_t(side) * std::size_t(side));
     spectra_.inverse(sum_re.data(), sum_im.data(), response.map.data());
     const auto best = std::max_element(response.map.begin(), response.map.end());
@@ -125,11 +142,11 @@ void Correlator::learn(Filter &filter, const std::uint8_t *patch) const {
         filter.im.assign(im.size(), 0);
         filter.weights.assign(std::size_t(channels_), 0);
     }
-    float shares[32] = {};
+    float shares[kMostChannels] = {};
     const float rate = first ? 1.0f : float(set_.filter_rate);
-    const Lesson lesson{re.data(), im.data(), filter.re.data(), filter.im.data(), shares};
-    teach(lesson, {wanted_re_.data(), wanted_im_.data(), energy_.data(), spectra_.size()},
-          channels_, used_, rate);
+    teach({re.data(), im.data(), spectra_.size(), channels_},
+          {wanted_re_.data(), wanted_im_.data(), energy_.data(), rate}, filter.re.data(),
+          filter.im.data(), shares);
     // how much of the desired response each channel brings about
     float total = 0, squares = 0, response = 0;
     for (const float share : shares) {
@@ -137,7 +154,7 @@ void Correlator::learn(Filter &filter, const std::uint8_t *patch) const {
         squares += share * share;
     }
     const float weight_rate = first ? 1.0f : float(set_.weight_rate);
-    for (int k = 0; k < used_; ++k) {
+    for (int k = 0; k < channels_; ++k) {
         float &w = filter.weights[std::size_t(k)];
         // with these weights the response at the target is what it is without
         const float newest = squares > 0 ? shares[k] * total / squares : 0;

@@ -37,9 +37,11 @@ class Correlator {
 public:
     explicit Correlator(const VisualSettings &settings);
 
-    // The region of an image that belongs to a box, as a patch of so many samples a side.
+    // The region of an image that belongs to a box, as a patch of so many samples a side. Only the
+    // first rows of them count.
     Placement region(const Placement &box) const;
     int samples() const { return kCell * set_.side; }
+    int rows() const { return rows_of_samples(set_.side, rows_, set_.edges); }
 
     // Looks for a target in the patch around `expected`.
     void find(const Filter &filter, const std::uint8_t *patch, const Placement &expected,
@@ -52,15 +54,17 @@ public:
     int side() const { return set_.side; }
 
 private:
+    void transform_one(const std::vector<float> &square, std::vector<float> &re,
+                       std::vector<float> &im) const;
     void transform(const std::uint8_t *patch, std::vector<float> &re, std::vector<float> &im) const;
 
     VisualSettings set_;
     Spectra spectra_;
-    int channels_, used_;
-    std::vector<float> window_;                 // (side, side)
+    int channels_, rows_;                       // rows of features: below, the window is closed
+    std::vector<float> window_;                 // (side, side), its half
+    std::vector<float> window_re_, window_im_;  // (side, 2) of its spectrum: the others are 0
     std::vector<float> wanted_re_, wanted_im_;  // spectrum of the desired response
     std::vector<float> energy_;                 // its parts at the target's place
-    float window_sum_ = 0;
 };
 
 }  // namespace headrace::track

@@ -60,68 +60,71 @@ std::vector<std::uint8_t> named_colors() {
     return table;
 }
 
-void add_colors(const std::uint8_t *rgb, int side, int channels, float *out) {
+void add_colors(const std::uint8_t *rgb, int side, int rows, int channels, const float *window,
+                float *out) {
     static const std::vector<std::uint8_t> table = named_colors();
-    const int width = kCell * side;
-    const std::ptrdiff_t area = std::ptrdiff_t(width) * width;
     static_assert(kCell == 2);
-    const std::uint8_t *names[kCell * kCell * kMostSide];
-    for (int y = 0; y < side; ++y) {
-        for (int x = 0; x < side; ++x)
-            for (int part = 0; part < 4; ++part) {
-                const std::uint8_t *p = rgb + std::ptrdiff_t(kCell * y + part / kCell) * width +
-                                        kCell * x + part % kCell;
-                const int color = p[0] >> 3 << 10 | p[area] >> 3 << 5 | p[2 * area] >> 3;
-                names[4 * x + part] = table.data() + std::ptrdiff_t(color) * kNames;
-                __builtin_prefetch(names[4 * x + part]);  // a crop has colours from everywhere
-            }
-        // behind the names stand zeros, and edges come later
-        average(names, side, channels, out + std::ptrdiff_t(y) * side * channels);
-    }
+    const std::ptrdiff_t row = std::ptrdiff_t(kCell) * side, area = row * row;
+    for (std::ptrdiff_t y = 0; y < rows; ++y)
+        name_row(rgb + kCell * y * row, area, table.data(), window + y * side, side, channels,
+                 out + y * side * channels);
 }
 
-void add_edges(const std::uint8_t *rgb, int side, int channels, int first, float *out) {
-    static thread_local std::vector<float> luma, energy, place, length;
-    const int width = kCell * side;
-    const auto area = std::size_t(width) * std::size_t(width);
-    luma.resize(area);
-    place.resize(area);
-    length.resize(area);
-    energy.assign(std::size_t(side) * std::size_t(side), 0);
-    gradients(rgb, width, kDirections, luma.data(), place.data(), length.data());
-    const float *p = place.data(), *l = length.data();
-    float *bins = out + first, *sum = energy.data();
-    for (int y = 0; y < width; ++y)
-        for (int x = 0; x < width; ++x, ++p, ++l) {
-            const int cell = y / kCell * side + x / kCell;
-            const int low = int(*p), high = low + 1 < kDirections ? low + 1 : 0;
-            const float part = (*p - float(low)) * *l;
-            float *b = bins + std::ptrdiff_t(cell) * channels;
-            b[low] += *l - part;
-            b[high] += part;
-            sum[cell] += *l * *l;
+// The sums of three numbers around each, 0 beyond the ends.
+void spread(const float *above, const float *row, const float *below, int side, float *to) {
+    float sum[kMostSide + 2];
+    sum[0] = sum[side + 1] = 0;
+    for (int x = 0; x < side; ++x) sum[x + 1] = above[x] + row[x] + below[x];
+    for (int x = 0; x < side; ++x) to[x] = sum[x] + sum[x + 1] + sum[x + 2];
+}
+
+void add_edges(const std::uint8_t *rgb, int side, int rows, int channels, const float *window,
+               float *bins) {
+    static thread_local std::vector<float> luma, energy;
+    const int width = kCell * side, seen = rows_of_samples(side, rows, true);
+    luma.resize(std::size_t(width) * std::size_t(width));
+    brightness(rgb, std::ptrdiff_t(width) * width, std::ptrdiff_t(seen) * width, luma.data());
+    // a row of zeros before the first and behind the last
+    energy.assign(std::size_t(side) * std::size_t(side + 2), 0);
+    Directions d;
+    for (int y = 0; y < kCell * std::min(rows + 1, side); ++y) {
+        const float *row = luma.data() + std::ptrdiff_t(y) * width;
+        directions_of(row, y > 0 ? row - width : row, y < width - 1 ? row + width : row, width, d);
+        const int cells = y / kCell;
+        float *sum = energy.data() + std::ptrdiff_t(cells + 1) * side;
+        for (int x = 0; x < side; ++x) sum[x] += d.energy[2 * x] + d.energy[2 * x + 1];
+        if (cells >= rows) continue;
+        float *b = bins + std::ptrdiff_t(cells) * side * channels;
+        for (int x = 0; x < width; x += kCell, b += channels) {
+            if (y % kCell == 0) std::fill_n(b, kDirections, 0.0f);
+            for (int i = x; i < x + kCell; ++i) {
+                b[d.low[i]] += d.of_low[i];
+                b[d.high[i]] += d.of_high[i];
+            }
         }
-    for (int y = 0; y < side; ++y)
-        for (int x = 0; x < side; ++x) {
-            float around = 0;
-            for (int v = std::max(y - 1, 0); v <= std::min(y + 1, side - 1); ++v)
-                for (int u = std::max(x - 1, 0); u <= std::min(x + 1, side - 1); ++u)
-                    around += sum[v * side + u];
-            constexpr float kFlat = 400;  // edges weaker than noise of a camera stay weak
-            const float scale = 1 / std::sqrt(around + kFlat);
-            float *b = bins + std::ptrdiff_t(y * side + x) * channels;
-            for (int k = 0; k < kDirections; ++k) b[k] = std::min(b[k] * scale, 0.4f);
-        }
+    }
+    for (int y = 0; y < rows; ++y) {
+        const float *sum = energy.data() + std::ptrdiff_t(y + 1) * side;
+        float around[kMostSide];
+        spread(sum - side, sum, sum + side, side, around);
+        normalize_row(around, window + std::ptrdiff_t(y) * side, side, channels,
+                      bins + std::ptrdiff_t(y) * side * channels);
+    }
 }
 
 }  // namespace
 
-void features(const std::uint8_t *rgb, int side, bool colors, bool edges, int channels,
-              std::vector<float> &out) {
-    out.resize(std::size_t(side) * std::size_t(side) * std::size_t(channels));
-    if (!colors || channels > kNames) std::fill(out.begin(), out.end(), 0.0f);
-    if (colors) add_colors(rgb, side, channels, out.data());
-    if (edges) add_edges(rgb, side, channels, colors ? kColors : 0, out.data());
+int rows_of_samples(int side, int rows, bool edges) {
+    return std::min(kCell * side, kCell * rows + (edges ? kCell + 1 : 0));
+}
+
+void features(const std::uint8_t *rgb, int side, int rows, bool colors, bool edges,
+              const float *window, std::vector<float> &out) {
+    const int first = colors ? kColors : 0, channels = first + (edges ? kDirections : 0);
+    // colours are written as more channels than they have
+    out.resize(std::size_t(rows) * std::size_t(side) * std::size_t(channels) + kNames);
+    if (colors) add_colors(rgb, side, rows, channels, window, out.data());
+    if (edges) add_edges(rgb, side, rows, channels, window, out.data() + first);
 }
 
 }  // namespace headrace::track

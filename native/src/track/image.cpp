@@ -27,8 +27,9 @@ Image::Image(std::array<int, 2> size, std::array<int, 2> of_boxes) : size_(size)
         scale_[k] = double(size[k]) / of_boxes[k];
 }
 
-void Image::turn(const std::vector<Placement> &regions, int samples) {
+void Image::turn(const std::vector<Placement> &regions, int samples, int rows) {
     samples_ = std::size_t(samples);
+    rows_ = std::size_t(rows);
     across_.clear();
     down_.clear();
     for (const Placement &region : regions) {
@@ -44,14 +45,42 @@ HostImage::HostImage(Layout layout, std::array<preprocess::PlaneView, 3> planes,
                      std::array<int, 2> of_boxes)
     : Image(size, of_boxes), layout_(layout), planes_(planes), matrix_(matrix) {}
 
+// Pixels lie far apart, and come while the patch before is looked at.
+void HostImage::expect(std::size_t region) const {
+    const std::int32_t *const xs = across_.data() + region * samples_;
+    const std::int32_t *const ys = down_.data() + region * samples_;
+    const bool planar = layout_ == Layout::kI420, nv12 = layout_ == Layout::kNv12;
+    const bool packed = layout_ == Layout::kRgb || layout_ == Layout::kBgr;
+    const std::ptrdiff_t size = packed ? 3 : 1, first = xs[0], last = xs[samples_ - 1];
+    const auto touch = [&](const std::uint8_t *row, std::ptrdiff_t from, std::ptrdiff_t to) {
+        const std::ptrdiff_t step =
+            std::max<std::ptrdiff_t>(64, (to - from) / std::ptrdiff_t(samples_));
+        for (std::ptrdiff_t at = from; at < to; at += step) __builtin_prefetch(row + at);
+        __builtin_prefetch(row + to);
+    };
+    std::int32_t before = -1;
+    for (std::size_t i = 0; i < rows_; ++i) {
+        const std::ptrdiff_t y = ys[i];
+        if (ys[i] == before) continue;
+        touch(planes_[0].data + y * planes_[0].stride, first * size, last * size);
+        if ((nv12 || planar) && (before < 0 || before / 2 != ys[i] / 2))
+            for (std::size_t k = 1; k <= (nv12 ? 1 : 2); ++k)
+                touch(planes_[k].data + y / 2 * planes_[k].stride, nv12 ? first : first / 2,
+                      nv12 ? last : last / 2);
+        before = ys[i];
+    }
+}
+
 const std::uint8_t *HostImage::patch(std::size_t region) {
+    if (region == 0) expect(0);
+    if ((region + 1) * samples_ < across_.size()) expect(region + 1);
     const std::size_t area = samples_ * samples_;
     rgb_.resize(3 * area);
     std::uint8_t *red = rgb_.data(), *green = red + area, *blue = green + area;
     const std::int32_t *const xs = across_.data() + region * samples_, *const end = xs + samples_;
     const std::int32_t *const ys = down_.data() + region * samples_;
     std::size_t i = 0;
-    for (std::size_t row = 0; row < samples_; ++row) {
+    for (std::size_t row = 0; row < rows_; ++row) {
         const std::ptrdiff_t y = ys[row];
         const std::uint8_t *first = planes_[0].data + y * planes_[0].stride;
         if (layout_ == Layout::kGray) {

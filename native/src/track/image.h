@@ -18,16 +18,18 @@ public:
     Image(std::array<int, 2> size, std::array<int, 2> of_boxes);
     virtual ~Image() = default;
 
-    // Turns to regions: `patch` gives them from now on.
-    void turn(const std::vector<Placement> &regions, int samples);
+    // Turns to regions: `patch` gives them from now on. Who asks looks at the first `rows` rows of
+    // samples alone.
+    void turn(const std::vector<Placement> &regions, int samples, int rows);
 
-    // (3, samples, samples) bytes of a region: red, green, blue. Valid until the next call.
+    // (3, samples, samples) bytes of a region: red, green, blue. Valid until the next call. What
+    // stands behind the rows asked for does not matter.
     virtual const std::uint8_t *patch(std::size_t region) = 0;
 
 protected:
     virtual void fetch() {}
 
-    std::size_t samples_ = 0;
+    std::size_t samples_ = 0, rows_ = 0;
     std::vector<std::int32_t> across_, down_;  // (regions, samples) columns and rows
 
 private:
@@ -44,6 +46,8 @@ public:
     const std::uint8_t *patch(std::size_t region) override;
 
 private:
+    void expect(std::size_t region) const;
+
     preprocess::Layout layout_;
     std::array<preprocess::PlaneView, 3> planes_;
     preprocess::ColorMatrix matrix_;

@@ -1,164 +1,139 @@
-// Sides of 12 to 36 are too short for a fast transform to pay: sums over places, folded by their
-// symmetry, with eight channels at a time.
+// Two real rows are one of complex numbers; eight channels, columns or rows are the lanes.
 #include "track/spectrum.h"
 
-#include <cmath>
+#include <algorithm>
 #include <cstddef>
-#include <cstring>
+#include <stdexcept>
 
 #include "core/vectorise.h"
+// behind it
+#include "track/fourier.h"
 
 namespace headrace::track {
 namespace {
 
-constexpr int kWide = 8;
-using Vector = float __attribute__((vector_size(kWide * sizeof(float))));
-
-struct Tables {
-    int side;
-    const float *cos, *sin;
-};
-
-// Of n numbers with a distance of `step` between them, for 8 channels at once: sums and differences
-// of those at i and n - i. even[0] and even[half] are the unpaired ones.
-#define HEADRACE_FOLD(in, step, even, odd)                     \
-    do {                                                       \
-        load(even[0], in);                                     \
-        load(even[half], in + half * (step));                  \
-        for (int i = 1; i < half; ++i) {                       \
-            Vector a, b;                                       \
-            load(a, in + std::ptrdiff_t(i) * (step));          \
-            load(b, in + std::ptrdiff_t(t.side - i) * (step)); \
-            even[i] = a + b;                                   \
-            odd[i] = a - b;                                    \
-        }                                                      \
-    } while (false)
-
-constexpr int kMost = 19;  // half of the longest side, and one
-
-inline __attribute__((always_inline)) void load(Vector &v, const float *from) {
-    std::memcpy(&v, from, sizeof v);
-}
-inline __attribute__((always_inline)) void store(float *to, const Vector &v) {
-    std::memcpy(to, &v, sizeof v);
+// The next eight of `count` lanes; the last eight may have some of those before among them.
+int next_lanes(int at, int count) {
+    return at == count - kWide ? count : std::min(at + kWide, count - kWide);
 }
 
-HEADRACE_WIDE void rows(const Tables &t, const float *in, int channels, float *re, float *im) {
-    const int half = t.side / 2;
-    Vector even[kMost], odd[kMost];
-    for (int y = 0; y < t.side; ++y)
-        for (int c = 0; c < channels; c += kWide) {
-            const float *from = in + std::ptrdiff_t(y) * t.side * channels + c;
-            HEADRACE_FOLD(from, channels, even, odd);
-            for (int k = 0; k <= half; ++k) {
-                const float *cosine = t.cos + std::ptrdiff_t(k) * t.side;
-                const float *sine = t.sin + std::ptrdiff_t(k) * t.side;
-                Vector a = even[0] + even[half] * cosine[half], b{};
-                for (int i = 1; i < half; ++i) {
-                    a += even[i] * cosine[i];
-                    b -= odd[i] * sine[i];
-                }
-                const std::ptrdiff_t to = (std::ptrdiff_t(y) * (half + 1) + k) * channels + c;
-                store(re + to, a);
-                store(im + to, b);
-            }
-        }
+// Transforms `lanes` columns of N complex numbers, to another place.
+template <int N>
+HEADRACE_WIDE void transform(const float *re, const float *im, int lanes, float *to_re,
+                             float *to_im) {
+    for (int at = 0; at < lanes; at = next_lanes(at, lanes)) {
+        Vector a[N], b[N];
+        each(std::make_integer_sequence<int, N>(), [&](auto i) HEADRACE_LAMBDA {
+            load(a[i], re + i * lanes + at);
+            load(b[i], im + i * lanes + at);
+        });
+        Dft<N>::run(a, b);
+        each(std::make_integer_sequence<int, N>(), [&](auto i) HEADRACE_LAMBDA {
+            store(to_re + i * lanes + at, a[i]);
+            store(to_im + i * lanes + at, b[i]);
+        });
+    }
 }
 
-// In place.
-HEADRACE_WIDE void columns(const Tables &t, int channels, float *re, float *im) {
-    const int half = t.side / 2;
-    const std::ptrdiff_t step = std::ptrdiff_t(half + 1) * channels;
-    Vector re_even[kMost], re_odd[kMost], im_even[kMost], im_odd[kMost];
-    re_odd[0] = im_odd[0] = Vector{};
-    for (std::ptrdiff_t at = 0; at < step; at += kWide) {
-        HEADRACE_FOLD((re + at), step, re_even, re_odd);
-        HEADRACE_FOLD((im + at), step, im_even, im_odd);
-        for (int l = 0; l <= half; ++l) {
-            const float *cosine = t.cos + std::ptrdiff_t(l) * t.side;
-            const float *sine = t.sin + std::ptrdiff_t(l) * t.side;
-            Vector p = re_even[0] + re_even[half] * cosine[half], q{};
-            Vector r = im_even[0] + im_even[half] * cosine[half], s{};
-            for (int i = 1; i < half; ++i) {
-                p += re_even[i] * cosine[i];
-                q += im_odd[i] * sine[i];
-                r += im_even[i] * cosine[i];
-                s += re_odd[i] * sine[i];
-            }
-            store(re + l * step + at, p + q);
-            store(im + l * step + at, r - s);
-            if (l == 0 || l == half) continue;
-            store(re + (t.side - l) * step + at, p - q);
-            store(im + (t.side - l) * step + at, r + s);
+using Transform = void (*)(const float *, const float *, int, float *, float *);
+
+Transform transform_of(int side) {
+    switch (side) {
+    case 12: return transform<12>;
+    case 18: return transform<18>;
+    case 24: return transform<24>;
+    case 30: return transform<30>;
+    case 36: return transform<36>;
+    default: throw std::invalid_argument("no square of features has this side");
+    }
+}
+
+// The transform of a row and i times another -> twice the transforms of both, one behind the other.
+HEADRACE_WIDE void part(const float *re, const float *im, int side, int lanes, float *to_re,
+                        float *to_im) {
+    const int columns = side / 2 + 1;
+    for (int k = 0; k < columns; ++k) {
+        const int mirror = k ? side - k : 0;
+        for (int at = 0; at < lanes; at = next_lanes(at, lanes)) {
+            Vector a, b, c, d;
+            load(a, re + k * lanes + at);
+            load(b, im + k * lanes + at);
+            load(c, re + mirror * lanes + at);
+            load(d, im + mirror * lanes + at);
+            const int first = k * lanes + at, second = (columns + k) * lanes + at;
+            store(to_re + first, a + c);
+            store(to_im + first, b - d);
+            store(to_re + second, b + d);
+            store(to_im + second, c - a);
         }
     }
 }
 
-#undef HEADRACE_FOLD
-
-// Sums over rows, all columns at a time.
-HEADRACE_WIDE void inverse_columns(const Tables &t, const float *re, const float *im, float *to_re,
-                                   float *to_im) {
-    const int count = t.side / 2 + 1;
-    for (int y = 0; y < t.side; ++y) {
-        float a[kMost] = {}, b[kMost] = {};  // apart from the others: no check whether they overlap
-        for (int l = 0; l < t.side; ++l) {
-            const int folded = l < count ? l : t.side - l;
-            const float cosine = t.cos[folded * t.side + y];
-            const float sine = l < count ? t.sin[folded * t.side + y] : -t.sin[folded * t.side + y];
-            const float *p = re + std::ptrdiff_t(l) * count, *q = im + std::ptrdiff_t(l) * count;
-            for (int x = 0; x < count; ++x) {
-                a[x] += p[x] * cosine - q[x] * sine;
-                b[x] += p[x] * sine + q[x] * cosine;
-            }
+// The inverse of `part`, of whole spectra: lanes of the first row and of the second stand side by
+// side in each column.
+HEADRACE_WIDE void join(const float *re, const float *im, int side, int lanes, float *to_re,
+                        float *to_im) {
+    for (int k = 0; k <= side / 2; ++k) {
+        const int mirror = k ? side - k : 0;
+        for (int at = 0; at < lanes; at += kWide) {
+            Vector a, b, c, d;
+            load(a, re + 2 * k * lanes + at);
+            load(b, im + 2 * k * lanes + at);
+            load(c, re + (2 * k + 1) * lanes + at);
+            load(d, im + (2 * k + 1) * lanes + at);
+            store(to_re + mirror * lanes + at, a + d);
+            store(to_im + mirror * lanes + at, c - b);
+            store(to_re + k * lanes + at, a - d);
+            store(to_im + k * lanes + at, b + c);
         }
-        std::memcpy(to_re + std::ptrdiff_t(y) * count, a, std::size_t(count) * sizeof(float));
-        std::memcpy(to_im + std::ptrdiff_t(y) * count, b, std::size_t(count) * sizeof(float));
     }
 }
 
-HEADRACE_WIDE void inverse_rows(const Tables &t, const float *re, const float *im, float *out) {
-    const int half = t.side / 2;
-    const float scale = 1.0f / float(t.side * t.side);
-    for (int y = 0; y < t.side; ++y) {
-        const float *p = re + std::ptrdiff_t(y) * (half + 1);
-        const float *q = im + std::ptrdiff_t(y) * (half + 1);
-        float row[2 * kMost] = {};
-        for (int k = 0; k <= half; ++k) {
-            const float times = scale * (k == 0 || k == half ? 1.0f : 2.0f);
-            const float a = p[k] * times, b = q[k] * times;
-            const float *cosine = t.cos + std::ptrdiff_t(k) * t.side;
-            const float *sine = t.sin + std::ptrdiff_t(k) * t.side;
-            for (int x = 0; x < t.side; ++x) row[x] += a * cosine[x] - b * sine[x];
-        }
-        std::memcpy(out + std::ptrdiff_t(y) * t.side, row, std::size_t(t.side) * sizeof(float));
-    }
-}
+constexpr int kMost = 19 * 2 * 24;  // numbers of one channel: of 19 columns, 36 rows with gaps
 
 }  // namespace
 
-Spectra::Spectra(int side) : side_(side) {
-    for (int k = 0; k <= side / 2; ++k)
-        for (int i = 0; i < side; ++i) {
-            const double angle = 2 * M_PI * double(k * i % side) / side;
-            cos_.push_back(float(std::cos(angle)));
-            sin_.push_back(float(std::sin(angle)));
-        }
+Spectra::Spectra(int side) : side_(side), transform_(transform_of(side)) {}
+
+void Spectra::forward(const float *in, int rows, int channels, float *re, float *im) const {
+    static thread_local std::vector<float> buffer;
+    const std::ptrdiff_t row = std::ptrdiff_t(side_) * channels;
+    const int lanes = columns() * channels;
+    const std::ptrdiff_t all = std::ptrdiff_t(side_) * lanes, full = std::ptrdiff_t(rows) * lanes;
+    buffer.resize(std::size_t(2 * row + 2 * all));
+    float *const two_re = buffer.data(), *const two_im = two_re + row;
+    float *const mid_re = two_im + row, *const mid_im = mid_re + all;
+    for (int y = 0; y < rows; y += 2) {
+        transform_(in + y * row, in + (y + 1) * row, channels, two_re, two_im);
+        const std::ptrdiff_t to = std::ptrdiff_t(y) * lanes;
+        part(two_re, two_im, side_, channels, mid_re + to, mid_im + to);
+    }
+    std::fill(mid_re + full, mid_re + all, 0.0f);
+    std::fill(mid_im + full, mid_im + all, 0.0f);
+    transform_(mid_re, mid_im, lanes, re, im);
 }
 
-void Spectra::forward(const float *in, int channels, float *re, float *im) const {
-    const Tables tables{side_, cos_.data(), sin_.data()};
-    rows(tables, in, channels, re, im);
-    track::columns(tables, channels, re, im);
-}
-
+// With real and imaginary parts exchanged, a transform is its inverse.
 void Spectra::inverse(const float *re, const float *im, float *out) const {
-    const Tables tables{side_, cos_.data(), sin_.data()};
-    static thread_local std::vector<float> a, b;
-    a.resize(std::size_t(size()));
-    b.resize(std::size_t(size()));
-    inverse_columns(tables, re, im, a.data(), b.data());
-    inverse_rows(tables, a.data(), b.data(), out);
+    const int half = side_ / 2, count = half + 1, wide = pitch(), lanes = (half + 7) / 8 * 8;
+    float a[kMost], b[kMost], c[kMost] = {}, d[kMost] = {};
+    transform_(im, re, wide, b, a);
+    // lanes are rows from here: the upper half, then the lower one
+    for (int y = 0; y < side_; ++y) {
+        const int lane = y < half ? y : y - half + lanes;
+        for (int k = 0; k < count; ++k) {
+            c[2 * k * lanes + lane] = a[y * wide + k];
+            d[2 * k * lanes + lane] = b[y * wide + k];
+        }
+    }
+    join(c, d, side_, lanes, a, b);
+    transform_(b, a, lanes, d, c);
+    const float scale = 1.0f / float(side_ * side_);
+    for (int y = 0; y < half; ++y)
+        for (int x = 0; x < side_; ++x) {
+            out[y * side_ + x] = c[x * lanes + y] * scale;
+            out[(y + half) * side_ + x] = d[x * lanes + y] * scale;
+        }
 }
 
 }  // namespace headrace::track

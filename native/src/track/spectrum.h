@@ -4,20 +4,22 @@
 
 namespace headrace::track {
 
-// Transforms of `side` x `side` squares, an even side. A spectrum has the columns 0 to side / 2.
+// Transforms of `side` x `side` squares, of 12, 18, 24, 30 or 36. A spectrum has the columns 0 to
+// side / 2.
 class Spectra {
 public:
     explicit Spectra(int side);
 
-    int side() const { return side_; }
     int columns() const { return side_ / 2 + 1; }
     int size() const { return side_ * columns(); }
+    int pitch() const { return (columns() + 7) / 8 * 8; }
 
-    // (side, side, channels) -> (side, columns, channels) real and imaginary parts. `channels` is
-    // a multiple of 8.
-    void forward(const float *in, int channels, float *re, float *im) const;
+    // Halves of (rows, side, channels), with zeros behind them -> (side, columns, channels) real
+    // and imaginary parts of the whole. `rows` is even, `channels` at least 8.
+    void forward(const float *in, int rows, int channels, float *re, float *im) const;
 
-    // (side, columns) real and imaginary parts -> (side, side).
+    // (side, pitch) real and imaginary parts -> (side, side). What stands behind the columns does
+    // not matter, but is no NaN.
     void inverse(const float *re, const float *im, float *out) const;
 
     // How often a coefficient counts in a sum over the whole spectrum: its mirror image is left
@@ -26,7 +28,7 @@ public:
 
 private:
     int side_;
-    std::vector<float> cos_, sin_;  // (side / 2 + 1, side): of one frequency at each place
+    void (*transform_)(const float *, const float *, int, float *, float *);
 };
 
 }  // namespace headrace::track

@@ -61,7 +61,7 @@ void TargetSet::locate(Image &image) {
             seen.push_back(&t);
             regions.push_back(correlator_->region(t.expected));
         }
-    image.turn(regions, correlator_->samples());
+    image.turn(regions, correlator_->samples(), correlator_->rows());
     for (std::size_t i = 0; i < seen.size(); ++i)
         correlator_->find(seen[i]->filter, image.patch(i), seen[i]->expected, seen[i]->response);
     regions.clear();
@@ -70,7 +70,7 @@ void TargetSet::locate(Image &image) {
             lost.push_back(t);
             regions.push_back(correlator_->region(t->last));
         }
-    if (!lost.empty()) image.turn(regions, correlator_->samples());
+    if (!lost.empty()) image.turn(regions, correlator_->samples(), correlator_->rows());
     static thread_local Response before;
     for (std::size_t i = 0; i < lost.size(); ++i) {
         Target &t = *lost[i];
@@ -104,7 +104,7 @@ void TargetSet::learn(Image &image, const Chosen &place_of) {
             some.push_back(&t);
             regions.push_back(correlator_->region(*place));
         }
-    image.turn(regions, correlator_->samples());
+    image.turn(regions, correlator_->samples(), correlator_->rows());
     for (std::size_t i = 0; i < some.size(); ++i)
         correlator_->learn(some[i]->filter, image.patch(i));
 }
@@ -307,6 +307,7 @@ void TargetSet::end() {
                           b = targets_[u].motion.state().box();
                 if (overlap(a.data(), b.data()) > set_.duplicate_iou) over[u] = 1;
             }
+    if (std::find(over.begin(), over.end(), 1) == over.end()) return;
     std::vector<std::int32_t> place(targets_.size(), -1);
     std::vector<Target> kept;
     kept.reserve(targets_.size());

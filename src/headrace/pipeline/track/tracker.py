@@ -60,9 +60,8 @@ def predict(
 
 def inside(corners: Corners, width: int, height: int) -> Corners:
     """The part of boxes that lies in an image; a box outside has no area."""
-    low = np.zeros(4)
     high = np.array([width, height, width, height], np.float64)
-    clipped: Corners = np.clip(corners, low, high)
+    clipped: Corners = np.minimum(np.maximum(corners, 0.0), high)  # faster than np.clip
     return clipped
 
 
@@ -413,18 +412,18 @@ def _move(
     size: tuple[int, int],
 ) -> None:
     """Write the tracker's boxes, as far as they lie in the image, beside the detector's."""
-    rows = np.flatnonzero(ids > 0)
-    boxes = inside(corners[rows], *size)
-    seen = (boxes[:, 2:] - boxes[:, :2] > 0).all(axis=1)
-    rows, boxes = rows[seen], boxes[seen]
-    index = tracked.index[rows]
+    boxes = inside(corners, *size)
+    extents = boxes[:, 2:] - boxes[:, :2]
+    seen = (ids > 0) & (extents[:, 0] > 0) & (extents[:, 1] > 0)
+    index = tracked.index[seen]
     if objects.tracker_confidences is not None:
-        objects.tracker_confidences[index] = confidences[rows]
+        objects.tracker_confidences[index] = confidences[seen]
     if objects.detector_rects is None:
         objects.detector_rects = objects.rects.copy()
-    rects = np.concatenate((boxes[:, :2], boxes[:, 2:] - boxes[:, :2]), axis=1)
-    objects.rects = objects.rects.copy()
-    objects.rects[index] = rects.astype(np.float32)
+    boxes[:, 2:] = extents
+    rects = objects.rects.copy()
+    rects[index] = boxes[seen]
+    objects.rects = rects
 
 
 def _append(
