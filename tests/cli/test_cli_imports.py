@@ -33,9 +33,10 @@ NOT_NEEDED = {
     "headrace.network.network",
     "onnx",
     "onnx_ir",
-    # for versions of packages: 50 modules
+    # for versions and files of packages: 50 modules
     "email",
     "importlib.metadata",
+    "importlib.resources",
     # for bare models, and files that are wrong
     "headrace._core.formats.foreign",
     "headrace._core.formats.tensorrt",

@@ -6,7 +6,7 @@ import ctypes
 import weakref
 from collections.abc import Sequence
 from ctypes import byref, c_char_p, c_int, c_size_t, c_uint, c_void_p
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ class Kernel:
     """
 
     def __init__(self, name: str) -> None:
-        ptx = files("headrace._core.gpu").joinpath(f"{name}.ptx").read_bytes()
+        ptx = Path(__file__).with_name(f"{name}.ptx").read_bytes()
         name = f"headrace_{name}"
         module, function = c_void_p(), c_void_p()
         with entered() as use:
