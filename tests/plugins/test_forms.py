@@ -63,19 +63,21 @@ def test_tensors_are_packed_as_numpy_would_and_come_back(
 
 
 @pytest.mark.parametrize(
-    ("shape", "formats"),
+    ("shape", "kind", "formats"),
     [
-        ((1, 40, 1500, 300), ["CHW32"]),  # larger than what caches hold
-        ((1, 40, 64, 64), ["CHW32", "HWC", "HWC8"]),  # rows that collide in them
-        ((2, 3, 99, 401), ["HWC", "CHW4"]),  # in two tiles or more, with a rest
+        ((1, 40, 1500, 300), "INT8", ["CHW32"]),  # larger than what caches hold
+        ((1, 40, 301, 300), "HALF", ["CHW32", "HWC"]),  # read ahead, in odd tiles
+        ((1, 40, 128, 320), "FLOAT", ["CHW32", "HWC"]),  # the same of rows that collide
+        ((1, 40, 64, 64), "INT8", ["CHW32", "HWC", "HWC8"]),  # rows that collide in them
+        ((2, 3, 99, 401), "INT8", ["HWC", "CHW4"]),  # in two tiles or more, with a rest
     ],
 )
 def test_large_tensors_are_the_same_in_every_course(
-    shape: tuple[int, ...], formats: list[str]
+    shape: tuple[int, ...], kind: str, formats: list[str]
 ) -> None:
-    array = np.random.default_rng(0).integers(-100, 100, shape).astype(np.int8)
+    array = np.random.default_rng(0).integers(-100, 100, shape).astype(STORAGE[kind])
     for format in formats:
-        form = TensorForm(DataType.INT8, TensorFormat[format])
+        form = TensorForm(DataType[kind], TensorFormat[format])
         there = form.pack(array)
         np.testing.assert_array_equal(there, packed(array, format))
         np.testing.assert_array_equal(form.unpack(there, array.shape), array)

@@ -15,7 +15,10 @@ namespace {
 constexpr std::size_t kLine = 64;            // bytes of a cache line
 constexpr std::size_t kPageOfSets = 4096;    // bytes from a line to the next one of its set
 constexpr std::size_t kTile = 1 << 17;       // bytes of a tile: long runs of each row
-constexpr std::size_t kTileApart = 1 << 14;  // the same of rows that are copied first
+constexpr std::size_t kTileApart = 1 << 15;  // the same of rows that are copied first
+constexpr std::size_t kFar = 5 << 20;        // bytes of tensors that come from memory, not a cache
+constexpr std::size_t kStreams = 16;         // rows that a processor follows by itself
+constexpr std::size_t kRowsAhead = 256, kColumnsAhead = 2048;  // bytes
 constexpr std::size_t kWorthThreads = std::size_t{1} << 18;
 
 // What one call of a thread does: some positions of one block.
@@ -51,11 +54,13 @@ template <typename T>
 struct Course {
     bool
         apart;  // rows collide in the caches where they are: they are moved in a space of their own
+    bool far;   // the processor does not ask for so many rows in time
     std::size_t tile;  // positions
     std::size_t row;   // elements from a row to the next in that space
 
     explicit Course(const Packing &p) {
         apart = p.width >= 8 && p.positions * sizeof(T) % kPageOfSets == 0;
+        far = p.width > kStreams && p.images * p.channels * p.positions * sizeof(T) >= kFar;
         constexpr std::size_t kStep = kLine / sizeof(T);
         const std::size_t size = apart ? kTileApart : kTile;
         tile = std::max(kStep, size / (p.width * sizeof(T)) / kStep * kStep);
@@ -63,33 +68,41 @@ struct Course {
     }
 };
 
+// Asks memory for what is read or written soon.
+void ask(const void *at, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; i += kLine)
+        __builtin_prefetch(static_cast<const char *>(at) + i);
+}
+
 template <typename T>
-Strips strips(T *rows, std::size_t row, T *columns, std::size_t width, std::size_t count,
-              std::size_t n) {
+Strips strips(const Course<T> &course, T *rows, std::size_t row, T *columns, std::size_t width,
+              std::size_t count, std::size_t n) {
     return {reinterpret_cast<char *>(rows),
             row * sizeof(T),
             reinterpret_cast<char *>(columns),
             width,
             count,
-            n};
+            n,
+            course.far && sizeof(T) > 1 && !course.apart ? kRowsAhead : 0,
+            course.far ? kColumnsAhead : 0};
 }
 
 // The `count` channels of a block, at `n` positions; rows are `row` elements apart, columns
 // `width`. Padding is zero already.
 template <typename T>
-void weave(const T *rows, std::size_t row, T *columns, std::size_t width, std::size_t count,
-           std::size_t n) {
-    const std::size_t done =
-        weave_strips(strips(const_cast<T *>(rows), row, columns, width, count, n), sizeof(T));
+void weave(const Course<T> &course, const T *rows, std::size_t row, T *columns, std::size_t width,
+           std::size_t count, std::size_t n) {
+    const std::size_t done = weave_strips(
+        strips(course, const_cast<T *>(rows), row, columns, width, count, n), sizeof(T));
     if (done == n) return;
     for (std::size_t c = 0; c < count; ++c)
         for (std::size_t s = done; s < n; ++s) columns[s * width + c] = rows[c * row + s];
 }
 template <typename T>
-void unweave(const T *columns, std::size_t width, T *rows, std::size_t row, std::size_t count,
-             std::size_t n) {
-    const std::size_t done =
-        unweave_strips(strips(rows, row, const_cast<T *>(columns), width, count, n), sizeof(T));
+void unweave(const Course<T> &course, const T *columns, std::size_t width, T *rows, std::size_t row,
+             std::size_t count, std::size_t n) {
+    const std::size_t done = unweave_strips(
+        strips(course, rows, row, const_cast<T *>(columns), width, count, n), sizeof(T));
     if (done == n) return;
     for (std::size_t c = 0; c < count; ++c)
         for (std::size_t s = done; s < n; ++s) rows[c * row + s] = columns[s * width + c];
@@ -110,13 +123,15 @@ void pack_of(const Packing &p, const T *rows, T *blocks) {
             if (count < p.width)
                 std::memset(static_cast<void *>(target), 0, n * p.width * sizeof(T));
             if (!course.apart) {
-                weave(from + s, p.positions, target, p.width, count, n);
+                weave(course, from + s, p.positions, target, p.width, count, n);
                 continue;
             }
-            for (std::size_t c = 0; c < count; ++c)
+            for (std::size_t c = 0; c < count; ++c) {
+                if (c + 2 < count) ask(from + (c + 2) * p.positions + s, n * sizeof(T));
                 std::memcpy(beside.get() + c * course.row, from + c * p.positions + s,
                             n * sizeof(T));
-            weave(beside.get(), course.row, target, p.width, count, n);
+            }
+            weave(course, beside.get(), course.row, target, p.width, count, n);
         }
     });
 }
@@ -133,12 +148,14 @@ void unpack_of(const Packing &p, const T *blocks, T *rows) {
         for (std::size_t s = part.from; s < part.to; s += course.tile) {
             const std::size_t n = std::min(course.tile, part.to - s);
             if (!course.apart) {
-                unweave(from + s * p.width, p.width, to + s, p.positions, count, n);
+                unweave(course, from + s * p.width, p.width, to + s, p.positions, count, n);
                 continue;
             }
-            unweave(from + s * p.width, p.width, beside.get(), course.row, count, n);
-            for (std::size_t c = 0; c < count; ++c)
+            unweave(course, from + s * p.width, p.width, beside.get(), course.row, count, n);
+            for (std::size_t c = 0; c < count; ++c) {
+                if (c + 2 < count) ask(to + (c + 2) * p.positions + s, n * sizeof(T));
                 std::memcpy(to + c * p.positions + s, beside.get() + c * course.row, n * sizeof(T));
+            }
         }
     });
 }

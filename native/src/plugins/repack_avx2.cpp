@@ -17,6 +17,7 @@ namespace {
 
 using Vector = __m256i;
 constexpr int kHalf = 16;  // bytes
+constexpr int kLine = 64;
 
 constexpr int log2_of(int n) { return n <= 1 ? 0 : 1 + log2_of(n / 2); }
 
@@ -46,6 +47,26 @@ HEADRACE_INLINE void shuffle(Vector (&v)[Count]) {
             out[2 * i + 1] = high<Item>(v[i], v[i + Count / 2]);
         }
         for (int i = 0; i < Count; ++i) v[i] = out[i];
+    }
+}
+
+// All log2(Count) of them at once: vector i of the rows comes from `take`, column i goes to `put`.
+// Half of the vectors end before the other half begins, so that few of them leave the registers.
+template <int Item, int Count, int First = 0, typename Take, typename Put>
+HEADRACE_INLINE void transpose(Take take, Put put) {
+    if constexpr (Count == 1) {
+        put(First, take(0));
+    } else {
+        constexpr int kPairs = Count / 2;
+        Vector lower[kPairs], upper[kPairs];
+        for (int i = 0; i < kPairs; ++i) {
+            const Vector a = take(i), b = take(i + kPairs);
+            lower[i] = low<Item>(a, b);
+            upper[i] = high<Item>(a, b);
+        }
+        transpose<Item, kPairs, First>([&](int i) HEADRACE_TARGET { return lower[i]; }, put);
+        transpose<Item, kPairs, First + kPairs>([&](int i) HEADRACE_TARGET { return upper[i]; },
+                                                put);
     }
 }
 
@@ -96,59 +117,61 @@ template <int Item, bool Dense>
 HEADRACE_INLINE void weave_wide(const char *rows, std::size_t row, int present, char *columns,
                                 std::size_t column) {
     constexpr int kLanes = kHalf / Item;
-    Vector v[kLanes];
-    for (int i = 0; i < kLanes; ++i) v[i] = row_or_zero(rows, row, i, present);
-    shuffle<Item, kLanes, log2_of(kLanes)>(v);
-    if constexpr (Dense) return store_halves<kLanes>(columns, v);
-    for (int i = 0; i < kLanes; ++i)
+    const auto take = [=](int i) HEADRACE_TARGET { return row_or_zero(rows, row, i, present); };
+    if constexpr (Dense) {
+        Vector v[kLanes];
+        transpose<Item, kLanes>(take, [&](int i, Vector out) HEADRACE_TARGET { v[i] = out; });
+        return store_halves<kLanes>(columns, v);
+    }
+    transpose<Item, kLanes>(take, [=](int i, Vector out) HEADRACE_TARGET {
         store(columns + static_cast<std::size_t>(i) * column,
-              columns + static_cast<std::size_t>(i + kLanes) * column, v[i]);
+              columns + static_cast<std::size_t>(i + kLanes) * column, out);
+    });
 }
 // A vector holds one column of twice as many channels; of half as many positions.
 template <int Item>
 HEADRACE_INLINE void weave_double(const char *rows, std::size_t row, int present, char *columns,
                                   std::size_t column) {
     constexpr int kLanes = kHalf / Item;
-    Vector v[kLanes];
-    for (int i = 0; i < kLanes; ++i) {
+    const auto take = [=](int i) HEADRACE_TARGET {
         const char *first = rows + static_cast<std::size_t>(i) * row,
                    *second = first + kLanes * row;
-        if (i + kLanes < present)
-            v[i] = load(first, second);
-        else
-            v[i] = i < present ? _mm256_zextsi128_si256(half(first)) : _mm256_setzero_si256();
-    }
-    shuffle<Item, kLanes, log2_of(kLanes)>(v);
-    for (int i = 0; i < kLanes; ++i) store(columns + static_cast<std::size_t>(i) * column, v[i]);
+        if (i + kLanes < present) return load(first, second);
+        return i < present ? _mm256_zextsi128_si256(half(first)) : _mm256_setzero_si256();
+    };
+    transpose<Item, kLanes>(take, [=](int i, Vector out) HEADRACE_TARGET {
+        store(columns + static_cast<std::size_t>(i) * column, out);
+    });
 }
 template <int Item>
 HEADRACE_INLINE void unweave_double(const char *columns, std::size_t column, char *rows,
                                     std::size_t row, int present) {
     constexpr int kLanes = kHalf / Item;
-    Vector v[kLanes], w[kLanes];
-    for (int i = 0; i < kLanes; ++i) v[i] = load(columns + static_cast<std::size_t>(i) * column);
-    shuffle<Item, kLanes, log2_of(kLanes)>(v);
-    for (int i = 0; i < kLanes; ++i)
-        w[i] = load(columns + static_cast<std::size_t>(i + kLanes) * column);
-    shuffle<Item, kLanes, log2_of(kLanes)>(w);
-    for (int i = 0; i < kLanes; ++i) {
+    Vector v[kLanes];
+    const auto take = [=](int first) HEADRACE_TARGET {
+        return [=](int i) HEADRACE_TARGET {
+            return load(columns + static_cast<std::size_t>(first + i) * column);
+        };
+    };
+    transpose<Item, kLanes>(take(0), [&](int i, Vector out) HEADRACE_TARGET { v[i] = out; });
+    transpose<Item, kLanes>(take(kLanes), [&](int i, Vector out) HEADRACE_TARGET {
         char *at = rows + static_cast<std::size_t>(i) * row;
-        if (i < present) store(at, _mm256_permute2x128_si256(v[i], w[i], 0x20));
+        if (i < present) store(at, _mm256_permute2x128_si256(v[i], out, 0x20));
         if (i + kLanes < present)
-            store(at + kLanes * row, _mm256_permute2x128_si256(v[i], w[i], 0x31));
-    }
+            store(at + kLanes * row, _mm256_permute2x128_si256(v[i], out, 0x31));
+    });
 }
 template <int Item>
 HEADRACE_INLINE void unweave_wide(const char *columns, std::size_t column, char *rows,
                                   std::size_t row, int present) {
     constexpr int kLanes = kHalf / Item;
-    Vector v[kLanes];
-    for (int i = 0; i < kLanes; ++i)
-        v[i] = load(columns + static_cast<std::size_t>(i) * column,
+    const auto take = [=](int i) HEADRACE_TARGET {
+        return load(columns + static_cast<std::size_t>(i) * column,
                     columns + static_cast<std::size_t>(i + kLanes) * column);
-    shuffle<Item, kLanes, log2_of(kLanes)>(v);
-    for (int i = 0; i < kLanes; ++i)
-        if (i < present) store(rows + static_cast<std::size_t>(i) * row, v[i]);
+    };
+    transpose<Item, kLanes>(take, [=](int i, Vector out) HEADRACE_TARGET {
+        if (i < present) store(rows + static_cast<std::size_t>(i) * row, out);
+    });
 }
 // A half holds several columns of `Rows` channels.
 template <int Item, int Rows>
@@ -218,14 +241,23 @@ HEADRACE_INLINE void strip(char *rows, std::size_t row, int present, char *colum
 
 // Positions from the first on that are done of `present` rows, and of as many behind them in each
 // of `Groups`. The last ones are moved twice where their number is odd.
-template <int Item, bool There, int Rows, Way Kind, bool Full, int Groups = 1>
+template <int Item, bool There, int Rows, Way Kind, bool Full, int Groups = 1, bool Far = false>
 HEADRACE_TARGET std::size_t along(const Strips &s, std::size_t first, int present) {
     constexpr std::size_t kStep = (Kind == Way::kTwice && There ? kHalf : 2 * kHalf) / Item;
     const std::size_t spare = Kind == Way::kThree ? (4 + 3 * Item - 1) / (3 * Item) : 0;
     if (s.positions < kStep + spare) return 0;
     const std::size_t column = s.width * Item, row = s.row, end = s.positions - spare;
     char *rows = s.rows + first * row, *columns = s.columns + first * Item;
+    const std::size_t rows_ahead = s.rows_ahead, columns_ahead = s.columns_ahead;
     const auto step = [=](std::size_t at) HEADRACE_TARGET {
+        if constexpr (Far) {
+            if (rows_ahead && at * Item % kLine < kStep * Item)
+                for (int r = 0; r < Rows * Groups; ++r)
+                    __builtin_prefetch(rows + static_cast<std::size_t>(r) * row + at * Item +
+                                       rows_ahead);
+            for (std::size_t k = 0; k < kStep; ++k)
+                __builtin_prefetch(columns + (at + k) * column + columns_ahead);
+        }
         for (int g = 0; g < Groups; ++g)
             strip<Item, There, Rows, Kind, Full>(
                 rows + static_cast<std::size_t>(g * Rows) * row + at * Item, row, present,
@@ -238,15 +270,14 @@ HEADRACE_TARGET std::size_t along(const Strips &s, std::size_t first, int presen
     return s.positions;
 }
 
-template <int Item, bool There, int Rows, Way Kind>
-std::size_t strips(const Strips &s) {
-    // Two groups fill a cache line of a column. Of smaller elements their rows would be more than a
-    // core follows.
-    constexpr int kTogether = Kind == Way::kTwice && Item >= 4 ? 2 : 1;
+// So many groups that they fill `Bytes` of a column.
+template <int Item, bool There, int Rows, Way Kind, int Bytes, bool Far>
+std::size_t groups(const Strips &s) {
+    constexpr int kTogether = Kind == Way::kTwice ? std::max(1, Bytes / (Rows * Item)) : 1;
     std::size_t done = s.positions, c = 0;
-    if constexpr (kTogether > 1)
+    if constexpr (kTogether > 1 || Far)
         for (; c + kTogether * Rows <= s.channels; c += kTogether * Rows)
-            done = along<Item, There, Rows, Kind, true, kTogether>(s, c, Rows);
+            done = along<Item, There, Rows, Kind, true, kTogether, Far>(s, c, Rows);
     for (; c < s.channels; c += Rows) {
         // The last rows are moved twice, too.
         const std::size_t first = std::min(c, s.width - Rows);
@@ -255,6 +286,15 @@ std::size_t strips(const Strips &s) {
                                : along<Item, There, Rows, Kind, false>(s, first, present);
     }
     return done;
+}
+
+template <int Item, bool There, int Rows, Way Kind>
+std::size_t strips(const Strips &s) {
+    // Of smaller elements a whole line's rows would be more than a core follows in memory.
+    constexpr int kFarBytes = Item < 4 ? kLine / 2 : kLine;
+    if (Kind != Way::kThree && Kind != Way::kNarrow && s.columns_ahead)
+        return groups<Item, There, Rows, Kind, kFarBytes, true>(s);
+    return groups<Item, There, Rows, Kind, kLine, false>(s);
 }
 
 template <int Item, bool There>
