@@ -21,10 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from headrace._core.processes import start_program
-
 if TYPE_CHECKING:
-    from headrace._core.processes import ModuleProcess
     from headrace._core.types import Message
 
 _BOOT = "import sys; from {} import main; main(int(sys.argv[1]))"
@@ -49,7 +46,7 @@ class ForkLink:
     ) -> None:
         self._lock = threading.Lock()
         self._link: socket.socket | None = None
-        self._process: ModuleProcess | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._module, self._boot_s, self._end_s, self._how = module, boot_s, end_s, how
         self._flags = flags
 
@@ -102,7 +99,7 @@ class ForkLink:
         }
         command = [sys.executable, "-P", *self._flags, "-c", _BOOT.format(self._module)]
         with theirs:
-            self._process = start_program(
+            self._process = subprocess.Popen(
                 [*command, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -125,7 +122,9 @@ class ForkLink:
             link.close()
 
 
-def end_link(link: socket.socket | None, process: ModuleProcess | None, end_s: float) -> None:
+def end_link(
+    link: socket.socket | None, process: subprocess.Popen[bytes] | None, end_s: float
+) -> None:
     """Let the interpreter end, with all that was forked from it; it is killed after `end_s`."""
     if link is not None:
         link.close()

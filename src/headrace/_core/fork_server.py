@@ -78,7 +78,7 @@ def _flags() -> list[str]:
     return [flag for flag in flags if flag not in ("-E", "-I")]
 
 
-def _end(state: Mapping[str, Any]) -> None:
+def _end(state: dict[str, Any]) -> None:
     end_link(state["_link"], state["_process"], _END_S)
 
 
@@ -88,7 +88,7 @@ _making = threading.Lock()
 
 
 def _server() -> ForkServer:
-    """The interpreter whose imports saw the environment that is now."""
+    """The interpreter that was started with the present environment."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(_LATE)}
     key = tuple(sorted(environment.items()))
     with _making:
@@ -189,10 +189,10 @@ def _is_open(fd: int) -> bool:
 
 
 class ForkedProcess(SpawnProcess):
-    """A `multiprocessing.Process` whose interpreter is forked; `ahead`: see `ForkServer.start`."""
+    """A `multiprocessing.Process` with a forked interpreter; `ahead`: see `ForkServer.start`."""
 
     ahead: tuple[str, ...] = ()
 
     @staticmethod
-    def _Popen(process: Any) -> Any:  # noqa: N802  # a name of multiprocessing
+    def _Popen(process: ForkedProcess) -> _ForkedPopen:  # type: ignore[override]  # noqa: N802
         return _ForkedPopen(process, process.ahead)

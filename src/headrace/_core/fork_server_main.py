@@ -45,7 +45,7 @@ class _Server:
         self._ended: dict[int, int] = {}  # pipe: a process whose number is its own until it closes
 
     def serve(self) -> bool:
-        """Do what comes next; False once the application is gone."""
+        """Serve the next request or end; False once the application is gone."""
         ready = readable([self._link.fileno(), *self._running, *self._ended], None)
         for handle in ready & self._running.keys():
             pid, pipe = self._running.pop(handle)
@@ -62,7 +62,7 @@ class _Server:
             return False
         request = json.loads(message)
         import_ahead(request["ahead"])
-        answer: dict[str, Any]
+        answer: Mapping[str, object]
         try:
             answer = self._fork(request["standard"], fds)
         except OSError as error:
@@ -125,7 +125,7 @@ def _say_end(pid: int, pipe: int) -> None:
 
 
 def _run(pipe: int) -> int:
-    """Do what the process is for; see `multiprocessing.spawn`."""
+    """Run the pickled function of the process; see `multiprocessing.spawn`."""
     environment = pickle.loads(_read(pipe, int.from_bytes(_read(pipe, SIZE_BYTES), "little")))
     os.environ.clear()
     os.environ.update(environment)

@@ -158,7 +158,7 @@ def ignore_image_warnings() -> None:
     warnings.filterwarnings("ignore", module=r"PIL\.")
 
 
-def _started(name: str, arguments: tuple[Any, ...], ahead: Collection[str]) -> Any:
+def _started(name: str, arguments: tuple[object, ...], ahead: Collection[str]) -> Any:
     """Start a process: forked where the system can tell how it ended, else spawned."""
     from multiprocessing import get_context
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import count
+from multiprocessing.connection import Connection
 from typing import Any
 
 from headrace._core.errors import HeadraceError
@@ -78,7 +79,9 @@ def open_and_place(
     return notices, placement
 
 
-def _open_and_place(pipe: Any, work: Work, names: Sequence[str], shared: dict[str, Any]) -> None:
+def _open_and_place(
+    pipe: Connection, work: Work, names: Sequence[str], shared: dict[str, Any]
+) -> None:
     try:
         worker = Worker(work, None, names)
         try:

@@ -6,13 +6,14 @@ installed: 30 MB and half a second of each process.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sized
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from headrace._core.lazy import import_extra
+from headrace._core.types import Array
 
 
 def arrow_array(values: Any, kind: Any) -> Any:
@@ -47,10 +48,10 @@ def arrow_array(values: Any, kind: Any) -> Any:
     return pa.Array.from_buffers(kind, count, buffers, nulls)
 
 
-def _bits(values: Any) -> Any:
+def _bits(values: Iterable[bool]) -> Array:
     return np.packbits(np.fromiter(values, bool), bitorder="little")
 
 
-def _offsets(values: Collection[Any]) -> Any:
+def _offsets(values: Collection[Sized | None]) -> Array:
     lengths = [0, *(0 if value is None else len(value) for value in values)]
     return np.cumsum(lengths, dtype=np.int32)
