@@ -34,6 +34,7 @@ NB_MODULE(_native, m) {
     headrace::track::bind_objects(m);
     headrace::track::bind_targets(m);
     headrace::results::bind_count_pairs(m);
+    headrace::results::bind_gather(m);
     headrace::results::bind_json_numbers(m);
     headrace::plugins::bind_lent(m);
     headrace::plugins::bind_nms(m);

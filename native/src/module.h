@@ -38,6 +38,7 @@ void bind_targets(nanobind::module_ &m);  // track/target_bindings.cpp
 }  // namespace track
 namespace results {
 void bind_count_pairs(nanobind::module_ &m);   // results/count_pairs.cpp
+void bind_gather(nanobind::module_ &m);        // results/gather.cpp
 void bind_json_numbers(nanobind::module_ &m);  // results/json_numbers.cpp
 void bind_blend(nanobind::module_ &m);         // results/blend.cpp
 void bind_masks(nanobind::module_ &m);         // results/masks.cpp

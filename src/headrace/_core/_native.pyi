@@ -569,6 +569,11 @@ def estimate_boxes(boxes: Annotated[NDArray[numpy.float64], dict(shape=(None, 4)
 def count_pairs(first: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], second: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> list:
     """(first, second, how many) of each pair of values, in their order."""
 
+def gather(part: tuple, old: dict, values: list, texts: list, held: type, address: Callable, letters: Callable) -> bool:
+    """
+    Append the values of a structure's fields, and its texts of the type `held`; False for a structure that no record holds.
+    """
+
 def json_objects(heads: object, components: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], classes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], none: int, track: bytes, numbers: tuple, of_track: tuple, arrays: tuple, tails: list) -> tuple:
     """
     JSON of N objects, with commas between, and how many are left out for numbers that are not finite. Of each: its head, bytes of heads by (component, class); the fields of numbers; the key track and the id, unless that is none, and behind it the fields of_track that are finite; its tail, if there are tails, one for each object that is written; the closing brace. A field is (keys, digits): keys with comma and colon, 3 or 6 decimals; arrays has (N,) or (N, keys) float32 of each, or None.

@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "b6459411ac56"
+NATIVE_API = "a47db5db7599"

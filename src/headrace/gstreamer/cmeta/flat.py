@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import sys
 from collections.abc import Callable
 from functools import cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from headrace._core import _native
 from headrace.gstreamer.cmeta.layout import c_type, structure
 from headrace.gstreamer.cmeta.views import (
     Bound,
@@ -24,7 +24,6 @@ from headrace.gstreamer.cmeta.views import (
 )
 from headrace.gstreamer.pyds.struct import Held, Struct, text_at
 
-_UNSHARED = 3  # references to a nested structure that nobody keeps: its owner, a name, the call
 _CODES: dict[Any, str] = {
     ctypes.c_int32: "i", ctypes.c_uint32: "I", ctypes.c_int64: "q", ctypes.c_uint64: "Q",
     ctypes.c_float: "f", ctypes.c_double: "d", ctypes.c_uint8: "B", ctypes.c_int16: "h",
@@ -33,7 +32,10 @@ _CODES: dict[Any, str] = {
 
 
 class _Part(NamedTuple):
-    """The fields of a structure, or of one inside of it, in the order of their values."""
+    """The fields of a structure, or of one inside of it, in the order of their values.
+
+    The native core reads it by index (native/src/results/gather.cpp).
+    """
 
     plain: tuple[str, ...]  # numbers
     defaults: tuple[float, ...]  # of these
@@ -135,43 +137,14 @@ def _default(plain: Bound, name: str) -> float:
 
 def _gather(part: _Part, old: dict[str, Value], values: list[Value], texts: list[Held]) -> bool:
     """Append the values of a structure; False for one that goes the long way."""
-    get = old.get
-    values += map(get, part.plain, part.defaults)
-    for name in part.owned:
-        held = get(name)
-        if held is None:
-            values.append(0)
-        elif isinstance(held, Held):
-            texts.append(held)
-            values.append(held.address)
-        else:
-            return False
-    for name in part.borrowed:
-        text = get(name)
-        if isinstance(text, Held):
-            text = text_at(text.address)
-        values.append(borrowed_address(text) if text else 0)
-    for name in part.characters:
-        values.append(get(name, "").encode(errors="replace")[:127])
-    for name, count in part.arrays:
-        array = get(name)
-        if array is None or len(array) != count:
-            return False
-        values += array
-    for name in part.empty:
-        if get(name) is not None:
-            return False
-        values.append(0)
-    for name, kind, inner in part.nested:
-        nested = get(name)
-        if nested is None:
-            if inner.blank is None:
-                return False
-            values += inner.blank
-        elif type(nested) is not kind or sys.getrefcount(nested) > _UNSHARED:
-            return False
-        elif inner.is_plain:
-            values += map(nested.__dict__.get, inner.plain, inner.defaults)
-        elif not _gather(inner, nested.__dict__, values, texts):
-            return False
-    return True
+    return _native.gather(part, old, values, texts, Held, _address, _letters)
+
+
+def _address(text: str | Held) -> int:
+    """Where a text that nobody frees is."""
+    known = text_at(text.address) if isinstance(text, Held) else text
+    return borrowed_address(known) if known else 0
+
+
+def _letters(text: str) -> bytes:
+    return text.encode(errors="replace")[:127]
