@@ -141,7 +141,7 @@ def _gather(part: _Part, old: dict[str, Value], values: list[Value], texts: list
 
 
 def _address(text: str | Held) -> int:
-    """Return the address of a text that nobody frees."""
+    """Return the address of a text that stays for ever."""
     known = text_at(text.address) if isinstance(text, Held) else text
     return borrowed_address(known) if known else 0
 
