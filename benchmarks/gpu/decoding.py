@@ -24,10 +24,8 @@ def decoded(path: Path, streams: int, ready: Callable[[], object] = lambda: None
 
     `ready` is called when all have begun, before anything is measured.
     """
-    counts = [0] * streams
-    go, stop = threading.Event(), threading.Event()
 
-    def work(place: int) -> None:
+    def work(place: int, counts: list[int], stop: threading.Event) -> None:
         with av.open(str(path), **gpu_decoding()) as container:
             context = container.streams.video[0].codec_context
             context.thread_count = 1
@@ -39,16 +37,28 @@ def decoded(path: Path, streams: int, ready: Callable[[], object] = lambda: None
                 container.seek(0)
                 context.flush_buffers()
 
-    threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(streams)]
+    return threads_rate(work, streams, ready)
+
+
+def threads_rate(
+    work: Callable[[int, list[int], threading.Event], None],
+    count: int,
+    ready: Callable[[], object] = lambda: None,
+) -> float:
+    """Items a second of threads; each counts its own until it is stopped."""
+    counts, stop = [0] * count, threading.Event()
+    threads = [
+        threading.Thread(target=work, args=(i, counts, stop), daemon=True) for i in range(count)
+    ]
     for thread in threads:
         thread.start()
     while min(counts) < 3:
         if not all(thread.is_alive() for thread in threads):
-            raise RuntimeError(f"{path.name}: a decoder failed before its third image")
+            raise RuntimeError("a thread failed before its third image")
         sleep(0.01)
     ready()
     start, before = perf_counter(), sum(counts)
-    go.wait(SECONDS)
+    stop.wait(SECONDS)
     rate = (sum(counts) - before) / (perf_counter() - start)
     stop.set()
     for thread in threads:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from time import perf_counter
 
-from benchmarks.gpu.clips import SECONDS, clip, images, show
-from benchmarks.gpu.decoding import decoded
+from benchmarks.gpu.clips import clip, images, show
+from benchmarks.gpu.decoding import decoded, threads_rate
 from benchmarks.gpu.starts import built, timed_job
 from headrace.media.gpu_jpeg import encode_on_gpu
 from headrace.media.sinks.images import JPEG_QUALITY
@@ -17,29 +15,16 @@ from headrace.media.sinks.images import JPEG_QUALITY
 _STREAMS, _FRAMES = 32, 600
 
 
-def encoded(path: Path, lanes: int, ready: Callable[[], object] = lambda: None) -> float:
+def encoded(path: Path, lanes: int) -> float:
     """JPEG files a second of an image of a video, again and again in `lanes` threads."""
     (frame,) = images(path, 1)
-    counts, stop = [0] * lanes, threading.Event()
 
-    def work(lane: int) -> None:
+    def work(lane: int, counts: list[int], stop: threading.Event) -> None:
         while not stop.is_set():
             encode_on_gpu(frame, JPEG_QUALITY)
             counts[lane] += 1
 
-    threads = [threading.Thread(target=work, args=(lane,), daemon=True) for lane in range(lanes)]
-    for thread in threads:
-        thread.start()
-    while min(counts) < 3:
-        stop.wait(0.01)
-    ready()
-    start, before = perf_counter(), sum(counts)
-    stop.wait(SECONDS)
-    rate = (sum(counts) - before) / (perf_counter() - start)
-    stop.set()
-    for thread in threads:
-        thread.join(20)
-    return rate
+    return threads_rate(work, lanes)
 
 
 def pictures() -> None:

@@ -74,6 +74,7 @@ class ForkServer(ForkLink):
 
 def _flags() -> list[str]:
     """The flags of this interpreter, but for those that hide modules."""
+    # as `multiprocessing` starts an interpreter: Python tells its flags nowhere else as options
     flags: list[str] = util._args_from_interpreter_flags()  # type: ignore[attr-defined]
     return [flag for flag in flags if flag not in ("-E", "-I")]
 
@@ -113,7 +114,7 @@ received: list[int] = []
 """In a process: the further descriptors that came with it."""
 
 
-class _Descriptor:
+class _Descriptor(popen_spawn_posix._DupFd):
     """A descriptor on its way."""
 
     def __init__(self, number: int) -> None:
@@ -126,7 +127,7 @@ class _Descriptor:
 class _ForkedPopen(popen_spawn_posix.Popen):
     """The other process, for `multiprocessing.Process`."""
 
-    DupFd = _Descriptor  # type: ignore[assignment]
+    DupFd = _Descriptor
     _fds: list[int]
 
     def __init__(self, process: BaseProcess, ahead: Iterable[str]) -> None:
@@ -194,5 +195,6 @@ class ForkedProcess(SpawnProcess):
     ahead: tuple[str, ...] = ()
 
     @staticmethod
-    def _Popen(process: ForkedProcess) -> _ForkedPopen:  # type: ignore[override]  # noqa: N802
-        return _ForkedPopen(process, process.ahead)
+    def _Popen(process_obj: BaseProcess) -> _ForkedPopen:  # noqa: N802  # of multiprocessing
+        assert isinstance(process_obj, ForkedProcess)
+        return _ForkedPopen(process_obj, process_obj.ahead)

@@ -15,6 +15,7 @@ import socket
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from io import TextIOWrapper
 from multiprocessing.spawn import spawn_main
 from typing import Any, NoReturn
 
@@ -131,7 +132,8 @@ def _run(pipe: int) -> int:
     os.environ.update(environment)
     if (random := sys.modules.get("numpy.random")) is not None:
         random.seed()  # each process has numbers of its own
-    sys.stdout.reconfigure(line_buffering=os.isatty(1))  # type: ignore[union-attr]
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=os.isatty(1))
     sys.argv[1:] = ["--multiprocessing-fork"]  # so it asks for
     try:
         spawn_main(pipe_handle=pipe)

@@ -159,7 +159,7 @@ def unit(gpus: Gpus, monkeypatch: pytest.MonkeyPatch) -> None:
     """A video unit that works, as far as headrace can tell."""
     gpus(1)
     monkeypatch.setattr(decoding, "hwdevices_available", lambda: ["cuda"])
-    monkeypatch.setattr(decoding.ctypes, "CDLL", lambda name: None)
+    monkeypatch.setattr(decoding.ctypes, "CDLL", lambda name, **_: None)
     monkeypatch.setattr(decoding.av.CodecContext, "create", lambda *_, **__: None, raising=False)
     monkeypatch.setattr(decoding, "_usable", set())
 

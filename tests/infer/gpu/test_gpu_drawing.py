@@ -8,6 +8,7 @@ import io
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -53,12 +54,12 @@ CALL = st.one_of(
 )  # fmt: skip
 
 
-def drawn(canvas: Canvas, calls: list[tuple[object, ...]]) -> Frame:
+def drawn(canvas: Canvas, calls: list[tuple[Any, ...]]) -> Frame:
     for name, *arguments in calls:
         if name == "paste":
             text, size, ink, paper, left, top = arguments
-            box = render_text(text, "", size, ink, paper, 3)  # type: ignore[arg-type]
-            canvas.paste(box, left // 2 * 2, top // 2 * 2)  # type: ignore[operator]
+            box = render_text(text, "", size, ink, paper, 3)
+            canvas.paste(box, left // 2 * 2, top // 2 * 2)
         else:
             getattr(canvas, str(name))(*arguments)
     return canvas.frame()
@@ -78,7 +79,7 @@ def same(there: Frame, here: Frame) -> bool:
 )  # fmt: skip
 @pytest.mark.usefixtures("driver")
 def test_any_drawing_has_the_bytes_of_the_cpus(
-    calls: list[tuple[object, ...]], size: tuple[int, int], color: ColorSpace, wide: bool
+    calls: list[tuple[Any, ...]], size: tuple[int, int], color: ColorSpace, wide: bool
 ) -> None:
     frame = image(np.random.default_rng(1), PixelFormat.NV12, *size, color)
     far = on_gpu(frame, wide=wide)
@@ -99,9 +100,9 @@ def scene() -> tuple[Frame, FrameMeta]:
 
 @pytest.mark.parametrize("palette", ["auto", "config"])
 @pytest.mark.usefixtures("driver")
-def test_a_painter_draws_there(palette: str) -> None:
+def test_a_painter_draws_there(palette: Literal["auto", "config"]) -> None:
     frame, meta = scene()
-    painter, far = Painter(palette=palette), on_gpu(frame)  # type: ignore[arg-type]
+    painter, far = Painter(palette=palette), on_gpu(frame)
     there = painter.draw(far, meta)
     assert there.on_device is not None
     assert not there.on_device.downloaded
