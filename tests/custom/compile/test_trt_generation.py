@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from headrace.binary.elf import ElfFile
 from headrace.custom.compile.build_library import compile_library
-from headrace.custom.compile.trt_generation import evidence_of
+from headrace.custom.compile.trt_generation import evidence_of, tried
 from headrace.errors import CustomLibraryError
 
 SEVEN = """
@@ -114,6 +115,36 @@ def test_a_source_without_tensorrt_is_tried_once(tmp_path: Path) -> None:
     assert "release of TensorRT" not in str(caught.value)
 
 
+def shell(log: Path, takes: dict[str, int]) -> Callable[[int], list[tuple[Path, list[str]]]]:
+    """Commands that stand for a compiler: a file is taken for one release, or for 0 for each."""
+
+    def commands(major: int) -> list[tuple[Path, list[str]]]:
+        return [
+            (Path(name), ["sh", "-c", f"echo {major} {name} >> {log}; {said}"])
+            for name, wanted in takes.items()
+            for said in ["true" if wanted in (0, major) else "echo error: the same >&2; false"]
+        ]
+
+    return commands
+
+
+@pytest.mark.parametrize(("wanted", "majors"), [(7, [10, 11, 8, 7]), (5, [10, 11, 8, 7])])
+def test_no_release_is_tried_that_cannot_help(
+    tmp_path: Path, wanted: int, majors: list[int]
+) -> None:
+    log = tmp_path / "log"
+    found = tried("#include <NvInfer.h>", shell(log, {"a": 0, "b": wanted, "c": 0}))
+    assert [one.major for one in found] == majors
+    assert [one.errors for one in found] == [1, 1, 1, int(wanted == 5)]
+    read = [line for line in log.read_text().splitlines() if "b" not in line]
+    assert read == ["10 a", "10 c"] + ["7 a", "7 c"] * (wanted == 7)
+
+
+def test_a_file_that_the_front_end_takes_is_tried_once(tmp_path: Path) -> None:
+    (one,) = tried("#include <NvInfer.h>", shell(tmp_path / "log", {"a": 0}))
+    assert not one.errors
+
+
 def test_evidence_orders_the_releases() -> None:
     assert evidence_of("int x;") == ([], [])
     assert evidence_of("#include <NvInfer.h>")[0] == [10, 11, 8, 7, 6, 5]
@@ -127,6 +158,7 @@ words=()
 while [ $# != 0 ]; do
   case "$1" in
     -ccbin | -Xcompiler) shift ;;
+    --expt-relaxed-constexpr | --extended-lambda) ;;
     --cuda) words+=(-fsyntax-only) ;;
     *) words+=("$1") ;;
   esac

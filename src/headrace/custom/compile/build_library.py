@@ -39,7 +39,6 @@ from headrace.custom.compile.toolchain import (
 from headrace.custom.compile.trt_generation import (
     MACRO,
     USUAL,
-    attempt,
     evidence_of,
     is_chosen,
     notice_of,
@@ -49,6 +48,8 @@ from headrace.custom.compile.trt_generation import (
 
 CudaMode = Literal["auto", "host", "nvcc"]
 
+_NVCC_TAKES = ("-std=c++17", "--expt-relaxed-constexpr", "--extended-lambda")
+"""What build files of kernels commonly allow."""
 HOST_SUFFIXES = (".cpp", ".cc", ".cxx")
 
 
@@ -88,7 +89,7 @@ class Unit:
         for_host = [f for f in common if f != "-fPIC" and not f.startswith("-std=")]
         passed = ",".join(["-fPIC", *[f for f in for_host if f.startswith("-W")]])
         rest = [f for f in for_host if not f.startswith(("-W", "-fsanitize", "-fno-omit"))]
-        return [self.nvcc, "-ccbin", compiler, "-std=c++17", "-Xcompiler", passed, *rest, *ends]
+        return [self.nvcc, "-ccbin", compiler, *_NVCC_TAKES, "-Xcompiler", passed, *rest, *ends]
 
     def link_flags(self) -> list[str]:
         """Return linker flags beside a device unit's object."""
@@ -289,7 +290,7 @@ def compile_library(
             except CustomLibraryError as error:
                 if is_chosen(define, flags):
                     raise
-                major, notice = _generation(error, compiles, commands, files)
+                major, notice = _generation(error, commands, files)
                 common.append(f"-D{MACRO}={major}")
                 notices.append(notice)
                 compiles = commands()
@@ -344,7 +345,6 @@ def uses_gstreamer(sources: Sequence[Path]) -> bool:
 
 def _generation(
     error: CustomLibraryError,
-    compiles: Sequence[tuple[Path, list[str]]],
     commands: Callable[[Sequence[str]], list[tuple[Path, list[str]]]],
     files: Sequence[Path],
 ) -> tuple[int, Finding]:
@@ -356,16 +356,15 @@ def _generation(
     text = "\n".join(texts_of(files))
     if not evidence_of(text)[0]:
         raise error
-    attempts = tried(text, lambda major: commands([f"-D{MACRO}={major}"]))
-    if attempts and not attempts[-1].errors:
+    attempts = tried(text, lambda m: commands([f"-D{MACRO}={m}"] if m != USUAL else []))
+    if len(attempts) > 1 and not attempts[-1].errors:
         return attempts[-1].major, notice_of(attempts[-1].major, text, files[0])
-    first = attempt(USUAL, compiles)
-    nearest = min([first, *attempts], key=lambda one: one.errors)
-    if nearest.source is not None and nearest is not first:
-        error = compile_failed(nearest.output, nearest.source, nearest.command, files)
-    counts = ", ".join(f"{a.major}: {a.errors}" for a in [first, *attempts])
-    hint = f"every release of TensorRT was tried (errors: {counts})"
-    if nearest is not first:
+    nearest = min(attempts, key=lambda one: one.errors)
+    if nearest is not attempts[0]:
+        error = compile_failed(nearest.output, nearest.refused[0], nearest.command, files)
+    counts = ", ".join(f"{a.major}: {a.errors}" for a in attempts)
+    hint = f"releases of TensorRT were tried (errors: {counts})"
+    if nearest is not attempts[0]:
         hint += f"; {nearest.major} is the nearest: -D {MACRO}={nearest.major}"
     raise CustomLibraryError(error.finding.changed(fix=[hint])) from None
 

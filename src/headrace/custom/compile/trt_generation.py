@@ -48,15 +48,15 @@ class Attempt:
     Attributes:
         major: of the release.
         errors: messages of the compiler; none: it compiles.
-        output: all that it said.
-        source: the file that does not compile.
-        command: of that file.
+        output: what it said of the first file that it refuses.
+        refused: files that do not compile.
+        command: of the first of them.
     """
 
     major: int
     errors: int
     output: str = ""
-    source: Path | None = None
+    refused: tuple[Path, ...] = ()
     command: str = ""
 
 
@@ -100,26 +100,36 @@ def tried(
 ) -> list[Attempt]:
     """Compile for one release after the other, without a result, until one takes all sources.
 
+    Files that the usual release takes are read once one takes the others. Where the compiler says
+    the same for the usual one, 8 and 7, whose interfaces have least in common, no more are tried.
+
     Args:
         text: of all sources.
         command_for: the commands that compile them for a release.
 
     Returns:
-        the attempts; only the last may be without errors.
+        the attempts, that for the usual release first; only the last may be without errors.
     """
-    attempts = []
-    for major in evidence_of(text)[0]:
+    attempts = [attempt(USUAL, command_for(USUAL))]
+    refused = attempts[0].refused
+    for major in evidence_of(text)[0] if refused else ():
         if major == USUAL:
             continue
-        attempts.append(attempt(major, command_for(major)))
-        if not attempts[-1].errors:
+        commands = command_for(major)
+        one = attempt(major, [c for c in commands if c[0] in refused])
+        if not one.errors:
+            one = attempt(major, [c for c in commands if c[0] not in refused])
+        attempts.append(one)
+        same = {a.major for a in attempts if a.output == attempts[0].output}
+        if not one.errors or same >= {USUAL, 8, 7}:
             break
     return attempts
 
 
 def attempt(major: int, commands: Sequence[tuple[Path, Sequence[str]]]) -> Attempt:
-    """Let the compiler read all sources for one release."""
-    errors, output, failed, shown = 0, "", None, ""
+    """Let the compiler read sources for one release."""
+    errors, output, shown = 0, "", ""
+    refused: list[Path] = []
     for source, command in commands:
         done = subprocess.run(
             [*command, _FRONT_END if "-ccbin" in command else "-fsyntax-only"],
@@ -127,9 +137,10 @@ def attempt(major: int, commands: Sequence[tuple[Path, Sequence[str]]]) -> Attem
         )  # fmt: skip
         if done.returncode:
             errors += max(1, len(re.findall(r"\berror:", done.stderr)))
-            if failed is None:
-                output, failed, shown = done.stderr, source, shlex.join(command)
-    return Attempt(major, errors, output, failed, shown)
+            if not refused:
+                output, shown = done.stderr, shlex.join(command)
+            refused.append(source)
+    return Attempt(major, errors, output, tuple(refused), shown)
 
 
 def notice_of(major: int, text: str, source: Path) -> Finding:
