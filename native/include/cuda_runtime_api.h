@@ -14,6 +14,8 @@
 
 #include "vector_types.h"
 
+#define __DRIVER_TYPES_H__ /* sources ask by it whether they may name the types */
+
 #ifndef CUDART_VERSION
 #define CUDART_VERSION 12000
 #endif
@@ -91,11 +93,35 @@ typedef struct CUevent_st *cudaEvent_t;
 
 enum cudaDeviceAttr {
     cudaDevAttrMaxThreadsPerBlock = 1,
+    cudaDevAttrClockRate = 13,
     cudaDevAttrMultiProcessorCount = 16,
+    cudaDevAttrMemoryClockRate = 36,
     cudaDevAttrComputeCapabilityMajor = 75,
     cudaDevAttrComputeCapabilityMinor = 76,
-    cudaDevAttrMaxPersistingL2CacheSize = 108
+    cudaDevAttrMaxPersistingL2CacheSize = 108,
+    cudaDevAttrMemoryPoolsSupported = 115
 };
+enum cudaLimit {
+    cudaLimitStackSize = 0,
+    cudaLimitPrintfFifoSize = 1,
+    cudaLimitMallocHeapSize = 2,
+    cudaLimitPersistingL2CacheSize = 6
+};
+enum cudaMemoryType {
+    cudaMemoryTypeUnregistered = 0,
+    cudaMemoryTypeHost = 1,
+    cudaMemoryTypeDevice = 2,
+    cudaMemoryTypeManaged = 3
+};
+struct cudaPointerAttributes {
+    enum cudaMemoryType type;
+    int device;
+    void *devicePointer;
+    void *hostPointer;
+};
+typedef struct CUuuid_st {
+    char bytes[16];
+} cudaUUID_t;
 
 struct cudaDeviceProp {
     char name[256];
@@ -213,6 +239,19 @@ static inline cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const voi
     (void)stream;
     return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
 }
+static inline cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from,
+                                              int from_device, size_t size, cudaStream_t stream) {
+    if (to_device || from_device) return cudaErrorInvalidDevice;
+    return cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, stream);
+}
+/* What is asked for may be read on the host and on the device. */
+static inline cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes,
+                                                   const void *pointer) {
+    attributes->type = cudaMemoryTypeManaged;
+    attributes->device = 0;
+    attributes->devicePointer = attributes->hostPointer = (void *)pointer;
+    return cudaSuccess;
+}
 static inline cudaError_t cudaMemset(void *to, int value, size_t size) {
     if (size) memset(to, value, size);
     return cudaSuccess;
@@ -250,6 +289,12 @@ static inline cudaError_t cudaStreamQuery(cudaStream_t stream) {
 static inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
                                               unsigned int flags) {
     (void)stream, (void)event, (void)flags;
+    return cudaSuccess;
+}
+static inline cudaError_t cudaLaunchHostFunc(cudaStream_t stream, void(CUDART_CB *function)(void *),
+                                             void *data) {
+    (void)stream;
+    function(data);
     return cudaSuccess;
 }
 
@@ -296,6 +341,15 @@ static inline cudaError_t cudaSetDevice(int device) {
 static inline cudaError_t cudaSetDeviceFlags(unsigned int flags) {
     (void)flags;
     return cudaSuccess;
+}
+/* Nothing here has such limits. */
+static inline cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
+    (void)limit, (void)value;
+    return cudaErrorNotSupported;
+}
+static inline cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit) {
+    (void)value, (void)limit;
+    return cudaErrorNotSupported;
 }
 static inline cudaError_t cudaGetDeviceFlags(unsigned int *flags) {
     *flags = 0;
@@ -366,6 +420,7 @@ static inline cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr
              : attribute == cudaDevAttrComputeCapabilityMajor   ? 7
              : attribute == cudaDevAttrComputeCapabilityMinor   ? 5
              : attribute == cudaDevAttrMaxPersistingL2CacheSize ? 0
+             : attribute == cudaDevAttrMemoryPoolsSupported     ? 0
                                                                 : 1;
     return cudaSuccess;
 }

@@ -7,6 +7,8 @@
 #include <cuda_runtime_api.h>
 #include <library_types.h>
 
+#define CURAND_H_ /* sources ask by it whether they may name the types */
+
 typedef enum curandStatus {
     CURAND_STATUS_SUCCESS = 0,
     CURAND_STATUS_VERSION_MISMATCH = 100,

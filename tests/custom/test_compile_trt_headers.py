@@ -131,11 +131,19 @@ def test_half_of_nvidias_headers_are_an_error_that_names_the_folder(tmp_path: Pa
 
 LIBRARIES = """
 #include <cublasLt.h>
+#include <cuda.h>
+#include <cuda_profiler_api.h>
 #include <cudnn.h>
+#include <nvml.h>
 #include <curand.h>
 extern "C" int factors(float *a, int n, int *pivots) {
     int info = 0;
     cublasSgetrfBatched(nullptr, n, &a, n, pivots, &info, 1);
+    return info;
+}
+extern "C" int inverse(const float *a, int n, const int *pivots, float *out) {
+    int info = 0;
+    cublasSgetriBatched(nullptr, n, &a, n, pivots, &out, n, &info, 1);
     return info;
 }
 template <typename Compute>
@@ -159,6 +167,36 @@ extern "C" int batches(int n, const float *a, float *c) {
            cublasGemmBatchedEx(nullptr, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, both, CUDA_R_32F,
                                n, both, CUDA_R_32F, n, &one, into, CUDA_R_32F, n, 2,
                                CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+}
+extern "C" int halves(int n, const __half *a, const __half *b, __half *c) {
+    const __half half = 0.5f, one = 1.0f;
+    const float two = 2, zero = 0;
+    const __half *both[] = {a, b};
+    __half *into[] = {c + 3 * n * n, c + 4 * n * n};
+    return cublasHgemm(nullptr, CUBLAS_OP_T, CUBLAS_OP_N, n, n, n, &half, a, n, b, n, &one, c, n) ||
+           cublasHgemmStridedBatched(nullptr, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &half, a, n, n * n,
+                                     b, n, -n * n, &one, c + n * n, n, n * n, 2) ||
+           cublasHgemmBatched(nullptr, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, both, n, both, n,
+                              &one, into, n, 2) ||
+           cublasGemmStridedBatchedEx(nullptr, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &two, a,
+                                      CUDA_R_16F, n, n * n, b, CUDA_R_16F, n, -n * n, &zero,
+                                      c + 5 * n * n, CUDA_R_16F, n, n * n, 2, CUDA_R_32F,
+                                      CUBLAS_GEMM_DEFAULT);
+}
+static const char *named(cublasStatus_t) { return "a status"; }
+#ifdef CUBLAS_API_H_
+static const char *listed(cublasStatus_t status) { return named(status); }
+#endif
+#ifdef __DRIVER_TYPES_H__
+static const char *listed(cudaError_t error) { return cudaGetErrorName(error); }
+#endif
+extern "C" int driver(unsigned int *words, size_t count) {
+    const char *text = listed(CUBLAS_STATUS_SUCCESS), *why = listed(cudaSuccess);
+    CUmodule module;
+    cudaError_enum error = cuMemsetD32Async(CUdeviceptr(words), 7, count, nullptr);
+    return error != CUDA_SUCCESS || cuGetErrorName(error, &text) || cuGetErrorString(error, &why) ||
+           nvmlInit() == NVML_SUCCESS || cudaProfilerStart() != cudaSuccess ||
+           cuModuleLoadData(&module, words) != CUDA_ERROR_NOT_SUPPORTED;
 }
 extern "C" int others() {
     curandGenerator_t numbers;
@@ -190,6 +228,10 @@ def test_libraries_of_cuda_compute_what_they_can_and_name_the_rest(
     lower = np.tril(found, -1) + np.eye(3, dtype=np.float32)
     np.testing.assert_allclose(lower @ np.triu(found), moved, rtol=1e-6)
     assert np.abs(np.tril(found, -1)).max() <= 1
+    inverse = np.zeros((3, 3), np.float32, order="F")
+    places = [at(m.ctypes.data) for m in (found, pivots, inverse)]
+    assert library.inverse(places[0], 3, *places[1:]) == 0
+    np.testing.assert_allclose(inverse @ a, np.eye(3), atol=1e-5)
     singular = np.ones((2, 2), np.float32, order="F")
     assert library.factors(at(singular.ctypes.data), 2, at(pivots.ctypes.data)) == 2
     for old in (0, 1):
@@ -197,13 +239,25 @@ def test_libraries_of_cuda_compute_what_they_can_and_name_the_rest(
         given = [at(m.ctypes.data) for m in (a, a, c)]
         assert library.products(3, *given, 0, old) == 0
         np.testing.assert_array_equal(c, a @ a)
-    assert library.products(3, *given, 2, 0) == 15
+    assert library.products(3, *given, 3, 0) == 15  # INT8
+    many = np.arange(18).reshape(2, 3, 3).astype(np.float16)
+    c = np.ones((7, 3, 3), np.float16)
+    assert library.halves(3, *(at(m.ctypes.data) for m in (many, many[1], c))) == 0
+    x, y = (m.T.astype(np.float32) for m in many)
+    half = [0.5 * (x.T @ y), 0.5 * (x @ y), 0.5 * (y @ x), x @ x, y @ y, 2 * (x @ y), 2 * (y @ x)]
+    for i, wanted in enumerate(half):
+        np.testing.assert_allclose(c[i].T, wanted + (i < 5), rtol=1e-3)
+    words = np.zeros(4, np.uint32)
+    assert library.driver(at(words.ctypes.data), ctypes.c_size_t(3)) == 0
+    assert words.tolist() == [7, 7, 7, 0]
     two = np.zeros((3, 3, 2), np.float32, order="F")
     assert library.batches(3, given[0], at(two.ctypes.data)) == 0
     for i in range(2):
         np.testing.assert_array_equal(two[..., i], 2 * (a @ a))
     assert library.others() == 0
     said = capfd.readouterr().err
-    for name in ("cublasGemmEx", "curandCreateGenerator", "cublasLtMatmulPreferenceCreate",
-                 "cudnnCreateSpatialTransformerDescriptor"):  # fmt: skip
+    named = ("cublasGemmEx", "cuModuleLoadData",
+             "curandCreateGenerator", "cublasLtMatmulPreferenceCreate",
+             "cudnnCreateSpatialTransformerDescriptor")  # fmt: skip
+    for name in named:
         assert f"headrace: {name}" in said
