@@ -13,7 +13,8 @@ import pytest
 
 from headrace.binary.elf import ElfFile
 from headrace.custom import open_library
-from headrace.custom.compile import toolchain
+from headrace.custom.compile import build_library, toolchain
+from headrace.custom.compile.absent_libraries import link_stubs
 from headrace.custom.compile.build_library import compile_library
 from headrace.custom.compile.errors import compile_failed
 from headrace.custom.compile.toolchain import find_nvcc, gpu_present, include_dir, make_variables
@@ -213,7 +214,9 @@ def test_a_template_of_the_file_beside_is_named_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_toolkit_lacks_is_not_computed_on_the_memory_of_a_gpu(tmp_path: Path) -> None:
+def test_what_a_toolkit_lacks_is_asked_for_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     nvcc = find_nvcc()
     if nvcc is None or list(Path(nvcc).parents[1].rglob("cublas_v2.h")):
         pytest.skip("no nvcc, or it has cuBLAS")
@@ -223,9 +226,56 @@ def test_what_a_toolkit_lacks_is_not_computed_on_the_memory_of_a_gpu(tmp_path: P
     compile_library([source], tmp_path / "named.so")
     assert (tmp_path / "named.so").is_file()
     source.write_text(text + "void g(cublasHandle_t h, float *x) { cublasSscal(h, 1, x, x, 1); }\n")
-    message = refusal(source)
+    result = compile_library([source], tmp_path / "scale.so", cuda="nvcc")
+    (notice,) = (n for n in result.notices if n.code == "toolkit-absent")
+    (needed,) = notice.data["libraries"]
+    assert needed in ElfFile.read(tmp_path / "scale.so").needed
+    assert needed.startswith("libcublas.so.")
+    monkeypatch.setattr(build_library, "gpu_present", lambda: True)
+    message = refusal(source)  # beside a GPU the toolkit is to have it
     assert "nothing defines cublasSscal_v2" in message
     assert "libcublas" in message
+
+
+CUB = """
+#include <cub/cub.cuh>
+__global__ void f(float *x) {
+    using Reduce = cub::BlockReduce<float, 32>;
+    __shared__ typename Reduce::TempStorage a, b, c;
+    const float sum = Reduce(a).Reduce(*x, cub::Sum()), low = Reduce(b).Reduce(*x, cub::Min());
+    *x = sum + low + Reduce(c).Reduce(*x, cub::Max());
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_nvcc() is None, reason="no nvcc")
+def test_operators_of_cub_before_cuda_13_compile(tmp_path: Path) -> None:
+    source = tmp_path / "sum.cu"
+    source.write_text(CUB)
+    compile_library([source], tmp_path / "sum.so", cuda="nvcc")
+
+
+def test_stubs_stand_for_libraries_of_nvidia_alone(tmp_path: Path) -> None:
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include/cuda_runtime_api.h").write_text("#define CUDART_VERSION  12040\n")
+    names = [
+        "curandGenerate",
+        "mine",
+        "cublasSgemm_v2",
+        "cuMemsetD8",
+        "cublasLtMatmul",
+        "cudnnCreate",
+    ]
+    stubs = link_stubs(names, tmp_path, "g++", tmp_path)
+    exported = {path.name: set(ElfFile.read(path).exported()) for path in stubs}
+    assert exported == {
+        "libcublasLt.so.12": {"cublasLtMatmul"},
+        "libcublas.so.12": {"cublasSgemm_v2"},
+        "libcudnn.so.8": {"cudnnCreate"},
+        "libcurand.so.10": {"curandGenerate"},
+        "libcuda.so.1": {"cuMemsetD8"},
+    }
 
 
 @pytest.mark.slow

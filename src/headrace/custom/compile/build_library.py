@@ -18,7 +18,9 @@ from typing import Literal
 from headrace._core.errors import CustomLibraryError
 from headrace._core.files import os_reason
 from headrace._core.findings import Finding
-from headrace.custom.compile.errors import compile_failed
+from headrace.custom.compile.absent_libraries import link_stubs
+from headrace.custom.compile.absent_libraries import notice_of as notice_of_stubs
+from headrace.custom.compile.errors import compile_failed, undefined_in
 from headrace.custom.compile.toolchain import (
     GENERATIONS,
     GSTREAMER,
@@ -50,6 +52,7 @@ CudaMode = Literal["auto", "host", "nvcc"]
 
 _NVCC_TAKES = ("-std=c++17", "--expt-relaxed-constexpr", "--extended-lambda")
 """What build files of kernels commonly allow."""
+_CUB_NAMES = include_dir() / "headrace" / "cub_names.h"
 HOST_SUFFIXES = (".cpp", ".cc", ".cxx")
 
 
@@ -79,7 +82,7 @@ class Unit:
         """Return the command that makes the object file `target` of it."""
         if self.source.suffix in (".o", ".a"):
             return ["cp", str(self.source), str(target)]
-        cuda = [f"-I{self._home() / 'include'}"] if self.device else []
+        cuda = [f"-I{self.home() / 'include'}"] if self.device else []
         ends = [*folders, *cuda, *headers, "-c", str(self.source), "-o", str(target)]
         if self.source.suffix == ".c" and self.is_c:
             plain = [f for f in common if not f.startswith("-std=")]
@@ -89,13 +92,20 @@ class Unit:
         for_host = [f for f in common if f != "-fPIC" and not f.startswith("-std=")]
         passed = ",".join(["-fPIC", *[f for f in for_host if f.startswith("-W")]])
         rest = [f for f in for_host if not f.startswith(("-W", "-fsanitize", "-fno-omit"))]
-        return [self.nvcc, "-ccbin", compiler, *_NVCC_TAKES, "-Xcompiler", passed, *rest, *ends]
+        before = ["-include", str(_CUB_NAMES)]
+        return [self.nvcc, "-ccbin", compiler, *_NVCC_TAKES, *before, "-Xcompiler", passed, *rest,
+                *ends]  # fmt: skip
 
     def link_flags(self) -> list[str]:
         """Return linker flags beside a device unit's object."""
-        return [f"-L{self._home() / 'lib64'}", "-lcudart"]
+        return [f"-L{self.home() / 'lib64'}", "-lcudart"]
 
-    def _home(self) -> Path:
+    def home(self) -> Path:
+        """Return the folder of nvcc's toolkit.
+
+        Raises:
+            CustomLibraryError: it lacks its headers.
+        """
         home = cuda_home(self.nvcc or "nvcc")
         if home is None:
             raise CustomLibraryError(
@@ -308,7 +318,9 @@ def compile_library(
             own = _plugin_links() if is_plugin else []
             link = _link_command(units, objects, target, tool, common, [*entry, *links, *own])
         if not dry_run:
-            _link_all(link, files)
+            home = None if gpu_present() else next((u.home() for u in units if u.device), None)
+            if stubs := _link_all(link, files, home, Path(scratch)):
+                notices.append(notice_of_stubs(stubs, target))
     return CompileResult(
         target,
         tuple(tuple(command) for command in [*(c for _, c in compiles), link]),
@@ -439,10 +451,19 @@ def _compile_all(compiles: Sequence[tuple[Path, list[str]]], sources: Sequence[P
             raise compile_failed(result.stderr, source, shlex.join(command), sources)
 
 
-def _link_all(link: list[str], sources: Sequence[Path]) -> None:
+def _link_all(
+    link: list[str], sources: Sequence[Path], home: Path | None, scratch: Path
+) -> list[Path]:
+    """Link; what stands for libraries that the toolkit `home` lacks."""
     result = _run(link)
+    stubs = []
+    if result.returncode and home is not None:
+        stubs = link_stubs(undefined_in(result.stderr), home, link[0], scratch)
+        if stubs:
+            result = _run([*link, *map(str, stubs)])
     if result.returncode:
         raise compile_failed(result.stderr, None, shlex.join(link), sources)
+    return stubs
 
 
 def _checked_sources(sources: Sequence[str | Path]) -> list[Path]:

@@ -113,9 +113,7 @@ def compile_failed(
     """
     lines = output.splitlines()
     errors = [line.strip() for line in lines if re.search(r"\b(fatal )?error:", line)]
-    undefined = list(
-        dict.fromkeys(re.findall(r"(?:undefined reference to|required symbol) [`'](.+?)'", output))
-    )
+    undefined = undefined_in(output)
     fix: list[str] = []
     known: set[str] = set()
     if undefined:
@@ -144,6 +142,12 @@ def compile_failed(
         where=str(source) if source else None,
         fix=[*dict.fromkeys(fix), f"the command was: {command}"],
     )
+
+
+def undefined_in(output: str) -> list[str]:
+    """List the names that a linker says nothing defines."""
+    found = re.findall(r"(?:undefined reference to|required symbol) [`'](.+?)'", output)
+    return list(dict.fromkeys(found))
 
 
 def _expansions(lines: Sequence[str]) -> dict[str, list[str]]:
