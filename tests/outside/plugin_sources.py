@@ -29,7 +29,7 @@ CHECKED = "built, and check-plugin refuses its call by name: no GPU"
 OTHERS = "not made with inputs that were tried"
 SOURCES, HEADERS = (".cpp", ".cc", ".cu"), (".h", ".hpp", ".cuh", ".hh", ".inl")
 OPENCV = Path("/usr/include/opencv4")
-TIMEOUT_S, ROUNDS = 150, 10
+TIMEOUT_S, ROUNDS = 400, 16
 _HEADS = ((1, 84, 6400), (1, 84, 1600), (1, 84, 400))
 _GRIDS = ((1, 255, 80, 80), (1, 255, 40, 40), (1, 255, 20, 20))
 _NET = (80, 640, 640, 1000)
@@ -124,12 +124,13 @@ def _completed(
     wanted = _BESIDE.findall(said)
     files += [p for p in near if p.name in wanted and p.parent == source.parent and p not in files]
     if len(folders) + len(files) == before:
-        for name in _UNDEFINED.findall(said)[:1]:
+        for name in _UNDEFINED.findall(said):
             defines = re.compile(rf"\b{name}\s*\([^;{{}}]*\)[^;{{}}]*\{{")
             rest = (p for p in near if p.suffix in SOURCES and p not in (source, *files))
             others = (p for p in rest if not p.stem.endswith("_host"))
             found = (p for p in others if defines.search(p.read_text("utf-8", "replace")))
-            files += [p for p in [next(found, None)] if p is not None]
+            if (one := next(found, None)) is not None:
+                files.append(one)
     return len(folders) + len(files) > before
 
 

@@ -14,7 +14,6 @@ import pytest
 from headrace.binary.elf import ElfFile
 from headrace.custom import open_library
 from headrace.custom.compile import build_library, toolchain
-from headrace.custom.compile.absent_libraries import link_stubs
 from headrace.custom.compile.build_library import compile_library
 from headrace.custom.compile.errors import compile_failed
 from headrace.custom.compile.toolchain import find_nvcc, gpu_present, include_dir, make_variables
@@ -254,28 +253,6 @@ def test_operators_of_cub_before_cuda_13_compile(tmp_path: Path) -> None:
     source = tmp_path / "sum.cu"
     source.write_text(CUB)
     compile_library([source], tmp_path / "sum.so", cuda="nvcc")
-
-
-def test_stubs_stand_for_libraries_of_nvidia_alone(tmp_path: Path) -> None:
-    (tmp_path / "include").mkdir()
-    (tmp_path / "include/cuda_runtime_api.h").write_text("#define CUDART_VERSION  12040\n")
-    names = [
-        "curandGenerate",
-        "mine",
-        "cublasSgemm_v2",
-        "cuMemsetD8",
-        "cublasLtMatmul",
-        "cudnnCreate",
-    ]
-    stubs = link_stubs(names, tmp_path, "g++", tmp_path)
-    exported = {path.name: set(ElfFile.read(path).exported()) for path in stubs}
-    assert exported == {
-        "libcublasLt.so.12": {"cublasLtMatmul"},
-        "libcublas.so.12": {"cublasSgemm_v2"},
-        "libcudnn.so.8": {"cudnnCreate"},
-        "libcurand.so.10": {"curandGenerate"},
-        "libcuda.so.1": {"cuMemsetD8"},
-    }
 
 
 @pytest.mark.slow

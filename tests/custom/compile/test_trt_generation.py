@@ -140,6 +140,13 @@ def test_no_release_is_tried_that_cannot_help(
     assert read == ["10 a", "10 c"] + ["7 a", "7 c"] * (wanted == 7)
 
 
+def test_no_release_is_tried_for_a_header_that_none_has(tmp_path: Path) -> None:
+    with pytest.raises(CustomLibraryError) as caught:
+        compiled(tmp_path, '#include <NvInfer.h>\n#include "of_others.h"\n')
+    assert "of_others.h: No such file" in str(caught.value)
+    assert "of TensorRT were tried" not in str(caught.value)
+
+
 def test_a_file_that_the_front_end_takes_is_tried_once(tmp_path: Path) -> None:
     (one,) = tried("#include <NvInfer.h>", shell(tmp_path / "log", {"a": 0}))
     assert not one.errors

@@ -369,7 +369,9 @@ def _generation(
     if not evidence_of(text)[0]:
         raise error
     attempts = tried(text, lambda m: commands([f"-D{MACRO}={m}"] if m != USUAL else []))
-    if len(attempts) > 1 and not attempts[-1].errors:
+    if len(attempts) == 1:
+        raise error
+    if not attempts[-1].errors:
         return attempts[-1].major, notice_of(attempts[-1].major, text, files[0])
     nearest = min(attempts, key=lambda one: one.errors)
     if nearest is not attempts[0]:

@@ -101,7 +101,8 @@ def tried(
     """Compile for one release after the other, without a result, until one takes all sources.
 
     Files that the usual release takes are read once one takes the others. Where the compiler says
-    the same for the usual one, 8 and 7, whose interfaces have least in common, no more are tried.
+    the same for the usual one, 8 and 7, whose interfaces have least in common, no more are tried;
+    none where a header is missing, which no release has.
 
     Args:
         text: of all sources.
@@ -112,7 +113,8 @@ def tried(
     """
     attempts = [attempt(USUAL, command_for(USUAL))]
     refused = attempts[0].refused
-    for major in evidence_of(text)[0] if refused else ():
+    lacks = attempts[0].errors == 1 and "No such file or directory" in attempts[0].output
+    for major in evidence_of(text)[0] if refused and not lacks else ():
         if major == USUAL:
             continue
         commands = command_for(major)
