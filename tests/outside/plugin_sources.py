@@ -33,7 +33,11 @@ TIMEOUT_S, ROUNDS = 400, 16
 _HEADS = ((1, 84, 6400), (1, 84, 1600), (1, 84, 400))
 _GRIDS = ((1, 255, 80, 80), (1, 255, 40, 40), (1, 255, 20, 20))
 _NET = (80, 640, 640, 1000)
-GIVEN: Mapping[str, tuple[Mapping[str, Any], Sequence[tuple[int, ...]]]] = {
+_FEW = "int32:7"
+_LEVELS = ("2x20x2x4", "int32:1x2", "2x5x1x2", "2x5x2x8", "2x5x2x4")
+_DEPTH = ("2x3x4x5x6", "1x5x6x8", _FEW, _FEW, _FEW, _FEW, _FEW)
+_ROWS = ("2x33x80", "int32:2")
+GIVEN: Mapping[str, tuple[Mapping[str, Any], Sequence[tuple[int, ...] | str]]] = {
     r"yolo(v8|11|v12)[^/]*/plugin/": (
         {"combinedInfo": (80, 17, 0, 640, 640, 1000, 0, 0, 0, 8, 16, 32)}, _HEADS,
     ),
@@ -41,14 +45,19 @@ GIVEN: Mapping[str, tuple[Mapping[str, Any], Sequence[tuple[int, ...]]]] = {
     r"yolo26/plugin/": ({"combinedInfo": (80, 17, 300, 1, 0, 0, 0, 8400, 8, 16, 32)}, _HEADS),
     r"yolov9/plugin/": ({"netinfo": (*_NET, 0)}, _HEADS),
     r"yolov[57]/plugin/": ({"netinfo": (*_NET, 0), "kernels": None}, _GRIDS),
+    r"/bev_pool_v2/": ({"out_height": 8, "out_width": 8}, _DEPTH),
+    r"/multi_scale_deformable_attn/": ({}, _LEVELS),
+    r"/MaskP(lugin|ugin)[^/]*/": ({}, _ROWS),
+    r"/disentangledAttentionPlugin/": ({"span": 4, "factor": 0.5}, ("2x8x8",) * 3),
 }  # fmt: skip
-"""Sources whose creators declare no fields, as their programs make them; None: three anchors."""
+"""Fields and inputs of sources, as their programs make them; None: three anchors."""
 _ONNX = {"HALF": "FLOAT16", "BF16": "BFLOAT16"}
 _REGISTERS = re.compile(
     r"^[ \t]*REGISTER_TENSORRT_PLUGIN\s*\(|\bgetCreators\s*\(|\bgetPluginCreators\s*\(", re.M
 )
 _NO_HEADER = re.compile(r"(?:fatal error: |cannot open source file \")([\w./+-]+)(?:\"|: No such)")
 _BESIDE = re.compile(r"^\s+(?:fix: )?(\S+) beside it defines \w+: compile it too", re.M)
+_MACRO = re.compile(r"the header asks for one of these: -D (\w+)")
 _UNDEFINED = re.compile(r"nothing defines (?:[\w ]+ )?(?:\w+::)*(\w+)(?:<[^()]*>)?\(")
 
 
@@ -96,13 +105,18 @@ def compiled(source: Path, repository: Path, library: Path, beside: Sequence[str
     row = Row(f"{repository.name}/{source.relative_to(repository)}")
     folders = [p for p in (OPENCV,) if p.is_dir()]
     files = [source.parent / name for name in beside]
+    macros: list[str] = []
     every = [p for p in repository.rglob("*") if p.suffix in (*HEADERS, *SOURCES)]
     for _ in range(ROUNDS):
         command = [sys.executable, "-m", "headrace", "compile", source, *files, "-o", library]
         for one in folders:
             command += ["-I", one]
+        command += [f"-D{name}" for name in macros]
         code, said = _ran([*map(str, command)])
         row.error = said if code else ""
+        if asked := [name for name in _MACRO.findall(said) if name not in macros]:
+            macros.append(asked[0])
+            continue
         if not code or not _completed(said, source, every, folders, files):
             break
     row.beside = [os.path.relpath(f, source.parent) for f in files]
@@ -194,12 +208,12 @@ def live(library: Path, source: str) -> None:
         print(json.dumps({"plugin": creator.name, "end": end, "said": said}), flush=True)
 
 
-def _given(creator: Any, fields: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> Any:
+def _given(creator: Any, fields: Mapping[str, Any], shapes: Sequence[tuple[int, ...] | str]) -> Any:
     """A plugin as the program beside its source makes it."""
     import numpy as np
 
     from headrace.diagnose.plugin_check.lives import Subject
-    from headrace.diagnose.plugin_check.subjects import sized
+    from headrace.diagnose.plugin_check.subjects import parsed_input, sized
     from headrace.plugins import PluginField, PluginFieldCollection, PluginFieldType
 
     kernels = np.ones(3, [("width", "i4"), ("height", "i4"), ("anchors", "f4", 6)])
@@ -207,11 +221,14 @@ def _given(creator: Any, fields: Mapping[str, Any], shapes: Sequence[tuple[int, 
         [
             PluginField(name, kernels, PluginFieldType.FLOAT32)
             if values is None
+            else PluginField(name, np.array(values, np.float32), PluginFieldType.FLOAT32)
+            if isinstance(values, float)
             else PluginField(name, np.array(values, np.int32), PluginFieldType.INT32)
             for name, values in fields.items()
         ]
     )
-    return Subject(creator, collection, *sized([(np.dtype(np.float32), s) for s in shapes]))
+    texts = (s if isinstance(s, str) else "x".join(map(str, s)) for s in shapes)
+    return Subject(creator, collection, *sized([parsed_input(text) for text in texts]))
 
 
 def _end(act: Callable[[], None]) -> tuple[str, str]:

@@ -255,6 +255,27 @@ def test_operators_of_cub_before_cuda_13_compile(tmp_path: Path) -> None:
     compile_library([source], tmp_path / "sum.so", cuda="nvcc")
 
 
+@pytest.mark.parametrize(
+    ("condition", "names"),
+    [
+        ("#if !(defined(SM72) || \\\n    defined SM75)", "-D SM72, -D SM75"),
+        ("#if 0\n#endif\n# ifndef SM80 // or so", "-D SM80"),
+        ("#if 1", ""),
+        ("#ifndef SM80\n#else", ""),
+    ],
+)
+def test_a_macro_that_a_header_asks_for_is_named(
+    tmp_path: Path, condition: str, names: str
+) -> None:
+    header = tmp_path / "kernels.h"
+    lines = f"// sizes\n{condition}\n\n#error one of them is to be defined"
+    header.write_text(f"{lines}\n#endif\n")
+    output = f"{header}:{lines.count(chr(10)) + 1}:2: error: #error one of them is to be defined\n"
+    text = str(compile_failed(output, tmp_path / "a.cpp", "g++", [tmp_path / "a.cpp"]))
+    assert (f"the header asks for one of these: {names}\n" in text) == bool(names)
+    assert ("asks for one" in text) == bool(names)
+
+
 @pytest.mark.slow
 def test_a_missing_function_is_found_in_the_file_beside(project: Path) -> None:
     message = refusal(project / "parser.cpp")

@@ -166,11 +166,27 @@ def _expansions(lines: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _hint(message: str) -> str | None:
+    if asked := re.match(r"(\S[^:]*):(\d+):\d+: error: #error", message):
+        return _macros_asked(Path(asked[1]), int(asked[2]))
     hint = next((hint for pattern, hint in _HINTS if re.search(pattern, message)), None)
     name = re.search(r"'(cuda\w+)'", message)
     if hint == _GPU_CODE and name and "No such file" not in message and _runtime_has(name[1]):
         return _FORGOTTEN
     return hint
+
+
+def _macros_asked(header: Path, line: int) -> str | None:
+    """The macros one of which a header asks for by an #error of that line."""
+    try:
+        text = "\n".join(header.read_text("utf-8", "replace").splitlines()[: line - 1])
+    except OSError:
+        return None
+    last = re.split(r"^\s*#\s*(?=if|el|endif)", text.replace("\\\n", " "), flags=re.M)[-1]
+    condition = re.match(r"(?:ifndef\s+(\w+)|if\s*!(.*))", last)
+    if condition is None:
+        return None
+    names = [condition[1]] if condition[1] else re.findall(r"defined\s*\(?\s*(\w+)", condition[2])
+    return f"the header asks for one of these: -D {', -D '.join(names)}" if names else None
 
 
 def _runtime_has(name: str) -> bool:
