@@ -193,8 +193,12 @@ static const char *listed(cudaError_t error) { return cudaGetErrorName(error); }
 extern "C" int driver(unsigned int *words, size_t count) {
     const char *text = listed(CUBLAS_STATUS_SUCCESS), *why = listed(cudaSuccess);
     CUmodule module;
+    int shared = 0, threads = 0;
+    cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
+    cuDeviceGetAttribute(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 0);
     cudaError_enum error = cuMemsetD32Async(CUdeviceptr(words), 7, count, nullptr);
-    return error != CUDA_SUCCESS || cuGetErrorName(error, &text) || cuGetErrorString(error, &why) ||
+    if (shared != 65536 || threads != 1024 || error != CUDA_SUCCESS) return 1;
+    return cuGetErrorName(error, &text) || cuGetErrorString(error, &why) ||
            nvmlInit() == NVML_SUCCESS || cudaProfilerStart() != cudaSuccess ||
            cuModuleLoadData(&module, words) != CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -37,6 +37,13 @@ _FEW = "int32:7"
 _LEVELS = ("2x20x2x4", "int32:1x2", "2x5x1x2", "2x5x2x8", "2x5x2x4")
 _DEPTH = ("2x3x4x5x6", "1x5x6x8", _FEW, _FEW, _FEW, _FEW, _FEW)
 _ROWS = ("2x33x80", "int32:2")
+_EIGHT, _TABLE, _BERT = (0.5,) * 8, (0.5,) * 80, "bert_embeddings_"
+_SCALES = {"beta": _EIGHT, "gamma": _EIGHT}
+_EMBEDDED = {
+    **{f"{_BERT}layernorm_{name}": values for name, values in _SCALES.items()},
+    **{f"{_BERT}{name}_embeddings": _TABLE for name in ("word", "token_type", "position")},
+    **dict.fromkeys(("output_fp16", "full_mask", "mha_type_id"), 0),
+}
 GIVEN: Mapping[str, tuple[Mapping[str, Any], Sequence[tuple[int, ...] | str]]] = {
     r"yolo(v8|11|v12)[^/]*/plugin/": (
         {"combinedInfo": (80, 17, 0, 640, 640, 1000, 0, 0, 0, 8, 16, 32)}, _HEADS,
@@ -48,6 +55,16 @@ GIVEN: Mapping[str, tuple[Mapping[str, Any], Sequence[tuple[int, ...] | str]]] =
     r"/bev_pool_v2/": ({"out_height": 8, "out_width": 8}, _DEPTH),
     r"/multi_scale_deformable_attn/": ({}, _LEVELS),
     r"/MaskP(lugin|ugin)[^/]*/": ({}, _ROWS),
+    r"/GruPlugin/": (
+        {"input": 4, "hidden": 4, "x": _TABLE, "h": _TABLE, "bias": _TABLE},
+        ("2x3x4", "int32:2"),
+    ),
+    r"/useCuBLAS/": ({"weight": _TABLE, "k": 8, "n": 10}, ("2x4x8",)),
+    r"/embLayerNormVar": (_EMBEDDED, ("int32:6", "int32:6", "int32:3", "int32:4")),
+    r"/embLayerNormPlugin": (_EMBEDDED, ("int32:2x4",) * 3),
+    r"/skipLayerNormPlugin[^/]*$": ({"type_id": 0, "ld": 8, **_SCALES}, ("4x2x8x1x1",) * 2),
+    r"/geluPlugin/": ({"type_id": 0}, ("2x8x16",)),
+    r"/custom-slice-plugin": ({"start": 0, "size": 1}, ("2x3x8x8",)),
     r"/disentangledAttentionPlugin/": ({"span": 4, "factor": 0.5}, ("2x8x8",) * 3),
 }  # fmt: skip
 """Fields and inputs of sources, as their programs make them; None: three anchors."""
@@ -58,7 +75,7 @@ _REGISTERS = re.compile(
 _NO_HEADER = re.compile(r"(?:fatal error: |cannot open source file \")([\w./+-]+)(?:\"|: No such)")
 _BESIDE = re.compile(r"^\s+(?:fix: )?(\S+) beside it defines \w+: compile it too", re.M)
 _MACRO = re.compile(r"the header asks for one of these: -D (\w+)")
-_UNDEFINED = re.compile(r"nothing defines (?:[\w ]+ )?(?:\w+::)*(\w+)(?:<[^()]*>)?\(")
+_UNDEFINED = re.compile(r"nothing defines (?:[\w ]+ )?(?:\w+::)*(\w+)(?:<[^()]*>)?(\(|$)", re.M)
 
 
 @dataclass
@@ -138,8 +155,12 @@ def _completed(
     wanted = _BESIDE.findall(said)
     files += [p for p in near if p.name in wanted and p.parent == source.parent and p not in files]
     if len(folders) + len(files) == before:
-        for name in _UNDEFINED.findall(said):
-            defines = re.compile(rf"\b{name}\s*\([^;{{}}]*\)[^;{{}}]*\{{")
+        many = "more)" in said  # tables of kernels, which the build file lists
+        for name, called in _UNDEFINED.findall(said):
+            if many and not called:
+                continue
+            body = r"\([^;{}]*\)[^;{}]*\{" if called else r"[={]"
+            defines = re.compile(rf"\b{name}\s*{body}")
             rest = (p for p in near if p.suffix in SOURCES and p not in (source, *files))
             others = (p for p in rest if not p.stem.endswith("_host"))
             found = (p for p in others if defines.search(p.read_text("utf-8", "replace")))
@@ -222,7 +243,7 @@ def _given(creator: Any, fields: Mapping[str, Any], shapes: Sequence[tuple[int, 
             PluginField(name, kernels, PluginFieldType.FLOAT32)
             if values is None
             else PluginField(name, np.array(values, np.float32), PluginFieldType.FLOAT32)
-            if isinstance(values, float)
+            if np.asarray(values).dtype.kind == "f"
             else PluginField(name, np.array(values, np.int32), PluginFieldType.INT32)
             for name, values in fields.items()
         ]
