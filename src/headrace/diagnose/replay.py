@@ -66,7 +66,7 @@ class _Here:
         **_: object,
     ) -> tuple[Any, list[Any]]:
         from headrace.infer.model import guarded_operations
-        from headrace.infer.model.guarded_engines import ANSWERS
+        from headrace.infer.model.guarded_worker import ANSWERS
 
         function = getattr(guarded_operations, operation)
         try:
@@ -246,7 +246,8 @@ def _plugin(args: PluginArgs, arrays: list[Array], asked: GuardedEngines | _Here
 
 
 def _engines(cfg: ModelConfig, how: _How) -> tuple[GuardedEngines | _Here, list[Finding]]:
-    from headrace.infer.model.guarded_engines import GuardedEngines, pickled_config
+    from headrace.infer.model.guarded_engines import GuardedEngines
+    from headrace.infer.model.guarded_worker import pickled_config
 
     try:
         ElfFile.read(how.path)

@@ -20,7 +20,8 @@ from headrace.custom.guard.crash import describe, read_report
 from headrace.custom.guard.library import GuardedLibrary
 from headrace.custom.guard.process import GuardedProcess
 from headrace.errors import HeadraceError
-from headrace.infer.model.guarded_engines import ANSWERS, GuardedEngines
+from headrace.infer.model.guarded_engines import GuardedEngines
+from headrace.infer.model.guarded_worker import ANSWERS
 from headrace.meta import DetectionParams, Layer, NetworkInfo
 from headrace.network.tensor_spec import TensorSpec
 from headrace.plugins import get_plugin_registry

@@ -13,7 +13,8 @@ from headrace import Inferencer
 from headrace.custom.guard import GuardOptions, keeper
 from headrace.errors import CustomLibraryError, PluginError
 from headrace.infer.model import load_or_build
-from headrace.infer.model.guarded_engines import PRELOADS, GuardedEngines
+from headrace.infer.model.guarded_engines import GuardedEngines
+from headrace.infer.model.guarded_worker import PRELOADS
 from headrace.plugins import get_plugin_registry
 from tests.infer.model import test_engine_functions_cpp as test_cpp_engines
 from tests.infer.model.test_engine_functions_cpp import _check, _config

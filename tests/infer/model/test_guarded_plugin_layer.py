@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
 from PIL import Image
 
+from headrace.config import ModelConfig
 from headrace.custom.guard import keeper
+from headrace.infer.model import load_or_build
 from tests.trt.host import conftest
 from tests.trt.host.conftest import Compile
 from tests.warm import headrace
@@ -124,3 +129,25 @@ def test_values_beyond_its_type_are_told_once_wherever_it_runs(
     assert done.returncode == 0, done.stderr
     text = "layer 'hostile': input 0 has values beyond HALF, which ends at 65504"
     assert done.stderr.count(text) == 1
+
+
+@pytest.mark.parametrize("guard", GUARDS)
+@pytest.mark.parametrize("sessions", [1, 2])
+def test_calls_of_two_contexts_are_under_way_at_once(
+    compile_host: Compile,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    guard: str,
+    sessions: int,
+) -> None:
+    monkeypatch.setenv("HOSTILE", "meets")
+    monkeypatch.setenv("HOSTILE_MEET", str(tmp_path / "meet"))
+    (tmp_path / "meet").mkdir()
+    config = write_model(tmp_path, compile_host("hostile.cpp"), guard)
+    config.write_text(f"{config.read_text()}custom-lib-paths=write:meet\n")
+    plan = load_or_build(ModelConfig.load(config))
+    given = np.ones((1, 3, 16, 16), np.float32)
+    with ExitStack() as stack, ThreadPoolExecutor(2) as pool:
+        opened = [stack.enter_context(plan.open_session()) for _ in range(sessions)]
+        runs = [pool.submit(opened[i % sessions].run, {"x": given}) for i in range(2)]
+        assert all(np.array_equal(run.result()["y"], -given) for run in runs)

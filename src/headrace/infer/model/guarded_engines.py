@@ -7,11 +7,9 @@ ends at once.
 
 from __future__ import annotations
 
-import base64
-import pickle
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,25 +18,31 @@ import numpy as np
 from headrace._core.errors import (
     CustomLibraryError,
     EngineError,
-    HeadraceError,
     ModelError,
     PluginError,
 )
 from headrace._core.findings import Finding
+from headrace._core.gpu.cuda import why_no_gpu
 from headrace.custom.guard import answers
-from headrace.custom.guard.call_args import LoadArgs
-from headrace.custom.guard.crash import LibraryDiedError, PluginDiedError
+from headrace.custom.guard.crash import LibraryDiedError
 from headrace.custom.guard.keeper import can_guard, keeper
 from headrace.custom.guard.options import GuardOptions
 from headrace.custom.guard.process import GuardedProcess
-from headrace.custom.guard.repro import CaseSaver, FatalCall
-from headrace.custom.guard.trust import content_hash
+from headrace.custom.guard.repro import FatalCall
+from headrace.engine.machine import usable_cores
 from headrace.engine.plan import Plan
 from headrace.engine.plugin_graph.plugin_layers import PluginLayers, Profiles
 from headrace.engine.plugin_graph.plugin_record import PluginRecord
 from headrace.engine.plugin_graph.plugin_saving import record_of
 from headrace.infer.model.guarded_cases import BuildArgs, NetworkArgs
 from headrace.infer.model.guarded_plugin_layer import GuardedLayer
+from headrace.infer.model.guarded_worker import (
+    ANSWERS,
+    OPERATIONS,
+    PRELOADS,
+    EnginesWorker,
+    pickled_config,
+)
 from headrace.network.network import Network
 from headrace.network.onnx_file import network_from_onnx_bytes
 from headrace.plugins.base import IPluginCreator, IPluginCreatorInterface, IPluginCreatorV3One
@@ -51,81 +55,48 @@ if TYPE_CHECKING:
     from headrace.config.model_config import ModelConfig
     from headrace.network.tensor_spec import TensorSpec
 
-
-OPERATIONS = "headrace.infer.model.guarded_operations"
-PRELOADS = {
-    "open_engines": (
-        OPERATIONS,
-        "headrace.config.model_config",
-        "headrace.infer.model.engine_functions",
-        "headrace.trt.host.world",
-    ),
-    "make_network": (
-        "onnx",
-        "headrace.engine.builder",
-        "headrace.network.ir",
-        "headrace.trt.api.build",
-        "headrace.trt.api.engine",
-        "headrace.trt.api.network",
-    ),
-    "build_layers": (
-        "onnx",
-        "headrace.engine.plugin_graph.plugin_layers",
-        "headrace.plugins.standard",
-    ),
-    "load_layer": (
-        "headrace.engine.plugin_graph.plugin_record",
-        "headrace.plugins.drivers",
-        "headrace.plugins.registry",
-    ),
-}
-"""Operation -> modules that its worker imports, and later workers have from their start.
-
-Runtimes are not here: they start threads.
-"""
-
-ANSWERS: Mapping[str, type[answers.Answer]] = {
-    "open_engines": answers.CreatorsAnswer,
-    "make_network": answers.MadeAnswer,
-    "preview_network": answers.MadeAnswer,
-    "preview_plugins": answers.Answer,
-    "build_layers": answers.BuiltAnswer,
-    "load_layer": answers.LayerAnswer,
-    "open_layer": answers.ContextAnswer,
-    "call_layer": answers.CalledAnswer,
-    "close": answers.Answer,
-}
-"""Operation -> what it answers."""
+_MOST_WORKERS = 4
 
 
-class GuardedEngines:
+class GuardedEngines(EnginesWorker):
     """The entry points for engines of one library: the twin of `CppEngines`.
 
-    Attributes:
-        path: the library.
-        config: of the model that it is for.
-        process: the worker.
-        options: limits of the worker.
-        decisions: notices of loading it.
+    It has more workers while contexts of one layer are open at the same time: calls of one worker
+    wait for each other.
     """
 
     def __init__(self, cfg: ModelConfig, path: Path, options: GuardOptions) -> None:
-        self.path = path
-        self.config = cfg
-        self._config = pickled_config(cfg)
-        self._cases = CaseSaver(path, content_hash(path), cfg.custom_lib_abi, None)
         self._made_by: dict[int, str] = {}  # number of a network in the worker -> function
-        self.options = options
-        self.decisions: list[Finding] = []
+        super().__init__(cfg, path, options)
         text = "its networks and plugins are made in a worker process of their own"
-        self.decisions.append(Finding("guard-used", "info", text, str(path)))
-        self._creators: list[Any] = []
-        self.process = GuardedProcess(str(path), options, setup=None)
-        with self.process.lock:
-            self._open()
+        self.decisions.insert(0, Finding("guard-used", "info", text, str(path)))
+        self._more: list[EnginesWorker] = []
+        self._lent: Counter[tuple[str, EnginesWorker]] = Counter()
+        self._lock = threading.Lock()
         with loading(path):
-            for kind, (name, version, namespace, _) in self._creators:
+            for name, version, namespace, is_v3 in self.creators:
+                kind = _CreatorV3 if is_v3 else _Creator
                 get_plugin_registry().register_creator(kind(self, name, version), namespace)
+
+    def lend(self, layer: str) -> EnginesWorker:
+        """The worker for a new context of a layer: that with the fewest of them, perhaps a new one.
+
+        Raises:
+            CustomLibraryError: it cannot be started.
+        """
+        with self._lock:
+            workers = [self, *self._more]
+            worker = min(workers, key=lambda one: self._lent[layer, one])
+            if self._lent[layer, worker] and len(workers) < _most_workers():
+                worker = EnginesWorker(self.config, self.path, self.options)
+                self._more.append(worker)
+            self._lent[layer, worker] += 1
+            return worker
+
+    def give_back(self, layer: str, worker: EnginesWorker) -> None:
+        """Its context is closed."""
+        with self._lock:
+            self._lent[layer, worker] -= 1
 
     def make(self, function: str, notices: list[Finding]) -> Network:
         """Call a function that makes a network; its notices are appended.
@@ -217,94 +188,16 @@ class GuardedEngines:
         record, blobs = record_of(saved, names, 0)
         return GuardedLayer(self, record, blobs, f"layer {spec.layer!r}")
 
-    def ask(
-        self,
-        operation: str,
-        payload: Mapping[str, object],
-        where: str,
-        arrays: Sequence[Any] = (),
-        *,
-        limit: float | None = None,
-        plugin: bool = False,
-        starting: bool = False,
-        call: Callable[[], FatalCall] | None = None,
-    ) -> tuple[Any, list[Any]]:
-        """Run an operation of `guarded_operations`; its arrays are valid until the next one.
-
-        It answers as `ANSWERS` says.
-
-        Args:
-            operation: name of the function.
-            payload: its arguments.
-            where: for errors.
-            arrays: its arrays.
-            limit: seconds that it may take; None sets none.
-            plugin: True if it is about a plugin in an engine.
-            starting: True if nothing runs without it, nor a worker that is started again.
-            call: makes the case to save if the worker dies of it.
-
-        Raises:
-            CustomLibraryError: the worker died; PluginDiedError, if it is about a plugin.
-            HeadraceError: the operation raised it.
-        """
-        if operation in PRELOADS:
-            keeper().import_ahead(PRELOADS[operation])
-        with self.process.lock:
-            kind: type[HeadraceError] = PluginDiedError if plugin else CustomLibraryError
-            try:
-                if self.process.pid is None:
-                    self._open()
-                return self.process.invoke(
-                    f"{OPERATIONS}:{operation}",
-                    dict(payload),
-                    list(arrays),
-                    what=where,
-                    timeout_s=limit,
-                    answer=ANSWERS[operation],
-                )
-            except LibraryDiedError as error:
-                hint = self._cases.hint(error, self.options, call) if call is not None else None
-                if hint is None and not self.options.once:
-                    hint = "custom-lib-guard=never repeats it in this process, for a debugger"
-                finding = error.finding
-                if (starting or not plugin) and error.death is not None:
-                    finding = replace(finding, wording=f"{error.death.who} {{end}}")
-                raise kind(finding, where=where, fix=hint, code=kind.code) from None
-
-    def is_current(self, generation: int) -> bool:
-        """True if the worker of that generation still holds its data."""
-        return self.process.pid is not None and self.process.generation == generation
-
-    def _open(self) -> None:
-        """Load the library in a new worker."""
-        payload = {"config": self._config, "path": str(self.path)}
-        keeper().import_ahead(PRELOADS["open_engines"])
-        try:
-            answer, _ = self.process.invoke(
-                f"{OPERATIONS}:open_engines",
-                payload,
-                what=str(self.path),
-                answer=ANSWERS["open_engines"],
-            )
-        except LibraryDiedError as error:
-            if error.death is None:  # given up
-                raise
-            load = FatalCall("load", "loading", LoadArgs(self.config), self.options.load_timeout_s)
-            error = self._cases.with_hint(error, self.options, lambda: load)
-            raise error.while_loading(self.path) from None
-        self._creators = [(_CreatorV3 if c[-1] else _Creator, c) for c in answer.creators]
-        notices = [*self.process.notices, *answer.notices]
-        self.decisions += [n for n in notices if n not in self.decisions]
-
     def close(self) -> None:
-        """End the worker; it is started again if a plugin runs nevertheless."""
-        with suppress(OSError):
-            self.process.close()
+        """End the workers; they are started again if a plugin runs nevertheless."""
+        super().close()
+        for worker in self._more:
+            worker.close()
 
 
-def pickled_config(cfg: ModelConfig) -> str:
-    """Serialise a config for `guarded_operations.open_engines`."""
-    return base64.b64encode(pickle.dumps(cfg)).decode()
+def _most_workers() -> int:
+    """Workers of one library; on a GPU one, since each has memory of its own there."""
+    return 1 if why_no_gpu() is None else min(_MOST_WORKERS, usable_cores())
 
 
 def network_of_answer(

@@ -21,10 +21,68 @@ from headrace.plugins.prepared import Prepared
 if TYPE_CHECKING:
     from headrace.engine.plugin_graph.plugin_record import PluginRecord
     from headrace.infer.model.guarded_engines import GuardedEngines
+    from headrace.infer.model.guarded_worker import EnginesWorker
+
+
+class _Loaded:
+    """The layer in one worker. One that is started again loads it again.
+
+    `number` is the layer's there, if it was built there.
+    """
+
+    def __init__(self, layer: GuardedLayer, worker: EnginesWorker, number: int = 0) -> None:
+        self.worker = worker
+        self._layer = layer
+        self._number = number
+        self._generation = worker.process.generation
+
+    def number(self) -> int:
+        """Return its number in the worker, where it is loaded if need be.
+
+        Raises:
+            PluginError: it cannot be loaded there.
+        """
+        worker, layer = self.worker, self._layer
+        with worker.process.lock:
+            if not self._number or not worker.is_current(self._generation):
+                answer, _ = worker.ask(
+                    "load_layer",
+                    {"record": layer.record.to_json().decode(), "where": layer.place},
+                    layer.where,
+                    [_bytes(b) for b in layer.blobs.values()],
+                    plugin=True,
+                    starting=not self._number,
+                    call=layer.call,
+                )
+                self._number = answer.layer
+                self._generation = worker.process.generation
+            return self._number
+
+    def close(self) -> None:
+        """End it in the worker."""
+        self.end(self._number, self._generation)
+
+    def end(self, number: int, generation: int) -> None:
+        """End something in the worker, if that is still the one that has it."""
+        if is_ending():  # nobody is there to be asked
+            return
+        worker, layer = self.worker, self._layer
+        with worker.process.lock:
+            if not number or not worker.is_current(generation):
+                return
+            try:
+                worker.ask("close", {"number": number}, layer.where, plugin=True, call=layer.call)
+            except HeadraceError as error:  # nobody is there to be given it
+                print_failure(error, "destroy")
 
 
 class GuardedLayer(EnginePlugin):
-    """A layer in an engine. A worker that is started again loads it again."""
+    """A layer in an engine, in the host's worker; and in more of them, for contexts beside others.
+
+    Attributes:
+        where: for errors.
+        record, blobs, place: what it is loaded from, and where that is.
+    """
 
     remote = True
 
@@ -33,57 +91,33 @@ class GuardedLayer(EnginePlugin):
         host: GuardedEngines,
         record: PluginRecord,
         blobs: Mapping[str, bytes],
-        where: str,
+        place: str,
         number: int = 0,
     ) -> None:
         super().__init__(spec_of(record), [])
-        self.host = host
         self.where = f"{host.path.name}: {self.spec.where}"
-        self._record = record
-        self._blobs = {name: blobs[name] for name in record.blobs}
-        self._place = where
-        self._number = number
-        self._generation = host.process.generation
+        self.record = record
+        self.blobs = {name: blobs[name] for name in record.blobs}
+        self.place = place
+        self._host = host
+        self._loaded: dict[EnginesWorker, _Loaded] = {host: _Loaded(self, host, number)}
 
     def finish(self) -> None:
         """See `EnginePlugin`."""
-        self.number()
-
-    def number(self) -> int:
-        """Return its number in the worker, where it is loaded if need be.
-
-        Raises:
-            PluginError: it cannot be loaded there.
-        """
-        host = self.host
-        with host.process.lock:
-            if not self._number or not host.is_current(self._generation):
-                payload = {"record": self._record.to_json().decode(), "where": self._place}
-                answer, _ = host.ask(
-                    "load_layer",
-                    payload,
-                    self.where,
-                    [_bytes(b) for b in self._blobs.values()],
-                    plugin=True,
-                    starting=not self._number,
-                    call=self.call,
-                )
-                self._number = answer.layer
-                self._generation = host.process.generation
-            return self._number
+        self._loaded[self._host].number()
 
     def call(
         self, inputs: Sequence[Array] | None = None, shape_inputs: Sequence[Array] = ()
     ) -> FatalCall:
         """Make the case to save if it ends the worker; without `inputs` of loading it."""
-        options = self.host.options
+        options = self._host.options
         args = PluginArgs(
-            self.host.config,
-            record=self._record,
-            place=self._place,
+            self._host.config,
+            record=self.record,
+            place=self.place,
             inputs=None if inputs is None else len(inputs),
         )
-        arrays = {f"data {i}": _bytes(b) for i, b in enumerate(self._blobs.values())}
+        arrays = {f"data {i}": _bytes(b) for i, b in enumerate(self.blobs.values())}
         arrays |= {f"input {i}": array for i, array in enumerate(inputs or ())}
         arrays |= {f"shape input {i}": array for i, array in enumerate(shape_inputs)}
         limit = options.load_timeout_s if inputs is None else options.timeout_s
@@ -91,34 +125,33 @@ class GuardedLayer(EnginePlugin):
 
     def save(self) -> SavedPlugin:
         """See `EnginePlugin`."""
-        return saved_of(self._record, self._blobs, self._place)
+        return saved_of(self.record, self.blobs, self.place)
 
     def context(self) -> GuardedContext:
         """See `EnginePlugin`."""
-        return GuardedContext(self)
+        worker = self._host.lend(self.spec.layer)
+        try:
+            return GuardedContext(self, self._loaded.setdefault(worker, _Loaded(self, worker)))
+        except BaseException:
+            self.give_back(worker)
+            raise
+
+    def give_back(self, worker: EnginesWorker) -> None:
+        """A context in that worker is closed."""
+        self._host.give_back(self.spec.layer, worker)
 
     def _free(self) -> None:
-        self.host_close(self._number, self._generation)
-
-    def host_close(self, number: int, generation: int) -> None:
-        """End something in the worker, if that is still the one that has it."""
-        if is_ending():  # nobody is there to be asked
-            return
-        with self.host.process.lock:
-            if not number or not self.host.is_current(generation):
-                return
-            try:
-                self.host.ask("close", {"number": number}, self.where, plugin=True, call=self.call)
-            except HeadraceError as error:  # nobody is there to be given it
-                print_failure(error, "destroy")
+        for loaded in self._loaded.values():
+            loaded.close()
 
 
 class GuardedContext(ContextPlugin):
     """A layer in an execution context; its real one is in the worker."""
 
-    def __init__(self, layer: GuardedLayer) -> None:
+    def __init__(self, layer: GuardedLayer, loaded: _Loaded) -> None:
         super().__init__(layer.spec, [])
         self._layer = layer
+        self._loaded = loaded
         self._number = 0
         self._generation = -1
         self._context()
@@ -136,19 +169,19 @@ class GuardedContext(ContextPlugin):
         Raises:
             PluginDiedError: the worker died.
         """
-        layer, host = self._layer, self._layer.host
-        with host.process.lock:
+        layer, worker = self._layer, self._loaded.worker
+        with worker.process.lock:
             payload = {
                 "context": self._context(),
                 "inputs": len(inputs),
                 "fresh": None if fresh is None else [False] * len(fresh),
             }
-            answer, outputs = host.ask(
+            answer, outputs = worker.ask(
                 "call_layer",
                 payload,
                 layer.where,
                 [*inputs, *shape_inputs],
-                limit=host.options.timeout_s,
+                limit=worker.options.timeout_s,
                 plugin=True,
                 call=lambda: layer.call(inputs, shape_inputs),
             )
@@ -169,20 +202,20 @@ class GuardedContext(ContextPlugin):
             return arrays
 
     def _context(self) -> int:
-        layer = self._layer
-        process = layer.host.process
-        with process.lock:
-            if not self._number or not layer.host.is_current(self._generation):
-                number = layer.number()
-                answer, _ = layer.host.ask(
+        layer, worker = self._layer, self._loaded.worker
+        with worker.process.lock:
+            if not self._number or not worker.is_current(self._generation):
+                number = self._loaded.number()
+                answer, _ = worker.ask(
                     "open_layer", {"layer": number}, layer.where, plugin=True, call=layer.call
                 )
                 self._number = answer.context
-                self._generation = process.generation
+                self._generation = worker.process.generation
             return self._number
 
     def _free(self) -> None:
-        self._layer.host_close(self._number, self._generation)
+        self._loaded.end(self._number, self._generation)
+        self._layer.give_back(self._loaded.worker)
 
     def _change(self, now: Prepared, *, within: bool) -> None:
         """It is changed in the worker."""

@@ -1,5 +1,7 @@
 // A plugin that does what the environment variable HOSTILE says.
 #include <NvInfer.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +20,17 @@ int *volatile nowhere = nullptr;
 
 void crash_if(const char *how) {
     if (is(how)) *nowhere = 1;
+}
+
+// Whether a call began while another one waited for it, as the folder HOSTILE_MEET shows.
+bool meets() {
+    const std::string folder = std::getenv("HOSTILE_MEET"), second = folder + "/second";
+    if (mkdir((folder + "/first").c_str(), 0700)) return !mkdir(second.c_str(), 0700);
+    for (int tries = 0; tries < 500; ++tries) {
+        if (!access(second.c_str(), F_OK)) return true;
+        usleep(10000);
+    }
+    return false;
 }
 
 struct Plugin : IPluginV2DynamicExt {
@@ -64,6 +77,7 @@ struct Plugin : IPluginV2DynamicExt {
     int32_t enqueue(const PluginTensorDesc *in, const PluginTensorDesc *, const void *const *from,
                     void *const *to, void *, cudaStream_t) noexcept override {
         crash_if("crash");
+        if (is("meets") && !meets()) return 1;
         size_t size = in->type == DataType::kHALF ? 2 : sizeof(float);
         for (int32_t i = 0; i < in->dims.nbDims; ++i) size *= static_cast<size_t>(in->dims.d[i]);
         std::memcpy(to[0], from[0], size);
