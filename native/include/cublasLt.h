@@ -50,7 +50,15 @@ typedef enum {
 } cublasLtMatmulDescAttributes_t;
 typedef enum {
     CUBLASLT_MATMUL_PREF_SEARCH_MODE = 0,
-    CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1
+    CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1,
+    CUBLASLT_MATMUL_PREF_MATH_MODE_MASK = 2, /* up to release 10 */
+    CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK = 3,
+    CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES = 5,
+    CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES = 6,
+    CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES = 7,
+    CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES = 8,
+    CUBLASLT_MATMUL_PREF_MAX_WAVES_COUNT = 9,
+    CUBLASLT_MATMUL_PREF_IMPL_MASK = 12
 } cublasLtMatmulPreferenceAttributes_t;
 typedef enum {
     CUBLASLT_EPILOGUE_DEFAULT = 1,
@@ -60,6 +68,43 @@ typedef enum {
     CUBLASLT_EPILOGUE_GELU = 32,
     CUBLASLT_EPILOGUE_GELU_BIAS = 36
 } cublasLtEpilogue_t;
+
+typedef enum {
+    CUBLASLT_ALGO_CONFIG_ID = 0,
+    CUBLASLT_ALGO_CONFIG_TILE_ID = 1,
+    CUBLASLT_ALGO_CONFIG_SPLITK_NUM = 2,
+    CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME = 3,
+    CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING = 4,
+    CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION = 5,
+    CUBLASLT_ALGO_CONFIG_STAGES_ID = 6
+} cublasLtMatmulAlgoConfigAttributes_t;
+typedef enum {
+    CUBLASLT_ALGO_CAP_SPLITK_SUPPORT = 0,
+    CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK = 1,
+    CUBLASLT_ALGO_CAP_CTA_SWIZZLING_SUPPORT = 2,
+    CUBLASLT_ALGO_CAP_STRIDED_BATCH_SUPPORT = 3,
+    CUBLASLT_ALGO_CAP_OUT_OF_PLACE_RESULT_SUPPORT = 4,
+    CUBLASLT_ALGO_CAP_UPLO_SUPPORT = 5,
+    CUBLASLT_ALGO_CAP_TILE_IDS = 6,
+    CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX = 7,
+    CUBLASLT_ALGO_CAP_MATHMODE_IMPL = 8, /* up to release 10 */
+    CUBLASLT_ALGO_CAP_CUSTOM_MEMORY_ORDER = 10,
+    CUBLASLT_ALGO_CAP_POINTER_MODE_MASK = 11,
+    CUBLASLT_ALGO_CAP_EPILOGUE_MASK = 12,
+    CUBLASLT_ALGO_CAP_STAGES_IDS = 13,
+    CUBLASLT_ALGO_CAP_LD_NEGATIVE = 14,
+    CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS = 15
+} cublasLtMatmulAlgoCapAttributes_t;
+typedef enum {
+    CUBLASLT_REDUCTION_SCHEME_NONE = 0,
+    CUBLASLT_REDUCTION_SCHEME_INPLACE = 1,
+    CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE = 2,
+    CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE = 4,
+    CUBLASLT_REDUCTION_SCHEME_MASK = 7
+} cublasLtReductionScheme_t;
+typedef enum { CUBLASLT_MATMUL_TILE_UNDEFINED = 0 } cublasLtMatmulTile_t;
+#define CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA 1ull
+#define CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA 2ull
 
 #ifdef HEADRACE_CUDA_RUNTIME_API_H
 static inline cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
@@ -104,6 +149,41 @@ HEADRACE_CUBLASLT(cublasLtMatmul, cublasLtHandle_t, cublasLtMatmulDesc_t, const 
                   const void *, const void *, cublasLtMatrixLayout_t, void *,
                   cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t *, void *, size_t,
                   cudaStream_t)
+HEADRACE_CUBLASLT(cublasLtMatmulAlgoGetIds, cublasLtHandle_t, cublasComputeType_t, cudaDataType,
+                  cudaDataType, cudaDataType, cudaDataType, cudaDataType, int, int *, int *)
+HEADRACE_CUBLASLT(cublasLtMatmulAlgoInit, cublasLtHandle_t, cublasComputeType_t, cudaDataType,
+                  cudaDataType, cudaDataType, cudaDataType, cudaDataType, int,
+                  cublasLtMatmulAlgo_t *)
+HEADRACE_CUBLASLT(cublasLtMatmulAlgoCheck, cublasLtHandle_t, cublasLtMatmulDesc_t,
+                  cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                  cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t *,
+                  cublasLtMatmulHeuristicResult_t *)
+HEADRACE_CUBLASLT(cublasLtMatmulAlgoCapGetAttribute, const cublasLtMatmulAlgo_t *,
+                  cublasLtMatmulAlgoCapAttributes_t, void *, size_t, size_t *)
+HEADRACE_CUBLASLT(cublasLtMatmulAlgoConfigGetAttribute, const cublasLtMatmulAlgo_t *,
+                  cublasLtMatmulAlgoConfigAttributes_t, void *, size_t, size_t *)
+HEADRACE_CUBLASLT(cublasLtMatmulAlgoConfigSetAttribute, cublasLtMatmulAlgo_t *,
+                  cublasLtMatmulAlgoConfigAttributes_t, const void *, size_t)
+/* Releases up to 10 name the type that is computed in, which is that of the factors, too. */
+static inline cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *descriptor,
+                                                      cudaDataType type) {
+    return cublasLtMatmulDescCreate(descriptor, headrace_compute_type(type), type);
+}
+static inline cublasStatus_t cublasLtMatmulAlgoGetIds(cublasLtHandle_t handle, cudaDataType compute,
+                                                      cudaDataType scale, cudaDataType a,
+                                                      cudaDataType b, cudaDataType c,
+                                                      cudaDataType d, int most, int *ids,
+                                                      int *count) {
+    return cublasLtMatmulAlgoGetIds(handle, headrace_compute_type(compute), scale, a, b, c, d, most,
+                                    ids, count);
+}
+static inline cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t handle, cudaDataType compute,
+                                                    cudaDataType scale, cudaDataType a,
+                                                    cudaDataType b, cudaDataType c, cudaDataType d,
+                                                    int id, cublasLtMatmulAlgo_t *algorithm) {
+    return cublasLtMatmulAlgoInit(handle, headrace_compute_type(compute), scale, a, b, c, d, id,
+                                  algorithm);
+}
 
 #undef HEADRACE_CUBLASLT
 

@@ -29,12 +29,19 @@ static inline cudaError_t cudaMalloc(T **pointer, size_t size) {
     return cudaMalloc(reinterpret_cast<void **>(pointer), size);
 }
 template <typename T>
+static inline cudaError_t cudaMallocAsync(T **pointer, size_t size, cudaStream_t stream) {
+    return cudaMallocAsync(reinterpret_cast<void **>(pointer), size, stream);
+}
+template <typename T>
 static inline cudaError_t cudaMallocHost(T **pointer, size_t size, unsigned int = 0) {
     return cudaMallocHost(reinterpret_cast<void **>(pointer), size);
 }
 template <typename T>
 static inline cudaError_t cudaHostAlloc(T **pointer, size_t size, unsigned int flags) {
     return cudaHostAlloc(reinterpret_cast<void **>(pointer), size, flags);
+}
+static inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned int flags) {
+    return cudaEventCreateWithFlags(event, flags);
 }
 template <typename T>
 static inline cudaError_t cudaMallocManaged(T **pointer, size_t size,

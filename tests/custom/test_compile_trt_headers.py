@@ -133,6 +133,7 @@ LIBRARIES = """
 #include <cublasLt.h>
 #include <cuda.h>
 #include <cuda_profiler_api.h>
+#include <cuda_runtime.h>
 #include <cudnn.h>
 #include <nvml.h>
 #include <curand.h>
@@ -193,6 +194,10 @@ static const char *listed(cudaError_t error) { return cudaGetErrorName(error); }
 extern "C" int driver(unsigned int *words, size_t count) {
     const char *text = listed(CUBLAS_STATUS_SUCCESS), *why = listed(cudaSuccess);
     CUmodule module;
+    float *made = nullptr;
+    cudaEvent_t event;
+    if (cudaEventCreate(&event, cudaEventDisableTiming) || cudaEventDestroy(event)) return 1;
+    if (cudaMallocAsync(&made, sizeof(float), nullptr) || cudaFreeAsync(made, nullptr)) return 1;
     int shared = 0, threads = 0;
     cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
     cuDeviceGetAttribute(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 0);
@@ -206,6 +211,15 @@ extern "C" int others() {
     curandGenerator_t numbers;
     cublasLtMatmulPreference_t preference;
     cudnnSpatialTransformerDescriptor_t spatial;
+    cublasLtMatmulDesc_t product;
+    cublasLtMatmulAlgo_t algorithm;
+    int ids[1], count = 0;
+    if (cublasLtMatmulDescCreate(&product, CUDA_R_16F) == CUBLAS_STATUS_SUCCESS ||
+        cublasLtMatmulAlgoGetIds(nullptr, CUDA_R_32F, CUDA_R_32F, CUDA_R_16F, CUDA_R_16F,
+                                 CUDA_R_16F, CUDA_R_16F, 1, ids, &count) == CUBLAS_STATUS_SUCCESS ||
+        cublasLtMatmulAlgoConfigGetAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID, ids,
+                                             sizeof(ids), nullptr) == CUBLAS_STATUS_SUCCESS)
+        return 1;
     return curandCreateGenerator(&numbers, CURAND_RNG_PSEUDO_DEFAULT) == CURAND_STATUS_SUCCESS ||
            cublasLtMatmulPreferenceCreate(&preference) == CUBLAS_STATUS_SUCCESS ||
            cudnnCreateSpatialTransformerDescriptor(&spatial) == CUDNN_STATUS_SUCCESS;
