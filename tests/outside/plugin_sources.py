@@ -27,6 +27,7 @@ from typing import Any
 COMPUTES, REFUSED, BREAKS = "computes", "refused by name: no GPU", "breaks"
 CHECKED = "built, and check-plugin refuses its call by name: no GPU"
 OTHERS = "not made with inputs that were tried"
+CREATOR = "its creator fails, and there is no GPU"
 SOURCES, HEADERS = (".cpp", ".cc", ".cu"), (".h", ".hpp", ".cuh", ".hh", ".inl")
 OPENCV = Path("/usr/include/opencv4")
 TIMEOUT_S, ROUNDS = 400, 16
@@ -226,6 +227,8 @@ def live(library: Path, source: str) -> None:
             said += [told] * bool(told)
         else:
             said += [b.event for b in trial.refusals]
+            if {b.clause for b in trial.refusals} == {"create"} and why_no_kernels(creator):
+                end = CREATOR
         print(json.dumps({"plugin": creator.name, "end": end, "said": said}), flush=True)
 
 

@@ -163,6 +163,18 @@ def test_kernels_that_cannot_be_launched_are_not_run_to_find_inputs(
     assert not ran.exists()
 
 
+def test_a_creator_that_fails_says_that_there_is_no_gpu(
+    faults: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    null = Breach("create", "createPlugin returned null")
+    monkeypatch.setattr(subjects, "in_copy", lambda act: (False, null))
+    monkeypatch.setattr(subjects, "gpu_evidence", lambda path: "it has code for a GPU")
+    monkeypatch.setattr(subjects, "why_no_gpu", lambda: NO_GPU)
+    (report,) = check_library(faults, fields={"factor": 3.0}, only=["Faulty3"])
+    events = [b.event for b in report.breaches]
+    assert events == [f"{null.event}; it has code for a GPU, and {NO_GPU}"]
+
+
 @pytest.mark.parametrize(
     ("fault", "event"),
     [("kWritesNothing", "wrote nothing to its output"), ("kEnqueueFails", r"returned \d+")],

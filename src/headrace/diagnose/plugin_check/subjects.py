@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -176,6 +176,8 @@ def tried(
             subject = Subject(creator, fields, *sized(given))
             accepted, breach = in_copy(partial(_takes, subject))
             if breach is not None and breach.clause == "create":
+                if reason := why_no_kernels(creator):  # creators take memory of a GPU
+                    breach = replace(breach, event=f"{breach.event}; {reason}")
                 trial.refuse(breach)
                 break
             if inputs:
