@@ -13,6 +13,7 @@
 
 #include "NvInfer.h"
 #include "core/readable.h"
+#include "core/unlocked.h"
 #include "host/fields.h"
 #include "host/lent.h"
 #include "host/world.h"
@@ -239,7 +240,9 @@ Image::Image(const void *code, bool keep) {
 }
 
 Image::~Image() {
-    if (handle_) dlclose(handle_);
+    if (!handle_) return;
+    const core::UnlockedForLoader unlocked;
+    dlclose(handle_);
 }
 
 bool Image::holds(const void *code) const {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -313,6 +314,49 @@ def test_symbols_and_missing_names(zoo28: Path, compile_parser: Compile) -> None
     with pytest.raises(CustomLibraryError, match=r'write extern "C" before') as caught:
         open_library(compile_parser("mangled.cpp")).bbox_parser("ParseForgotten")
     assert "_Z14ParseForgotten" in str(caught.value)
+
+
+LOADS_AND_CALLS = """
+#include <cstdlib>
+__attribute__((constructor)) static void registers() {
+    const char *address = std::getenv("CALLED_WHILE_IT_IS_LOADED");
+    if (address) reinterpret_cast<void (*)()>(std::strtoull(address, nullptr, 10))();
+}
+"""
+
+
+def test_libraries_are_looked_at_and_let_go_while_another_waits_for_the_interpreter(
+    tmp_path: Path,
+) -> None:
+    """An initialiser has the loader's lock: who has the interpreter must not wait for that."""
+    (tmp_path / "own.cpp").write_text(LOADS_AND_CALLS)
+    for name in ("first.so", "second.so"):
+        command = ["g++", "-O0", "-shared", "-fPIC", "own.cpp", "-o", name]
+        subprocess.run(command, check=True, cwd=tmp_path)
+    script = """
+import ctypes, os, threading, time
+from headrace._core._native import SharedObject
+
+held = [SharedObject("./first.so")]
+is_called = threading.Event()
+
+@ctypes.CFUNCTYPE(None)
+def called():
+    is_called.set()
+    time.sleep(0.3)
+
+def let_go():
+    is_called.wait()
+    held[0].has("registers")
+    held.clear()
+
+os.environ["CALLED_WHILE_IT_IS_LOADED"] = str(ctypes.cast(called, ctypes.c_void_p).value)
+thread = threading.Thread(target=let_go)
+thread.start()
+SharedObject("./second.so")
+thread.join()
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, timeout=60)
 
 
 def test_stripped_library_works(

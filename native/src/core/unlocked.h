@@ -36,6 +36,14 @@ private:
     PyThreadState *state_;
 };
 
+// For calls that take the dynamic loader's lock. A thread that loads a library holds that lock
+// while initialisers run, and those may wait for the GIL: who has the GIL must not wait for the
+// lock.
+class UnlockedForLoader : public Unlocked {
+public:
+    UnlockedForLoader() : Unlocked(Py_IsInitialized() && PyGILState_Check()) {}
+};
+
 class Locked {
 public:
     Locked() : state_(or_stay([] { return PyGILState_Ensure(); })) {}

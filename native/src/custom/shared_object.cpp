@@ -57,9 +57,13 @@ SharedObject::SharedObject(const std::string &path) {
 }
 
 SharedObject::~SharedObject() {
+    const core::UnlockedForLoader unlocked;
     if (handle_) dlclose(handle_);
 }
 
-void *SharedObject::symbol(const std::string &name) const { return dlsym(handle_, name.c_str()); }
+void *SharedObject::symbol(const std::string &name) const {
+    const core::UnlockedForLoader unlocked;
+    return dlsym(handle_, name.c_str());
+}
 
 }  // namespace headrace::custom
