@@ -9,13 +9,17 @@ import gc
 import os
 import sys
 import warnings
+from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
 
 import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from headrace._core import fork_server
 from tests.profiles import load_profile
 from tests.session import session_folder
 
@@ -74,13 +78,31 @@ def write_mean_model(
     onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), path)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Processes of one session begin to collect in different folders.
+
+    In a fresh checkout pytest rewrites the assertions of each file and keeps the result: one
+    process does it for all then, where three in step would do it three times.
+    """
+    worker = getattr(config, "workerinput", None)
+    if worker is not None and config.args == ["tests"]:
+        names = {path.parent for path in Path("tests").rglob("test_*.py")}
+        folders = sorted({f"tests/{name.parts[1]}" for name in names if len(name.parts) > 1})
+        first = len(folders) * int(worker["workerid"][2:]) // worker["workercount"]
+        config.args[:] = [
+            *folders[first:],
+            *map(str, Path("tests").glob("test_*.py")),
+            *folders[:first],
+        ]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Of the cases of a `sampled` test the first one runs at every push; the others are slow.
 
     Tests of the package's trees come first, side by side: one process reads the trees.
     """
-    items.sort(key=lambda item: item.location[0] not in OF_TREES)
+    items.sort(key=lambda item: (item.location[0] not in OF_TREES, item.location[0]))
     seen: set[str] = set()
     for item in items:
         name = item.nodeid.partition("[")[0]
@@ -132,6 +154,27 @@ def _bytecode(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             patch.delenv("PYTHONDONTWRITEBYTECODE")
             folder = session_folder(tmp_path_factory) / "bytecode"
             patch.setenv("PYTHONPYCACHEPREFIX", str(folder))
+        yield
+
+
+class _Kept(WeakValueDictionary[Any, Any]):
+    """Of the warm interpreters the last few stay when their last process is forgotten."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: deque[object] = deque(maxlen=2)
+
+    def __setitem__(self, key: object, value: object) -> None:
+        self._last.append(value)
+        super().__setitem__(key, value)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _warm_interpreter() -> Iterator[None]:
+    """Tests share the interpreter that processes are forked from: its start takes a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fork_server, "_servers", _Kept())
+        patch.setattr(fork_server, "_LATE", (*fork_server._LATE, "PYTEST_"))
         yield
 
 

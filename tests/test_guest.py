@@ -206,6 +206,7 @@ server = LiveServer(pipeline, view, Address(port=0))
 """
 
 
+@pytest.mark.slow
 def test_what_is_left_open_says_nothing_at_the_end(host: Host) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _LEFT_OPEN, str(CONFIG), str(host.video), host.out("left.jsonl")],

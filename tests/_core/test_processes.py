@@ -107,6 +107,7 @@ def tell_flags(pipe: Any) -> None:
     pipe.send((sys.flags.optimize, sys.flags.dont_write_bytecode))
 
 
+@pytest.mark.slow
 def test_flags_of_the_interpreter_are_those_of_a_process(tmp_path: Path) -> None:
     (tmp_path / "parent.py").write_text(FLAGS)
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}

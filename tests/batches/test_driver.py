@@ -291,6 +291,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing, "_SMALL_BYTES", -1)
 
 
+@pytest.mark.slow
 def test_small_results_are_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folder_module, "_PACK_UNITS", 40)
     names = [f"p{n}.mp4" for n in range(100)]
@@ -425,6 +426,7 @@ def test_processes_survive_units_that_kill_their_worker_or_never_end(tmp_path: P
     assert rows(tmp_path) == expected(NAMES)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not hasattr(ctypes.CDLL(None), "malloc_trim") or "MALLOC_ARENA_MAX" in os.environ,
     reason="another C library than glibc, or a choice of the environment",

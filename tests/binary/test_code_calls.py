@@ -88,6 +88,7 @@ def test_kinds_are_those_of_the_vectors(library: Path) -> None:
     assert points["ParseNone"] == ("detector", False)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("aarch64-linux-gnu-g++") is None, reason="no compiler for it")
 @pytest.mark.parametrize("flags", ["-O0", "-O2", "-O2 -s -mbranch-protection=standard"])
 @pytest.mark.sampled

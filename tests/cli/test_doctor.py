@@ -45,6 +45,7 @@ def test_this_machine_can_run_models(report: Report) -> None:
     assert "ran a small model on cpu" in checks["onnxruntime"]["text"]
 
 
+@pytest.mark.slow
 def test_it_tries_the_protections_of_a_worker(report: Report) -> None:
     checks = {c["name"]: c for c in report["checks"] if c["area"] == "guard"}
     assert all(check["state"] != "problem" for check in checks.values())
@@ -248,6 +249,7 @@ def test_storages_that_work_and_packages_of_the_others(monkeypatch: pytest.Monke
     assert "pip install" not in texts["arrow"]
 
 
+@pytest.mark.slow
 def test_files_of_the_working_folder_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

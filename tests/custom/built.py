@@ -81,5 +81,5 @@ def library_of(factory: pytest.TempPathFactory, source: Path, *flags: str) -> Pa
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("no g++")
-    command = [compiler, "-std=c++17", "-O1", "-shared", "-fPIC", f"-I{include_dir()}", *flags]
+    command = [compiler, "-std=c++17", "-O0", "-shared", "-fPIC", f"-I{include_dir()}", *flags]
     return built_once(factory, source, command)

@@ -23,7 +23,7 @@ def compile_parser(tmp_path_factory: pytest.TempPathFactory) -> Compile:
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("no g++")
-    flags_of_all = ["-std=c++11", "-O1", "-shared", "-fPIC", f"-I{include_dir()}"]
+    flags_of_all = ["-std=c++11", "-O0", "-shared", "-fPIC", f"-I{include_dir()}"]
 
     def compile_(source: str | Path, *flags: str) -> Path:
         return built_once(tmp_path_factory, SOURCES / source, [compiler, *flags_of_all, *flags])

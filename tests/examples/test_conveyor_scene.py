@@ -101,6 +101,7 @@ def test_truth_is_complete_and_consistent(scene: Scene) -> None:
     assert partly_hidden > 10
 
 
+@pytest.mark.slow
 def test_parcels_move_with_the_belt(scene: Scene) -> None:
     before = {t.parcel: t for t in scene.frame(100)[1]}
     after = {t.parcel: t for t in scene.frame(103)[1]}  # three frames: a whole number of pixels

@@ -92,6 +92,7 @@ def _middle(place: tuple[int, int, int, bool]) -> float:
     return top + 8 + size * 0.6
 
 
+@pytest.mark.slow
 def test_boxes_hold_their_lines(found: FrameMeta) -> None:
     for line in lines(found):
         size, left, top, _ = PAGE[text(line)]

@@ -67,6 +67,7 @@ def test_a_script_of_exec_finds_them_without_it(gst: Any, tmp_path: Path) -> Non
     assert _python(code, plain=True).splitlines()[-1] == "NvDsBatchMeta True"
 
 
+@pytest.mark.slow
 def test_a_script_without_pyds_has_the_elements_after_its_first_init(gst: Any) -> None:
     code = """
 before = "headrace.gstreamer.elements" in sys.modules

@@ -110,6 +110,7 @@ def test_many_boxes_are_suppressed_as_by_comparing_all(detections, iou):
     assert set(result.trace.by[suppressed]) <= set(expected)
 
 
+@pytest.mark.slow
 @settings(max_examples=5, deadline=None)
 @given(SCENES, st.sampled_from([0.05, 0.4, 0.95, 1, 1.2]), st.sampled_from([1, 2, 5]))
 def test_neighbours_of_many_boxes_are_those_of_comparing_all(detections, eps, least):

@@ -138,6 +138,7 @@ def test_a_service(service: Service) -> None:
     assert "front" in out
 
 
+@pytest.mark.slow
 def test_a_source_replaces_those_of_the_file_and_notes_come_at_once(tmp_path: Path) -> None:
     for name in FILES:
         shutil.copy(SCENE / name, tmp_path)
@@ -277,6 +278,7 @@ def test_names_forge_no_line(service: Service) -> None:
     assert r"source 0, belt\nsource 9, forged: ended\x1b[2J" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["rtsp", "http", "pipe"])
 @pytest.mark.sampled
 def test_an_end_while_a_source_opens(service: Service, scheme: str) -> None:

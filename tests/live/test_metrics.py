@@ -60,6 +60,7 @@ def test_workers_that_die_are_counted(config: Path) -> None:
     assert 'headrace_frames_total{source="cam",id="0"} 5' in metrics_text(pipeline).splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(keeper.can_guard() is not None, reason="no workers here")
 def test_each_further_death_is_told_also_of_a_model_that_was_replaced(config: Path) -> None:
     white, dark = (np.full((32, 32, 3), value, np.uint8) for value in (255, 60))

@@ -33,9 +33,9 @@ def _params(cases: list[Case]) -> list[object]:
 
 
 def _seldom(cases: list[Case]) -> list[object]:
-    """Make a test of each case; every twentieth runs at every push."""
+    """Make a test of each case; every fortieth runs at every push."""
     return [
-        pytest.param(case, id=case.name, marks=[pytest.mark.slow] * bool(place % 20))
+        pytest.param(case, id=case.name, marks=[pytest.mark.slow] * bool(place % 40))
         for place, case in enumerate(cases)
     ]
 

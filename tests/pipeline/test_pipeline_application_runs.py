@@ -13,6 +13,7 @@ import pytest
 
 import headrace
 from tests.pipeline.conftest import DETECTOR, FRAMES, READER, Run
+from tests.profiles import slow
 
 pytestmark = pytest.mark.filterwarnings("ignore::headrace.HeadraceWarning")
 
@@ -100,7 +101,7 @@ def test_a_tiler_makes_its_size_of_one_source(
     ("keys", "codec", "format"),
     [
         ("codec=1\ncontainer=1\nbitrate=400000\niframeinterval=2\n", "h264", "mp4"),
-        ("codec=2\ncontainer=2\n", "hevc", "matroska"),
+        slow("codec=2\ncontainer=2\n", "hevc", "matroska"),
         ("codec=3\ncontainer=1\n", "mpeg4", "mp4"),
     ],
 )
@@ -117,6 +118,7 @@ def test_a_file_has_the_codec_and_the_container(
     assert sum(keyed) == (3 if "iframeinterval" in keys else 1)
 
 
+@pytest.mark.slow
 def test_a_timer_starts_and_stops_recordings(
     scene: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,6 +55,7 @@ def build(folder: Path, line: int, source: Path = SOURCES / "twins.cpp", *flags:
     return Path(shutil.copy(kept(make, about) / name, folder))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [0, *LINES])
 @pytest.mark.sampled
 def test_creators_and_fields_are_listed_and_plugins_live_as_their_twins(

@@ -80,6 +80,7 @@ def test_no_way_works(tried: Callable[..., Any], foreign: Path, user: int, hidde
     assert len(layers) >= 170
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("user", USERS)
 @pytest.mark.parametrize("hidden", ["", "landlock"])
 def test_the_application_is_as_it_was(tried: Callable[..., Any], user: int, hidden: str) -> None:
@@ -93,6 +94,7 @@ def test_the_application_is_as_it_was(tried: Callable[..., Any], user: int, hidd
     assert done["orphans"][1] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("user", USERS)
 def test_a_library_that_harms_its_process_harms_no_other(
     tried: Callable[..., Any], user: int

@@ -13,6 +13,7 @@ from headrace.custom.emulated.emulator import Emulator, find_emulator
 from headrace.errors import CustomLibraryError
 
 
+@pytest.mark.slow
 def test_what_is_missing_for_it_is_said(
     compile_foreign: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

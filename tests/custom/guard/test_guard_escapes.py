@@ -189,6 +189,7 @@ def test_what_a_worker_starts_ends_with_a_killed_application(
             sleep(0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("user", USERS_OF_PUSHES)
 def test_what_the_kernel_cannot_close_is_named_at_the_start(tried: Any, user: int) -> None:
     done, layers = tried(user, "landlock,namespaces"), escapes.ways()

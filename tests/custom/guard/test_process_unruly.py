@@ -125,6 +125,7 @@ def test_signals_of_the_application_do_not_prolong_the_limit(ask: Ask) -> None:
     assert ticks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guard", ["always", "never"])
 @pytest.mark.sampled
 def test_a_call_out_of_a_call_is_refused(

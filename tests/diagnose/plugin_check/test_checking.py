@@ -147,6 +147,7 @@ def test_lent_data_is_named_where_what_was_kept_of_it_changed(
 NO_GPU = "there is no NVIDIA driver"
 
 
+@pytest.mark.slow
 def test_kernels_that_cannot_be_launched_are_not_run_to_find_inputs(
     faults: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

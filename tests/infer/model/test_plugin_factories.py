@@ -207,6 +207,7 @@ def test_a_changed_library_builds_anew(compile_host: Compile, tmp_path: Path) ->
     assert "custom-lib-path changed" in _told(load_or_build(_caffe(other)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "words"),
     [

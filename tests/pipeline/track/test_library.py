@@ -76,6 +76,7 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
     assert track(open_tracker("iou"), [meta(0, [BOX])]) == [[None]]
 
 
+@pytest.mark.slow
 def test_the_library_is_imported_only_when_it_is_asked_for() -> None:
     code = (
         "import sys; from headrace.pipeline.track import open_tracker; open_tracker('iou');"

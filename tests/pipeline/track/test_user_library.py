@@ -16,6 +16,7 @@ from headrace.meta.masks import object_mask
 from headrace.pipeline.track import Tracker, open_tracker
 from tests.custom.nvmot.built import SOME, library
 from tests.pipeline.track.scenes import HEIGHT, WIDTH, ids, meta
+from tests.profiles import slow
 
 Open = Callable[..., Any]
 A, B = (100.0, 100.0, 40.0, 80.0), (300.0, 100.0, 40.0, 80.0)
@@ -80,7 +81,7 @@ def test_past_frames_come_in_pixels_of_the_frame(opened: Open, generation: str) 
     assert box == pytest.approx([101, *A[1:]], abs=0.01)
 
 
-@pytest.mark.parametrize("generation", ["5.0", "6.4", "8.0", "9.1"])
+@pytest.mark.parametrize("generation", ["5.0", slow("6.4"), "8.0", slow("9.1")])
 def test_masks_and_places_in_space(opened: Open, generation: str) -> None:
     tracker = opened("visible 1 foot 1 hull 3 mask 1", generation)
     m = meta(0, [A, B])
@@ -274,6 +275,7 @@ def test_a_new_worker_and_a_new_source_get_the_changes(opened: Open, tmp_path: P
     assert [len(set(i)) for i in other] == [2, 1, 2]
 
 
+@pytest.mark.slow
 def test_a_library_of_an_older_release_takes_no_changes(opened: Open, tmp_path: Path) -> None:
     tracker = opened(compiled="7.0")
     with pytest.raises(CustomLibraryError, match="takes no changes"):

@@ -180,6 +180,7 @@ def test_a_detector_that_ends_in_efficient_nms(domain: str, tmp_path: Path, pipe
     assert again == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["BatchedNMSDynamic_TRT", "BatchedNMS_TRT"])
 @pytest.mark.sampled
 def test_a_detector_that_ends_in_batched_nms(name: str, tmp_path: Path, pipeline: Any) -> None:

@@ -144,6 +144,7 @@ def test_bindings_may_be_there(gpu: Gpu, tmp_path: Path) -> None:
         assert "cuMemcpyDtoH_v2: invalid argument" in told
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 def test_batches_may_be_there(gpu: Gpu, tmp_path: Path) -> None:
     host, there = gpu.run(START + CALIBRATES, cwd=tmp_path)

@@ -69,7 +69,7 @@ def compile_for_tensorrt(tmp_path_factory: pytest.TempPathFactory) -> Compile:
     ) -> Path:
         folder, linked = folder_of(line), folder_of(link or line)
         how = "--no-as-needed" if named else "--as-needed"
-        command = ["g++", "-std=c++14", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+        command = ["g++", "-std=c++14", "-O0", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
         command += [f"-I{folder}", *flags]
         return built_once(
             tmp_path_factory,

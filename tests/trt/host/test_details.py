@@ -33,6 +33,7 @@ def failures(path: Path, function: str, *arguments: object) -> tuple[str, Callba
     return lines, collected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(len(LAYERS)), ids=LAYERS)
 @pytest.mark.sampled
 def test_layers(part, compile_host, opened) -> None:
@@ -89,6 +90,7 @@ def _model(*nodes: onnx.NodeProto) -> bytes:
     ).SerializeToString()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(len(PARSER)), ids=PARSER)
 def test_the_parser_of_models(part, compile_host, opened, tmp_path) -> None:
     conv = helper.make_node("Conv", ["x", "w", "b"], ["c"], name="conv")

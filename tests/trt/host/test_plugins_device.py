@@ -68,6 +68,7 @@ print(json.dumps({"told": told, "wrong": wrong, "kinds": len(NAMES), "live": liv
 """
 
 
+@pytest.mark.slow
 def test_every_class_lives_its_life_there(gpu: Gpu, tmp_path: Path) -> None:
     found = gpu.run(LIVES, cwd=tmp_path)
     assert found["kinds"] == 5
