@@ -20,7 +20,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -157,17 +157,26 @@ def _completed(
     files += [p for p in near if p.name in wanted and p.parent == source.parent and p not in files]
     if len(folders) + len(files) == before:
         many = "more)" in said  # tables of kernels, which the build file lists
-        for name, called in _UNDEFINED.findall(said):
-            if many and not called:
-                continue
-            body = r"\([^;{}]*\)[^;{}]*\{" if called else r"[={]"
-            defines = re.compile(rf"\b{name}\s*{body}")
-            rest = (p for p in near if p.suffix in SOURCES and p not in (source, *files))
-            others = (p for p in rest if not p.stem.endswith("_host"))
-            found = (p for p in others if defines.search(p.read_text("utf-8", "replace")))
-            if (one := next(found, None)) is not None:
-                files.append(one)
+        wanted_names = {
+            name: re.compile(rf"\b{name}\s*" + (r"\([^;{}]*\)[^;{}]*\{" if called else "[={]"))
+            for name, called in _UNDEFINED.findall(said)
+            if called or not many
+        }
+        others = [p for p in near if p.suffix in SOURCES and p not in (source, *files)]
+        texts = {p: _text(p) for p in others if not p.stem.endswith("_host")}
+        while wanted_names and texts:
+            having = {p: [n for n, d in wanted_names.items() if d.search(texts[p])] for p in texts}
+            best = max(having, key=lambda p: len(having[p]))
+            if not having[best]:
+                break
+            files.append(best)
+            wanted_names = {n: d for n, d in wanted_names.items() if n not in having[best]}
     return len(folders) + len(files) > before
+
+
+@lru_cache(maxsize=4096)
+def _text(path: Path) -> str:
+    return path.read_text("utf-8", "replace")
 
 
 def lived(row: Row, library: Path) -> None:

@@ -276,6 +276,13 @@ def test_a_macro_that_a_header_asks_for_is_named(
     assert ("asks for one" in text) == bool(names)
 
 
+def test_a_function_that_two_files_define_is_named(project: Path) -> None:
+    (project / "again.cpp").write_text("float helper() { return 1; }\n")
+    message = refusal(*(project / f"{name}.cpp" for name in ("parser", "helper", "again")))
+    assert "helper() is defined twice" in message
+    assert "leave one of them out" in message
+
+
 @pytest.mark.slow
 def test_a_missing_function_is_found_in_the_file_beside(project: Path) -> None:
     message = refusal(project / "parser.cpp")

@@ -123,6 +123,10 @@ def compile_failed(
                 fix += beside
                 known.add(f"nothing defines {name}")
         errors += [f"(and {len(undefined) - SHOWN} more)"] if len(undefined) > SHOWN else []
+    twice = dict.fromkeys(re.findall(r"multiple definition of [`'](.+?)'", output))
+    if twice and not undefined:
+        errors = [f"{name} is defined twice" for name in twice]
+        fix.append("two of the files define it: leave one of them out")
     if missing := re.search(r"cannot find -l(\S+?):? ", output + " "):
         name = missing[1].rstrip(":")
         other = "leave it out if no parser needs it"
