@@ -161,6 +161,7 @@ DEFINED = (
 )
 
 
+@pytest.mark.slow
 def test_the_kind_that_a_source_checks_counts_whatever_code_and_name_say(tmp_path: Path) -> None:
     """Segmentation fills no vector."""
     (tmp_path / "l.cpp").write_text(CHECKED)

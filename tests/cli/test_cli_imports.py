@@ -114,6 +114,7 @@ def test_what_is_not_needed_is_there() -> None:
     assert [name for name in sorted(NOT_NEEDED) if find_spec(name) is None] == []
 
 
+@pytest.mark.slow
 def test_a_bare_model_that_was_recognised_imports_what_its_own_config_would(
     tmp_path: Path,
 ) -> None:

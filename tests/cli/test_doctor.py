@@ -161,6 +161,7 @@ HARMLESS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", HARMLESS)
 @pytest.mark.sampled
 def test_what_a_package_does_beside_hides_nothing(

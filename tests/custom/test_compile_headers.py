@@ -42,6 +42,7 @@ def test_installed_headers_are_those_of_the_sources() -> None:
         assert installed.read_text() == source.read_text(), "run make build"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("declaration", "words"),
     [

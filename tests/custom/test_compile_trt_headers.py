@@ -52,6 +52,7 @@ def test_a_parser_alone_pays_for_no_plugins(compile_parser: Compile, tmp_path: P
     assert not included & {"algorithm", "functional", "iostream", "map", "memory", "mutex"}
 
 
+@pytest.mark.slow
 def test_another_generation_is_refused(tmp_path: Path) -> None:
     source = tmp_path / "a.cpp"
     source.write_text('#include "NvInfer.h"\n')

@@ -32,6 +32,7 @@ def test_a_preloaded_library_is_named(
     assert f"HEADRACE_PLUGINS={library}" in hint
 
 
+@pytest.mark.slow
 def test_one_of_tensorrts_own_headers_counts_too(
     compile_for_tensorrt: Compile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -40,6 +41,7 @@ def test_one_of_tensorrts_own_headers_counts_too(
     assert preloaded_plugins() == [library]
 
 
+@pytest.mark.slow
 def test_named_libraries_are_loaded_with_the_standard_plugins(compile_host: Compile) -> None:
     library = compile_host("swish.cpp")
     done = subprocess.run(

@@ -160,6 +160,7 @@ def test_what_is_not_nvidias_stays_an_error(tmp_path: Path, sdk: Path) -> None:
         open_library(path)
 
 
+@pytest.mark.slow
 def test_what_the_originals_process_has_loaded_need_not_be_linked(
     tmp_path: Path, sdk: Path, frame: Arguments
 ) -> None:

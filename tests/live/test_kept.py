@@ -109,6 +109,7 @@ def test_the_answer_says_that_a_source_of_the_file_comes_back(tmp_path: Path) ->
         assert "content" not in paths["204"]
 
 
+@pytest.mark.slow
 def test_a_camera_that_is_away_is_taken_as_one_of_a_file(
     make_meta: MakeMeta, tmp_path: Path
 ) -> None:

@@ -174,6 +174,7 @@ def test_what_is_damaged_is_named_without_its_content(
     assert "not TIFF" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_no_other_plugin_of_pillow_is_imported(tmp_path: Path) -> None:
     Image.new("RGB", (10, 10)).save(tmp_path / "a.webp")
     (tmp_path / "b.png").write_bytes(POSTSCRIPT)

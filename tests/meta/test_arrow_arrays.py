@@ -38,6 +38,7 @@ def test_the_same_as_pyarrow(values: Any, kind: Any) -> None:
     assert array.null_count == pa.array(values, type=kind).null_count
 
 
+@pytest.mark.slow
 def test_tables_import_no_pandas() -> None:
     code = (
         "import sys\n"

@@ -153,6 +153,7 @@ def test_shapes_that_only_might_grow_are_tried() -> None:
     assert read(model(nodes, constants=constants)) is not None
 
 
+@pytest.mark.slow
 def test_weights_in_constant_nodes_are_no_growth(monkeypatch: pytest.MonkeyPatch) -> None:
     """Paddle writes them so: 80 MB of them passed for shapes that grow."""
     monkeypatch.setattr(growth, "_BOUND", 2)

@@ -38,6 +38,7 @@ def test_frames_have_the_size_of_the_muxer(run: Run, tmp_path: Path) -> None:
         assert np.allclose(one.objects.rects * 2, two.objects.rects, atol=4)
 
 
+@pytest.mark.slow
 def test_dumps_of_the_primary_and_of_tracks(run: Run, tmp_path: Path) -> None:
     report, metas = run(
         f"[application]\ngie-kitti-output-dir={tmp_path}/boxes\n"
@@ -61,6 +62,7 @@ def test_dumps_of_the_primary_and_of_tracks(run: Run, tmp_path: Path) -> None:
         assert len(boxes) >= len([o for o in meta.objects if o.object_id < 1 << 63])
 
 
+@pytest.mark.slow
 def test_a_sink_takes_the_source_of_its_index(run: Run, tmp_path: Path) -> None:
     off = "[source7]\nenable=0\ntype=2\nuri=file://conveyor.mp4\n"
     sinks = "".join(

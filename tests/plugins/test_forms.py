@@ -62,6 +62,7 @@ def test_tensors_are_packed_as_numpy_would_and_come_back(
     np.testing.assert_array_equal(form.unpack(there, shape), array)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "kind", "formats"),
     [

@@ -67,6 +67,7 @@ def test_inputs_are_filled(compile_foreign: Callable[..., Path], guard: str) -> 
     assert inputs["anchors"].reshape(-1).tolist() == [2120] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("guard", ["never", slow("always")])
 def test_libraries_that_are_missing_are_stood_in_for(

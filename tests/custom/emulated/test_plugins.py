@@ -72,6 +72,7 @@ def test_what_goes_wrong_is_named(tmp_path: Path, guard: str, how: str, words: s
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize(
     ("flags", "named"), [((), "Plugin"), (("-fno-rtti",), "Hostile")], ids=["named", "unnamed"]

@@ -59,6 +59,7 @@ def test_it_ends_with_its_library(compile_foreign: Callable[..., Path]) -> None:
     assert child.poll() is not None
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_none_ends_the_process(tmp_path: Path) -> None:
     """What the process writes is a user's: sizes, numbers and ends are looked at."""
     for answer in (b"", b"short", HEAD.pack(0, 0, 1 << 40), HEAD.pack(77, 0, 0)):

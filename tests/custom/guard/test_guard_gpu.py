@@ -53,6 +53,7 @@ def test_boxes_are_the_same(gpu: Gpu, tmp_path: Path, guard: str, memory: int) -
     assert gpu.run(CALLS, guard, memory, 3, 5, cwd=tmp_path) == [True, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guard", ["never", "always"])
 def test_a_parser_for_device_memory_gets_it(gpu: Gpu, tmp_path: Path, guard: str) -> None:
     found = gpu.run(CALLS, guard, 4096, 3, 5, 7, cwd=tmp_path, PARSER="ParseOnGpu_cuda")

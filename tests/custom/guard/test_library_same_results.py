@@ -64,6 +64,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(100))
 @given(steps=steps)
 @pytest.mark.sampled

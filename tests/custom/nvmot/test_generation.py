@@ -28,6 +28,7 @@ def test_trials_find_the_generation(
     assert finding.data["generation"] == chosen
 
 
+@pytest.mark.slow
 def test_functions_narrow_the_choice(tmp_path_factory: pytest.TempPathFactory) -> None:
     old, _ = possible(library(tmp_path_factory, "5.0"))
     assert list(old) == ["6.0", "5.0"]

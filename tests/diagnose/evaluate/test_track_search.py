@@ -41,6 +41,7 @@ def truth() -> Tracks:
     }
 
 
+@pytest.mark.slow
 @needs_library
 def test_a_search_finds_a_better_set_and_holds_frames_out() -> None:
     settings = searched_settings("iou:max_age=0,min_hits=3", ["max_age", "min_hits"])

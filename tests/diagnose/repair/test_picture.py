@@ -15,6 +15,7 @@ from tests.diagnose.repair.conftest import Write
 from tests.mistakes.setups import YOLOV8
 
 
+@pytest.mark.slow
 def test_panels_differ_by_their_boxes(write: Write, tmp_path: Path) -> None:
     path = write(YOLOV8, {"model-color-format": 1})
     found = repair(path, str(path.parent / "images"), frames=4)

@@ -129,6 +129,7 @@ def test_every_batch_gives_what_the_pieces_give(
     nothing_left(plan, fixed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_plugins_are_called_as_the_cut_calls_them(tmp_path: Path, runtime: str) -> None:
     plan = plan_of(branches(), tmp_path, max_batch=4, runtime=runtime)

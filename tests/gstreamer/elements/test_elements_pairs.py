@@ -176,7 +176,9 @@ def renamed(frames: Frames) -> dict[tuple[int, int], list[Row]]:
     return result
 
 
-@pytest.mark.parametrize("case", [slow("tracks"), "secondary", "analytics", slow("two sources")])
+@pytest.mark.parametrize(
+    "case", [slow("tracks"), "secondary", slow("analytics"), slow("two sources")]
+)
 def test_three_roads_track_read_and_count_the_same(
     play: Run, detector: Path, tmp_path: Path, case: str
 ) -> None:

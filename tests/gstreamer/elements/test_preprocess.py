@@ -111,6 +111,7 @@ def test_a_wrong_file(
     assert wanted in str(ran.errors + ran.warnings)
 
 
+@pytest.mark.slow
 def test_objects_are_cut_at_their_region_unless_told_otherwise(
     play: Run, detector: Path, tmp_path: Path
 ) -> None:

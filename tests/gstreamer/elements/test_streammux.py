@@ -92,6 +92,7 @@ def test_a_jump_to_the_start_behind_the_end_plays_all_again(
         run.seek()
 
 
+@pytest.mark.slow
 def test_two_sources_jump_together(played: Callable[[str], Played], short: str) -> None:
     mux = "nvstreammux name=mux batch-size=2 width=320 height=192 batched-push-timeout=40000"
     run = played(f"{short} ! mux.sink_0 {short} ! mux.sink_1 {mux} ! fakesink name=s")

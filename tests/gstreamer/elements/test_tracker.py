@@ -36,6 +36,7 @@ def records(buffer: Any) -> tuple[list[int], list[tuple[int, int]]]:
     return ids, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["image 19 past 1 shadow 1", slow("crash 10")])
 def test_a_library_of_the_user_gives_the_ids(
     play: Run, detector: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, words: str

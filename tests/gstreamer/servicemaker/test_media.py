@@ -48,6 +48,7 @@ def test_parts_of_a_video_come_as_they_were_asked_for(gst: Any, enable_seek: boo
     assert np.allclose(sparse, [1, 4, 7], atol=0.04)
 
 
+@pytest.mark.slow
 def test_a_full_queue_drops_frames_and_never_the_end(gst: Any) -> None:
     from headrace.gstreamer.servicemaker.utils import MediaChunk, MediaExtractor
 

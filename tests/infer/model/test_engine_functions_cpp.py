@@ -58,8 +58,8 @@ def _check(plan: Plan, model: Model) -> None:
 @pytest.mark.parametrize(
     ("major", "flag", "key", "function"),
     [
-        (8, "", "engine-create-func-name=MiniYoloEngineCreate", "MiniYoloEngineCreate"),
-        slow(10, "", "engine-create-func-name=MiniYoloEngineCreate", "MiniYoloEngineCreate"),
+        (10, "", "engine-create-func-name=MiniYoloEngineCreate", "MiniYoloEngineCreate"),
+        slow(8, "", "engine-create-func-name=MiniYoloEngineCreate", "MiniYoloEngineCreate"),
         slow(7, "", "engine-create-func-name=MiniYoloEngineCreate", "MiniYoloEngineCreate"),
         (10, "-DWITH_CUDA_ENGINE_GET", "", "NvDsInferCudaEngineGet"),
         (10, "-DWITH_MODEL_PARSER", "", "NvDsInferCreateModelParser"),

@@ -47,6 +47,7 @@ def test_built_once_then_loaded(config, model_path):
     assert sorted(os.listdir(path.parent)) == ["m.onnx", path.name]
 
 
+@pytest.mark.slow
 def test_a_loaded_plan_imports_neither_onnx_nor_the_graph_library(config, tmp_path):
     import subprocess
     import sys

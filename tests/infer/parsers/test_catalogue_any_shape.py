@@ -14,7 +14,7 @@ from headrace.errors import ParserError
 from headrace.infer.parsers import WELL_KNOWN
 from headrace.infer.parsers.catalogue import HEADS
 from headrace.meta import DetectionParams, Layer, NetworkInfo
-from tests.profiles import examples
+from tests.profiles import examples, thinned
 
 VALUES = [0.0, 0.3, 0.9, 1.0, -1.0, 5.0, 90.0, 1e30, -1e30, np.nan, np.inf, -np.inf]
 
@@ -26,7 +26,7 @@ def length(term, lengths):
     return int(times or 1) * (int(plus or 0) + lengths.setdefault(letter, len(lengths)))
 
 
-@pytest.mark.parametrize("head", HEADS, ids=lambda h: h.name)
+@pytest.mark.parametrize("head", thinned(HEADS, 3), ids=lambda h: h.name)
 @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_detections_or_a_parser_error(head, data):

@@ -45,6 +45,7 @@ def test_another_name_has_none() -> None:
         WELL_KNOWN["NvDsInferParseNothing"]
 
 
+@pytest.mark.slow
 def test_asking_for_one_imports_its_file_alone() -> None:
     code = (
         "import sys; from headrace.infer.parsers import WELL_KNOWN; "

@@ -139,6 +139,7 @@ def test_a_grid_is_decoded_by_its_values(tmp_path: Path) -> None:
     np.testing.assert_allclose(tuple(thing.rect), [16, 32, 16, 16], atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [unknown, grid])
 @pytest.mark.sampled
 def test_the_parser_in_cpp_compiles_and_agrees(tmp_path: Path, made: Any) -> None:

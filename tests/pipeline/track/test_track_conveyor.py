@@ -49,6 +49,7 @@ def test_parcels_keep_their_ids(spec: str) -> None:
     assert result.mota > 0.82
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", ALL)
 def test_parcels_keep_their_ids_when_the_detector_is_bad(spec: str) -> None:
     result, _ = run(spec, missed=0.25, jitter=2.5)

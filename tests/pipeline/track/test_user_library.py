@@ -81,7 +81,7 @@ def test_past_frames_come_in_pixels_of_the_frame(opened: Open, generation: str) 
     assert box == pytest.approx([101, *A[1:]], abs=0.01)
 
 
-@pytest.mark.parametrize("generation", ["5.0", slow("6.4"), "8.0", slow("9.1")])
+@pytest.mark.parametrize("generation", ["5.0", slow("6.4"), slow("8.0"), "9.1"])
 def test_masks_and_places_in_space(opened: Open, generation: str) -> None:
     tracker = opened("visible 1 foot 1 hull 3 mask 1", generation)
     m = meta(0, [A, B])

@@ -18,6 +18,7 @@ from headrace.plugins.standard.layer import StandardLayer
 from tests.plugins.standard import test_batched_nms as test_nms
 from tests.plugins.standard import test_bert, test_pillars, test_priors, test_proposals
 from tests.plugins.standard.driving import run
+from tests.profiles import thinned
 
 RANDOM = np.random.default_rng(0)
 
@@ -175,7 +176,7 @@ def layer_of(layer: type[StandardLayer], fields: dict[str, Any]) -> StandardLaye
     return layer(Given.read(layer.fields, collection(fields), "it"), "it")
 
 
-@pytest.mark.parametrize("layer", KINDS, ids=lambda k: f"{k.name}-{k.version}")
+@pytest.mark.parametrize("layer", thinned(KINDS, 3), ids=lambda k: f"{k.name}-{k.version}")
 def test_a_node_of_a_model(layer: type[StandardLayer], tmp_path: Path) -> None:
     inputs, fields = example_of(layer)
     count = model_of(layer, inputs, fields, tmp_path / "m.onnx")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headrace.errors import ModelError
 from headrace.plugins.standard.layer import StandardLayer
 from tests.plugins.standard.test_standard_engine import KINDS, example_of, layer_of
-from tests.profiles import examples
+from tests.profiles import examples, thinned
 
 changes = st.lists(
     st.tuples(
@@ -50,7 +50,7 @@ def changed(inputs: list[Any], steps: list[Any], value: float | None) -> list[An
     return result
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda k: f"{k.name}-{k.version}")
+@pytest.mark.parametrize("kind", thinned(KINDS, 3), ids=lambda k: f"{k.name}-{k.version}")
 @settings(max_examples=examples(25))
 @given(changes, odd)
 def test_nothing_but_results_and_errors(kind: type[StandardLayer], steps: Any, value: Any) -> None:
