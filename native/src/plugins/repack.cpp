@@ -21,32 +21,31 @@ constexpr std::size_t kStreams = 16;         // rows that a processor follows by
 constexpr std::size_t kRowsAhead = 256, kColumnsAhead = 2048;  // bytes
 constexpr std::size_t kWorthThreads = std::size_t{1} << 18;
 
-// What one call of a thread does: some positions of one block.
+// What one call of a thread does: some positions of one block. `number` counts the blocks of all
+// images.
 struct Part {
-    std::size_t image, block, from, to;
+    std::size_t image, block, number, from, to;
 };
 
 template <typename Do>
 void in_parts(const Packing &p, std::size_t bytes, Do act) {
-    const std::size_t all = p.images * p.blocks();
+    const std::size_t blocks = p.blocks(), all = p.images * blocks;
+    if (bytes < kWorthThreads || p.threads < 2) {
+        std::size_t number = 0;  // divisions take longer than small blocks
+        for (std::size_t image = 0; image < p.images; ++image)
+            for (std::size_t block = 0; block < blocks; ++block)
+                act(Part{image, block, number++, 0, p.positions});
+        return;
+    }
     const std::size_t cut =
-        bytes < kWorthThreads || p.threads < 2
-            ? 1
-            : std::max<std::size_t>(1, (static_cast<std::size_t>(p.threads) * 2 + all - 1) / all);
+        std::max<std::size_t>(1, (static_cast<std::size_t>(p.threads) * 2 + all - 1) / all);
     const std::size_t step = (p.positions + cut - 1) / cut;
-    const auto task = [&](int number) {
+    core::ThreadPool::shared().run(p.threads, static_cast<int>(all * cut), [&](int number) {
         const std::size_t of = static_cast<std::size_t>(number) / cut;
         const std::size_t from = static_cast<std::size_t>(number) % cut * step;
         const std::size_t to = std::min(from + step, p.positions);
-        if (from < to) act(Part{of / p.blocks(), of % p.blocks(), from, to});
-    };
-    const int count = static_cast<int>(all * cut);
-    const int threads = bytes < kWorthThreads ? 1 : p.threads;
-    if (threads < 2) {
-        for (int i = 0; i < count; ++i) task(i);
-    } else {
-        core::ThreadPool::shared().run(threads, count, task);
-    }
+        if (from < to) act(Part{of / blocks, of % blocks, of, from, to});
+    });
 }
 
 // How a tensor is moved.
@@ -115,7 +114,7 @@ void pack_of(const Packing &p, const T *rows, T *blocks) {
         const std::size_t first = part.block * p.width;
         const std::size_t count = std::min(p.width, p.channels - first);
         const T *from = rows + (part.image * p.channels + first) * p.positions;
-        T *to = blocks + (part.image * p.blocks() + part.block) * p.positions * p.width;
+        T *to = blocks + part.number * p.positions * p.width;
         const std::unique_ptr<T[]> beside(course.apart ? new T[course.row * count] : nullptr);
         for (std::size_t s = part.from; s < part.to; s += course.tile) {
             const std::size_t n = std::min(course.tile, part.to - s);
@@ -142,7 +141,7 @@ void unpack_of(const Packing &p, const T *blocks, T *rows) {
     in_parts(p, p.images * p.channels * p.positions * sizeof(T), [&](const Part &part) {
         const std::size_t first = part.block * p.width;
         const std::size_t count = std::min(p.width, p.channels - first);
-        const T *from = blocks + (part.image * p.blocks() + part.block) * p.positions * p.width;
+        const T *from = blocks + part.number * p.positions * p.width;
         T *to = rows + (part.image * p.channels + first) * p.positions;
         const std::unique_ptr<T[]> beside(course.apart ? new T[course.row * count] : nullptr);
         for (std::size_t s = part.from; s < part.to; s += course.tile) {
