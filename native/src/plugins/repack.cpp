@@ -51,15 +51,17 @@ void in_parts(const Packing &p, std::size_t bytes, Do act) {
 // How a tensor is moved.
 template <typename T>
 struct Course {
-    bool
-        apart;  // rows collide in the caches where they are: they are moved in a space of their own
-    bool far;   // the processor does not ask for so many rows in time
+    // Rows collide in the caches: they are moved in a space of their own. Where all comes from
+    // memory that takes longer than it saves.
+    bool apart;
+    bool far;          // the processor does not ask for so many rows in time
     std::size_t tile;  // positions
     std::size_t row;   // elements from a row to the next in that space
 
     explicit Course(const Packing &p) {
-        apart = p.width >= 8 && p.positions * sizeof(T) % kPageOfSets == 0;
-        far = p.width > kStreams && p.images * p.channels * p.positions * sizeof(T) >= kFar;
+        const bool large = p.images * p.channels * p.positions * sizeof(T) >= kFar;
+        apart = p.width >= 8 && p.positions * sizeof(T) % kPageOfSets == 0 && !large;
+        far = p.width > kStreams && large;
         constexpr std::size_t kStep = kLine / sizeof(T);
         const std::size_t size = apart ? kTileApart : kTile;
         tile = std::max(kStep, size / (p.width * sizeof(T)) / kStep * kStep);
@@ -82,7 +84,7 @@ Strips strips(const Course<T> &course, T *rows, std::size_t row, T *columns, std
             width,
             count,
             n,
-            course.far && sizeof(T) > 1 && !course.apart ? kRowsAhead : 0,
+            course.far && sizeof(T) > 1 ? kRowsAhead : 0,
             course.far ? kColumnsAhead : 0};
 }
 
