@@ -7,10 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from headrace.config.enums import TensorOrder
 from headrace.infer.inferencer import Inferencer
+from headrace.infer.preprocess import Preprocessor
 from headrace.infer.trial import ConfigTrials, change_text, changed_config
+from headrace.infer.trial.samples import packed
+from headrace.media.sources.arrays import ArraySource
 from tests.infer.watch.detectors import config_for, frames
 
 UNIT = "0.00392156862745098"
@@ -26,6 +31,30 @@ def opened(folder: Path, *args: Any, count: int = 5, **keys: Any) -> Iterator[Co
 def run_boxes(config: Path, count: int = 5) -> list[int]:
     with Inferencer.from_config(config) as model:
         return [len(model(frame).objects) for frame in frames(count=count)]
+
+
+@pytest.mark.parametrize("order", [TensorOrder.NCHW, TensorOrder.NHWC])
+@pytest.mark.parametrize(
+    "levels",
+    [
+        {"scale": 1.0},
+        {"scale": float(UNIT), "offsets": (0.1, 77.7, 123.675)},
+        {"scale": 0.017, "mean": np.linspace(0, 255, 30 * 40 * 3).reshape(30, 40, 3)},
+    ],
+)
+def test_an_input_is_kept_as_its_bytes_to_the_bit(
+    order: TensorOrder, levels: dict[str, Any]
+) -> None:
+    pre = Preprocessor(40, 30, order=order, **levels)
+    image = np.random.default_rng(1).integers(0, 256, (60, 80, 3), np.uint8)
+    tensor = np.empty(pre.shape, np.float32)
+    pre(ArraySource((), format="rgb").frame_of(image), tensor)
+    kept = packed(tensor, pre)
+    assert kept is not None
+    assert np.array_equal(kept.unpacked(), tensor)
+    assert kept.levels.nbytes * 4 == tensor.nbytes
+    tensor[0, 0, 0] += 0.4 * pre.scale
+    assert packed(tensor, pre) is None  # not made of bytes
 
 
 @pytest.mark.parametrize(

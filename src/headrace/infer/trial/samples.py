@@ -28,12 +28,54 @@ _ALIKE = 0.1  # of their range: images that differ by less in the mean show the 
 _LARGEST = 1920  # pixels of a side of an image that is made of an input
 
 
+@dataclass(frozen=True, slots=True)
+class PackedInput:
+    """An input of the network as the bytes that it was made of: a quarter of its memory.
+
+    Attributes:
+        levels: the bytes, in the axes of the input.
+        means: of each value, in the same axes or for all of them.
+        scale: see `Preprocessor`.
+    """
+
+    levels: Array
+    means: Array
+    scale: np.float32
+
+    def unpacked(self) -> Array:
+        """The input, to the bit."""
+        values = self.levels.astype(np.float32)
+        values -= self.means
+        values *= self.scale
+        return values
+
+
+def packed(tensor: Array, pre: Preprocessor) -> PackedInput | None:
+    """Pack an input; None if it was not made by `pre`."""
+    if tensor.dtype != np.float32 or tensor.shape != tuple(pre.shape):
+        return None
+    means, scale = _means(pre), np.float32(pre.scale)
+    if pre.order == TensorOrder.NCHW:
+        means = means.transpose(2, 0, 1)
+    levels = tensor / scale
+    levels += means
+    kept = PackedInput(np.rint(levels, out=levels).astype(np.uint8), means, scale)
+    return kept if np.array_equal(kept.unpacked(), tensor) else None
+
+
+def _means(pre: Preprocessor) -> Array:
+    """Means of the levels: (height, width, channels), or 1 for the first two."""
+    if pre.mean is not None:
+        return pre.mean
+    return np.array(pre.means[: pre.channels], np.float32)[None, None]
+
+
 @dataclass(slots=True)
 class Sample:
     """One item as it went through the network.
 
     Attributes:
-        tensor: its input, as `Preprocessor.shape` has it; `outputs` without the batch axis.
+        kept: its input, as `Preprocessor.shape` has it; `outputs` without the batch axis.
         found: the model's parser found something in it.
         news: how much the image differs from the mean of those before it, in levels of the input.
         transform: where its piece of the frame lies in the input; None: it fills it.
@@ -42,7 +84,7 @@ class Sample:
         crop: the rectangle of it that is shown, in frame pixels; None for the whole frame.
     """
 
-    tensor: Array
+    kept: Array | PackedInput
     outputs: Arrays
     found: bool = False
     news: float = 0.0
@@ -50,6 +92,11 @@ class Sample:
     size: tuple[int, int] = (0, 0)
     frame: Frame | None = None
     crop: Rect | None = None
+
+    @property
+    def tensor(self) -> Array:
+        """The input."""
+        return self.kept.unpacked() if isinstance(self.kept, PackedInput) else self.kept
 
     @property
     def layers(self) -> dict[str, Layer]:
@@ -112,8 +159,7 @@ def _image_of(sample: Sample, pre: Preprocessor, network: NetworkInfo) -> Frame:
     planar = pre.order == TensorOrder.NCHW
     if planar:
         levels = levels.transpose(1, 2, 0)
-    means = pre.mean if pre.mean is not None else np.array(pre.means[: pre.channels], np.float32)
-    image = np.clip(np.rint(levels + means), 0, 255).astype(np.uint8)
+    image = np.clip(np.rint(levels + _means(pre)), 0, 255).astype(np.uint8)
     left, top, wide, high = (int(v) for v in transform.dst)
     image = np.ascontiguousarray(image[top : top + high, left : left + wide])
     if pre.channels == 1:
@@ -155,11 +201,11 @@ def image_fields(cfg: ModelConfig) -> tuple[object, ...]:
 def neighbours(samples: Sequence[Sample]) -> list[tuple[int, int]]:
     """Pairs of samples, one behind the other, that show the same scene a little later."""
     pairs = []
-    for (i, a), (j, b) in pairwise(enumerate(samples)):
-        if a.tensor.shape != b.tensor.shape:
+    for (i, a), (j, b) in pairwise(enumerate(sample.tensor for sample in samples)):
+        if a.shape != b.shape:
             continue
-        step = max(1, a.tensor.size // 4096)
-        one, other = a.tensor.reshape(-1)[::step], b.tensor.reshape(-1)[::step]
+        step = max(1, a.size // 4096)
+        one, other = a.reshape(-1)[::step], b.reshape(-1)[::step]
         span = float(max(np.ptp(one), np.ptp(other)))
         if span and float(np.abs(one - other).mean()) <= _ALIKE * span:
             pairs.append((i, j))

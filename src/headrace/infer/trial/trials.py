@@ -253,9 +253,7 @@ class ConfigTrials:
             tensor, transform, frame_size = prepared(sample, old, new, self.network)
             outputs = self.infer(tensor)
             changed.append(
-                replace(
-                    sample, tensor=tensor, outputs=outputs, transform=transform, size=frame_size
-                )
+                replace(sample, kept=tensor, outputs=outputs, transform=transform, size=frame_size)
             )
             if self.budget.left_s <= 0:
                 break

@@ -34,6 +34,7 @@ from headrace.infer.trial import (
     tried_changes,
 )
 from headrace.infer.trial.advice import Fits
+from headrace.infer.trial.samples import PackedInput, packed
 from headrace.infer.watch import second_look as rules
 from headrace.infer.watch.boxes import BoxWatch
 from headrace.infer.watch.half import HalfWatch
@@ -158,15 +159,17 @@ class Watch:
 
         # Each run has arrays of its own: what is alone in them need not be copied, unless a
         # parser may write into it.
-        if not alone:
-            tensor = tensor.copy()
+        pre = self._model.preprocessor
+        kept: Array | PackedInput | None = None if pre is None else packed(tensor, pre)
+        if kept is None:
+            kept = tensor if alone else tensor.copy()
         if not (alone and self._builtin):
             row = {name: data.copy() for name, data in row.items()}
         meta = items.metas[0]
         transform = items.transform(0) if items.valid()[0] else None
         shown = meta.width, meta.height
         news = self._news(tensor)
-        self._current = Sample(tensor, row, transform=transform, size=shown, news=news)
+        self._current = Sample(kept, row, transform=transform, size=shown, news=news)
         self._samples.append(self._current)
         if len(self._samples) > _SAMPLES:  # images in which nothing was found, or is new, go first
             least = min(self._samples[:-1], key=lambda s: (s.found, 0.0 if s.found else s.news))
