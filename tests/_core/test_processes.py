@@ -229,3 +229,45 @@ def test_an_interpreter_with_threads_forks_nothing(
     child = SpawnedProcess(tell, "", name="teller", ahead=["starts_threads"])
     assert asked(child, "parent")[0] == os.getpid()
     child.kill()
+
+
+HERE = """
+import os, signal, sys, threading
+from headrace._core.fork_here import fork_here
+from headrace._core.processes import SpawnedProcess
+from tests._core.test_processes import asked, end_of, tell
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    if "thread" in sys.argv:
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
+    os.environ["HEADRACE_TEST"] = "as before"
+    held = fork_here(["colorsys"])
+    before = os.listdir("/proc/self/fd")
+    child = SpawnedProcess(tell, "HEADRACE_TEST", name="teller")
+    server, fds = asked(child, "parent")
+    asked(child, "print")
+    print(held is not None, end_of(server), fds, asked(child, "environment"))
+    print(asked(child, "modules"), "colorsys" in sys.modules, "JE_ARROW_MALLOC_CONF" in os.environ)
+    child.kill()
+    child.pipe.close()
+    del child, held
+    print(os.path.exists(f"/proc/{server}"))
+"""
+
+
+def end_of(process: int) -> bool:
+    """Whether a process runs the script of this one."""
+    return Path(f"/proc/{process}/cmdline").read_bytes() == Path("/proc/self/cmdline").read_bytes()
+
+
+@pytest.mark.parametrize("words", [(), ("thread",)])
+def test_a_command_forks_the_interpreter_itself_while_it_has_one_thread(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "parent.py").write_text(HERE)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, str(tmp_path / "parent.py"), *words]
+    told = subprocess.check_output(command, env=environment, text=True).split()
+    itself = str(not words)
+    assert told[:3] == ["printed", itself, itself]
+    assert told[4:] == ["as", "before", itself, "True", "False", "False"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -284,6 +285,21 @@ def test_a_pipeline_file_names_models_and_inputs(
     assert not (tmp_path / "tiles.mp4").exists()
     done = run(tmp_path / "pipeline.yml", videos[1], "-o", tmp_path / "two", "--threads", 2)
     assert "done: 1 input, 30 frames" in done.stdout
+
+
+WITHOUT_PROGRAMS = (
+    "import subprocess; subprocess.Popen = None; from headrace.cli import main; main()"
+)
+
+
+def test_workers_of_the_command_are_forked_from_itself(
+    mean_config: Callable[..., Path], videos: list[Path], tmp_path: Path
+) -> None:
+    words = ["batch", mean_config(), videos[0], "-o", tmp_path / "out", "-q"]
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_PROGRAMS, *map(str, words)], capture_output=True, text=True
+    )
+    assert "done: 1 input" in done.stdout, done.stderr
 
 
 def test_results_below_the_inputs_are_no_inputs(

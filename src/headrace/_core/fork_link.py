@@ -19,7 +19,7 @@ import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from headrace._core.types import Message
@@ -28,6 +28,22 @@ _BOOT = "import sys; from {} import main; main(int(sys.argv[1]))"
 _LARGEST_ANSWER = 1 << 16
 _LARGEST_REQUEST = 1 << 18
 _MOST_FDS = 250  # that Linux passes at once: 253
+
+
+class Interpreter(Protocol):
+    """The process of a warm interpreter."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end.
+
+        Raises:
+            subprocess.TimeoutExpired: it did not come.
+        """
+        ...
+
+    def kill(self) -> None:
+        """End it at once."""
+        ...
 
 
 class ForkLink:
@@ -46,7 +62,7 @@ class ForkLink:
     ) -> None:
         self._lock = threading.Lock()
         self._link: socket.socket | None = None
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Interpreter | None = None
         self._module, self._boot_s, self._end_s, self._how = module, boot_s, end_s, how
         self._flags = flags
 
@@ -122,9 +138,7 @@ class ForkLink:
             link.close()
 
 
-def end_link(
-    link: socket.socket | None, process: subprocess.Popen[bytes] | None, end_s: float
-) -> None:
+def end_link(link: socket.socket | None, process: Interpreter | None, end_s: float) -> None:
     """Let the interpreter end, with all that was forked from it; it is killed after `end_s`."""
     if link is not None:
         link.close()

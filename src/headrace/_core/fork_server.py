@@ -12,6 +12,7 @@ import io
 import os
 import pickle
 import signal
+import socket
 import threading
 import weakref
 from collections.abc import Iterable, Mapping
@@ -22,14 +23,14 @@ from multiprocessing.context import SpawnProcess, set_spawning_popen
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from headrace._core.fork_link import ForkLink, end_link
+from headrace._core.fork_link import ForkLink, Interpreter, end_link
 
 _BOOT_S = 60.0
 _END_S = 6.0
 _LATE = ("CUDA_",)  # the driver of a GPU reads these when a process begins to use it
 SIZE_BYTES = 8
 # Arrow's allocator has a thread of its own for pages that it gives back; without, others do that.
-_NO_THREADS = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}
+NO_THREADS = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}
 
 
 class CannotForkError(Exception):
@@ -48,7 +49,7 @@ class ForkServer(ForkLink):
         weakref.finalize(self, _end, self.__dict__)
 
     def _environment(self) -> Mapping[str, str]:
-        return {**self.environment, **_NO_THREADS}
+        return {**self.environment, **NO_THREADS}
 
     def start(self, ahead: Iterable[str], standard: list[int], fds: list[int]) -> int:
         """Fork a process; return its number.
@@ -97,6 +98,13 @@ def _server() -> ForkServer:
         if server is None:
             server = _servers[key] = ForkServer(environment)
         return server
+
+
+def adopted(link: socket.socket, process: Interpreter) -> ForkServer:
+    """The server of an interpreter that runs already, with the present environment."""
+    server = _server()
+    server._link, server._process = link, process
+    return server
 
 
 def _forget_all() -> None:

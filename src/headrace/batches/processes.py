@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any, Protocol
 
 from headrace._core.errors import HeadraceError
-from headrace._core.heap import share_heaps
+from headrace._core.heap import share_heaps, trim_heap
 from headrace._core.processes import SpawnedProcess
 from headrace.batches.executor import AHEAD as UNITS_AHEAD
 from headrace.batches.executor import UnitClock, next_worker, room_after
@@ -219,6 +219,7 @@ def _serve(pipe: Connection, opener: Opener, scratch: Path | None) -> None:
     with contextlib.suppress(EOFError, OSError):
         try:
             worker = opener()
+            trim_heap()  # what opening took is a twentieth of a worker
             pipe.send(None)  # opened: from now on a unit's time counts
             while True:
                 pipe.send(worker.do(pipe.recv()))

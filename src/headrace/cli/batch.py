@@ -12,6 +12,7 @@ import click
 
 from headrace._core.text import counted, duration_text, quoted
 from headrace._core.threads import say_failure, start_thread
+from headrace.cli.ending import without_watch
 from headrace.cli.inputs import parted
 from headrace.cli.options import run_options
 from headrace.cli.output import (
@@ -150,10 +151,6 @@ def batch(
     Each input's results are there exactly once, or not at all. A run that ended early, for
     whatever reason, goes on with --resume and does what is missing.
     """
-    from headrace.batches.batch_run import BatchOptions
-    from headrace.batches.running import batch_run
-    from headrace.batches.tables import TABLES
-
     if price is not None and not plan:
         raise click.UsageError("--price goes with --plan")
     if verify and not inputs:
@@ -165,6 +162,12 @@ def batch(
         raise click.UsageError(
             "Missing argument 'INPUT...': a video, folder, pattern, list or URL."
         )
+    with without_watch() as alone:
+        warm = _warm_interpreter() if alone else None  # noqa: F841  # serves as long as it is held
+    from headrace.batches.batch_run import BatchOptions
+    from headrace.batches.running import batch_run
+    from headrace.batches.tables import TABLES
+
     tracker = options.pop("tracker")
     kinds = [kind for kind in ("jsonl", "coco", "video") if options.pop(kind)]
     whole = batch_run(
@@ -209,6 +212,14 @@ def batch(
     if result.progress.interrupted:
         return 130
     return code or int(not result.complete)
+
+
+def _warm_interpreter() -> object:
+    """The interpreter that workers are forked from: it shares the imports of this process."""
+    from headrace._core.fork_here import fork_here
+    from headrace.batches.processes import AHEAD
+
+    return fork_here(AHEAD)
 
 
 class _Total:

@@ -37,6 +37,7 @@ class _State:
     asked: ClassVar[bool] = False  # a signal came that ends it
     finishing: ClassVar[Callable[[], bool]] = staticmethod(lambda: False)  # its files are
     stop_s: ClassVar[float] = STOP_S  # how long the stop waits
+    watch: ClassVar[list[tuple[threading.Thread, int]]] = []  # its thread, and what wakes it
 
 
 @contextmanager
@@ -50,14 +51,10 @@ def signals_watched() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    reader, writer = os.pipe2(os.O_CLOEXEC)
-    os.set_blocking(writer, False)
-    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     usual = {n: h for n in _SIGNALS if (h := signal.getsignal(n)) in _USUAL}
     for number in usual:
         signal.signal(number, _interrupt)
-    name = "headrace-signals"
-    start_thread(partial(_watch, reader), name=name, failed=partial(say_failure, name))
+    before = _begin_watch()
     try:
         yield
     except SystemExit as end:
@@ -67,8 +64,42 @@ def signals_watched() -> Iterator[None]:
         for number, handler in usual.items():
             if signal.getsignal(number) is _interrupt:
                 signal.signal(number, handler)
-        signal.set_wakeup_fd(before)
-        os.close(writer)
+        _end_watch(before)
+
+
+@contextmanager
+def without_watch() -> Iterator[bool]:
+    """Have no thread that watches signals; yield True if this process may be forked then.
+
+    False where another program called the command.
+    """
+    if not _State.watch or threading.current_thread() is not threading.main_thread():
+        yield False
+        return
+    thread = _end_watch(-1)
+    thread.join()
+    try:
+        yield True
+    finally:
+        _begin_watch()
+
+
+def _begin_watch() -> int:
+    """Start the thread that is woken by signals; return the descriptor that was woken before."""
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    os.set_blocking(writer, False)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    name = "headrace-signals"
+    thread = start_thread(partial(_watch, reader), name=name, failed=partial(say_failure, name))
+    _State.watch.append((thread, writer))
+    return before
+
+
+def _end_watch(before: int) -> threading.Thread:
+    thread, writer = _State.watch.pop()
+    signal.set_wakeup_fd(before)
+    os.close(writer)
+    return thread
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
