@@ -16,6 +16,7 @@ from PIL import Image
 
 from tests.cli.processes import started
 from tests.inside import headrace
+from tests.media.conftest import write_clip
 
 Config = Callable[..., Path]
 NAMES = ("a", "b", "c", "d", "e")
@@ -68,6 +69,39 @@ def test_lines_and_report_are_those_of_one_process(scene: Path) -> None:
     assert two["fps"] > 0
 
 
+def files_in(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.slow
+def test_files_of_each_source_are_those_of_one_process(scene: Path) -> None:
+    for place, name in enumerate(("gate", "Gate")):  # one name in file names
+        (scene / str(place)).mkdir()
+        write_clip(scene / str(place) / f"{name}.mp4", 4)
+    kinds = ("images:{}/drawn", "kitti:{}/kitti", "{}/{{source}}.jsonl", "{}/{{id}}/%03d.png",
+             "{}/all.jsonl", "{}/{{source}}.mp4")  # fmt: skip
+    reports = []
+    for folder, more in (("one", ()), ("two", ("--processes", "2"))):
+        outs = [word for kind in kinds for word in ("-o", kind.format(folder))]
+        done = headrace(
+            "run", "pgie.txt", "a", "b", "0/gate.mp4", "1/Gate.mp4", "c", *outs, *more,
+            "--limit", "3", "--json", cwd=scene,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        reports.append(json.loads(done.stdout)["outputs"])
+    one, two = files_in(scene / "one"), files_in(scene / "two")
+    assert {"drawn/gate_2_frame_000000.jpg", "drawn/a_0.jpg", "a.jsonl", "3/000.png"} <= set(two)
+    assert len(one) == len({name for name in one if "all" not in name}) + 1
+    sorted_lines = [sorted(files.pop("all.jsonl").splitlines()) for files in (one, two)]
+    assert sorted_lines[0] == sorted_lines[1]
+    assert one == two
+    assert sorted(reports[0]) == [out.replace("/two/", "/one/") for out in sorted(reports[1])]
+
+
 @pytest.mark.slow
 def test_lines_to_standard_output_stay_whole(scene: Path) -> None:
     parser = scene / "loud.py"
@@ -92,7 +126,8 @@ def test_lines_to_standard_output_stay_whole(scene: Path) -> None:
     [
         (("-o", "out.mp4"), "expected one output of JSON Lines: -o out.jsonl"),
         (("-o", "out.jsonl", "-o", "out.json"), "several processes cannot write "),
-        (("-o", "{source}.jsonl"), "several processes cannot write"),
+        (("-o", "{source}.jpg", "-o", "out.jpg"), "out.jpg"),
+        (("-o", "masks:out"), "several processes cannot write masks:"),
         (("--view",), "--view shows one process"),
         (("-o", "view:"), "--view shows one process"),
         (("--set", "cluster-mode=9"), "cluster-mode=9"),

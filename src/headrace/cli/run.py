@@ -118,7 +118,7 @@ _VIEW = "view:"  # the output that is a page
     type=click.IntRange(1, 64),
     metavar="N",
     help="Share many sources among N processes; one process cannot fill a GPU. Writes JSON Lines "
-    "only. Default: one for each device.",
+    "and files of each source. Default: one for each device.",
 )
 @click.option(
     "--view",

@@ -27,17 +27,24 @@ from headrace.pipeline.mux import check_limit
 from headrace.pipeline.outlet import Route
 from headrace.pipeline.pipeline import Pipeline
 from headrace.pipeline.segment import segments_of
+from headrace.pipeline.shared_outputs import NamedSource
 from headrace.pipeline.sink_opening import lasts, open_routes
-from headrace.pipeline.source_opening import decoding_device, devices_of, open_listed
+from headrace.pipeline.source_opening import (
+    decoding_device,
+    devices_of,
+    open_listed,
+    opened_together,
+)
 from headrace.pipeline.stage import is_stage
 from headrace.pipeline.stage_order import after_primaries, behind_tracker, numbered
 from headrace.pipeline.turns import never_inferred
 
 if TYPE_CHECKING:
-    from headrace.config.pipeline_spec import PipelineSpec, TilerSpec
+    from headrace.config.pipeline_spec import PipelineSpec, SourceSpec, TilerSpec
     from headrace.infer.batch import Batch
     from headrace.media import Frame, Sink, Source
     from headrace.media.draw import Tiler
+    from headrace.media.sinks.naming import HasName
     from headrace.meta import FrameMeta
     from headrace.pipeline.analytics import AnalyticsRules
     from headrace.pipeline.changes import Companion
@@ -192,25 +199,37 @@ class Assembling:
                 self._devices[index] = replace(device, notices=())
         self._decoding += self._devices.values()
 
+    def _named(self) -> Sequence[HasName]:
+        """All sources of the run, also those of other processes."""
+        if self.share[1] == 1:
+            return self._sources
+        return [NamedSource(s.label, i) for i, s in enumerate(self.spec.opened_sources)]
+
     def _open_sources(self) -> None:
         """Open the sources of this share; one that fails beside others fails in its turn."""
         self.on_stage("opening source")
         first, step = self.share
         memory = DecoderMemory(len(self.spec.opened_sources))
-        for number, spec in list(enumerate(self.spec.opened_sources))[first::step]:
-            if number in self.opened:
-                self._sources.append(self.opened[number])
-                self._sources[-1].source_id = number
-            else:
-                decoder = decoding_device(spec, self.options.device, self._decoding)
-                self._log += decoder.notices
-                source = open_listed(
-                    spec, number, self._several, memory, decoder.gpu, retried=self.spec.keep_open
-                )
-                self._sources.append(self._undo.enter_context(source))
+        share = list(enumerate(self.spec.opened_sources))[first::step]
+        for source in opened_together([self._opening(memory, *each) for each in share]):
+            self._sources.append(source)
+            if source.source_id not in self.opened:
+                self._undo.enter_context(source)
         alone = not self.spec.keep_open and step == 1
         if alone and all(isinstance(source, FailedSource) for source in self._sources):
             next(self._sources[0])  # raises
+
+    def _opening(
+        self, memory: DecoderMemory, number: int, spec: SourceSpec
+    ) -> Callable[[], Source]:
+        """A function that opens a source; one that is open takes its number."""
+        if (opened := self.opened.get(number)) is not None:
+            opened.source_id = number
+            return lambda: opened
+        decoder = decoding_device(spec, self.options.device, self._decoding)
+        self._log += decoder.notices
+        keeps = self.spec.keep_open
+        return partial(open_listed, spec, number, self._several, memory, decoder.gpu, retried=keeps)
 
     def _load_models(self) -> None:
         """Load or build the engine of each config, in order."""
@@ -298,7 +317,8 @@ class Assembling:
         """Create the outputs, and the pipeline around everything."""
         spec = self.spec
         engines = [model.engine_path for model in self._models() if model.engine_path]
-        routes = open_routes(spec, self._sources, [*self._inputs, *engines], self._undo)
+        inputs = [*self._inputs, *engines]
+        routes = open_routes(spec, self._sources, self._named(), inputs, self._undo)
         for route in routes:
             if route.tapped:
                 self._items.insert(after_primaries(self._items), _tap(route))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import HeadraceError
@@ -59,6 +60,7 @@ class DecoderMemory:
         self._total = total
         self._free = free_memory()
         self.needed, self._videos = 0.0, 0
+        self._lock, self._full = Lock(), False
 
     def add(self, source: Source) -> None:
         """Count an opened source; one without a decoder, or a size yet, needs nothing.
@@ -71,10 +73,15 @@ class DecoderMemory:
         if not isinstance(source, DecodedSource) or not source.width:
             return
         images = _IMAGES + _PER_REFERENCE * (source.reference_images or _REFERENCES)
-        self.needed += source.width * source.height * images * _BYTES_PER_PIXEL + _OWN_BYTES
-        self._videos += 1
-        if self._free is None or self._videos < 2 or self.needed <= self._free:
-            return
+        more = source.width * source.height * images * _BYTES_PER_PIXEL + _OWN_BYTES
+        with self._lock:
+            if not self._full:
+                self.needed += more
+                self._videos += 1
+                fits = self._free is None or self._videos < 2 or self.needed <= self._free
+                self._full = not fits
+            if not self._full or self._free is None:
+                return
         source.close()
         raise HeadraceError(
             f"{self._total} sources are decoded side by side, and the images of the first "

@@ -1,4 +1,4 @@
-"""A run in several processes: each takes a share of the sources, one writes all lines.
+"""A run in several processes: each takes a share of the sources, one writes lines of all.
 
 One process drives one GPU, and its threads take turns for Python and for the driver: many streams
 fill a GPU only from several processes. Lines of one source stay in order.
@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -25,14 +24,14 @@ from headrace._core.gpu.mps import kernels_at_once
 from headrace._core.notices import refuse_warnings
 from headrace._core.processes import SpawnedProcess
 from headrace._core.threads import say_failure, start_thread
-from headrace.config.pipeline_spec import SinkSpec
 from headrace.engine.machine import usable_cores
 from headrace.infer.run_options import RunOptions
 from headrace.media.sinks.jsonl import JsonLinesSink, standard_output_is
 from headrace.media.sinks.lasting import LastingSink
-from headrace.media.sinks.opening import check_sinks, open_sink
+from headrace.media.sinks.opening import open_sink
 from headrace.pipeline.assembly import Assembling
 from headrace.pipeline.report import ModelReport, RunReport, SourceReport
+from headrace.pipeline.shared_outputs import SharedOutputs
 
 if TYPE_CHECKING:
     from headrace.config import PipelineSpec
@@ -72,7 +71,7 @@ class SharedRun:
     """Runs a pipeline in several processes.
 
     Args:
-        make_spec: makes the pipeline; its outputs are one of JSON Lines, or none.
+        make_spec: makes the pipeline; its outputs are one of JSON Lines and files of each source.
         options: of each process; `device` may name several GPUs, `cuda:0,cuda:1`: the first
             process takes the first, and so on, in turn.
         processes: how many; at most one for each source is started.
@@ -105,7 +104,7 @@ class SharedRun:
             HeadraceError: one of them refuses, or the output cannot be created; all are ended.
         """
         spec = self.make_spec()
-        out = _only_lines(spec)
+        out = SharedOutputs.of(spec).lines
         self._names = [source.label for source in spec.opened_sources]
         count = min(self.processes, len(self._names))
         try:
@@ -285,27 +284,10 @@ class SharedRun:
         merged.sources.sort(key=lambda source: source.source_id)
         merged.interrupted = merged.interrupted or self._stopped
         if self._sink is not None:
-            merged.outputs = [str(self._sink.path)]
+            merged.outputs.insert(0, str(self._sink.path))
+        merged.outputs = list(dict.fromkeys(merged.outputs))
         merged.notices = list(dict.fromkeys(merged.notices))
         return merged
-
-
-def _only_lines(spec: PipelineSpec) -> str | None:
-    """The output of a pipeline, JSON Lines; None without any."""
-    texts = [sink.text for sink in spec.sinks if sink.text]
-    fix = "write JSON Lines, and make other files of them afterwards; or leave --processes out"
-    expected = "one output of JSON Lines: -o out.jsonl"
-    if spec.keep_open:
-        raise MediaError("sources that come and go need one process", fix="leave --processes out")
-    if not texts:
-        return None
-    check_sinks(texts, [s.uri for s in spec.sources])
-    first = texts[0]
-    lines = first.startswith("jsonl:") or Path(first).suffix == ".jsonl"
-    if len(texts) > 1 or not lines or "{" in first:
-        shown = ", ".join(texts)
-        raise MediaError(f"several processes cannot write {shown}", expected=expected, fix=fix)
-    return first
 
 
 def _add(merged: RunReport, report: RunReport) -> None:
@@ -321,6 +303,7 @@ def _add(merged: RunReport, report: RunReport) -> None:
     merged.crossed |= report.crossed
     merged.sources += report.sources
     merged.notices += report.notices
+    merged.outputs += [path for path in report.outputs if path != "-"]
     merged.interrupted = merged.interrupted or report.interrupted
     if not merged.models:
         merged.models = report.models
@@ -374,7 +357,7 @@ def _serve(
     try:
         spec = make_spec()
         if spec.sinks:
-            spec = spec.changed(sinks=(SinkSpec(kind="jsonl", path=Path("-")),))
+            spec = spec.changed(sinks=SharedOutputs.of(spec).of_a_process)
         with standard_output_is(lines.fileno()):
             assembly = Assembling(
                 spec=spec,

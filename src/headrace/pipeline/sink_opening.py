@@ -16,6 +16,7 @@ from headrace.pipeline.outlet import Route
 if TYPE_CHECKING:
     from headrace.config.pipeline_spec import PipelineSpec, SinkSpec
     from headrace.media import Sink, Source
+    from headrace.media.sinks.naming import HasName
 
 
 def lasts(spec: PipelineSpec) -> bool:
@@ -24,10 +25,23 @@ def lasts(spec: PipelineSpec) -> bool:
 
 
 def open_routes(
-    spec: PipelineSpec, sources: Sequence[Source], taken: Sequence[str | Path], undo: ExitStack
+    spec: PipelineSpec,
+    sources: Sequence[Source],
+    named: Sequence[HasName],
+    taken: Sequence[str | Path],
+    undo: ExitStack,
 ) -> list[Route]:
-    """Open the sinks; each is finished early if a later one cannot be opened."""
+    """Open the sinks; each is finished early if a later one cannot be opened.
+
+    Args:
+        spec: the pipeline.
+        sources: whose frames are written.
+        named: all sources of the run, which names of files tell apart.
+        taken: what is read or written already.
+        undo: gets what finishes the sinks.
+    """
     routes: list[Route] = []
+    by_id = {source.source_id: source for source in sources}
     inputs = list(taken)
     fps = next((s.fps for s in sources if s.fps), None)
     composed = spec.tiler is not None or spec.keep_open or len(sources) > 1
@@ -39,7 +53,7 @@ def open_routes(
             text,
             inputs=[*inputs, *images],
             fps=rate,
-            sources=sources if only is None else (),
+            sources=named if only is None else (),
             append=lasts(spec),
             coding=coding_of(sink_spec),
             container=sink_spec.container,
@@ -66,12 +80,14 @@ def open_routes(
                     where=str(sink_spec.origin("path").where or text),
                     fix="one output for all: a name without {source} and {id}",
                 )
-            for source in sources if only is None else [sources[only]]:
-                add(
-                    expand_sink_path(text, source, sources), source.source_id, source.fps, sink_spec
-                )
-        else:
-            add(text, only, fps if only is None else sources[only].fps, sink_spec)
+            for source in sources:
+                if only in (None, source.source_id):
+                    path = expand_sink_path(text, source, named)
+                    add(path, source.source_id, source.fps, sink_spec)
+        elif only is None:
+            add(text, only, fps, sink_spec)
+        elif only in by_id:  # else another process has its source
+            add(text, only, by_id[only].fps, sink_spec)
     return routes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -25,6 +26,8 @@ from headrace.pipeline.decoder_memory import DecoderMemory
 
 if TYPE_CHECKING:
     from headrace.media import Source
+
+_MANY, _LANES = 8, 8  # sources from which on they are opened side by side; so many at once
 
 
 def devices_of(stages: Iterable[object]) -> Iterator[tuple[object, Device]]:
@@ -106,6 +109,28 @@ def open_listed(
     if retried and (spec.is_stream or any(key is not None for key in keys)):
         return RetriedSource(source, again, _policy(spec, several))
     return source
+
+
+def opened_together(openings: Sequence[Callable[[], Source]]) -> Iterator[Source]:
+    """Open sources, many of them side by side, and give them in order.
+
+    Raises:
+        HeadraceError: the first that one of `openings` raises; those behind it are closed.
+    """
+    if len(openings) < _MANY:
+        yield from (open_one() for open_one in openings)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(_LANES, "headrace-open") as pool:
+        waiting = deque(pool.submit(open_one) for open_one in openings)
+        try:
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for left in [future for future in waiting if not future.cancel()]:
+                if left.exception() is None:
+                    left.result().close()
 
 
 def open_requested(
