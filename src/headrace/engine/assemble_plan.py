@@ -6,6 +6,7 @@ Source: custom-library spec 2.3 (6), 3.3: the engine that a creator returns is t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from headrace._core.files import sha256_of
 from headrace._core.findings import Finding
 from headrace.engine.backends import Backend, Runner, RunnerOptions
 from headrace.engine.fingerprint import fingerprint_files
-from headrace.engine.input_shapes import complete_infer_dims, resolve_shape
+from headrace.engine.input_shapes import complete_infer_dims, resolve_shape, sample_inputs
 from headrace.engine.plan import MODEL_BLOB, Blob, Plan, blob_record
 from headrace.engine.plan_header import (
     ModelRecord,
@@ -118,7 +119,11 @@ def assemble_plan(
     plan.threads = options.threads
     if built.runner is not None:
         kind = Session if options.batched else FreeSession
-        plan.keep_ready(kind(built.runner, header, where=where, options=built.run_options))
+        session = kind(built.runner, header, where=where, options=built.run_options)
+        if options.batched and getattr(built.runner, "plans_kernels", False):
+            with suppress(EngineError):  # the first run meets it, and says so
+                session.run(sample_inputs(plan.inputs, fixed_batch or options.max_batch))
+        plan.keep_ready(session)
     return plan
 
 

@@ -6,12 +6,11 @@ import ctypes
 import threading
 from ctypes import byref, c_int, c_int32, c_size_t, c_uint64, c_void_p
 from functools import cache
-from importlib.util import find_spec
 
 import numpy as np
 
 from headrace._core.errors import EngineError
-from headrace._core.gpu.cuda import Memory, Stream, entered
+from headrace._core.gpu.cuda import Memory, Stream, entered, in_nvidia_packages
 from headrace._core.gpu.cuda_kernels import CudaEvent, shared_kernel
 from headrace.media.color_matrix import color_matrix
 from headrace.media.device_planes import Components
@@ -19,8 +18,6 @@ from headrace.media.frame import Frame
 
 LIBRARIES = ("libnvjpeg.so.13", "libnvjpeg.so.12", "libnvjpeg.so.11")
 """As the system finds them, or in one of NVIDIA's packages for pip."""
-
-_FOLDERS = ("cu13/lib", "nvjpeg/lib")  # of these packages
 
 GET_IT = "pip install nvidia-nvjpeg-cu12, or nvidia-nvjpeg beside CUDA 13"
 """How to get the library."""
@@ -68,11 +65,8 @@ class _NvJpeg:
 @cache
 def _library() -> _NvJpeg | str:
     """The library, or why there is none."""
-    packages = find_spec("nvidia")
-    folders = () if packages is None else packages.submodule_search_locations or ()
-    names = [*LIBRARIES]
-    names += [f"{f}/{g}/{name}" for f in folders for g in _FOLDERS for name in LIBRARIES]
-    for name in names:
+    found = [str(path) for name in LIBRARIES for path in in_nvidia_packages(name)]
+    for name in [*LIBRARIES, *found]:
         try:
             return _NvJpeg(ctypes.CDLL(name))
         except OSError:

@@ -33,7 +33,7 @@ _MIN_ROOM = 2  # frames that wait for each source: one to take, one being decode
 _POLL_S = 0.2  # how soon a stop is seen while sources give nothing
 _REPORTS = 256  # of sources that are over, where sources come and go
 _USUAL_FPS = 25.0
-_FIRST_DECODERS, _LOOK_S = 8, 0.05
+_LOOK_S = 0.05
 _LEAVE_S = 1.0  # how long a source that hangs may hold up the end
 
 
@@ -64,7 +64,7 @@ class Muxer:
             sources so much longer; None takes the next frame of each source, whatever its time.
 
     Attributes:
-        more_decoders: answers False while those of all but the first videos are held back.
+        more_decoders: answers False while those of all but the first video are held back.
     """
 
     def __init__(
@@ -247,7 +247,7 @@ class Muxer:
         """Read one source to its end, its error, the limit or the stop."""
         source, report = feed.source, feed.report
         try:
-            if feed.begins_late and feed.index >= _FIRST_DECODERS:
+            if feed.begins_late and feed.index > 0:
                 while not (self.more_decoders() or self.stopping or feed.removed):
                     sleep(_LOOK_S)  # the driver loads a kernel, or makes a decoder
             frames = iter(source)

@@ -20,6 +20,8 @@ from ctypes import (
     c_void_p,
 )
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
@@ -357,6 +359,13 @@ class AnyMemory:
             else:
                 use.call("cuCtxSynchronize")
             yield use
+
+
+def in_nvidia_packages(name: str) -> Iterator[Path]:
+    """Files of a name in NVIDIA's packages for pip, which the loader does not search."""
+    package = find_spec("nvidia")
+    for folder in () if package is None else package.submodule_search_locations or ():
+        yield from sorted(Path(folder).glob(f"*/lib/{name}"))
 
 
 def give_back(gpu: int, function: str, handle: int | None) -> None:

@@ -16,11 +16,12 @@ from headrace._core.errors import DeviceMemoryError, EngineError
 from headrace._core.gpu.cuda import current_gpu, entered, gpu_decodes, why_no_gpu
 from headrace._core.gpu.cuda_kernels import PinnedPool
 from headrace._core.gpu.cuda_tensors import CudaTensor
+from headrace._core.gpu.kept_kernels import keep_kernels
 from headrace._core.types import Array, DType
 from headrace.engine.backends import RunnerOptions
 from headrace.engine.backends.cuda_graphs import CapturedRun
 from headrace.engine.backends.onnxruntime_common import SILENT, ort, session_options, spec, worded
-from headrace.engine.backends.onnxruntime_package import gpu_fix, why_no_cuda
+from headrace.engine.backends.onnxruntime_package import cuda_major, gpu_fix, why_no_cuda
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -79,6 +80,7 @@ class CudaRunner:
 
     def __init__(self, model: bytes, options: RunnerOptions) -> None:
         ort.set_default_logger_severity(SILENT)  # it warns of what it does not need
+        keep_kernels(cuda_major(ort))
         if hasattr(ort, "preload_dlls"):  # CUDA and cuDNN as pip installs them are on no path
             ort.preload_dlls()
         self._place = ("cuda", current_gpu())
@@ -87,6 +89,7 @@ class CudaRunner:
         tensor_cores = int(options.half == "fp16")
         settings = {"device_id": self._place[1], "use_tf32": tensor_cores, **_SEARCH}
         self._one_at_a_time = threading.Lock() if options.graph else None
+        self.plans_kernels = not options.graph  # which is of the thread of its first run
         if options.graph:
             settings["enable_cuda_graph"] = "1"
         provider = (_PROVIDER, settings)

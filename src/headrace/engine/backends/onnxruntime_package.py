@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import EngineError
 from headrace._core.gpu.cuda import driver_cuda, why_no_gpu
@@ -71,6 +71,12 @@ def gpu_fix() -> str:
         )
     most = "" if cuda >= _CUDA_13 or not cuda else _LAST_FOR_12
     return f"{_REMOVE}'{GPU_PACKAGE}[cuda,cudnn]{most}'"
+
+
+def cuda_major(package: Any) -> int:
+    """The CUDA that an imported onnxruntime was built for, as 13; 0: for none."""
+    number = str(getattr(package, "cuda_version", None) or "0").partition(".")[0]
+    return int(number) if number.isdigit() else 0
 
 
 def import_onnxruntime() -> ModuleType:
