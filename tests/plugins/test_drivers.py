@@ -12,6 +12,7 @@ from headrace.network.tensor_spec import TensorSpec
 from headrace.plugins import (
     DataType,
     DimsExprs,
+    IExprBuilder,
     PluginField,
     PluginFieldCollection,
     PluginFieldType,
@@ -234,6 +235,22 @@ def test_a_wrong_answer(kind: str, method: str, value: Any, found: str, expected
     assert found in caught.value.finding.sentence
     assert expected in (caught.value.finding.expectation or "")
     assert method.split("_returned")[0] in caught.value.finding.sentence
+    assert "layer 'scale'" in (caught.value.where or "")
+    assert_nothing_left()
+
+
+def test_shapes_that_change_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter([4, 4, 5])
+    builder = IExprBuilder()
+    monkeypatch.setattr(
+        ScaleV3,
+        "get_output_shapes",
+        lambda *_: [DimsExprs([builder.constant(2), builder.constant(next(answers))])],
+    )
+    Watched.reset()
+    with pytest.raises(PluginError) as caught:
+        live(ScaleV3)
+    assert "gave [DimsExprs(2, 4)], and for the same inputs [DimsExprs(2, 5)]" in str(caught.value)
     assert "layer 'scale'" in (caught.value.where or "")
     assert_nothing_left()
 

@@ -156,8 +156,11 @@ class V3Layer(LayerPlugin):
         with Rollback() as rollback:
             base = rollback.add(self.instance.clone("build"))
             dims = [t.dims for t in inputs]
-            for _ in range(2):
-                shapes = self._shapes(base, dims, shape_inputs, "build")
+            told, shapes = (self._shapes(base, dims, shape_inputs, "build") for _ in range(2))
+            if repr(told) != repr(shapes):
+                method = "get_output_shapes"
+                problem = f"{method} gave {told}, and for the same inputs {shapes}"
+                raise refuse(base, problem, method=method, clause="output-shapes")
             work = _Building(self, base, rollback, inputs, outputs, shapes, scales)
             parts = [work.profile(ranges) for ranges in profiles]
             first = parts[0]
