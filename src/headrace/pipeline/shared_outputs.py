@@ -58,7 +58,7 @@ class SharedOutputs:
 
     @property
     def of_a_process(self) -> tuple[SinkSpec, ...]:
-        """What each process opens; lines go to its standard output."""
+        """The outputs of each process; lines go to its standard output."""
         lines = SinkSpec(kind="jsonl", path=Path("-"))
         return (*self.apart, *([] if self.lines is None else [lines]))
 
