@@ -159,7 +159,9 @@ class V3Layer(LayerPlugin):
             told, shapes = (self._shapes(base, dims, shape_inputs, "build") for _ in range(2))
             if repr(told) != repr(shapes):
                 method = "get_output_shapes"
-                problem = f"{method} gave {told}, and for the same inputs {shapes}"
+                problem = (
+                    f"{spoken(base.plugin, method)} gave {told}, and for the same inputs {shapes}"
+                )
                 raise refuse(base, problem, method=method, clause="output-shapes")
             work = _Building(self, base, rollback, inputs, outputs, shapes, scales)
             parts = [work.profile(ranges) for ranges in profiles]
