@@ -456,7 +456,7 @@ def _compile_all(compiles: Sequence[tuple[Path, list[str]]], sources: Sequence[P
 def _link_all(
     link: list[str], sources: Sequence[Path], home: Path | None, scratch: Path
 ) -> list[Path]:
-    """Link; what stands for libraries that the toolkit `home` lacks."""
+    """Link, and return the stubs of libraries that the toolkit lacks."""
     result = _run(link)
     stubs = []
     if result.returncode and home is not None:

@@ -149,7 +149,7 @@ def compile_failed(
 
 
 def undefined_in(output: str) -> list[str]:
-    """List the names that a linker says nothing defines."""
+    """List the names without a definition, as a linker tells them."""
     found = re.findall(r"(?:undefined reference to|required symbol) [`'](.+?)'", output)
     return list(dict.fromkeys(found))
 
