@@ -149,7 +149,7 @@ def compile_failed(
 
 
 def undefined_in(output: str) -> list[str]:
-    """List the names without a definition, as a linker tells them."""
+    """List undefined names in the output of a linker."""
     found = re.findall(r"(?:undefined reference to|required symbol) [`'](.+?)'", output)
     return list(dict.fromkeys(found))
 
