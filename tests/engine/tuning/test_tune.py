@@ -20,7 +20,7 @@ from headrace.engine.plan_header import TacticRecord
 from headrace.engine.precision.capability import fast_bf16
 from headrace.engine.tactic import Tactic, candidates
 from headrace.engine.tuning import tune as module
-from headrace.engine.tuning.output_difference import difference
+from headrace.engine.tuning.output_difference import difference, noise_db
 from headrace.engine.tuning.tune import TuneOptions, Version, tune
 from headrace.engine.tuning.tuned import Tuning
 from headrace.errors import EngineError
@@ -442,6 +442,13 @@ def test_rounding_is_the_same_result():
     error, wrong = difference({"y": reference["y"] + np.float32(0.05)}, reference)
     assert error == pytest.approx(5e-4, rel=0.01)
     assert wrong is not None
+
+
+def test_noise_of_a_tenth_of_the_signal_is_at_twenty_decibels() -> None:
+    signal = np.array([1, -1, 1, -1], np.float32)
+    assert noise_db(signal * np.float32(1.1), signal) == pytest.approx(20, abs=1e-4)
+    assert noise_db(signal * 3, signal) == pytest.approx(-6.02, abs=0.01)
+    assert noise_db(signal, signal) == 300
 
 
 @pytest.mark.parametrize(
