@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from headrace.custom.guard.keeper import can_guard
 from headrace.engine import Plan
 from headrace.errors import CustomLibraryError
 from headrace.infer.model import load_or_build
+from headrace.infer.model.init_params import init_params
 from headrace.media import Frame, PixelFormat
 from tests.network.darknet.models import Darknet
 from tests.profiles import slow
@@ -53,6 +55,16 @@ def _check(plan: Plan, model: Model) -> None:
     with plan.open_session() as session:
         found = session.run({"input": model.images})["rows"]
     np.testing.assert_allclose(found, model.rows, atol=2e-4)
+
+
+def test_attributes_of_a_class_come_in_the_order_of_the_structure(model: Model) -> None:
+    more = (
+        "[class-attrs-all]\npre-cluster-threshold=0.25\npost-cluster-threshold=0.5\neps=0.75\n"
+        "minBoxes=4\ngroup-threshold=5\ndbscan-min-score=0.125\nnms-iou-threshold=0.375\ntopk=7"
+    )
+    params = Mock()
+    init_params(_config(model, Path("none.so"), more), params)
+    assert params.set_classes.call_args.args == ([[0.25, 0.5, 0.75, 4, 5, 0.125, 0.375, 7]] * 3,)
 
 
 @pytest.mark.parametrize(
