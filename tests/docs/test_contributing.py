@@ -58,7 +58,6 @@ def test_there_is_an_example_of_each_kind() -> None:
     assert len(DIFFS) == len(SNIPPETS) == 5
 
 
-@pytest.mark.slow
 def test_the_changed_package_prints_what_the_page_shows(changed: Path) -> None:
     shown = [re.search(r"  # (.*)$", line) for s in SNIPPETS for line in prints(s)]
     assert all(shown)
