@@ -42,9 +42,10 @@ def run(
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    """What is in a file, without tracking ids: those are given out over all sources."""
+    """What is in a file, without ids of sources and tracks: those count all sources."""
     read = [json.loads(line) for line in path.read_text().splitlines()]
     for frame in read:
+        frame.pop("source_id")
         for thing in frame["objects"]:
             thing.pop("object_id", None)
     return read

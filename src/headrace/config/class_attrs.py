@@ -69,6 +69,8 @@ def colored(
         return cfg, []
     key = field.replace("_", "-")
     if not cfg.network_type.has_class_attrs:
+        if origin.kind == "default":
+            return cfg, []
         kind = f"network-type {cfg.network_type}"
         return cfg, [
             Finding(

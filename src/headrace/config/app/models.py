@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def read_model(
             origins.setdefault(field, section.origin(key))
     # the groups' colours count, never those of the model's file
     values.setdefault("border_colors", {}).setdefault(-1, _BORDER)
-    origins.setdefault("border_colors", origins["process_mode"])
+    origins.setdefault("border_colors", replace(origins["process_mode"], kind="default"))
     return values, origins
 
 
