@@ -26,6 +26,7 @@ from headrace.plugins.registry import PluginRegistry
 from headrace.plugins.types import TensorRTPhase
 from headrace.trt.host.callback_errors import collected_errors
 from headrace.trt.host.forwarding import fields_to
+from headrace.trt.host.world import World
 from tests.plugins.life_cycles import X, live_on
 from tests.plugins.samples import PLUGINS, ScaleV3, Watched, creator_for
 from tests.trt.host.conftest import Compile
@@ -158,6 +159,15 @@ def test_creators_come_back_with_their_library(compile_host: Compile, opened: Op
         assert creator is not None
         assert registry.deregister_creator(creator)
         assert registry.find("ScaleV2") is None
+
+
+def test_a_library_takes_its_creator_back(compile_host: Compile, opened: Open) -> None:
+    opened(compile_host("twins.cpp", 10))
+    registry = get_plugin_registry()
+    address = registry.find("ScaleV2").native.address
+    assert World().call(registry, "deregister_creator", [address])
+    assert registry.find("ScaleV2") is None
+    assert not World().call(registry, "deregister_creator", [address])
 
 
 def test_load_library_and_a_registry_of_its_own(compile_host: Compile) -> None:
