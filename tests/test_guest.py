@@ -16,10 +16,12 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
+from weakref import WeakValueDictionary
 
 import pytest
 
 import headrace
+from headrace._core import fork_server
 from tests.guest import differences, process_state
 from tests.guest_calls import CALLS, CLOSED, CONFIG, SCENE, Host
 from tests.profiles import slow
@@ -123,6 +125,12 @@ def _seen_calls() -> Iterator[set[CodeType]]:
         threading.setprofile(None)
 
 
+@pytest.fixture(autouse=True)
+def _no_warm_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None stays for later tests: it would be a leaving of the call."""
+    monkeypatch.setattr(fork_server, "_servers", WeakValueDictionary())
+
+
 @pytest.mark.parametrize("call", SOME, ids=lambda call: call.__name__.strip("_"))
 def test_a_call_leaves_the_process_as_it_was(
     host: Host, call: Callable[[Host], None], monkeypatch: pytest.MonkeyPatch
@@ -152,6 +160,7 @@ import pathlib, sys
 sys.path.insert(0, {root!r})
 import av, numpy, onnx, onnxruntime, PIL.Image, pyarrow.parquet, starlette, uvicorn  # their own
 import importlib.util
+from headrace._core import fork_server
 from tests.guest import differences, process_state
 before = process_state()
 import headrace
