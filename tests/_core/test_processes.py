@@ -10,10 +10,18 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import pytest
 
+from headrace._core import fork_server
 from headrace._core.processes import ProcessEnd, SpawnedProcess, start_module
+
+
+@pytest.fixture(autouse=True)
+def _no_warm_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its end is looked at: none is shared with other tests."""
+    monkeypatch.setattr(fork_server, "_servers", WeakValueDictionary())
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_what_it_gives_up(guarded: GuardedLibrary) -> None:
 )
 @pytest.mark.sampled
 def test_harm_while_it_is_loaded(compile_parser: Compile, flag: str, phrase: str) -> None:
-    path = compile_parser("loads.cpp", flag)
+    path = compile_parser("loads.cpp", flag, "-O1")  # one frame
     with pytest.raises(CustomLibraryError, match=phrase) as error:
         open_library(path, guard="always", guard_options=GuardOptions(load_timeout_s=0.5))
     if flag == "-DCRASH":
