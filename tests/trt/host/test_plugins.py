@@ -164,10 +164,12 @@ def test_creators_come_back_with_their_library(compile_host: Compile, opened: Op
 def test_a_library_takes_its_creator_back(compile_host: Compile, opened: Open) -> None:
     opened(compile_host("twins.cpp", 10))
     registry = get_plugin_registry()
-    address = registry.find("ScaleV2").native.address
+    creator = registry.find("ScaleV2")
+    address = creator.native.address
     assert World().call(registry, "deregister_creator", [address])
     assert registry.find("ScaleV2") is None
     assert not World().call(registry, "deregister_creator", [address])
+    assert World().call(registry, "register_creator", [creator, ""])  # it may stay loaded
 
 
 def test_load_library_and_a_registry_of_its_own(compile_host: Compile) -> None:
