@@ -36,12 +36,21 @@ private:
     PyThreadState *state_;
 };
 
+inline bool has_gil() {
+    if (!Py_IsInitialized()) return false;
+#ifdef Py_LIMITED_API  // it lacks the function below; its threads have states of their own
+    return PyThreadState_GetDict() != nullptr;
+#else
+    return PyGILState_Check() != 0;
+#endif
+}
+
 // For calls that take the dynamic loader's lock. A thread that loads a library holds that lock
 // while initialisers run, and those may wait for the GIL: who has the GIL must not wait for the
 // lock.
 class UnlockedForLoader : public Unlocked {
 public:
-    UnlockedForLoader() : Unlocked(Py_IsInitialized() && PyGILState_Check()) {}
+    UnlockedForLoader() : Unlocked(has_gil()) {}
 };
 
 class Locked {
