@@ -163,7 +163,8 @@ def batch(
             "Missing argument 'INPUT...': a video, folder, pattern, list or URL."
         )
     with without_watch() as alone:
-        warm = _warm_interpreter() if alone else None  # noqa: F841  # serves as long as it is held
+        if alone:  # it serves as long as it is held
+            click.get_current_context().meta["headrace.warm"] = _warm_interpreter()
     from headrace.batches.batch_run import BatchOptions
     from headrace.batches.running import batch_run
     from headrace.batches.tables import TABLES

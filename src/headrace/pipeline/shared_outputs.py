@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from headrace.config import PipelineSpec
 
 _FOLDERS = ("images", "kitti", "kitti-track", "kitti-primary", "kitti-objects", "dota")
-"""Kinds with files of each source, whose names tell the sources apart."""
+"""Kinds that write files of each source; names of the files tell the sources apart."""
 
 
 @dataclass(frozen=True, slots=True)
