@@ -52,7 +52,7 @@ demo-gst: build  ## a DeepStream application on the demo scene; installs GStream
 # A test that hangs ends its process with the stacks of its threads.
 HANGS := -o faulthandler_timeout=240 -o faulthandler_exit_on_timeout=true
 test: build $(VENV)/.dev      ## the tests of every push: no slow ones, a twentieth of the examples of properties
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 3 --dist worksteal -m "not slow" $(HANGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 4 --dist worksteal -m "not slow" $(HANGS)
 
 test-all: build $(VENV)/.dev  ## the whole test suite, as every night: slow tests and all examples too
 	HEADRACE_TEST_PROFILE=full $(BIN)/python -m pytest -q -n 3 --dist worksteal

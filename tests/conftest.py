@@ -102,7 +102,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     Tests of the package's trees come first, side by side: one process reads the trees.
     """
-    items.sort(key=lambda item: (item.location[0] not in OF_TREES, item.location[0]))
+    items.sort(key=lambda item: ((path := item.nodeid.partition("::")[0]) not in OF_TREES, path))
     seen: set[str] = set()
     for item in items:
         name = item.nodeid.partition("[")[0]

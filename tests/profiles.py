@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 PROFILE = os.environ.get("HEADRACE_TEST_PROFILE", "push")
 _SHARE = {"push": 20, "full": 1}
@@ -39,3 +41,15 @@ def load_profile() -> None:
     """Make this profile hypothesis's default. A slow machine is no error: no deadlines."""
     settings.register_profile(PROFILE, deadline=None, max_examples=examples(100))
     settings.load_profile(PROFILE)
+    if PROFILE == "push":
+        _read_no_sources()
+
+
+def _read_no_sources() -> None:
+    """Spare each process the search of a thousand sources for constants to draw.
+
+    A few examples draw hardly one of them. A hypothesis without this function searches none.
+    """
+    with contextlib.suppress(AttributeError):
+        constants = providers._local_constants
+        providers._get_local_constants = lambda: constants

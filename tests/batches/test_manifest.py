@@ -8,9 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pandas
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
@@ -81,6 +79,7 @@ each = pytest.mark.parametrize(("folder", "columns"), TABLES)
 @each
 @pytest.mark.sampled
 def test_pyarrow_and_pandas(results: Path, folder: str, columns: dict[str, str]) -> None:
+    ds, pandas = pytest.importorskip("pyarrow.dataset"), pytest.importorskip("pandas")
     table = ds.dataset(results / folder, partitioning="hive").to_table()
     assert table.column_names == [*columns, "run", "shard"]
     schema = arrow_schema() if folder == "objects" else frame_schema()
@@ -117,6 +116,7 @@ def test_duckdb(results: Path, folder: str, columns: dict[str, str]) -> None:
 
 
 def test_frames_without_objects_have_rows(results: Path) -> None:
+    pandas = pytest.importorskip("pandas")
     frames = pandas.read_parquet(results / "frames")
     objects = pandas.read_parquet(results / "objects")
     assert frames.groupby(frames["source"].map(lambda s: Path(s).name)).size().to_dict() == {
@@ -196,7 +196,7 @@ def test_the_pages_have_the_columns_and_types() -> None:
 
 def test_every_reader_reads_the_manifest_alike(results: Path) -> None:
     polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
-    path = results / MANIFEST
+    pandas, path = pytest.importorskip("pandas"), results / MANIFEST
     rows = pq.read_table(path).column_names, pq.read_table(path)["frames"].to_pylist()
     for frame in (pandas.read_parquet(path), polars.read_parquet(path)):
         assert (list(frame.columns), frame["frames"].to_list()) == rows

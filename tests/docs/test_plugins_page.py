@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from headrace.plugins import get_plugin_registry
+from tests.creators import registry_as_before
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,17 +29,11 @@ def test_the_python_of_the_page_runs(
         elif not block.startswith("[property]"):
             rest.append(block)
     assert files == ["swish_plugin.py", "detector_lib.py", "detector.txt"]
-    registry = get_plugin_registry()
-    before = registry.all_creators
     names: dict[str, object] = {"__name__": "page"}
-    try:
+    with registry_as_before():
         for block in rest:
             exec(compile(block, "docs/plugins.md", "exec"), names)
-        assert registry.find("hard_swish", "1", "docs") is not None
-    finally:
-        for creator in registry.all_creators:
-            if creator not in before:
-                registry.deregister_creator(creator)
+        assert get_plugin_registry().find("hard_swish", "1", "docs") is not None
     said = capsys.readouterr().out
     assert "difference True" in said
     assert "found [[24.0, 16.0, 16.0, 32.0]]" in said

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import supervision
 from PIL import Image
 
 from headrace.media import Frame, PixelFormat
@@ -134,6 +133,7 @@ def test_a_notebook_shows_a_frame(format: PixelFormat, width: int) -> None:
 
 
 def test_supervision_gets_everything() -> None:
+    supervision = pytest.importorskip("supervision")
     meta = rich_meta()
     found = meta.to_supervision()
     assert isinstance(found, supervision.Detections)
@@ -151,6 +151,7 @@ def test_supervision_gets_everything() -> None:
 
 
 def test_supervision_gets_keypoints() -> None:
+    supervision = pytest.importorskip("supervision")
     meta = meta_of(1)  # an object without
     for count in (3, 2):
         points = np.full((1, count, 3), count, np.float32)

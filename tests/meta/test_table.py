@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas
 import pyarrow.parquet as pq
 import pytest
 
@@ -126,6 +125,7 @@ def test_parquet_comes_back(tmp_path: Path) -> None:
     metas = [meta_of(i, i % 3) for i in range(20)] + [rich_meta()]
     path = write_parquet(iter(metas), tmp_path / "objects.parquet")
     assert pq.read_table(path).to_pylist() == to_rows(metas)
+    pandas = pytest.importorskip("pandas")
     assert pandas.read_parquet(path)["class_id"].tolist() == to_pandas(metas)["class_id"].tolist()
     assert [p.name for p in tmp_path.iterdir()] == ["objects.parquet"]
 

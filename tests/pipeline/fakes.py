@@ -22,6 +22,12 @@ from headrace.meta import Detections, FrameMeta, Space
 IMAGE = np.zeros((4, 6, 3), np.uint8)
 
 
+def threads_left() -> list[threading.Thread]:
+    """Threads of a run; one that copies what a worker prints lives as long as that worker."""
+    ours = [t for t in threading.enumerate() if t.name.startswith("headrace-")]
+    return [t for t in ours if t.name != "headrace-prints"]
+
+
 class FakeSource:
     """`count` frames, each after `delay_s`; fails at frame `fail_at`; hangs at `hang_at`,
     also when it is closed if it is `stubborn`."""

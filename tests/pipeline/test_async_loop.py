@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Coroutine
 from contextlib import aclosing
@@ -13,13 +12,13 @@ import pytest
 
 from headrace.errors import HeadraceError, MediaError
 from headrace.pipeline import Pipeline
-from tests.pipeline.fakes import FakeModel, FakeSink, FakeSource, sources
+from tests.pipeline.fakes import FakeModel, FakeSink, FakeSource, sources, threads_left
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
     """Run it; no thread may be left, and none may hold the end up."""
     asyncio.run(asyncio.wait_for(main, 30))
-    assert not [t for t in threading.enumerate() if t.name.startswith("headrace-")]
+    assert not threads_left()
 
 
 def test_it_gives_what_a_loop_gives_and_writes_what_was_changed() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from headrace.errors import HeadraceError, MediaError
 from headrace.infer.batch import Batch
 from headrace.meta import Detections, FrameMeta, Space
 from headrace.pipeline import Pipeline, RunReport
-from tests.pipeline.fakes import FakeModel, FakeSink, FakeSource, FakeTracker, sources
+from tests.pipeline.fakes import FakeModel, FakeSink, FakeSource, FakeTracker, sources, threads_left
 
 
 def run(source: Any, stages: Any, *sinks: Any, **options: Any) -> RunReport:
@@ -139,7 +138,7 @@ def test_no_thread_is_left_behind() -> None:
     for _ in range(3):
         with pytest.raises(MediaError):
             run(sources(500, 500), [FakeModel(), FakeModel()], FakeSink(fail_at=3))
-    assert not [t for t in threading.enumerate() if t.name.startswith("headrace-")]
+    assert not threads_left()
 
 
 def test_models_trackers_and_probes_work_in_the_order_given() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import Any
 
@@ -12,15 +11,11 @@ import pytest
 from headrace.errors import HeadraceError, MediaError
 from headrace.media import ArraySource
 from headrace.pipeline import Pipeline
-from tests.pipeline.fakes import FakeModel, FakeSink, FakeSource, sources
+from tests.pipeline.fakes import FakeModel, FakeSink, FakeSource, sources, threads_left
 
 
 def pipeline(source: Any, stages: Any, *sinks: Any, **options: Any) -> Pipeline:
     return Pipeline(source, stages, sinks, **options)
-
-
-def no_thread_is_left() -> bool:
-    return not [t for t in threading.enumerate() if t.name.startswith("headrace-")]
 
 
 def test_a_loop_sees_every_frame_in_order() -> None:
@@ -31,7 +26,7 @@ def test_a_loop_sees_every_frame_in_order() -> None:
     assert all(frame == number and count == 1 for _, frame, number, count in got)
     assert p.report.frames == 13
     assert not p.report.interrupted
-    assert no_thread_is_left()
+    assert not threads_left()
 
 
 def test_what_the_loop_changes_is_written() -> None:
@@ -52,7 +47,7 @@ def test_leaving_early_stops_and_writes_what_was_seen() -> None:
     assert (sink.closed, source.closed) == (1, True)
     assert source.read < 60
     assert p.report.interrupted
-    assert no_thread_is_left()
+    assert not threads_left()
 
 
 def test_a_slow_loop_holds_the_source_back() -> None:
@@ -79,7 +74,7 @@ def test_a_sink_that_fails_ends_the_loop() -> None:
     with pytest.raises(MediaError, match="disk is full"):
         list(pipeline(source, FakeModel(), sink))
     assert source.read < 100
-    assert no_thread_is_left()
+    assert not threads_left()
 
 
 def test_an_error_in_the_loop_leaves_nothing_behind() -> None:
@@ -90,7 +85,7 @@ def test_an_error_in_the_loop_leaves_nothing_behind() -> None:
                 raise ZeroDivisionError
     assert [m.frame for m in sink.got] == list(range(6))
     assert (sink.closed, source.closed) == (1, True)
-    assert no_thread_is_left()
+    assert not threads_left()
 
 
 def test_a_context_without_a_run_closes_everything() -> None:
@@ -113,7 +108,7 @@ def test_a_context_tells_what_a_loop_that_was_left_could_not() -> None:
 def test_a_loop_that_never_began_costs_nothing() -> None:
     p = pipeline(FakeSource(5), FakeModel())
     iter(p)
-    assert no_thread_is_left()
+    assert not threads_left()
     assert len(list(p)) == 5
 
 

@@ -24,8 +24,8 @@ from headrace.infer.model.guarded_engines import GuardedEngines
 from headrace.infer.model.guarded_worker import ANSWERS
 from headrace.meta import DetectionParams, Layer, NetworkInfo
 from headrace.network.tensor_spec import TensorSpec
-from headrace.plugins import get_plugin_registry
 from tests.conftest import write_mean_model
+from tests.creators import registry_as_before
 from tests.profiles import examples, thinned
 
 NETWORK, PARAMS = NetworkInfo(32, 32, 3), DetectionParams(1, np.zeros(1, np.float32))
@@ -122,11 +122,8 @@ def forged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[type[For
     write_mean_model(tmp_path / "model.onnx")
     graph = np.frombuffer((tmp_path / "model.onnx").read_bytes(), np.uint8)
     ForgedWorker.arrays = {"make_network": [graph], "build_layers": [graph]}
-    before = [(c, c.plugin_namespace) for c in get_plugin_registry().all_creators]
-    yield ForgedWorker
-    for creator in get_plugin_registry().all_creators:
-        if creator not in [c for c, _ in before]:
-            get_plugin_registry().deregister_creator(creator)
+    with registry_as_before():
+        yield ForgedWorker
 
 
 def parsed(path: Path, options: GuardOptions) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.diagnose.evaluate.box_matching import match_boxes
+from headrace.diagnose.evaluate.box_matching import Scored, Truth, match_boxes
 from headrace.diagnose.evaluate.operating import OperatingPoint, best_points, points_at, total
 from tests.diagnose.made_up import ALL_CLASSES, made_up
 from tests.profiles import examples
@@ -40,6 +40,14 @@ def test_the_best_threshold_is_the_best_of_all(seed, crowds):
                 point.false,
                 point.missed,
             )
+
+
+def test_equal_scores_stand_or_fall_together():
+    boxes = np.array([[10.0, 10, 50, 50], [200, 200, 50, 50]])
+    truth = Truth(boxes[:1], np.zeros(1, int), np.zeros(1, bool))
+    found = Scored(boxes, np.zeros(2, int), np.array([0.5, 0.5]))
+    (point,) = best_points([truth], [found], [match_boxes(truth, found)], 1)
+    assert (point.right, point.false, point.missed) == (1, 1, 0)
 
 
 def test_shares_and_sums():

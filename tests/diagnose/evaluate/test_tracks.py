@@ -10,8 +10,9 @@ import pytest
 
 from headrace.diagnose.evaluate.tracks import Tracks, read_tracks, score_tracks
 from headrace.errors import ConfigError
+from tests.pipeline.track.scenes import needs_library
 
-pytest.importorskip("trackers")
+pytestmark = needs_library
 
 
 def walk(ids: list[int], frames: int = 20, *, swap: int | None = None) -> Tracks:

@@ -9,8 +9,8 @@ import pytest
 
 from headrace.diagnose.evaluate.tracks import Tracks, score_tracks
 
-pytest.importorskip("trackers")
 trackeval = pytest.importorskip("trackeval")
+pytest.importorskip("trackers")
 
 
 def tracks(rng: np.random.Generator) -> tuple[Tracks, Tracks]:

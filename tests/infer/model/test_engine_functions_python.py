@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from headrace.config import ModelConfig
 from headrace.errors import ConfigError, CustomLibraryError, HeadraceError
 from headrace.infer.model import load_or_build
+from tests.creators import registry_as_before
 
 HEAD = """
 import numpy as np
@@ -35,15 +37,16 @@ def profiled(builder, config, batch):
 @pytest.fixture
 def config(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    with registry_as_before():
+        yield partial(_config, tmp_path)
 
-    def make(code: str, *lines: str) -> ModelConfig:
-        (tmp_path / "lib.py").write_text(HEAD + textwrap.dedent(code))
-        text = ["[property]", "gie-unique-id=1", "batch-size=2", "network-type=100",
-                "custom-lib-path=lib.py", *lines]  # fmt: skip
-        (tmp_path / "c.txt").write_text("\n".join(text) + "\n")
-        return ModelConfig.load(tmp_path / "c.txt")
 
-    return make
+def _config(folder: Path, code: str, *lines: str) -> ModelConfig:
+    (folder / "lib.py").write_text(HEAD + textwrap.dedent(code))
+    text = ["[property]", "gie-unique-id=1", "batch-size=2", "network-type=100",
+            "custom-lib-path=lib.py", *lines]  # fmt: skip
+    (folder / "c.txt").write_text("\n".join(text) + "\n")
+    return ModelConfig.load(folder / "c.txt")
 
 
 def doubled(plan) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy.optimize import linear_sum_assignment
 
 from headrace.media import Frame, PixelFormat
 from headrace.meta import UNTRACKED_OBJECT_ID, Detections, FrameMeta, Space
@@ -123,6 +122,8 @@ class Score:
 
 def score(truths: Sequence[Truth], metas: Sequence[FrameMeta]) -> Score:
     """Tracked objects against the truth, matched frame by frame at an IoU of one half."""
+    from scipy.optimize import linear_sum_assignment  # a second of each worker's start
+
     switches = false = missed = total = hypotheses = 0
     together: Counter[tuple[int, int]] = Counter()
     last: dict[int, int] = {}

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.track_scenes import made_model, play, scenes
+from tests.pipeline.track.scenes import needs_library
 
-pytest.importorskip("trackers")
+pytestmark = needs_library
 
 
 @pytest.mark.slow
