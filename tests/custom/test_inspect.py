@@ -30,6 +30,7 @@ def build(folder: Path, code: str, *flags: str) -> Path:
     return library
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [24, 28])
 @pytest.mark.sampled
 def test_a_library_of_our_headers(compile_parser: Compile, size: int) -> None:
@@ -66,6 +67,7 @@ def test_functions_of_any_name_are_told_by_what_they_fill(compile_parser: Compil
     assert not report.hints
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "kind"),
     [

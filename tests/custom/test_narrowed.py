@@ -65,6 +65,7 @@ def test_a_release_without_int64_narrows_by_itself(tmp_path: Path, library: Path
     assert (text[:3], text[-3:], codes) == ("bug", "/32", ["outputs-narrowed"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("release", "ending"), [("8", "/32"), ("10", "/64")])
 @pytest.mark.sampled
 def test_a_library_of_an_older_tensorrt_gets_what_it_got(

@@ -142,6 +142,7 @@ def test_an_installed_library_is_never_replaced_but_for_tensorrt(
     assert done.stdout.split() == ["82.0"]  # 5 + 77, what the installed one answers
 
 
+@pytest.mark.slow
 def test_the_process_ends_well(linked: Path) -> None:
     """Static destructors of the library call CUDA once more."""
     code = f"from headrace.custom import open_library; library = open_library({str(linked)!r})"

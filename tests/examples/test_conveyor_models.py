@@ -120,6 +120,7 @@ def test_detector_finds_parcels_of_unseen_seeds(seen: list[Seen]) -> None:
     assert {o.label for s in seen for o in s.found.objects} == set(CLASSES)
 
 
+@pytest.mark.slow
 def test_detector_finds_parcels_in_the_clip(scene_copy: Path) -> None:
     document = json.loads((FOLDER / "truth.json").read_text())
     detector = Inferencer.from_config(scene_copy / "config_infer_primary.txt", threads=1)

@@ -103,6 +103,7 @@ def test_boxes_hold_their_lines(found: FrameMeta) -> None:
         assert 0.7 * size <= line.height <= 1.7 * size
 
 
+@pytest.mark.slow
 def test_lines_on_their_head_are_marked_and_left_as_they_are(
     folder: Path, found: FrameMeta
 ) -> None:

@@ -69,6 +69,7 @@ def test_cars_and_people_are_boxed(python_results: list[FrameMeta]) -> None:
     assert "bus" in found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [24, 28])
 @pytest.mark.sampled
 def test_the_cpp_parser_gives_the_same_boxes(

@@ -135,6 +135,7 @@ def test_switched_off_there_are_no_elements(gst: Any) -> None:
     assert _python(code, plain=True) == "None\n"
 
 
+@pytest.mark.slow
 def test_cuda_is_there_once_gi_is(gst: Any) -> None:
     before = "from importlib.util import find_spec; print(find_spec('cuda'))\n"
     code = """

@@ -122,6 +122,7 @@ def test_neighbours_of_many_boxes_are_those_of_comparing_all(detections, eps, le
     assert np.flatnonzero(~alone & ~below).tolist() == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=5, deadline=None)
 @given(SCENES.filter(lambda d: np.isfinite(d.boxes).all()), st.sampled_from([0, 0.1, 0.5, 2]))
 def test_groups_of_many_boxes_are_those_of_parts_joined(detections, eps):

@@ -303,6 +303,7 @@ def test_an_end_while_a_source_opens(service: Service, scheme: str) -> None:
     assert (service.folder / "found.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_sources_of_the_list_alone(tmp_path: Path) -> None:
     for name in FILES:
         shutil.copy(SCENE / name, tmp_path)

@@ -24,6 +24,7 @@ def size_of(path: Path) -> tuple[int, int, int]:
     return frames[0].width, frames[0].height, len(frames)
 
 
+@pytest.mark.slow
 def test_frames_have_the_size_of_the_muxer(run: Run, tmp_path: Path) -> None:
     sink = "[sink0]\nenable=1\ntype=3\noutput-file=o.mp4\n"
     _, plain = run(DETECTOR + sink)

@@ -121,6 +121,7 @@ def test_a_source_that_hangs_holds_nobody_up() -> None:
         assert run.frames()[source.source_id] == source.frames - source.dropped > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("live", [False, slow(True)])
 @pytest.mark.sampled
 def test_the_others_lose_no_frame(live: bool) -> None:

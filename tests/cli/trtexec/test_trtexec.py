@@ -195,6 +195,7 @@ def test_a_model_without_a_batch(run, tmp_path):
     assert "Input binding for x with dimensions 5 is created." in said.info
 
 
+@pytest.mark.slow
 def test_a_calibration_table_makes_int8(run, data_dir, tmp_path):
     from headrace.engine.precision.cache import CalibrationTable
 

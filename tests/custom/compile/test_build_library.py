@@ -71,6 +71,7 @@ def refusal(*sources: Path, **options: object) -> str:
     return str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("generation", "size"), [("9.x", 28), ("6.x", 24)])
 @pytest.mark.sampled
 def test_both_views(project: Path, generation: str, size: int, layers, network, params) -> None:
@@ -86,6 +87,7 @@ def test_both_views(project: Path, generation: str, size: int, layers, network, 
     assert f"{size}-byte boxes" in repr(library)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("generation", ["9.x", "6.x"])
 @pytest.mark.sampled
 def test_a_usual_makefile_runs_unchanged(project: Path, generation: str) -> None:
@@ -276,6 +278,7 @@ def test_a_macro_that_a_header_asks_for_is_named(
     assert ("asks for one" in text) == bool(names)
 
 
+@pytest.mark.slow
 def test_a_function_that_two_files_define_is_named(project: Path) -> None:
     (project / "again.cpp").write_text("float helper() { return 1; }\n")
     message = refusal(*(project / f"{name}.cpp" for name in ("parser", "helper", "again")))

@@ -74,10 +74,10 @@ def compiled(folder: Path, text: str, **options: Any) -> list[tuple[str, int]]:
 @pytest.mark.parametrize(
     ("text", "majors"),
     [
+        (ELEVEN, [11]),
         (SEVEN, [7]),
         (EIGHT, []),  # old members stay
         (TEN, []),
-        (ELEVEN, [11]),
     ],
 )
 @pytest.mark.sampled

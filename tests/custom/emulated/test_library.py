@@ -129,6 +129,7 @@ def test_its_own_symbols_that_nothing_defines_are_named(tmp_path: Path) -> None:
         open_library(library)
 
 
+@pytest.mark.slow
 def test_inspect_reads_it(compile_foreign: Callable[..., Path]) -> None:
     report = inspect_library(compile_foreign("zoo.cpp"))
     assert {linked.state for linked in report.linked} == {"found"}

@@ -47,6 +47,7 @@ def gpu(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     return gpu_library(request.param, SOURCE, tmp_path_factory)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("guard", "memory"), [("never", 0), ("always", 4096), ("always", 512)])
 @pytest.mark.sampled
 def test_boxes_are_the_same(gpu: Gpu, tmp_path: Path, guard: str, memory: int) -> None:

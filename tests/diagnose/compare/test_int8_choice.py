@@ -139,6 +139,7 @@ def test_a_new_table_takes_away_the_old_figure(scene, tmp_path):
     assert not (tmp_path / "a" / "detector.calib.json").exists()
 
 
+@pytest.mark.slow
 def test_without_a_parser_the_table_is_written_and_the_reason_said(tmp_path):
     config = copied_scene(tmp_path)
     (tmp_path / "conveyor_parser.py").write_text("def other(): pass\n")

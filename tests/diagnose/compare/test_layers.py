@@ -40,6 +40,7 @@ def renamed(scene, tmp_path):
     return tmp_path / "renamed.onnx"
 
 
+@pytest.mark.slow
 def test_other_names_are_paired_by_place(scene, renamed, monkeypatch):
     from tests.diagnose.compare.test_run import changed
 

@@ -59,6 +59,7 @@ def test_right_set_ups_are_let_alone(store: Path, tmp_path: Path) -> None:
     assert not alarms
 
 
+@pytest.mark.slow
 def test_most_planted_mistakes_are_found_without_a_run(store: Path, tmp_path: Path) -> None:
     found = []
     for case in mistakes.CASES:

@@ -134,6 +134,7 @@ def test_a_clone_without_a_namespace_that_nobody_set_is_a_warning(faults: Path) 
     assert report.passed
 
 
+@pytest.mark.slow
 def test_lent_data_is_named_where_what_was_kept_of_it_changed(
     faults: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,6 +232,7 @@ def test_faults_of_creators(faults: Path, plugin: str, clause: str, level: str) 
     assert (clause, level) in [(b.clause, b.level) for b in report.breaches]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("source", ["swish.cpp", "twins.cpp", "forms.cpp"])
 def test_sound_plugins_of_every_class_pass_without_being_told_their_inputs(

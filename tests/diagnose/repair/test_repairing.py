@@ -18,6 +18,7 @@ from tests.mistakes.setups import CLASSIFIER, SSD, UNIT, YOLOV8
 CONVEYOR = Path(__file__).parents[3] / "examples" / "conveyor"
 
 
+@pytest.mark.slow
 def test_several_faults_are_undone_and_the_file_keeps_its_form(write: Write) -> None:
     text = config_text(YOLOV8.configs["config.txt"])
     text = text.replace(f"net-scale-factor={UNIT}", "net-scale-factor=1").replace("\n", "\r\n")
@@ -199,6 +200,7 @@ def test_a_file_that_is_no_config_is_refused(write: Write, data: bytes) -> None:
         repair(path, str(path.parent / "images"), frames=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -40,6 +40,7 @@ print("openvino_telemetry" in sys.modules, threading.active_count(), start)
 """
 
 
+@pytest.mark.slow
 def test_openvino_reports_no_import() -> None:
     pytest.importorskip("openvino_telemetry")
     done = subprocess.run([sys.executable, "-c", OPENVINO], check=True, capture_output=True)

@@ -185,6 +185,7 @@ def test_what_a_plugin_raises_arrives_as_it_is(
     nothing_left(plan)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_a_failed_run_spoils_no_later_session(
     tmp_path: Path, runtime: str, monkeypatch: Any

@@ -558,6 +558,7 @@ def test_an_offer_names_its_gain_and_its_tactic():
     assert not [n for n in slower.notices("throughput") if n.code == "bf16-offered"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("share", "codes"), [(0.05, []), (0.6, ["tuning-noise"])])
 def test_noise_is_reported_also_of_times_that_were_kept(model_path, monkeypatch, share, codes):
     monkeypatch.setattr(module.ForeignLoad, "share", lambda self, child=None: share)

@@ -176,6 +176,7 @@ def renamed(frames: Frames) -> dict[tuple[int, int], list[Row]]:
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case", [slow("tracks"), "secondary", slow("analytics"), slow("two sources")]
 )

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.gstreamer.conftest import SCENE, video
 from tests.gstreamer.elements.test_elements_pipelines import SIZE, objects_of, tree, walk
 
@@ -24,6 +26,7 @@ def renamed(detector: Path, **more: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_another_model_while_frames_pass(gst: Any, detector: Path) -> None:
     """The signal tells the start and each attempt; a model that does not fit is refused."""
     pipeline = gst.parse_launch(

@@ -85,6 +85,7 @@ def test_an_output_of_a_pipeline_reaches_its_receiver(
         received()
 
 
+@pytest.mark.slow
 def test_images_are_served_over_rtsp(
     gst: Any, mean_config: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from headrace.gstreamer import pyds
 from headrace.gstreamer.elements.past_frames import PastFrames, Rect, Tracked
 from tests.gstreamer.conftest import Run, video
@@ -59,6 +61,7 @@ def test_a_source_that_ended_is_forgotten() -> None:
     assert past.update(0, 9, [_seen(1, 0)], []) is None
 
 
+@pytest.mark.slow
 def test_a_tracker_attaches_them_to_the_batch(play: Run, detector: Path, tmp_path: Path) -> None:
     config = tmp_path / "tracker.yml"
     config.write_text("TargetManagement:\n  probationAge: 3\n  maxShadowTrackingAge: 20\n")

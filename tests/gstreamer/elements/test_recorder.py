@@ -72,6 +72,7 @@ def _length_s(path: Path) -> float:
     return times[-1] - times[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("container", "suffix"), [(0, ".mp4"), (1, ".mkv")])
 @pytest.mark.sampled
 def test_a_recording_has_what_came_before_and_after(

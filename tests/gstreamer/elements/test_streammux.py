@@ -73,6 +73,7 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> str:
     return f"uridecodebin uri=file://{remuxed(FILE, path, packets=FRAMES)}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "behind",
     [

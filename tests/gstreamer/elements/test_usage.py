@@ -118,6 +118,7 @@ except SystemExit:
 """
 
 
+@pytest.mark.slow
 def test_the_image_and_the_numbers_of_a_run(gst: Any, tmp_path: Path) -> None:
     """Neither needs Graphviz, which is not on PATH here."""
     done = subprocess.run(

@@ -41,6 +41,7 @@ def run(play: Run, library: Path, *properties: str) -> Any:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_images_are_changed_in_place(play: Run, library: Path) -> None:
     ran = run(play, library)
     assert ran.errors == []

@@ -44,6 +44,7 @@ def stopping(maker: Any, pipeline: Any, frames: int) -> Any:
     return maker.Probe("stop", Stop())
 
 
+@pytest.mark.slow
 def test_a_forked_flow_gives_its_images_to_each_branch(maker: Any, tmp_path: Path) -> None:
     class Retriever(maker.BufferRetriever):  # type: ignore[misc]
         def consume(self, buffer: Any) -> int:

@@ -60,6 +60,7 @@ def context() -> int | None:
     return now.value
 
 
+@pytest.mark.slow
 def test_a_thread_has_its_context_again_or_none(gpus: Gpus) -> None:
     gpus(2)
     library = driver().library

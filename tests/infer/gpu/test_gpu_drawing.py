@@ -171,6 +171,7 @@ def samples(data: bytes) -> tuple[tuple[int, ...], list[np.ndarray]]:
     return (width, height, quality), planes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("color", thinned(ColorSpace, 3))
 @pytest.mark.parametrize("size", [(37, 21), slow((64, 48)), slow((1, 1))])
 def test_samples_of_jpeg_show_the_frames_colours(

@@ -120,6 +120,7 @@ def test_a_bare_model_is_built_once(tensorrt: None, tmp_path: Path) -> None:
     assert [text for text in texts if "built" in text] == ["built from m.onnx"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head", ["columns", "objectness"])
 def test_a_pipeline_finds_candidates_in_the_engines_memory(
     tensorrt: None, scaled: set[int], tmp_path: Path, head: str

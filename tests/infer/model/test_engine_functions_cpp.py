@@ -167,6 +167,7 @@ def test_a_precision_that_is_not_built_is_told_once_with_its_line(
         assert told[0].sentence.startswith("network-mode=2: ")
 
 
+@pytest.mark.slow
 def test_a_function_that_calls_nothing_of_tensorrt(
     compile_host: Compile, model: Model, tmp_path: Path
 ) -> None:

@@ -62,6 +62,7 @@ def test_what_is_undecided_is_asked_of_both(tmp_path: Path) -> None:
     assert texts[0] == texts[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "half"),
     [

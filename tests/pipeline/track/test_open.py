@@ -159,6 +159,7 @@ def test_lasting_ids_are_of_one_run_alone(tmp_path: Path) -> None:
     assert TrackIds(Path("/proc/headrace/ids")).take(1)[0] > 1_700_000_000_000
 
 
+@pytest.mark.slow
 def test_a_run_that_appends_goes_on_behind_the_ids_of_the_last(
     tmp_path: Path,
 ) -> None:

@@ -90,6 +90,7 @@ def test_sources_do_not_disturb_each_other(spec: str) -> None:
     assert used[0] & used[1] <= {UNTRACKED_OBJECT_ID}
 
 
+@pytest.mark.slow
 def test_the_demos_own_detector_and_a_tracker_follow_the_parcels(tmp_path: Path) -> None:
     """From the video's pixels, inferring on every third frame."""
     folder = tmp_path / "conveyor"

@@ -153,6 +153,7 @@ def pipeline(tmp_path: Path) -> Any:
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", ["", "TRT"])
 @pytest.mark.sampled
 def test_a_detector_that_ends_in_efficient_nms(domain: str, tmp_path: Path, pipeline: Any) -> None:

@@ -185,6 +185,7 @@ def test_gpu_arrays_compute_in_the_hosts_memory(tmp_path):
     ], done.stderr
 
 
+@pytest.mark.slow
 def test_a_module_runs_by_its_name(tmp_path):
     package = tmp_path / "tool"
     package.mkdir()
