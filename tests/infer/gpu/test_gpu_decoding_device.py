@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import sleep
+from types import SimpleNamespace
 from typing import Any
 
 import av
@@ -24,6 +27,7 @@ from headrace.infer.inferencer import Inferencer
 from headrace.infer.run_options import RunOptions
 from headrace.media.sources import gpu_decoding as decoding
 from headrace.media.sources import video as video_module
+from headrace.media.sources.decoded import DecodedSource
 from headrace.pipeline import pipeline as pipeline_module
 from headrace.pipeline.opening import pipeline_spec
 from headrace.pipeline.source_opening import decoding_device, gpu_of
@@ -160,7 +164,8 @@ def unit(gpus: Gpus, monkeypatch: pytest.MonkeyPatch) -> None:
     """A video unit that works, as far as headrace can tell."""
     gpus(1)
     monkeypatch.setattr(decoding, "hwdevices_available", lambda: ["cuda"])
-    monkeypatch.setattr(decoding.ctypes, "CDLL", lambda name, **_: None)
+    # the module's own: what others open meanwhile is kept
+    monkeypatch.setattr(decoding, "ctypes", SimpleNamespace(CDLL=lambda name: None))
     monkeypatch.setattr(decoding.av.CodecContext, "create", lambda *_, **__: None, raising=False)
     monkeypatch.setattr(decoding, "_usable", set())
 
@@ -203,3 +208,36 @@ def test_videos_of_a_batch_are_decoded_where_its_model_computes(
     worker.close()
     assert (result.outcome, result.frames) == ("done", 3), result.error
     assert asked == [1]
+
+
+class Unmade(DecodedSource):
+    """A video whose decoder says which of a group make theirs at the same time."""
+
+    def __init__(self, group: list[str], live: bool) -> None:
+        super().__init__("video", 0, None, None, gpu=0)
+        self.live, self.group, self.most = live, group, 0
+        self.skip_frame = None
+        self.decoded = 0
+
+    def decode(self, packet: Any) -> list[Any]:
+        self.decoded += 1
+        if self.decoded == 1:
+            self.group.append("")
+            sleep(0.02)
+            self.most = len(self.group)
+            self.group.pop()
+        return []
+
+    def _images(self) -> Any:
+        stream = SimpleNamespace(codec_context=self)
+        yield from self._decode(stream, [av.Packet(3), av.Packet(3), None])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_videos_have_their_decoders_made_one_after_the_other(live: bool) -> None:
+    group: list[str] = []
+    sources = [Unmade(group, live) for _ in range(6)]
+    with ThreadPoolExecutor(len(sources)) as pool:
+        assert not any(pool.map(lambda source: list(source._images()), sources))
+    assert [source.decoded for source in sources] == [3] * 6
+    assert (max(source.most for source in sources) > 1) == live
