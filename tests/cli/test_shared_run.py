@@ -200,12 +200,8 @@ def lines_of(path: Path, count: int) -> None:
 
 
 def workers(pid: int) -> list[int]:
-    """Processes that were forked from the warm interpreter of a process."""
-    (server,) = (
-        child
-        for child in children(pid)
-        if b"fork_server" in Path(f"/proc/{child}/cmdline").read_bytes()
-    )
+    """Processes that were forked from the warm interpreter, itself a fork of a command."""
+    (server,) = children(pid)
     return children(server)
 
 

@@ -12,7 +12,6 @@ import click
 
 from headrace._core.text import counted, duration_text, quoted
 from headrace._core.threads import say_failure, start_thread
-from headrace.cli.ending import without_watch
 from headrace.cli.inputs import parted
 from headrace.cli.options import run_options
 from headrace.cli.output import (
@@ -24,6 +23,7 @@ from headrace.cli.output import (
     print_table,
 )
 from headrace.cli.progress import RunProgress
+from headrace.cli.running import keep_warm_interpreter
 
 if TYPE_CHECKING:
     from headrace.batches.batch_run import BatchReport
@@ -162,9 +162,9 @@ def batch(
         raise click.UsageError(
             "Missing argument 'INPUT...': a video, folder, pattern, list or URL."
         )
-    with without_watch() as alone:
-        if alone:  # it serves as long as it is held
-            click.get_current_context().meta["headrace.warm"] = _warm_interpreter()
+    from headrace.batches.processes import AHEAD
+
+    keep_warm_interpreter(AHEAD)
     from headrace.batches.batch_run import BatchOptions
     from headrace.batches.running import batch_run
     from headrace.batches.tables import TABLES
@@ -213,14 +213,6 @@ def batch(
     if result.progress.interrupted:
         return 130
     return code or int(not result.complete)
-
-
-def _warm_interpreter() -> object:
-    """The interpreter that workers are forked from: it shares the imports of this process."""
-    from headrace._core.fork_here import fork_here
-    from headrace.batches.processes import AHEAD
-
-    return fork_here(AHEAD)
 
 
 class _Total:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import click
+
 from headrace._core.findings import Finding
+from headrace.cli.ending import without_watch
 from headrace.cli.inputs import spec_of
 from headrace.cli.output import echo
 from headrace.cli.progress import RunProgress
@@ -31,6 +34,18 @@ def is_routine(notice: Finding) -> bool:
 def say_aside(text: str) -> None:
     """Print a line on standard error."""
     echo(text, err=True)
+
+
+def keep_warm_interpreter(ahead: Collection[str]) -> None:
+    """Fork the interpreter that processes of a command are forked from: they share its imports.
+
+    The command keeps it to its end. In another program, which may have threads, nothing is done.
+    """
+    with without_watch() as alone:
+        if alone:
+            from headrace._core.fork_here import fork_here
+
+            click.get_current_context().meta["headrace.warm"] = fork_here(ahead)
 
 
 @contextmanager

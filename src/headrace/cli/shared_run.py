@@ -11,7 +11,7 @@ from headrace._core.findings import Finding
 from headrace.cli.ending import STOP_S, finish_on_signal
 from headrace.cli.output import print_notices
 from headrace.cli.progress import RunProgress
-from headrace.cli.running import is_routine, say_aside
+from headrace.cli.running import is_routine, keep_warm_interpreter, say_aside
 
 if TYPE_CHECKING:
     from headrace.config import PipelineSpec
@@ -33,8 +33,9 @@ def execute_shares(
         HeadraceError: as `SharedRun`; or from `without_results`.
     """
     from headrace.pipeline.report import without_results
-    from headrace.pipeline.shares import SharedRun
+    from headrace.pipeline.shares import AHEAD, SharedRun
 
+    keep_warm_interpreter(AHEAD)  # before threads begin
     said: list[Finding] = []
 
     def tell(notices: list[Finding]) -> None:

@@ -40,7 +40,7 @@ _CHUNK = 1 << 20  # bytes read from a process at once
 _LOOK_S = 0.2
 _MORE_S = 1.0  # for a process to end after its stop
 _END_S = 10.0
-_AHEAD = ("headrace.pipeline.assembly", "headrace.engine.backends.onnxruntime")
+AHEAD = ("headrace.pipeline.assembly", "headrace.engine.backends.onnxruntime")
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the process that writes decides
 SpecMaker = Callable[[], "PipelineSpec"]
 """Called in each process; it must be a function or partial that can be pickled."""
@@ -177,7 +177,7 @@ class SharedRun:
             options = replace(options, threads=max(1, usable_cores() // count))
         arguments = (self.make_spec, options, index, count, self.strict, written, frames)
         process = SpawnedProcess(
-            _serve, *arguments, name="headrace share", ignored=_IGNORED, ahead=_AHEAD
+            _serve, *arguments, name="headrace share", ignored=_IGNORED, ahead=AHEAD
         )
         written.close()
         return _Share(process, lines, list(range(index, len(self._names), count)), frames)
