@@ -8,13 +8,13 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from headrace._core.errors import HeadraceError
 from headrace._core.findings import Finding
+from headrace._core.plain_record import PlainRecord
 from headrace._core.text import printable, printable_json
 
 if TYPE_CHECKING:
@@ -129,8 +129,7 @@ def stdout_is_for_results() -> Iterator[None]:
 _waiting: list[str] | None = None  # documents of a command with --json, until it ends
 
 
-@dataclass(frozen=True, slots=True)
-class _JsonAlone:
+class _JsonAlone(PlainRecord, frozen=True):
     """Runs a command's function so that its --json has stdout to itself."""
 
     run: Callable[..., object]

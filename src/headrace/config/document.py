@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from msgspec import field
+
 from headrace._core.errors import ConfigError
 from headrace._core.findings import Data, Finding, Level
+from headrace._core.plain_record import PlainRecord
 from headrace._core.text import quoted
 
 _SHOWN_PROBLEMS = 20
@@ -28,8 +30,7 @@ class AddedLine(NamedTuple):
     option: str
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(PlainRecord, frozen=True):
     """One `key=value` as written, `line` counted from 1.
 
     INI: `text` lacks its leading blanks and keeps its trailing ones; bytes that are not UTF-8 are
@@ -49,8 +50,7 @@ class Entry:
         return self.line >= _GIVEN
 
 
-@dataclass(slots=True)
-class Group:
+class Group(PlainRecord):
     """The entries of one group in file order, repeated keys included."""
 
     name: str
@@ -70,8 +70,7 @@ class Group:
             seen[entry.key] = entry
 
 
-@dataclass(slots=True)
-class Document:
+class Document(PlainRecord):
     """A config file, read but not interpreted.
 
     Attributes:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from headrace._core.plain_record import PlainRecord
 from headrace.config.enums import NamedValue
 from headrace.config.values import INT_MAX, INT_MIN, Kind
 
 _FLOAT_MAX = 3.4028234663852886e38
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class Key(PlainRecord, frozen=True, kw_only=True):
     """One key of a config file.
 
     Attributes:

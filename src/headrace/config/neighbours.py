@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from headrace._core.errors import ConfigError
+from headrace._core.plain_record import PlainRecord
 
 _HEAD = 1 << 16  # bytes of a file that are looked at
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
+class Neighbour(PlainRecord, frozen=True):
     """A kind of file.
 
     Attributes:

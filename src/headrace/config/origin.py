@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from headrace._core.plain_record import PlainRecord
 from headrace._core.text import quoted
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(PlainRecord, frozen=True):
     """Where one value came from.
 
     Attributes:

@@ -8,9 +8,9 @@ documentation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from headrace._core.plain_record import PlainRecord
 from headrace.config.key import Key, key_row, table
 from headrace.config.keys import PROPERTY_ROWS
 from headrace.config.values import INT_MAX, Kind, Values
@@ -60,8 +60,7 @@ STREAM_SCHEMES = ("rtsp", "rtsps", "udp", "rtsp-server")
 """Schemes of outputs of the kind `publish`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(PlainRecord, frozen=True):
     """One part of a pipeline file.
 
     Attributes:

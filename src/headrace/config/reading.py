@@ -10,15 +10,18 @@ import re
 import select
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import field
 
 from headrace._core.errors import ConfigError
 from headrace._core.files import os_reason
 from headrace._core.findings import Finding
 from headrace._core.near import did_you_mean, nearest
 from headrace._core.notices import notices_on_errors
+from headrace._core.plain_record import PlainRecord
 from headrace._core.text import quoted
 from headrace.config.class_attrs import ClassAttrs
 from headrace.config.document import AddedLine, Document, Entry, Group, report
@@ -49,8 +52,7 @@ ANALYTICS_GROUP = re.compile(
 """Names of groups that only rules of `nvdsanalytics` have."""
 
 
-@dataclass(slots=True)
-class Reading:
+class Reading(PlainRecord):
     """The content of a file: field values, their origins, and notices of oddities.
 
     `origins` uses field names, `all_classes.<name>` and `classes.<n>.<name>`.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from headrace._core import formats
 from headrace._core.errors import ConfigError
 from headrace._core.formats.table import FORMATS, is_model_name
+from headrace._core.plain_record import PlainRecord
 from headrace._core.text import quoted
 
 _LAYERS = re.compile(rb"^\s*(layers?\s*:?\s*\{|input(_shape)?\s*[:{])", re.MULTILINE)
@@ -29,8 +29,7 @@ def _darknet(data: bytes) -> bool:
     return _SECTIONS.search(data) is not None and b"[property]" not in data
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
+class _Kind(PlainRecord, frozen=True):
     """Files of one suffix.
 
     Attributes:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 
 from headrace._core.errors import ConfigError, EngineError
 from headrace._core.findings import Finding
 from headrace._core.gpu.cuda import entered, gpu_count, meant, no_gpu_driver, why_no_gpu
 from headrace._core.gpu.visible_gpus import hidden_by, how_many
+from headrace._core.plain_record import PlainRecord
 from headrace.engine.backends import why_no_gpu_runtime
 from headrace.engine.backends.onnxruntime_package import gpu_fix
 
@@ -27,8 +27,7 @@ def lanes_of_one(processes: int) -> int:
     return max(2, min(LANES, 4 * LANES // processes))
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(PlainRecord, frozen=True):
     """The choice for a model.
 
     Attributes:

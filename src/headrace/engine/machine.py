@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
-from dataclasses import dataclass
 from functools import cache
 
+from headrace._core.plain_record import PlainRecord
 from headrace._core.text import counted
 
 # fmt: off
@@ -24,8 +24,7 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(PlainRecord, frozen=True):
     """Model name of the processor and the cores this process may use."""
 
     cpu: str

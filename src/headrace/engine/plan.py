@@ -17,7 +17,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeGuard
 
@@ -26,6 +26,7 @@ from headrace._core.files import locked, os_errors, sha256_of, write_atomically
 from headrace._core.findings import Finding
 from headrace._core.formats.sniff import HEAD_BYTES, PLAN_MAGIC
 from headrace._core.mapped import give_back, mapped, read_once
+from headrace._core.plain_record import PlainRecord
 from headrace.engine.backends import (
     Backend,
     CompilingBackend,
@@ -63,8 +64,7 @@ _ALIGNMENT = 64
 Blob = Any  # bytes; a view of a mapped file for `WEIGHTS_BLOB`
 
 
-@dataclass(frozen=True, slots=True)
-class PlanSummary:
+class PlanSummary(PlainRecord, frozen=True):
     """The facts that `headrace show x.engine` prints; `header` has every detail."""
 
     path: Path | None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, get_args
 
 from headrace._core.errors import EngineError
 from headrace._core.named_settings import split_settings
+from headrace._core.plain_record import PlainRecord
 from headrace.engine.backends import (
     BACKENDS,
     DEFAULT_BACKEND,
@@ -40,8 +40,7 @@ HALVES: Mapping[str, Literal["fp16", "bf16"]] = MappingProxyType(
 """Precision of a plan -> half precision in its graph."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tactic:
+class Tactic(PlainRecord, frozen=True):
     """One way of running a model. None leaves threads and streams to the caller.
 
     As text: the runtime, then what differs from its defaults, `onnxruntime:threads=1,streams=2`.

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any, Literal
 
+from msgspec import field
+
 from headrace._core.errors import ConfigError, EngineError
 from headrace._core.files import hash_file
+from headrace._core.plain_record import PlainRecord
 
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
@@ -21,8 +24,7 @@ _REFUSED = 50  # that are remembered
 _SHOWN = 12  # digits of a hash
 
 
-@dataclass(frozen=True, slots=True)
-class ModelVersion:
+class ModelVersion(PlainRecord, frozen=True):
     """One version of a model, and when it ran.
 
     Attributes:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from msgspec import field
+
+from headrace._core.plain_record import PlainRecord
 from headrace.config.enums import NetworkType
 from headrace.infer.parsers.labels import class_name
 from headrace.infer.tally.box_losses import box_reasons, dropped_boxes, named
@@ -32,8 +34,7 @@ _EXTREMES = {
 _MOSTLY = 0.9  # of the frames: so many without a look leave little to see
 
 
-@dataclass(frozen=True, slots=True)
-class InferenceLosses:
+class InferenceLosses(PlainRecord, frozen=True):
     """Boxes and objects left out since the run began.
 
     Attributes:

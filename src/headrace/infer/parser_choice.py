@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import field
 
 from headrace._core.errors import ConfigError, CustomLibraryError, HeadraceError
 from headrace._core.findings import Finding
 from headrace._core.near import did_you_mean
+from headrace._core.plain_record import PlainRecord
 from headrace.config.enums import NetworkType
 from headrace.config.model_files import missing_file
 from headrace.infer.parsers import (
@@ -27,8 +29,7 @@ if TYPE_CHECKING:
     from headrace.custom.guard import GuardMode
 
 
-@dataclass(slots=True)
-class Choice:
+class Choice(PlainRecord):
     """A parser, its origin, and decisions on the way.
 
     Attributes:
@@ -53,8 +54,7 @@ class Choice:
             self.library.close()
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
+class _Kind(PlainRecord, frozen=True):
     """Differences between the network types in choosing a parser.
 
     Attributes:

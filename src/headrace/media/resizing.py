@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from headrace._core.errors import MediaError
+from headrace._core.plain_record import PlainRecord
 from headrace._core.text import error_text
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import PixelFormat, is_full, matrix_code, plane_shapes
@@ -50,8 +51,7 @@ def scaled(frame: Frame, width: int, height: int) -> Frame:
     return replace(frame, planes=planes, width=width, height=height, owner=image)
 
 
-@dataclass(frozen=True, slots=True)
-class FrameSize:
+class FrameSize(PlainRecord, frozen=True):
     """The size that every frame of a pipeline gets, as the original's muxer gives it.
 
     Attributes:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import field
 
-@dataclass(frozen=True, slots=True)
-class ObjectAnalytics:
+from headrace._core.plain_record import PlainRecord
+
+
+class ObjectAnalytics(PlainRecord, frozen=True):
     """Rules that one object fulfils in one frame, by name.
 
     Attributes:
@@ -41,8 +43,7 @@ class ObjectAnalytics:
         return entries | ({"stopped": True} if self.stopped else {})
 
 
-@dataclass(slots=True)
-class FrameAnalytics:
+class FrameAnalytics(PlainRecord):
     """Counts of one frame, by the name of the rule.
 
     Attributes:

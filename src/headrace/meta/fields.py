@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from operator import attrgetter, is_
 from typing import Any
 
 import numpy as np
+from msgspec import field
 
+from headrace._core.plain_record import PlainRecord
 from headrace.meta.detections import FloatArray
 from headrace.meta.frame_meta import FrameMeta
 from headrace.meta.json_forms import (
@@ -37,8 +38,7 @@ Form = Callable[[Objects, int], Any]
 """The value of an object in one format."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(PlainRecord, frozen=True):
     """A column of tables.
 
     Attributes:
@@ -57,8 +57,7 @@ class Column:
     null: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RecordField:
+class RecordField(PlainRecord, frozen=True):
     """One fact of an object.
 
     Attributes:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
+
+from headrace._core.plain_record import PlainRecord
 
 Rgba: TypeAlias = tuple[float, float, float, float]
 Point: TypeAlias = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Stroke:
+class Stroke(PlainRecord, frozen=True):
     """A line through places.
 
     Attributes:
@@ -33,8 +34,7 @@ class Stroke:
         return replace(self, points=points)
 
 
-@dataclass(frozen=True, slots=True)
-class Caption:
+class Caption(PlainRecord, frozen=True):
     """A text at a place.
 
     Attributes:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+from msgspec import field
 
+from headrace._core.plain_record import PlainRecord
 from headrace._core.types import Array, Arrays, DType
 from headrace.meta.detections import Detections, FloatArray, IntArray
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(PlainRecord, frozen=True):
     """One output tensor of one batch item.
 
     `data` has the batch axis removed (a tensor that is only batch has shape (1,)), and is valid
@@ -45,8 +45,7 @@ def layers_of(outputs: Arrays, index: int) -> dict[str, Layer]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkInfo:
+class NetworkInfo(PlainRecord, frozen=True):
     """Size of the network input in pixels."""
 
     width: int
@@ -54,8 +53,7 @@ class NetworkInfo:
     channels: int
 
 
-@dataclass(frozen=True, slots=True)
-class DetectionParams:
+class DetectionParams(PlainRecord, frozen=True):
     """The detector settings of the config that a parser may use.
 
     Attributes:
@@ -81,8 +79,7 @@ BoxParser = Callable[[Mapping[str, Layer], NetworkInfo, DetectionParams], Detect
 """A detector parser: (layers in binding order, network, params) -> Detections in network space."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClassifierParams:
+class ClassifierParams(PlainRecord, frozen=True):
     """The classifier settings of the config that a parser may use.
 
     Attributes:
@@ -99,8 +96,7 @@ class ClassifierParams:
         return names[value] if 0 <= value < len(names) else None
 
 
-@dataclass(slots=True)
-class Classification:
+class Classification(PlainRecord):
     """Result of a classifier parser for one item.
 
     Attributes:
@@ -121,8 +117,7 @@ ClassifierParser = Callable[[Mapping[str, Layer], NetworkInfo, ClassifierParams]
 """A classifier parser: (layers in binding order, network, params) -> Classification."""
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentationParams:
+class SegmentationParams(PlainRecord, frozen=True):
     """The segmentation settings of the config that a parser may use.
 
     Attributes:
@@ -138,8 +133,7 @@ class SegmentationParams:
     labels: Sequence[str] = ()
 
 
-@dataclass(slots=True)
-class Segmentation:
+class Segmentation(PlainRecord):
     """Result of a segmentation parser for one item.
 
     Attributes:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from headrace._core import _native
+from headrace._core.plain_record import PlainRecord
 from headrace.meta.detections import FloatArray
 from headrace.meta.objects import Objects
 
@@ -22,8 +22,7 @@ BoolArray = npt.NDArray[np.bool_]
 _MAX_COUNTS = 13  # characters of the longest 64-bit number, 5 bits each
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PlacedMask:
+class PlacedMask(PlainRecord, frozen=True, eq=False):
     """The foreground of one object in a frame.
 
     Attributes:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core.plain_record import PlainRecord
 from headrace._core.types import Array
 from headrace.meta.analytics import ObjectAnalytics
 from headrace.meta.detections import Detections, FloatArray, IntArray, Space
@@ -47,8 +48,7 @@ _COLUMNS = (
 _SPARSE = ("classifiers", "texts", "segmentations", "tensors", "analytics", "reids", "user")
 
 
-@dataclass(frozen=True, slots=True)
-class ClassStyle:
+class ClassStyle(PlainRecord, frozen=True):
     """How objects of one class are drawn. Colours are r, g, b, a in 0..1. Source: spec B.7.
 
     Attributes:

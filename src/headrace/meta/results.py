@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+import msgspec
 import numpy as np
 
+from headrace._core.plain_record import PlainRecord
 from headrace._core.types import Array, Arrays
 from headrace.meta.detections import FloatArray, IntArray
 from headrace.meta.layers import Layer, NetworkInfo
@@ -47,8 +49,7 @@ class ClassifierMeta(NamedTuple):
     classifier_type: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentationMeta:
+class SegmentationMeta(PlainRecord, frozen=True):
     """The class of every pixel of one frame, object or region. Source: spec C.2.
 
     Attributes:
@@ -124,8 +125,7 @@ class TensorOutput:
             raise KeyError(f"no output {name!r}; there are {', '.join(self.layers)}") from None
 
 
-@dataclass(slots=True)
-class Roi:
+class Roi(PlainRecord):
     """A region with a tensor prepared by the caller, and the results in it.
 
     Attributes:
@@ -147,13 +147,12 @@ class Roi:
     offset_left: int = 0
     offset_top: int = 0
     object_index: int | None = None
-    classifiers: list[ClassifierMeta] = field(default_factory=list)
-    segmentations: list[SegmentationMeta] = field(default_factory=list)
-    tensors: list[TensorOutput] = field(default_factory=list)
+    classifiers: list[ClassifierMeta] = msgspec.field(default_factory=list)
+    segmentations: list[SegmentationMeta] = msgspec.field(default_factory=list)
+    tensors: list[TensorOutput] = msgspec.field(default_factory=list)
 
 
-@dataclass(slots=True)
-class InputTensor:
+class InputTensor(PlainRecord):
     """A tensor that the caller prepared (`input-tensor-from-meta`). Source: spec A.6.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from headrace._core.plain_record import PlainRecord
 
 VISIBLE = 0.5
 """Points of a lower score are not drawn, and COCO files call them hidden."""
@@ -11,8 +11,7 @@ Bones = tuple[tuple[int, int], ...]
 """Pairs of points that a line joins, counted from 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class Skeleton:
+class Skeleton(PlainRecord, frozen=True):
     """A set of keypoints.
 
     Attributes:

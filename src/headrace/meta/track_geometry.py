@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+
+from headrace._core.plain_record import PlainRecord
 
 FloatArray = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TrackGeometry:
+class TrackGeometry(PlainRecord, frozen=True, eq=False):
     """One object in space. Fields that the library does not give are None.
 
     Attributes:
@@ -33,4 +32,4 @@ class TrackGeometry:
     @property
     def is_empty(self) -> bool:
         """Whether the library gave none of it."""
-        return all(getattr(self, name) is None for name in self.__slots__)
+        return all(getattr(self, name) is None for name in self.__match_args__)

@@ -11,13 +11,13 @@ import mmap
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import ModelError
 from headrace._core.files import os_errors, os_reason
+from headrace._core.plain_record import PlainRecord
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, TensorProto
@@ -28,8 +28,7 @@ INITIALIZER = "initializer"
 MAX_MODEL_BYTES = 2**31 - 2**20  # a protobuf message ends at 2 GiB; room for the graph itself
 
 
-@dataclass(frozen=True, slots=True)
-class ExternalRange:
+class ExternalRange(PlainRecord, frozen=True):
     """The bytes of one tensor in another file.
 
     `location` is as the model writes it, `path` where that is; `size_bytes` may be 0.

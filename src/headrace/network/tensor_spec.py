@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 
+from headrace._core.plain_record import PlainRecord, set_frozen
 from headrace._core.types import Array, DType
 
 Axes = tuple[int | str | None, ...]
@@ -25,8 +25,7 @@ def axis_name(text: str | None) -> str | None:
     return None if text is None or text in _NO_NAMES else text
 
 
-@dataclass(frozen=True, slots=True)
-class TensorSpec:
+class TensorSpec(PlainRecord, frozen=True):
     """Name, element type and shape of an input or output of a network, session or plugin.
 
     A free axis is its name, or None. An output of which not even the number of axes is known
@@ -54,8 +53,7 @@ def _is_readable(axis: int | str | None) -> bool:
     return isinstance(axis, int) or (axis is not None and bool(_CHOSEN.fullmatch(axis)))
 
 
-@dataclass(frozen=True, slots=True)
-class TensorType:
+class TensorType(PlainRecord, frozen=True):
     """Type, shape and, for small tensors, elements of a value inside a graph.
 
     Beside a `TensorSpec`, which a caller can rely on, it may know less (no shape at all) or more
@@ -74,7 +72,7 @@ class TensorType:
 
     def __post_init__(self) -> None:
         if self.axes is not None and -1 in self.axes:
-            object.__setattr__(self, "axes", tuple(None if d == -1 else d for d in self.axes))
+            set_frozen(self, "axes", tuple(None if d == -1 else d for d in self.axes))
 
     @classmethod
     def of(cls, dtype: DType, axes: Axes | None) -> TensorType:

@@ -9,10 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from headrace._core.errors import ConfigError, HeadraceError
 from headrace._core.files import state_folder
 from headrace._core.findings import Finding
 from headrace._core.notices import notices_on_errors
+from headrace._core.plain_record import PlainRecord
 from headrace.config import ModelConfig
 from headrace.engine.device import Device, check_device_name, choose_device, lanes_of_one
 from headrace.infer.inferencer import Inferencer
@@ -51,8 +54,7 @@ if TYPE_CHECKING:
     from headrace.pipeline.track import Tracker
 
 
-@dataclass(slots=True)
-class Assembly:
+class Assembly(PlainRecord):
     """Everything of a run that has to be closed or reported.
 
     Attributes:
@@ -63,7 +65,7 @@ class Assembly:
 
     pipeline: Pipeline
     inferencers: list[Any]
-    notices: list[Finding] = field(default_factory=list)
+    notices: list[Finding] = msgspec.field(default_factory=list)
 
     def close(self) -> None:
         """Release the engines, and everything else if it has not run."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 from headrace._core.errors import HeadraceError
+from headrace._core.plain_record import PlainRecord
 from headrace.pipeline.stage import check_plain_function, user_call
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ EventKind = Literal["source", "crossing", "crowd"]
 KINDS: tuple[EventKind, ...] = get_args(EventKind)
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineEvent:
+class PipelineEvent(PlainRecord, frozen=True):
     """Something that happened.
 
     Attributes:

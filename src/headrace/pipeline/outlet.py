@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from headrace._core.errors import HeadraceError
+from headrace._core.plain_record import PlainRecord
 from headrace._core.retry import CLOSE_S
 from headrace.media.sinks.base import Delivery, Sink
 from headrace.pipeline.durations import Durations
@@ -45,8 +45,7 @@ class Recorder(Protocol):
         """End a recording; False if the source is not there, or is no video."""
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(PlainRecord, frozen=True):
     """Which frames go into a sink.
 
     Attributes:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, fields
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from msgspec import field
 
 from headrace._core import _native
 from headrace._core.errors import EngineError, HeadraceError, ParserError, PluginError
 from headrace._core.findings import Finding
+from headrace._core.plain_record import PlainRecord
 from headrace._core.text import counted
 from headrace.infer.losses import Counts
 from headrace.infer.parsers.labels import class_name
@@ -32,8 +34,7 @@ SourceState = Literal["ended", "failed", "stopped", "removed"]
 _NAMED = ("messages", "publish")  # outputs that are no files
 
 
-@dataclass(slots=True)
-class SourceReport:
+class SourceReport(PlainRecord):
     """The outcome of one source.
 
     Attributes:
@@ -61,8 +62,7 @@ class SourceReport:
     latency_s: dict[str, Any] | None = None
 
 
-@dataclass(slots=True)
-class ModelReport:
+class ModelReport(PlainRecord):
     """Counts and times of one model.
 
     Attributes:
@@ -126,8 +126,7 @@ class ModelReport:
         }
 
 
-@dataclass(slots=True, repr=False)
-class RunReport:
+class RunReport(PlainRecord):
     """The outcome of one pipeline run.
 
     Attributes:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import MediaError
+from headrace._core.plain_record import PlainRecord
 from headrace.config.pipeline_spec import SinkSpec
 from headrace.media.sinks.naming import ENCODED_SUFFIXES, has_placeholder
 from headrace.media.sinks.opening import check_sinks, split_spec
@@ -18,8 +18,7 @@ _FOLDERS = ("images", "kitti", "kitti-track", "kitti-primary", "kitti-objects", 
 """Kinds that write files of each source; names of the files tell the sources apart."""
 
 
-@dataclass(frozen=True, slots=True)
-class SharedOutputs:
+class SharedOutputs(PlainRecord, frozen=True):
     """The outputs of a pipeline.
 
     Attributes:
@@ -63,8 +62,7 @@ class SharedOutputs:
         return (*self.apart, *([] if self.lines is None else [lines]))
 
 
-@dataclass(frozen=True, slots=True)
-class NamedSource:
+class NamedSource(PlainRecord, frozen=True):
     """A source that may be another process's."""
 
     name: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from headrace._core.plain_record import PlainRecord
 
 BARE_MODELS = (".onnx", ".xml")
 """A path that ends so, where a config may stand, is a model without one."""
@@ -18,8 +19,7 @@ _FETCH = "download it again, and look at its first bytes: head -c 200 {file}"
 _UNPACK = "unpack it, and give the model in it"
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(PlainRecord, frozen=True):
     """One format.
 
     Attributes:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from headrace._core.files import state_folder
+from headrace._core.plain_record import PlainRecord
 from headrace.custom.guard.environment import checked_rules
 from headrace.custom.guard.reach import NamedPaths
 
@@ -19,8 +19,7 @@ GuardMode = Literal["auto", "always", "never"]
 """`auto` guards C++ libraries that are not trusted yet, `always` guards Python modules, too."""
 
 
-@dataclass(frozen=True, slots=True)
-class GuardOptions:
+class GuardOptions(PlainRecord, frozen=True):
     """Limits of the process that runs a library.
 
     Attributes:

@@ -6,11 +6,11 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
 
 from headrace._core.errors import ConfigError
+from headrace._core.plain_record import PlainRecord
 
 _ALWAYS = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _GPU = ("/dev/nvidia*", "/dev/nvhost*", "/dev/nvmap", "/dev/nvgpu", "/dev/nvsciipc", "/dev/dri",
@@ -22,8 +22,7 @@ _SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/nix", 
            "/etc/fonts")  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(PlainRecord, frozen=True):
     """Paths of files and folders, with all that is in them.
 
     Attributes:
@@ -39,8 +38,7 @@ class Reach:
     devices: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NamedPaths:
+class NamedPaths(PlainRecord, frozen=True):
     """The paths of `custom-lib-paths`.
 
     Attributes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
+from headrace._core.plain_record import PlainRecord
 from headrace.network.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
@@ -20,8 +20,7 @@ PluginKey = tuple[str, str, str]
 """Type, version and namespace."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerOptions:
+class RunnerOptions(PlainRecord, frozen=True):
     """How a plan is run; nothing of it is part of the plan.
 
     Attributes:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from msgspec import field
+
 from headrace._core.files import sha256_of
 from headrace._core.findings import Finding
+from headrace._core.plain_record import PlainRecord
 from headrace.engine.machine import exact_int8
 from headrace.engine.plan_header import FileRecord, Precision, PrecisionRecord
 
@@ -37,8 +40,7 @@ class Difference(NamedTuple):
     of_content: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PrecisionRules:
+class PrecisionRules(PlainRecord, frozen=True):
     """Scales, pinned layers and output types that a graph in another precision is made with.
 
     Attributes:

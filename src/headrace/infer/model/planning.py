@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec import field
 
 from headrace._core.errors import EngineError
 from headrace._core.findings import Finding
 from headrace._core.formats.sniff import is_openvino
 from headrace._core.notices import notices_on_errors
+from headrace._core.plain_record import PlainRecord
 from headrace.engine.backends import GPU_RUNTIMES, get_backend, installed_backends
 from headrace.engine.plan import Plan
 from headrace.engine.plan_header import Precision
@@ -74,8 +77,7 @@ def load_or_build(
         return planning.run(rebuild=rebuild)
 
 
-@dataclass
-class _Planning:
+class _Planning(PlainRecord):
     """One call of `load_or_build`, and the notices of its steps so far."""
 
     cfg: ModelConfig

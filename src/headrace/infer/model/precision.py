@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace._core.errors import ConfigError
 from headrace._core.findings import Finding
+from headrace._core.plain_record import PlainRecord
 from headrace.config.enums import NetworkMode
 from headrace.config.model_files import model_paths
 from headrace.engine.plan_header import Precision
@@ -34,8 +35,7 @@ _OUTPUT_TYPES = ("fp32", "fp16", "int32", "int8")
 _OUTPUT_FORMATS = ("chw", "chw2", "chw4", "hwc8", "chw16", "chw32")
 
 
-@dataclass(frozen=True, slots=True)
-class PrecisionDecision:
+class PrecisionDecision(PlainRecord, frozen=True):
     """The precision to build, its rules, and notices about both.
 
     `kind` is the precision that the engine's file is named by: that of a model with scales of its

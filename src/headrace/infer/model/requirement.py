@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from headrace._core.errors import EngineError
+from headrace._core.plain_record import PlainRecord
 from headrace.engine.backends import DEFAULT_BACKEND, GPU_RUNTIMES, get_backend, gpu_runtime
 from headrace.engine.fingerprint import what_changed
 from headrace.engine.input_shapes import AxisOrder, Dims, complete_infer_dims
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 # mismatches that begin so: another config has another value of the key
 
 
-@dataclass(frozen=True, slots=True)
-class Mismatch:
+class Mismatch(PlainRecord, frozen=True):
     """The reason why a plan does not meet a requirement.
 
     Attributes:
@@ -50,8 +49,7 @@ class Mismatch:
         return self.text
 
 
-@dataclass(frozen=True, slots=True)
-class RunChoice:
+class RunChoice(PlainRecord, frozen=True):
     """The way of running that a caller of `load_or_build` asks for.
 
     Attributes:
@@ -104,8 +102,7 @@ def _content(dims: Dims | None, recipe: str, rules: PrecisionRecord | None) -> t
     return (_text(dims or ()), recipe, layers, outputs, *named)
 
 
-@dataclass(frozen=True, slots=True)
-class PlanRequirement:
+class PlanRequirement(PlainRecord, frozen=True):
     """The properties of a plan that serves a config.
 
     Attributes:

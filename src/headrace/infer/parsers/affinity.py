@@ -8,13 +8,13 @@ Estimation using Part Affinity Fields, CVPR 2017.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from headrace._core.plain_record import PlainRecord
 from headrace.infer.parsers.boxes import first_threshold
 from headrace.infer.parsers.head import Arrays, Head, Layout, Out
 from headrace.meta.detections import Detections, FloatArray, IntArray
@@ -33,8 +33,7 @@ _LEAST_MEAN = 0.1
 _LEAST_POINTS = 3  # of a body
 
 
-@dataclass(frozen=True, slots=True)
-class Topology:
+class Topology(PlainRecord, frozen=True):
     """Order of points and limbs in the outputs of a family of models.
 
     Attributes:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from headrace._core.gpu.cuda import Stream, entered
+from headrace._core.plain_record import PlainRecord
 from headrace._core.types import Array, DType
 from headrace.meta.detections import FloatArray
 
@@ -30,8 +31,7 @@ class FindHits(Protocol):
         """Find them as `table_hits` does; `first` is the column of the first class."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceTables:
+class DeviceTables(PlainRecord, frozen=True):
     """A tensor of B items on the GPU, with the methods of an array that decoders of tables use.
 
     Attributes:

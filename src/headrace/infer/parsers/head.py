@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from headrace._core.plain_record import PlainRecord
 from headrace._core.types import Array, DType
 from headrace.infer.parsers.boxes import to_float32
 from headrace.infer.parsers.device_tables import DeviceTables
@@ -55,8 +56,7 @@ class LayerLike(Protocol):
         """Axes of one item; None where a length is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(PlainRecord, frozen=True):
     """One item of an output; an axis is None where its length is not known."""
 
     name: str
@@ -94,8 +94,7 @@ def wrong_classes(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Out:
+class Out(PlainRecord, frozen=True):
     """One output that a head needs.
 
     Attributes:
@@ -167,8 +166,7 @@ Found = list["tuple[LayerLike, Shape] | None"]
 Where = Callable[[Dims, NetworkInfo | None], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(PlainRecord, frozen=True):
     """One arrangement of outputs and its decoder.
 
     Attributes:
@@ -259,8 +257,7 @@ class Layout:
         return arrays
 
 
-@dataclass(frozen=True, slots=True)
-class AnyHead:
+class AnyHead(PlainRecord, frozen=True):
     """Base of the heads: a declaration of the outputs that one needs.
 
     Attributes:
@@ -365,24 +362,21 @@ class AnyHead:
         return {}
 
 
-class Head(AnyHead):
+class Head(AnyHead, frozen=True):
     """Decodes the outputs of detectors."""
 
-    __slots__ = ()
     key = "parse-bbox-func-name"
 
 
-class InstanceHead(Head):
+class InstanceHead(Head, frozen=True):
     """Decodes outputs into Detections with masks."""
 
-    __slots__ = ()
     key = "parse-bbox-instance-mask-func-name"
 
 
-class SegmentationHead(AnyHead):
+class SegmentationHead(AnyHead, frozen=True):
     """Decodes outputs into class maps."""
 
-    __slots__ = ()
     key = "parse-segmentation-func-name"
 
 

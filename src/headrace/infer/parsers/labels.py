@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from headrace._core import formats
 from headrace._core.errors import ConfigError
 from headrace._core.files import os_reason
 from headrace._core.findings import Finding
+from headrace._core.plain_record import PlainRecord
 from headrace._core.text import quoted
 
 _NUMBERED = re.compile(r"\s*([0-9]+)[\s:.,)]+\S")
 
 
-@dataclass(frozen=True, slots=True)
-class Labels:
+class Labels(PlainRecord, frozen=True):
     """The records of a label file.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from headrace._core.plain_record import PlainRecord
 
 if TYPE_CHECKING:
     from headrace.infer.recognise.evidence import FileEvidence
@@ -20,8 +21,7 @@ Fit = Literal["stretch", "centre", "corner"]
 """Images are stretched to the input, or fitted in with bars around, or right and below."""
 
 
-@dataclass(frozen=True)
-class Scaling:
+class Scaling(PlainRecord, frozen=True):
     """`(byte - offset) * factor` of each channel."""
 
     factor: float
@@ -50,8 +50,7 @@ USUAL = (BYTES, UNIT, HALF, IMAGENET)
 IMAGENET_BGR = Scaling(IMAGENET.factor, IMAGENET.offsets[::-1], IMAGENET.words)
 
 
-@dataclass(frozen=True)
-class Exporter:
+class Exporter(PlainRecord, frozen=True):
     """A training program: how it prepares images, and which boxes it keeps.
 
     Attributes:

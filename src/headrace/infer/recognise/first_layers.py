@@ -8,11 +8,11 @@ that was trained answers with about 1, not with hundreds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from headrace._core.plain_record import PlainRecord
 from headrace._core.types import Array
 from headrace.infer.recognise.stem import Stem
 
@@ -26,8 +26,7 @@ _BYTES = (0.02, 8.0)  # spread of the answers to 0..255 of a layer that was trai
 FOLDED = 30.0  # from here on it was trained on small numbers
 
 
-@dataclass(frozen=True)
-class FirstLayers:
+class FirstLayers(PlainRecord, frozen=True):
     """Findings in the layers up to the first convolution.
 
     Attributes:

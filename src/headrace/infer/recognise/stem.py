@@ -7,15 +7,16 @@ graph are looked at, so it takes milliseconds and no library.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 from pathlib import Path
 
 import numpy as np
+from msgspec import field
 
 from headrace._core.errors import ModelError
 from headrace._core.formats.sniff import is_openvino
+from headrace._core.plain_record import PlainRecord
 from headrace._core.types import Array
 from headrace.network import wire
 from headrace.network.external_data import locate
@@ -41,8 +42,7 @@ _UNTRAINED = 1e-4
 _FEW, _DEVIATIONS = 48, 4.0  # weights of a channel, standard deviations; see `_unrelated`
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
+class _Node(PlainRecord, frozen=True):
     """One operator: names of its inputs and outputs, a constant's tensor."""
 
     op: str
@@ -51,8 +51,7 @@ class _Node:
     value: memoryview | None = None  # of a Constant
 
 
-@dataclass(slots=True)
-class Stem:
+class Stem(PlainRecord):
     """Beginning of a model.
 
     Attributes:

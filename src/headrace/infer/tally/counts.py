@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import field
 
+from headrace._core.plain_record import PlainRecord
 from headrace.infer.attach import DropReason
 from headrace.infer.cluster import Reason
 from headrace.meta import Detections
@@ -193,8 +194,7 @@ class ObjectTally:
         self.nearest[key] = choose(candidates, key=lambda size: size[side])
 
 
-@dataclass(slots=True)
-class ItemTally:
+class ItemTally(PlainRecord):
     """Items of a classifier that got no attribute.
 
     Attributes:
@@ -229,8 +229,7 @@ class ItemTally:
         self.unnamed = self.silent = self.items = self.labelled = 0
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(PlainRecord):
     """Everything that one inferencer left out since its run began.
 
     Attributes:

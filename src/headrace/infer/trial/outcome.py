@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from headrace._core.findings import Data
+from headrace._core.plain_record import PlainRecord
 from headrace._core.text import counted
 from headrace.meta.detections import FloatArray, IntArray
 
@@ -122,8 +123,7 @@ def reading_of(step: ItemSteps, cfg: ModelConfig, network: NetworkInfo) -> Frame
     return FrameReading()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
+class Outcome(PlainRecord, frozen=True, eq=False):
     """Results of a change on the frames at hand.
 
     Attributes:

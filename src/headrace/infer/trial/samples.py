@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headrace._core.plain_record import PlainRecord
 from headrace._core.types import Array, Arrays
 from headrace.config.enums import ColorFormat, TensorOrder
 from headrace.infer.geometry import Rect, ScaleTransform, fit
@@ -30,8 +30,7 @@ _BLOCK = 1 << 15  # values
 _LARGEST = 1920  # pixels of a side of an image that is made of an input
 
 
-@dataclass(frozen=True, slots=True)
-class PackedInput:
+class PackedInput(PlainRecord, frozen=True):
     """An input of the network as the bytes that it was made of: a quarter of its memory.
 
     Attributes:
@@ -96,8 +95,7 @@ def _means(pre: Preprocessor) -> Array:
     return np.array(pre.means[: pre.channels], np.float32)[None, None]
 
 
-@dataclass(slots=True)
-class Sample:
+class Sample(PlainRecord):
     """One item as it went through the network.
 
     Attributes:

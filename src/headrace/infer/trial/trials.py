@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace._core.errors import HeadraceError
+from headrace._core.plain_record import PlainRecord
 from headrace.config.document import AddedLine
 from headrace.config.enums import NetworkType
 from headrace.config.origin import OVERRIDE
@@ -50,8 +51,7 @@ leaves a key out."""
 _BLANKS = 3  # images without content
 
 
-@dataclass(slots=True)
-class Budget:
+class Budget(PlainRecord):
     """Time of the network for the trials of one model.
 
     Attributes:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import field
 
 from headrace._core.findings import Finding
+from headrace._core.plain_record import PlainRecord
 from headrace._core.text import counted
 from headrace.config.enums import ClusterMode, ProcessMode
 from headrace.infer.trial import advised
@@ -33,8 +34,7 @@ _THRESHOLD = "class-attrs-all.pre-cluster-threshold"
 _PAIRS = 128  # boxes of a frame whose overlaps are looked at: 0.1 ms
 
 
-@dataclass(slots=True)
-class BoxWatch:
+class BoxWatch(PlainRecord):
     """Counts over the looks at a detector's boxes.
 
     Attributes:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import field
 
 from headrace._core.findings import Finding
+from headrace._core.plain_record import PlainRecord
 from headrace._core.text import counted
 from headrace._core.types import Array, Arrays
 from headrace.config.enums import NetworkType
@@ -31,8 +32,7 @@ SOFTMAX = "NvDsInferClassiferParseNonSoftmax"
 _SUM = 1.01  # of a soft-max, with rounding
 
 
-@dataclass(slots=True)
-class OutputWatch:
+class OutputWatch(PlainRecord):
     """Counts over the looks at a model's outputs.
 
     Attributes:

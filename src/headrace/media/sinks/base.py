@@ -8,7 +8,6 @@ import os
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -17,6 +16,7 @@ from headrace._core.errors import MediaError
 from headrace._core.files import PartFile, os_reason, refuse_link, try_lock
 from headrace._core.findings import Finding, Level
 from headrace._core.notices import note_once
+from headrace._core.plain_record import PlainRecord
 from headrace._core.text import counted
 from headrace.media.frame import Frame
 from headrace.meta import FrameMeta
@@ -96,8 +96,7 @@ def require_there(fd: int) -> None:
         raise FileNotFoundError(errno.ENOENT, "the file was removed")
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(PlainRecord, frozen=True):
     """Counts of the messages of an output.
 
     Attributes:
@@ -121,8 +120,7 @@ class Delivery:
     last_error: str
 
 
-@dataclass(frozen=True, slots=True)
-class OutputState:
+class OutputState(PlainRecord, frozen=True):
     """Whether an output is written at present, and its counts.
 
     Attributes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from headrace._core.plain_record import PlainRecord
 
 ENCODERS = {
     "h264": ("libx264", "libopenh264", "h264"),
@@ -14,8 +15,7 @@ ENCODERS = {
 CODEC_NAMES = {"h264": "H.264", "h265": "H.265", "mpeg4": "MPEG-4"}
 
 
-@dataclass(frozen=True, slots=True)
-class Coding:
+class Coding(PlainRecord, frozen=True):
     """How video is encoded; None leaves a value to the sink.
 
     Attributes:

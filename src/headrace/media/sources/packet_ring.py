@@ -5,17 +5,17 @@ from __future__ import annotations
 import io
 import threading
 from collections import deque
-from dataclasses import dataclass
 from typing import Any
 
 import av
+
+from headrace._core.plain_record import PlainRecord
 
 _MAX_BYTES = 64 << 20
 _MAX_S = 600.0
 
 
-@dataclass(frozen=True, slots=True)
-class KeptPacket:
+class KeptPacket(PlainRecord, frozen=True):
     """One packet, apart from the container it came from.
 
     Attributes:
