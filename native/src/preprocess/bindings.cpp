@@ -30,6 +30,16 @@ using Table = nb::ndarray<T, nb::shape<-1, N>, nb::c_contig, nb::device::cpu>;
 
 IntRect rect(const int32_t *ltwh) { return {ltwh[0], ltwh[1], ltwh[2], ltwh[3]}; }
 
+// The last pass of this thread where it fits.
+const Pass &pass_of(const PassSpec &item, const RowKernels &kernels) {
+    static thread_local std::optional<Pass> kept;
+    if (kept && kept->fits(item, kernels))
+        kept->take(item);
+    else
+        kept.emplace(item, kernels);
+    return *kept;
+}
+
 // A row of `src` without area asks for nothing: its item becomes zeros.
 void preprocess(const std::vector<PlaneArray> &planes, int layout, std::array<int, 2> frame_size,
                 const Table<const int32_t, 4> &src, const Table<const int32_t, 4> &dst,
@@ -67,7 +77,7 @@ void preprocess(const std::vector<PlaneArray> &planes, int layout, std::array<in
         item.dst = rect(to + 4 * ptrdiff_t(i));
         item.out += item.item_size() * i;
         if (item.src.width > 0)
-            Pass(item, kernels).run();
+            pass_of(item, kernels).run();
         else
             std::fill_n(item.out, item.item_size(), 0.0f);
     });

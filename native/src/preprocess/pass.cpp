@@ -33,28 +33,39 @@ struct Pass::Scratch {
     int held[2], held_chroma;
 };
 
-Pass::Pass(const PassSpec &spec, const RowKernels &kernels)
-    : spec_(spec), kernels_(kernels), matrix_(int_matrix(spec.matrix)) {
+Pass::Pass(const PassSpec &spec, const RowKernels &kernels) : kernels_(kernels) {
+    take(spec);
     const Axis x = Axis::crop(spec.src.left, spec.src.width, spec.dst.width, spec.frame_width);
     const Axis y = Axis::crop(spec.src.top, spec.src.height, spec.dst.height, spec.frame_height);
     sources_.reserve(3);
     axes_.reserve(2);
-    const auto &planes = spec.planes;
     const int width = spec.frame_width, half = (width + 1) / 2;
     add_axes(x, y);
     switch (spec.layout) {
-    case Layout::kRgb: add_source(planes[0], width, 3, {0, 1, 2}, 0); return;
-    case Layout::kBgr: add_source(planes[0], width, 3, {2, 1, 0}, 0); return;
-    default: add_source(planes[0], width, 1, {0}, 0);
+    case Layout::kRgb: add_source(0, width, 3, {0, 1, 2}, 0); return;
+    case Layout::kBgr: add_source(0, width, 3, {2, 1, 0}, 0); return;
+    default: add_source(0, width, 1, {0}, 0);
     }
     if (spec.layout == Layout::kGray || spec.color == ModelColor::kGray) return;
     add_axes(x.halved(), y.halved());  // `opencv` halves places instead: chroma is not interpolated
     if (spec.layout == Layout::kNv12) {
-        add_source(planes[1], half, 2, {1, 2}, 1);
+        add_source(1, half, 2, {1, 2}, 1);
     } else {
-        add_source(planes[1], half, 1, {1}, 1);
-        add_source(planes[2], half, 1, {2}, 1);
+        add_source(1, half, 1, {1}, 1);
+        add_source(2, half, 1, {2}, 1);
     }
+}
+
+bool Pass::fits(const PassSpec &spec, const RowKernels &kernels) const {
+    const PassSpec &own = spec_;
+    return &kernels == &kernels_ && spec.layout == own.layout && spec.color == own.color &&
+           spec.filter == own.filter && spec.frame_width == own.frame_width &&
+           spec.frame_height == own.frame_height && spec.src == own.src && spec.dst == own.dst;
+}
+
+void Pass::take(const PassSpec &spec) {
+    spec_ = spec;
+    matrix_ = int_matrix(spec.matrix);
 }
 
 void Pass::add_axes(const Axis &x, const Axis &y) {
@@ -84,8 +95,7 @@ void Pass::add_axes(const Axis &x, const Axis &y) {
     axes_.push_back(std::move(axes));
 }
 
-void Pass::add_source(const PlaneView &plane, int width, int components, std::array<int, 3> rows,
-                      int axes) {
+void Pass::add_source(size_t plane, int width, int components, std::array<int, 3> rows, int axes) {
     Source source{plane, components, rows, axes, {}};
     const Axis &x = axes_[size_t(axes)].x;
     if (axes > 0 && sources_.back().axes == axes) {
@@ -117,12 +127,11 @@ void Pass::rows(int begin, int end) const {
     static thread_local Scratch scratch;
     const IntRect &dst = spec_.dst;
     scratch.held[0] = scratch.held[1] = scratch.held_chroma = -1;
-    for (int y = begin; y < end; ++y) {
+    const int first = std::clamp(dst.top, begin, end);
+    const int last = std::clamp(dst.top + dst.height, first, end);
+    pad(begin, 0, (first - begin) * spec_.net_width);
+    for (int y = first; y < last; ++y) {
         const int row = y - dst.top;
-        if (row < 0 || row >= dst.height) {
-            pad(y, 0, spec_.net_width);
-            continue;
-        }
         if (spec_.filter == Filter::kOpencv)
             sample_opencv(row, scratch);
         else
@@ -131,6 +140,7 @@ void Pass::rows(int begin, int end) const {
         finish(y, scratch);
         pad(y, dst.left + dst.width, spec_.net_width);
     }
+    pad(last, 0, (end - last) * spec_.net_width);
 }
 
 void Pass::sample(const Source &source, int y, Scratch &scratch) const {
@@ -140,8 +150,7 @@ void Pass::sample(const Source &source, int y, Scratch &scratch) const {
     const int n = source.components, count = spec_.dst.width;
     uint8_t *to[3] = {};
     for (int c = 0; c < n; ++c) to[c] = grown(scratch.bytes[source.rows[size_t(c)]], size_t(count));
-    const uint8_t *row = source.plane.data + source.plane.stride * axes.nearest_y[size_t(y)];
-    kernels_.nearest[n](row, source.columns, to);
+    kernels_.nearest[n](line(source, axes.nearest_y[size_t(y)]), source.columns, to);
 }
 
 void Pass::sample_linear(const Source &source, int y, Scratch &scratch) const {
@@ -151,16 +160,15 @@ void Pass::sample_linear(const Source &source, int y, Scratch &scratch) const {
     for (int c = 0; c < n; ++c)
         to[c] = grown(scratch.levels[source.rows[size_t(c)]], size_t(count));
     const int weight = axes.linear_y.weight[size_t(y)];
-    const uint8_t *a = source.plane.data + source.plane.stride * axes.linear_y.first[size_t(y)];
-    kernels_.linear[n](a, weight ? a + source.plane.stride : a, weight, source.columns, to);
+    const int first = axes.linear_y.first[size_t(y)], second = weight ? first + 1 : first;
+    kernels_.linear[n](line(source, first), line(source, second), weight, source.columns, to);
 }
 
 void Pass::take_pairs(const Source &source, int row, Scratch &scratch) const {
     uint8_t *to[3] = {};
     for (int c = 0; c < source.components; ++c)
         to[c] = grown(scratch.bytes[source.rows[size_t(c)]], 2 * size_t(spec_.dst.width));
-    kernels_.pairs[source.components](source.plane.data + source.plane.stride * row, source.columns,
-                                      to);
+    kernels_.pairs[source.components](line(source, row), source.columns, to);
 }
 
 // Makes one of the two rows held source row `row`, mixed along x, but not that in place `keep`.
@@ -209,10 +217,8 @@ void Pass::sample_taps(const Source &source, int y, Scratch &scratch) const {
     std::fill_n(sum, width, 0.0f);
     const TapTable &taps = axes.taps_y;
     for (int i = 0; i < taps.taps[size_t(y)]; ++i) {
-        const uint8_t *line = source.plane.data +
-                              source.plane.stride * (taps.first[size_t(y)] + i) +
-                              n * axes.first_column;
-        kernels_.accumulate(line, taps.weights[size_t(y) * size_t(taps.stride) + size_t(i)], width,
+        const uint8_t *from = line(source, taps.first[size_t(y)] + i) + n * axes.first_column;
+        kernels_.accumulate(from, taps.weights[size_t(y) * size_t(taps.stride) + size_t(i)], width,
                             sum);
     }
     kernels_.taps[n](sum, axes.taps_x.first.data(), axes.taps_x.taps.data(),
@@ -268,7 +274,7 @@ void Pass::finish(int y, Scratch &scratch) const {
     if (interleave) kernels_.interleave(output, spec_.dst.width, spec_.out + 3 * at);
 }
 
-// The fill, normalised, in columns begin ... end of row y.
+// The fill, normalised, in columns begin ... end of row y; those behind its end are the next rows'.
 void Pass::pad(int y, int begin, int end) const {
     if (begin >= end) return;
     const ptrdiff_t plane = ptrdiff_t(spec_.net_width) * spec_.net_height;

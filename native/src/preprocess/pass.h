@@ -20,6 +20,10 @@ struct PlaneView {
 
 struct IntRect {
     int left, top, width, height;
+    bool operator==(const IntRect &other) const {
+        return left == other.left && top == other.top && width == other.width &&
+               height == other.height;
+    }
 };
 
 // One item: what to read, how to convert it, where to write it.
@@ -50,12 +54,16 @@ class Pass {
 public:
     Pass(const PassSpec &spec, const RowKernels &kernels);
     void run() const;
+    // Whether its tables are those of another item: frames of a video are alike.
+    bool fits(const PassSpec &spec, const RowKernels &kernels) const;
+    // Another item that it fits.
+    void take(const PassSpec &spec);
 
 private:
     struct Scratch;
     // One plane as the samplers see it.
     struct Source {
-        PlaneView plane;
+        size_t plane;
         int components;
         std::array<int, 3> rows;  // which colour row each component fills
         int axes;                 // index into `axes_`
@@ -76,8 +84,11 @@ private:
     // Whether sampling makes R, G, B of Y, U, V.
     bool converts() const { return spec_.filter == Filter::kOpencv && sources_.back().axes == 1; }
     void add_axes(const Axis &x, const Axis &y);
-    void add_source(const PlaneView &plane, int width, int components, std::array<int, 3> rows,
-                    int axes);
+    void add_source(size_t plane, int width, int components, std::array<int, 3> rows, int axes);
+    const uint8_t *line(const Source &source, int row) const {
+        const PlaneView &plane = spec_.planes[source.plane];
+        return plane.data + plane.stride * row;
+    }
     void rows(int begin, int end) const;
     void sample(const Source &source, int y, Scratch &scratch) const;
     void sample_linear(const Source &source, int y, Scratch &scratch) const;
