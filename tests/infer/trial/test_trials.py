@@ -52,6 +52,7 @@ def test_an_input_is_kept_as_its_bytes_to_the_bit(
     kept = packed(tensor, pre)
     assert kept is not None
     assert np.array_equal(kept.unpacked(), tensor)
+    assert np.array_equal(kept.thinned(7).unpacked(), tensor.reshape(-1)[::7])
     assert kept.levels.nbytes * 4 == tensor.nbytes
     tensor[0, 0, 0] += 0.4 * pre.scale
     assert packed(tensor, pre) is None  # not made of bytes

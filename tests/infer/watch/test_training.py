@@ -14,6 +14,7 @@ from headrace.diagnose.lint.linting import Linter
 from headrace.infer.parsers.labels import Labels
 from headrace.infer.preprocess import Preprocessor
 from headrace.infer.recognise.stem import Stem
+from headrace.infer.trial import Sample
 from headrace.infer.watch.training import byte_range, metadata_names, training_findings
 from tests.infer.watch.detectors import config_for
 
@@ -36,7 +37,7 @@ def judged(
     means = np.reshape(pre.offsets or (0, 0, 0), (3, 1, 1))
     tensor = ((images - means) * pre.scale).astype(np.float32)
     labels = Labels(tuple((n,) for n in names))
-    found = training_findings(cfg, pre, stem, labels, tensors=[tensor] * 2, frame=frame)
+    found = training_findings(cfg, pre, stem, labels, samples=[Sample(tensor, {})] * 2, frame=frame)
     return {f.code: f.sentence for f in found}
 
 

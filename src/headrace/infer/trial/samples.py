@@ -50,6 +50,16 @@ class PackedInput(PlainRecord, frozen=True):
         values *= self.scale
         return values
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the input."""
+        return self.levels.shape
+
+    def thinned(self, step: int) -> PackedInput:
+        """Every so many values of it, as one row."""
+        at = np.unravel_index(np.arange(0, self.levels.size, step), self.shape)
+        return PackedInput(self.levels[at], np.broadcast_to(self.means, self.shape)[at], self.scale)
+
 
 def packed(tensor: Array, pre: Preprocessor) -> PackedInput | None:
     """Pack an input; None if it was not made by `pre`."""
@@ -121,6 +131,13 @@ class Sample(PlainRecord):
     def tensor(self) -> Array:
         """The input."""
         return self.kept.unpacked() if isinstance(self.kept, PackedInput) else self.kept
+
+    def thinned(self, step: int) -> Array:
+        """Every so many values of the input."""
+        kept = self.kept
+        if isinstance(kept, PackedInput):
+            return kept.thinned(step).unpacked()
+        return kept.reshape(-1)[::step]
 
     @property
     def layers(self) -> dict[str, Layer]:
@@ -225,11 +242,11 @@ def image_fields(cfg: ModelConfig) -> tuple[object, ...]:
 def neighbours(samples: Sequence[Sample]) -> list[tuple[int, int]]:
     """Pairs of samples, one behind the other, that show the same scene a little later."""
     pairs = []
-    for (i, a), (j, b) in pairwise(enumerate(sample.tensor for sample in samples)):
-        if a.shape != b.shape:
+    for (i, a), (j, b) in pairwise(enumerate(samples)):
+        if a.kept.shape != b.kept.shape:
             continue
-        step = max(1, a.size // 4096)
-        one, other = a.reshape(-1)[::step], b.reshape(-1)[::step]
+        step = max(1, math.prod(a.kept.shape) // 4096)
+        one, other = a.thinned(step), b.thinned(step)
         span = float(max(np.ptp(one), np.ptp(other)))
         if span and float(np.abs(one - other).mean()) <= _ALIKE * span:
             pairs.append((i, j))

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from headrace.infer.parsers.labels import Labels
     from headrace.infer.preprocess import Preprocessor
     from headrace.infer.recognise.stem import Stem
+    from headrace.infer.trial import Sample
     from headrace.network.tensor_spec import TensorSpec
 
 # An image's contrast and a network's taste vary by a few times; the ranges in use differ by 57 to
@@ -64,7 +65,7 @@ def training_findings(
     stem: Stem,
     labels: Labels,
     *,
-    tensors: Sequence[Array],
+    samples: Sequence[Sample],
     frame: tuple[int, int],
     outputs: Sequence[TensorSpec] = (),
 ) -> Iterator[Finding]:
@@ -75,7 +76,7 @@ def training_findings(
         pre: its pre-processing; one with a mean image is not judged.
         stem: the beginning of the model file.
         labels: names of the classes.
-        tensors: (C, H, W) inputs of the network; none judges by natural images.
+        samples: with (C, H, W) inputs of the network; none judges by natural images.
         frame: width and height of the frames in pixels; zeros if they are not known.
         outputs: of the model, batch first; none if they are not known.
     """
@@ -87,9 +88,9 @@ def training_findings(
         if stem.normalises:
             yield from _of_stem(pre, stem)
         elif stem.statistics is not None:
-            yield from _of_statistics(cfg, pre, stem, tensors)
+            yield from _of_statistics(cfg, pre, stem, samples)
         else:
-            yield from _of_weights(cfg, pre, stem, tensors)
+            yield from _of_weights(cfg, pre, stem, samples)
     yield from _of_names(stem, labels)
 
 
@@ -204,10 +205,10 @@ def _of_stem(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
 
 
 def _of_statistics(
-    cfg: ModelConfig, pre: Preprocessor, stem: Stem, tensors: Sequence[Array]
+    cfg: ModelConfig, pre: Preprocessor, stem: Stem, samples: Sequence[Sample]
 ) -> Iterator[Finding]:
     """The first batch normalisation keeps statistics of the first convolution's outputs."""
-    ratio = trained_ratio(pre, stem, tensors)
+    ratio = trained_ratio(pre, stem, samples)
     if ratio is None:
         return
     if 1 / _FAR <= ratio <= _FAR:
@@ -241,14 +242,14 @@ def _of_mean(cfg: ModelConfig, pre: Preprocessor, stem: Stem) -> Iterator[Findin
 
 
 def _of_weights(
-    cfg: ModelConfig, pre: Preprocessor, stem: Stem, tensors: Sequence[Array]
+    cfg: ModelConfig, pre: Preprocessor, stem: Stem, samples: Sequence[Sample]
 ) -> Iterator[Finding]:
     """A trained first layer answers with about 1, not with hundreds or hundredths.
 
     Means that are subtracted from bytes speak of old networks without normalisation, whose layers
     do answer with hundreds.
     """
-    spread = answers(stem, tensors, pre.scale)
+    spread = answers(stem, samples, pre.scale)
     if spread is None:
         return
     size = middle(spread)
@@ -263,30 +264,31 @@ def _of_weights(
         yield _range(text, [range_change(usual, cfg) for usual in likely])
 
 
-def trained_ratio(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> float | None:
+def trained_ratio(pre: Preprocessor, stem: Stem, samples: Sequence[Sample]) -> float | None:
     """Compare the spread of the first convolution's results with that in training.
 
     Returns:
         How many times as far they spread; None where weights or images say nothing.
     """
-    spread = None if stem.statistics is None else answers(stem, tensors, pre.scale)
+    spread = None if stem.statistics is None else answers(stem, samples, pre.scale)
     return None if spread is None else spread_ratio(stem, spread)
 
 
-def answers(stem: Stem, tensors: Sequence[Array], scale: float) -> Array | None:
+def answers(stem: Stem, samples: Sequence[Sample], scale: float) -> Array | None:
     """Measure the standard deviation of each first filter's answers to the images.
 
     Where the graph cuts the image first, or there are no images, to natural ones. None where
     there is no convolution, or the images have no contrast.
     """
     weights = stem.conv
-    if weights is not None and (not tensors if stem.direct else stem.focus):
+    if weights is not None and (not samples if stem.direct else stem.focus):
         return natural_answers(weights) * abs(scale)
     if weights is None or not stem.direct:
         return None
     _, channels, high, wide = weights.shape
     patches = []
-    for tensor in tensors:
+    for sample in samples:
+        tensor = sample.tensor
         if (
             tensor.ndim != 3
             or tensor.shape[0] != channels

@@ -270,18 +270,17 @@ class Watch:
             return
         if self._training is None:
             stem = read_stem(cfg.onnx_file)
-            tensors = [s.tensor for s in self._samples]
             self._training = []
             if stem is not None:
                 # a file that tells the range of its images needs no trial of others
-                ratio = trained_ratio(pre, stem, tensors)
+                ratio = trained_ratio(pre, stem, self._samples)
                 self._range_known = stem.normalises or ratio is not None
                 self._training += training_findings(
                     cfg,
                     pre,
                     stem,
                     self._model.labels,
-                    tensors=tensors,
+                    samples=self._samples,
                     frame=self._size,
                     outputs=self._model.session.outputs,
                 )

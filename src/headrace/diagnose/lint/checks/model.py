@@ -86,7 +86,7 @@ def _training(checked: CheckedConfig) -> Iterator[Finding]:
         return
     with np.errstate(all="ignore"):
         findings = training_findings(
-            cfg, pre, stem, checked.dry.labels, tensors=(), frame=(0, 0),
+            cfg, pre, stem, checked.dry.labels, samples=(), frame=(0, 0),
             outputs=checked.dry.outputs,
         )  # fmt: skip
         first = {finding.code: finding for finding in reversed(list(findings))}
