@@ -60,6 +60,7 @@ def _dataclass_fields(kind: type[Struct]) -> Fields:
         repr=False,
         eq=False,
         kw_only=True,
+        namespace={"__doc__": kind.__doc__ or kind.__name__},  # else it makes the signature
     )
     fields: Fields = vars(made)["__dataclass_fields__"]
     return fields
