@@ -58,6 +58,14 @@ def test_pairs_are_taken_by_rank_then_overlap_then_order(
     assert got.tolist() == expected
 
 
+def test_the_greater_overlap_wins_whatever_comes_first() -> None:
+    track, group = np.array([[0.0, 0, 10, 10]]), np.zeros(2, np.int64)
+    found = np.array([[5.0, 0, 15, 10], [1.0, 0, 11, 10]])
+    for boxes, expected in ((found, [-1, 0]), (found[::-1].copy(), [0, -1])):
+        got = _native.match_boxes(track, group[:1], np.zeros(1, np.int32), boxes, group, 0.1)
+        assert got.tolist() == expected
+
+
 @settings(max_examples=examples(50))
 @given(crowd(), crowd())
 def test_best_overlap_is_the_greatest(
