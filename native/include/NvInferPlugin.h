@@ -11,8 +11,9 @@
 #include "NvInferPluginUtils.h"
 #include "headrace/plugin_factories.h"
 
-// Makes all of them known under a namespace.
-static inline bool initLibNvInferPlugins(void *, const char *libNamespace) {
+// Makes all of them known under a namespace. A template: a source may define a function of its name.
+template <typename = void>
+bool initLibNvInferPlugins(void *, const char *libNamespace) {
     return headrace::call<bool>(nullptr, "init_libnvinfer_plugins",
                                 {libNamespace ? libNamespace : ""});
 }

@@ -52,6 +52,24 @@ def test_a_parser_alone_pays_for_no_plugins(compile_parser: Compile, tmp_path: P
     assert not included & {"algorithm", "functional", "iostream", "map", "memory", "mutex"}
 
 
+OWN_ENTRY = """
+#include <NvInferPlugin.h>
+extern "C" bool initLibNvInferPlugins(void *, const char *name) { return name[0] == 'x'; }
+extern "C" bool asked() { return initLibNvInferPlugins(nullptr, "x"); }
+"""
+
+
+def test_a_source_may_define_the_entry_of_the_plugin_library(tmp_path: Path) -> None:
+    source, library = tmp_path / "own.cpp", tmp_path / "libown.so"
+    source.write_text(OWN_ENTRY)
+    command = ["g++", "-O0", "-shared", "-fPIC", f"-I{include_dir()}", str(source)]
+    subprocess.run([*command, "-o", str(library)], check=True)
+    assert "initLibNvInferPlugins" in ElfFile.read(library).exported()
+    ask = ctypes.CDLL(str(library)).asked
+    ask.restype = ctypes.c_bool
+    assert ask()
+
+
 @pytest.mark.slow
 def test_another_generation_is_refused(tmp_path: Path) -> None:
     source = tmp_path / "a.cpp"

@@ -193,16 +193,17 @@ class ScaleDynamic(_Second, IPluginV2DynamicExt):
 
 
 class ScaleV3(Watched, IPluginV3, IPluginV3OneCore, IPluginV3OneBuild, IPluginV3OneRuntime):
+    KIND = "ScaleV3"
     TACTICS: ClassVar[list[int]] = []
 
     def __init__(self, factor: float = 2.0) -> None:
         IPluginV3.__init__(self)
-        self.plugin_name, self.plugin_version, self.plugin_namespace = "ScaleV3", "1", ""
+        self.plugin_name, self.plugin_version, self.plugin_namespace = self.KIND, "1", ""
         self.tactic = 0
         self._mine(factor)
 
     def clone(self) -> Any:
-        made = ScaleV3(self.factor)
+        made = type(self)(self.factor)
         made.tactic = self.tactic
         return made
 
@@ -253,13 +254,14 @@ class SecondCreator(IPluginCreator):
 
 
 class ThirdCreator(IPluginCreatorV3One):
-    def __init__(self) -> None:
+    def __init__(self, plugin: Any) -> None:
         super().__init__()
-        self.name, self.plugin_version, self.field_names = "ScaleV3", "1", FACTOR
+        self.plugin = plugin
+        self.name, self.plugin_version, self.field_names = plugin.KIND, "1", FACTOR
 
     def create_plugin(self, name: str, field_collection: Any, phase: Any) -> Any:
         field = field_collection.get("factor")
-        return ScaleV3(2.0 if field is None else float(field.data[0]))
+        return self.plugin(2.0 if field is None else float(field.data[0]))
 
 
 PLUGINS: dict[str, Any] = {
@@ -272,5 +274,5 @@ PLUGINS: dict[str, Any] = {
 
 
 def creator_for(plugin: Any) -> Any:
-    """The creator of a class of this file."""
-    return ThirdCreator() if plugin is ScaleV3 else SecondCreator(plugin)
+    """The creator of a class of this file, or derived from one."""
+    return ThirdCreator(plugin) if issubclass(plugin, ScaleV3) else SecondCreator(plugin)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+from pathlib import Path
+from signal import SIGSEGV
 from typing import Any
 
 import numpy as np
@@ -71,3 +76,36 @@ def test_memory_is_lent_in_every_run(context: ContextPlugin, times: int, which: 
         run(context, x, y)
     Reaching.more = 0
     run(context, x, y)
+
+
+CRASH = """
+import ctypes, sys
+import numpy as np
+from headrace.engine import BuildOptions, build
+from tests.plugins.models import conv_plugin_conv, network, registry
+from tests.plugins.samples import ScaleDynamic
+from pathlib import Path
+
+def enqueue(self, ins, outs, inputs, outputs, ws, s):
+    ctypes.memset(outputs[0], 0x5A, 1 << 30)
+
+ScaleDynamic.enqueue = enqueue
+made, _ = conv_plugin_conv()
+plan = build(network(made, Path(sys.argv[1])), BuildOptions(registry=registry()))
+plan.registry = registry()
+with plan.open_session() as session:
+    session.run({"x": np.ones((1, 3, 8, 8), np.float32)})
+"""
+
+
+def test_a_plugin_that_ends_the_process_is_named_with_layer_and_place(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CRASH, tmp_path], capture_output=True, text=True, timeout=120,
+        check=False, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert done.returncode == -SIGSEGV
+    where = r"plugin ScaleDynamic version 1, layer 'scale'"
+    place = r"\d+ bytes behind the end of output 0"
+    assert re.search(rf"\nheadrace: SIGSEGV in enqueue of {where}: {place}", done.stderr)
+    assert "headrace check-plugin LIBRARY" in done.stderr
+    assert "--guard always" in done.stderr

@@ -24,25 +24,12 @@ from headrace.plugins import (
     TensorFormat,
     array_at,
 )
-from headrace.plugins.forms import ORDERS, TensorForm
+from headrace.plugins.forms import TensorForm
 from headrace.plugins.negotiate import offers
+from tests.plugins.forms import BLOCKS, LAST, packed
 from tests.plugins.models import FLOAT, model, network
 
-BLOCKS = {"CHW2": 2, "CHW4": 4, "CHW16": 16, "CHW32": 32, "CDHW32": 32}
-LAST = {"HWC8": 8, "HWC16": 16, "DHWC8": 8, "HWC": 1, "DHWC": 1}
 STORAGE = {"INT8": np.int8, "HALF": np.float16, "FLOAT": np.float32, "INT64": np.int64}
-
-
-def packed(array: Any, format: str) -> Any:
-    """`array` in a format, by NumPy's own moves."""
-    at = array.ndim - ORDERS[TensorFormat[format]].axes
-    step = BLOCKS.get(format) or LAST[format]
-    room = -array.shape[at] % step
-    array = np.pad(array, [(0, room if axis == at else 0) for axis in range(array.ndim)])
-    if format in LAST:
-        return np.ascontiguousarray(np.moveaxis(array, at, -1))
-    shape = (*array.shape[:at], array.shape[at] // step, step, *array.shape[at + 1 :])
-    return np.ascontiguousarray(np.moveaxis(array.reshape(shape), at + 1, -1))
 
 
 shapes = st.tuples(*[st.integers(1, 3)] * 2, st.integers(1, 70), *[st.integers(1, 19)] * 2)

@@ -1,5 +1,7 @@
-// What the program of the command line says when a library in its own process ends it by a signal,
-// or by exit().
+// What is said when a library in this process ends it by a signal: which plugin ran, and, by the
+// program of the command line, which libraries are loaded. That one says it of exit(), too.
+#include "guard/crash_note.h"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <signal.h>
@@ -12,6 +14,7 @@
 #include <string>
 
 #include "module.h"
+#include "plugins/lent.h"
 
 namespace headrace::guard {
 namespace {
@@ -47,15 +50,19 @@ void say_note() {
 }
 
 void on_fatal(int number, siginfo_t *info, void *) {
-    if (!writing.test_and_set()) {
+    const bool by_plugin = plugins::runs_here();
+    if ((by_plugin || note.load()) && !writing.test_and_set()) {
         say("\nheadrace: ", 11);
         for (const Fatal &one : kFatal)
             if (one.number == number) say(one.name, std::strlen(one.name));
-        say_note();
+        if (by_plugin)
+            plugins::say_call(info->si_code > 0 ? info->si_addr : nullptr, say);
+        else
+            say_note();
         written = true;
     }
     // Another thread may be writing: give it the time, but never wait for ever.
-    for (int i = 0; i < 100 && !written; ++i) {
+    for (int i = 0; i < 100 && (by_plugin || note.load()) && !written; ++i) {
         const timespec moment{0, 1000 * 1000};
         nanosleep(&moment, nullptr);
     }
@@ -75,6 +82,23 @@ void on_exit_call(int status, void *) {
 }
 #endif
 
+void install() {
+    static const bool done = [] {
+        for (const Fatal &one : kFatal) {
+            struct sigaction action{};
+            if (sigaction(one.number, nullptr, &action) != 0) continue;
+            if ((action.sa_flags & SA_SIGINFO) || action.sa_handler != SIG_DFL) continue;
+            action = {};
+            action.sa_sigaction = on_fatal;
+            action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+            sigemptyset(&action.sa_mask);
+            sigaction(one.number, &action, nullptr);
+        }
+        return true;
+    }();
+    (void)done;
+}
+
 // Fatal signals that nothing handles yet write "headrace: SIGNAL: " and the text to standard error,
 // and end the process as they would have: with the same signal, at the same place. A handler that
 // is installed later is not disturbed. exit() does the same, and becomes `exit_status` where it was
@@ -87,19 +111,12 @@ void note_crashes(const std::string &text, int exit_status) {
 #ifdef __GLIBC__
     on_exit(on_exit_call, nullptr);
 #endif
-    for (const Fatal &one : kFatal) {
-        struct sigaction action{};
-        if (sigaction(one.number, nullptr, &action) != 0) continue;
-        if ((action.sa_flags & SA_SIGINFO) || action.sa_handler != SIG_DFL) continue;
-        action = {};
-        action.sa_sigaction = on_fatal;
-        action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-        sigemptyset(&action.sa_mask);
-        sigaction(one.number, &action, nullptr);
-    }
+    install();
 }
 
 }  // namespace
+
+void note_plugins() { install(); }
 
 void bind_crash_note(nanobind::module_ &m) {
     m.def(

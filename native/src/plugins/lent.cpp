@@ -1,15 +1,25 @@
-// Memory that a plugin is lent while it runs: views beyond it are refused. Of each thread its own.
+// Memory that a plugin is lent while it runs: views beyond it are refused, and what ends the
+// process meanwhile is told by the plugin's name. Of each thread its own.
+#include "plugins/lent.h"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <unistd.h>
+
+#include <atomic>
+#include <charconv>
 #include <cstdint>
+#include <cstring>
+#include <iterator>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "guard/crash_note.h"
 #include "module.h"
 
 namespace nb = nanobind;
@@ -22,19 +32,100 @@ namespace {
 using Block = std::tuple<std::uintptr_t, std::uintptr_t, bool, std::string>;
 using Blocks = std::vector<Block>;
 
-// The innermost is the last.
-thread_local std::vector<const Blocks *> lent;
+// What a handler of signals says of a plugin. No pointers: what it wrote wrongly may lie anywhere.
+struct Told {
+    struct Place {
+        std::uintptr_t end;
+        char name[24];
+    };
+    char call[232] = {}, library[256] = {};
+    std::size_t serial = 0;
+    std::size_t count = 0;
+    Place places[8] = {};
+};
+
+template <std::size_t kSize>
+void copy_text(char (&to)[kSize], const std::string &text) {
+    text.copy(to, kSize - 1);
+}
 
 struct LentMemory {
     Blocks blocks;
+    Told told;
+
+    LentMemory(Blocks lent, const std::string &call, const std::string &library)
+        : blocks(std::move(lent)) {
+        static std::atomic<std::size_t> made{0};
+        told.serial = ++made;
+        copy_text(told.call, call);
+        copy_text(told.library, library.empty() ? "LIBRARY" : library);
+        for (const auto &[start, end, writable, name] : blocks) {
+            if (!writable || told.count == std::size(told.places)) continue;
+            Told::Place &place = told.places[told.count++];
+            place.end = end;
+            copy_text(place.name, name);
+        }
+    }
 };
 
-void lend(const LentMemory &memory) { lent.push_back(&memory.blocks); }
-void give_back() { lent.pop_back(); }
+// Of threads that run plugins. In the memory of this library, whose code stands before it: a write
+// behind an output ends there, while it runs over the heap, where threads have their variables.
+struct Slot {
+    std::atomic<int> thread{0};
+    std::atomic<bool> runs{false};
+    Told told;
+};
+Slot slots[64];
+
+struct Thread {
+    std::vector<const LentMemory *> lent;  // the innermost is the last
+    Slot *slot = nullptr;
+
+    Thread() {
+        for (Slot &one : slots) {
+            int free = 0;
+            if (!one.thread.compare_exchange_strong(free, gettid())) continue;
+            slot = &one;
+            return;
+        }
+    }
+    ~Thread() {
+        if (slot) slot->thread = 0;
+    }
+    Thread(const Thread &) = delete;
+    Thread &operator=(const Thread &) = delete;
+
+    void show_innermost() {
+        if (!slot) return;
+        if (!lent.empty() && slot->told.serial != lent.back()->told.serial)
+            slot->told = lent.back()->told;
+        slot->runs.store(!lent.empty(), std::memory_order_release);
+    }
+};
+
+thread_local Thread here;
+
+void lend(const LentMemory &memory) {
+    Thread &thread = here;
+    thread.lent.push_back(&memory);
+    thread.show_innermost();
+}
+void give_back() {
+    Thread &thread = here;
+    thread.lent.pop_back();
+    thread.show_innermost();
+}
+
+const Told *told_here() {
+    for (const Slot &one : slots)
+        if (one.thread == gettid()) return one.runs && one.told.call[0] ? &one.told : nullptr;
+    return nullptr;
+}
 
 const Block *block_at(std::uintptr_t address) {
-    for (auto blocks = lent.rbegin(); blocks != lent.rend(); ++blocks)
-        for (const Block &block : **blocks)
+    const auto &lent = here.lent;
+    for (auto memory = lent.rbegin(); memory != lent.rend(); ++memory)
+        for (const Block &block : (*memory)->blocks)
             if (std::get<0>(block) <= address && address < std::get<1>(block)) return &block;
     return nullptr;
 }
@@ -50,22 +141,55 @@ nb::object view(std::uintptr_t address, Py_ssize_t size, bool writable) {
 
 Blocks blocks() {
     Blocks all;
-    for (auto blocks = lent.rbegin(); blocks != lent.rend(); ++blocks)
-        all.insert(all.end(), (*blocks)->begin(), (*blocks)->end());
+    const auto &lent = here.lent;
+    for (auto memory = lent.rbegin(); memory != lent.rend(); ++memory)
+        all.insert(all.end(), (*memory)->blocks.begin(), (*memory)->blocks.end());
     return all;
 }
 
 }  // namespace
 
+bool runs_here() { return told_here() != nullptr; }
+
+void say_call(const void *address, void (*say)(const char *, std::size_t)) {
+    const Told *told = told_here();
+    if (!told) return;
+    const auto text = [say](const char *words) { say(words, std::strlen(words)); };
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    text(" in ");
+    text(told->call);
+    constexpr std::uintptr_t kReach = 1 << 30;
+    const char *before = ": ";
+    for (std::size_t i = 0; i < told->count; ++i) {
+        const auto &[end, name] = told->places[i];
+        if (at < end || at - end > kReach) continue;
+        text(before);
+        char digits[24];
+        say(digits,
+            static_cast<std::size_t>(std::to_chars(digits, digits + 24, at - end).ptr - digits));
+        text(" bytes behind the end of ");
+        text(name);
+        before = ", ";
+    }
+    text("\n  headrace check-plugin ");
+    text(told->library);
+    text(" looks for the fault; headrace run --guard always runs the plugin in a worker process\n");
+}
+
 void bind_lent(nb::module_ &m) {
     nb::class_<LentMemory>(m, "LentMemory",
                            "Lets `lent_view` check against `blocks` in this thread, for a block "
                            "of code; each is its first address, the first one behind it, whether "
-                           "it may be written to, and its name.")
+                           "it may be written to, and its name. A fatal signal meanwhile is told "
+                           "by the `call` of a plugin, if named, and its library.")
         .def(
             "__init__",
-            [](LentMemory *self, Blocks blocks) { new (self) LentMemory{std::move(blocks)}; },
-            "blocks"_a)
+            [](LentMemory *self, Blocks blocks, const std::string &call,
+               const std::string &library) {
+                guard::note_plugins();
+                new (self) LentMemory(std::move(blocks), call, library);
+            },
+            "blocks"_a, "call"_a = "", "library"_a = "")
         .def("__enter__", &lend)
         .def(
             "__exit__", [](const LentMemory &, nb::handle, nb::handle, nb::handle) { give_back(); },

@@ -276,6 +276,11 @@ def count_magnitudes(values: Annotated[NDArray[numpy.float32], dict(shape=(None,
     Add to `counts` the finite values that are not 0: each to the bin that its absolute value times `scale` begins with.
     """
 
+def rounding_errors(rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], factors: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], low: float, high: float, errors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """
+    Of each row, the sum of the squared errors that its values times a factor have as whole numbers of [low, high].
+    """
+
 def whole_boxes(rects: NDArray[numpy.float64], width: int, height: int, even: bool) -> list[tuple[int, int, int, int] | None]:
     """
     Left, top, right and bottom in whole pixels of rectangles; None where one is empty, not finite, or, as far as they are even, outside of the frame.
@@ -581,10 +586,10 @@ def json_objects(heads: object, components: Annotated[NDArray[numpy.int32], dict
 
 class LentMemory:
     """
-    Lets `lent_view` check against `blocks` in this thread, for a block of code; each is its first address, the first one behind it, whether it may be written to, and its name.
+    Lets `lent_view` check against `blocks` in this thread, for a block of code; each is its first address, the first one behind it, whether it may be written to, and its name. A fatal signal meanwhile is told by the `call` of a plugin, if named, and its library.
     """
 
-    def __init__(self, blocks: Sequence[tuple[int, int, bool, str]]) -> None: ...
+    def __init__(self, blocks: Sequence[tuple[int, int, bool, str]], call: str = '', library: str = '') -> None: ...
 
     def __enter__(self) -> None: ...
 

@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "a47db5db7599"
+NATIVE_API = "dd94bae8797c"

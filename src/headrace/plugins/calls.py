@@ -104,6 +104,11 @@ class Instance:
         """For errors: plugin and layer."""
         return origin_of(self.plugin) + _where(self.name, self.layer)
 
+    @property
+    def library(self) -> str:
+        """The file of a compiled plugin; empty for others."""
+        return str(getattr(self.plugin, "library", ""))
+
     def call(self, phase: Phase, method: str, *arguments: object, face: object = None) -> object:
         """Call `method`, on the capability `face` if given.
 

@@ -42,6 +42,7 @@ class ContextPlugin(ABC):
         self._workspace_bytes = max(spec.workspaces, default=0)
         self._closed = False
         self._stage = stage_for(self.instances)
+        self._named = f"enqueue of {spec.where}", instances[0].library if instances else ""
         self.report: Callable[[Finding], None] = lambda notice: None
         self.notices: list[Finding] = []
 
@@ -324,12 +325,12 @@ class ContextPlugin(ABC):
             )
         ]
         if not self._workspace_bytes:
-            return LentMemory(blocks), 0
+            return LentMemory(blocks, *self._named), 0
         if self._workspace.nbytes < self._workspace_bytes:
             self._workspace = self._scratch()
         workspace = address_of(self._workspace)
         blocks.append((workspace, workspace + self._workspace.nbytes, True, "the workspace"))
-        return LentMemory(blocks), workspace
+        return LentMemory(blocks, *self._named), workspace
 
     def _check_fences(self, outputs: Sequence[Array]) -> None:
         """Refuse a run that wrote behind an output, or behind the workspace."""

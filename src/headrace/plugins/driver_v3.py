@@ -386,7 +386,8 @@ def _trial_memory(
             for kind, part in zip(("input", "output"), arrays, strict=True)
             for number, a in enumerate(part)
         ]
-        with LentMemory([*blocks, (workspace, workspace + scratch.size, True, "the workspace")]):
+        blocks.append((workspace, workspace + scratch.size, True, "the workspace"))
+        with LentMemory(blocks, f"enqueue of {trial.where}", trial.library):
             yield (ins, outs, workspace, 0), lambda: None
         return
     sizes = [a.nbytes for part in reversed(arrays) for a in part]

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper
 
+from headrace._core._native import rounding_errors
 from headrace.engine.precision.choice import TensorChoice
 from headrace.engine.precision.prepare import prepare
 from headrace.engine.precision.ranges import Channels, choose_ranges, sample_places
@@ -125,3 +126,15 @@ def test_an_activation_that_is_always_0_is_left_out():
     kernel = np.ones((2, 2, 1, 1), np.float32)
     zeros = np.zeros((1, 2, 4, 4), np.float32)
     assert choose_ranges(convolution(kernel), {"x": Channels.of(zeros)}) == {}
+
+
+@pytest.mark.parametrize("count", [1, 15, 512, 1300])
+def test_what_rounding_loses_is_what_numpy_says(count):
+    rows = np.random.default_rng(count).normal(0, 90, (3, count)).astype(np.float32)
+    rows[0, 0] = 2.5  # between two: the even one
+    factors = np.array([1, 0.3, 7], np.float32)
+    found = np.empty(3)
+    rounding_errors(rows, factors, -10, 245, found)
+    scaled = rows * factors[:, None]
+    errors = np.clip(np.rint(scaled), -10, 245).astype(np.float64) - scaled
+    np.testing.assert_allclose(found, np.square(errors).sum(1), rtol=1e-5)

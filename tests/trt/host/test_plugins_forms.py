@@ -1,8 +1,9 @@
-"""C++ plugins of each class that take one element type and one format alone."""
+"""Plugins of each class, in C++ and Python, that take one element type and one format alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,15 @@ from headrace.engine import BuildOptions, Plan, build
 from headrace.engine.precision import CalibrationTable
 from headrace.engine.precision.rules import PrecisionRules
 from headrace.errors import PluginError
-from headrace.plugins import DataType, TensorFormat
+from headrace.plugins import DataType, PluginRegistry, TensorFormat, get_plugin_registry
 from headrace.plugins.forms import ORDERS
+from tests.plugins.forms import FORMS, computed, send
 from tests.plugins.models import model, network
+from tests.plugins.samples import creator_for
 from tests.trt.host.conftest import Compile
 
-CLASSES = ("IoForm", "DynamicForm", "ThirdForm")
-ELEMENTS = {"INT32": "int32", "INT64": "int64", "UINT8": "uint8"}
+CLASSES = ("IoForm", "DynamicForm", "ThirdForm", *FORMS)
+ELEMENTS = {"INT32": "int32", "INT64": "int64", "UINT8": "uint8", "BOOL": "bool"}
 FORMATS = ("LINEAR", *(format.name for format in ORDERS))
 
 
@@ -36,15 +39,24 @@ def tensor(name: str, kind: str, shape: tuple[int, ...]) -> Any:
 
 
 def built(op: str, kind: str, format: str, shape: tuple[int, ...], folder: Path) -> Plan:
-    node = helper.make_node(
-        op, ["x"], ["y"], name="form",
-        type=int(DataType[kind]), format=int(TensorFormat[format]),
-    )  # fmt: skip
+    numbers = {"type": int(DataType[kind]), "format": int(TensorFormat[format])}
+    if op in FORMS:
+        numbers = {"factor": 16 * numbers["type"] + numbers["format"]}
+    node = helper.make_node(op, ["x"], ["y"], name="form", **numbers)
     made = model([node], [tensor("x", kind, shape)], [tensor("y", kind, shape)])
+    options = BuildOptions(max_batch=4, registry=registry_of(op))
     if kind != "INT8":
-        return build(network(made, folder), BuildOptions(max_batch=4))
+        return build(network(made, folder), options)
     rules = PrecisionRules(table=CalibrationTable.of({"x": 0.5, "y": 0.25}))
-    return build(network(made, folder), BuildOptions(max_batch=4, precision="int8", rules=rules))
+    return build(network(made, folder), replace(options, precision="int8", rules=rules))
+
+
+def registry_of(op: str) -> PluginRegistry:
+    if op not in FORMS:
+        return get_plugin_registry()
+    registry = PluginRegistry()
+    registry.register_creator(creator_for(FORMS[op]))
+    return registry
 
 
 def _forms() -> list[Any]:
@@ -62,20 +74,22 @@ def _forms() -> list[Any]:
 def test_a_plugin_of_one_form_computes_as_numpy_does(
     library: CustomLibrary, op: str, kind: str, format: str, tmp_path: Path
 ) -> None:
-    deep = op == "IoForm" and format in ("DHWC8", "CDHW32", "DHWC")
+    deep = op.endswith("IoForm") and format in ("DHWC8", "CDHW32", "DHWC")
     shape = (2, 5, 3, 4, 2) if deep else (2, 5, 3, 4)
     rng = np.random.default_rng(5)
-    x = rng.integers(0, 15, shape).astype(ELEMENTS.get(kind, "float32"))
+    x = rng.integers(0, 2 if kind == "BOOL" else 15, shape).astype(ELEMENTS.get(kind, "float32"))
+    send(x)
     plan = built(op, kind, format, shape, tmp_path)
     (record,) = plan.header.plugins
     assert record.input_types == (kind,)
     assert record.formats == (() if format == "LINEAR" else (format, format))
     again = Plan.from_bytes(b"".join(plan.to_chunks()))
     for one in (plan, again):
+        one.registry = registry_of(op)
         with one.open_session() as session:
             for count in (2, 1):
                 y = session.run({"x": x[:count]})["y"]
-                np.testing.assert_array_equal(y, 2 * x[:count] + 1)
+                np.testing.assert_array_equal(y, computed(DataType[kind], x[:count]))
 
 
 def test_forms_are_decisions_of_the_plan(library: CustomLibrary, tmp_path: Path) -> None:

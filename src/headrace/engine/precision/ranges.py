@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from onnx import numpy_helper
 
+from headrace._core._native import rounding_errors
 from headrace._core.types import Array
 from headrace.engine.precision.choice import TensorChoice
 from headrace.engine.precision.prepare import Proto
@@ -63,8 +64,7 @@ class Channels:
     @property
     def sample(self) -> Samples:
         """(C, n) the values of all parts."""
-        if len(self.parts) > 1:
-            self.parts = [np.concatenate(self.parts, axis=1)]
+        self.parts = [np.ascontiguousarray(np.concatenate(self.parts, axis=1))]
         return self.parts[0]
 
 
@@ -208,11 +208,9 @@ def _rounding(sample: Samples, factors: Floats, under: float) -> Floats:
     """(C,) mean squared error of the values in bytes over [-under, 1], behind the factors."""
     step = (1 + under) / 255
     zero = round(under / step)
-    scaled = sample * (factors / step).astype(np.float32)[:, None]
-    error = np.rint(scaled)
-    np.clip(error, -zero, 255 - zero, out=error)
-    error -= scaled
-    squares = np.einsum("ci,ci->c", error, error, dtype=np.float64) / max(sample.shape[1], 1)
+    squares = np.empty(len(sample))
+    rounding_errors(sample, (factors / step).astype(np.float32), -zero, 255 - zero, squares)
+    squares /= max(sample.shape[1], 1)
     return np.asarray(squares * (step / factors) ** 2)
 
 

@@ -1,6 +1,6 @@
-// Plugins that take one form alone, chosen by their fields "type" and "format": y = 2 x + 1 on the
-// elements as they lie in memory; padding channels are counted, and a non-zero one fails the call.
-// One class each for IOExt, DynamicExt and V3.
+// Plugins that take one form alone, chosen by their fields "type" and "format": y = 2 x + 1, of BOOL
+// not x, on the elements as they lie in memory; padding channels are counted, and a non-zero one
+// fails the call. One class each for IOExt, DynamicExt and V3.
 #include <NvInfer.h>
 
 #include <cmath>
@@ -27,14 +27,18 @@ uint16_t float_to_half(float f) {  // of small whole numbers, which are exact
     if (f == 0) return 0;
     uint32_t bits;
     std::memcpy(&bits, &f, 4);
-    return static_cast<uint16_t>(((bits >> 16) & 0x8000u) |
-                                 ((((bits >> 23) & 255) - 112) << 10) | ((bits >> 13) & 1023));
+    return static_cast<uint16_t>(((bits >> 16) & 0x8000u) | ((((bits >> 23) & 255) - 112) << 10) |
+                                 ((bits >> 13) & 1023));
 }
 
 template <typename T>
 struct Plain {
     static float read(T v, float) { return static_cast<float>(v); }
     static T write(float v, float) { return static_cast<T>(v); }
+};
+struct Truth {  // 2 x + 1 is false of -0.5 alone
+    static float read(bool v, float) { return v ? -0.5f : 0; }
+    static bool write(float v, float) { return v != 0; }
 };
 struct Half {
     static float read(uint16_t v, float) { return half_to_float(v); }
@@ -127,6 +131,7 @@ int32_t compute(const PluginTensorDesc &in, const PluginTensorDesc &out, int64_t
     case DataType::kINT8: return twice<Steps, int8_t>(in, out, images, x, y);
     case DataType::kINT32: return twice<Plain<int32_t>, int32_t>(in, out, images, x, y);
     case DataType::kINT64: return twice<Plain<int64_t>, int64_t>(in, out, images, x, y);
+    case DataType::kBOOL: return twice<Truth, bool>(in, out, images, x, y);
     case DataType::kUINT8: return twice<Plain<uint8_t>, uint8_t>(in, out, images, x, y);
     default: return 78;
     }
