@@ -44,6 +44,10 @@ NOT_NEEDED = {
     "headrace.infer.recognise.recognise",
     "subprocess",
     "tarfile",
+    # for GPUs, mean files, tactics by name
+    "headrace._core.gpu.cuda_kernels",
+    "headrace._core.named_settings",
+    "headrace.infer.mean_file",
     # for plugins, TensorRT's interface, C++ libraries
     "headrace.binary.elf",
     "headrace.custom.load_errors",
@@ -123,6 +127,7 @@ def test_a_bare_model_that_was_recognised_imports_what_its_own_config_would(
     assert first.returncode == 0, first.stderr
     imported = _imported(tmp_path, config="m.onnx")
     assert "headrace.infer.recognise.kept" in imported
+    assert "headrace.custom.library" not in imported
     readers = {"headrace.infer.recognise.recognise", "headrace.network.network", "onnx", "onnx_ir"}
     assert readers <= NOT_NEEDED
     assert not readers & imported  # its parser finds nothing, so that other things are tried

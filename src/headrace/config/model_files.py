@@ -12,7 +12,6 @@ from headrace._core.errors import ConfigError
 from headrace._core.text import quoted
 from headrace.config.enums import NetworkType
 from headrace.config.keys import PROPERTY_KEYS
-from headrace.config.library_sources import build_command
 from headrace.config.paths import missing_hints
 
 if TYPE_CHECKING:
@@ -157,6 +156,8 @@ def missing_file(cfg: ModelFields, key: str, path: Path) -> ConfigError:
             code="model-of-other-kind",
             data={"format": folder.key},
         )
+    from headrace.config.library_sources import build_command
+
     hints = [] if odd else missing_hints(path)
     command = build_command(path) if key == "custom-lib-path" and not odd else None
     if command is not None:

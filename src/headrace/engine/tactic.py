@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Literal, get_args
 
 from headrace._core.errors import EngineError
-from headrace._core.named_settings import split_settings
 from headrace._core.plain_record import PlainRecord
 from headrace.engine.backends import (
     BACKENDS,
@@ -87,6 +86,8 @@ class Tactic(PlainRecord, frozen=True):
             EngineError: an unknown runtime or key, a value out of range, or a CUDA graph where
                 there is none.
         """
+        from headrace._core.named_settings import split_settings
+
         runtime, settings = split_settings(text)
         if runtime not in BACKENDS:
             raise EngineError(

@@ -10,7 +10,6 @@ import numpy as np
 from headrace._core.errors import ConfigError, ParserError
 from headrace._core.findings import Finding
 from headrace.config.enums import PARSER_FIELDS, ClusterMode, NetworkType
-from headrace.custom.library import parsers_in
 from headrace.infer import parsers  # all heads are imported only for a suggestion
 from headrace.infer.class_checks import class_findings, class_notices
 from headrace.infer.classify import narrow_outputs
@@ -132,6 +131,8 @@ def require_grid_outputs(
     if not missing:
         return
     name = cfg.parse_bbox_func_name
+    from headrace.custom.library import parsers_in
+
     unset = "no parse-bbox-func-name is set"
     if name:
         unset = f"parse-bbox-func-name={name} has no effect without custom-lib-path"

@@ -41,7 +41,6 @@ from headrace._core.text import counted
 from headrace.config.enums import ColorFormat, NetworkType, ScalingFilter, TensorOrder
 from headrace.config.profile import Profile, with_profile
 from headrace.infer.geometry import Crops, Rect, ScaleTransform, centre_cut, fit, fit_crops
-from headrace.infer.mean_file import load_mean
 from headrace.media.color_matrix import color_matrix
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import PixelFormat
@@ -193,6 +192,8 @@ class Preprocessor:
             )
         mean = None
         if cfg.mean_file is not None:
+            from headrace.infer.mean_file import load_mean
+
             mean = load_mean(cfg.mean_file, width, height, channels, where=where("mean-file"))
         pre = cls(
             width,

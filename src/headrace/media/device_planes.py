@@ -10,8 +10,6 @@ from typing import Any, overload
 
 import numpy as np
 
-from headrace._core.gpu.cuda_kernels import download_rows
-from headrace._core.gpu.cuda_tensors import DEVICE_KIND, dlpack_capsule
 from headrace._core.types import DType
 from headrace.media.pixel_format import PixelFormat, Plane, plane_shapes
 
@@ -53,14 +51,20 @@ class DevicePlane:
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
+        from headrace._core.gpu.cuda_tensors import DEVICE_KIND
+
         return (DEVICE_KIND, self.gpu)
 
     def __dlpack__(self, **_: object) -> Any:
+        from headrace._core.gpu.cuda_tensors import dlpack_capsule
+
         steps = [step // self.dtype.itemsize for step in self.strides]
         return dlpack_capsule(self.address, self.shape, self.dtype, self.owner, steps, gpu=self.gpu)
 
     def numpy(self) -> Plane:
         """The plane on the host, as bytes: 16-bit samples are rounded to their upper 8."""
+        from headrace._core.gpu.cuda_kernels import download_rows
+
         row = int(np.prod(self.shape[1:])) * self.dtype.itemsize
         out = np.empty((self.shape[0], row), np.uint8)
         download_rows(self.gpu, self.address, self.pitch, row, out)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import HeadraceError
 from headrace._core.findings import Finding
-from headrace._core.named_settings import split_settings
 from headrace._core.notices import refuse_warnings, warn_of
 from headrace._core.urls import url_name, url_scheme
 from headrace.config import ModelConfig, is_pipeline_file, load_pipeline
@@ -129,6 +128,8 @@ def _sink_spec(text: str) -> SinkSpec:
 def _tracker_spec(text: str) -> TrackerSpec:
     if text.endswith((".yml", ".yaml")):
         return TrackerSpec(config=Path(text))
+    from headrace._core.named_settings import split_settings
+
     name, settings = split_settings(text)
     return TrackerSpec(name=name, settings=settings)
 
