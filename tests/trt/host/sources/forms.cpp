@@ -1,6 +1,6 @@
-// Plugins that take one form alone, chosen by their fields "type" and "format": y = 2 x + 1, of BOOL
-// not x, on the elements as they lie in memory; padding channels are counted, and a non-zero one
-// fails the call. One class each for IOExt, DynamicExt and V3.
+// Plugins that take one form alone, chosen by their fields "type" and "format": y = 2 x + 1, of
+// BOOL not x, on the elements as they lie in memory; padding channels are counted, and a non-zero
+// one fails the call. One class each for IOExt, DynamicExt and V3.
 #include <NvInfer.h>
 
 #include <cmath>
