@@ -178,6 +178,23 @@ def test_a_source_that_waits_for_room_is_woken_when_half_of_it_is_free(
     assert max(waiting) == 4
 
 
+@pytest.mark.parametrize(("read_s", "work_s", "most"), [(0.01, 0.0, 1), (0.0, 0.01, 4)])
+def test_frames_that_are_there_are_joined_and_no_other_is_waited_for(
+    read_s: float, work_s: float, most: int
+) -> None:
+    muxer = Muxer([FakeSource(20, delay_s=read_s)])
+    muxer.joined = 4
+    muxer.start()
+    taken, sizes = [], []
+    for batch in muxer.batches():
+        time.sleep(work_s)
+        taken += [frame.frame for frame in batch.frames]
+        sizes.append(len(batch))
+    muxer.join()
+    assert taken == list(range(20))
+    assert max(sizes) == most
+
+
 def test_a_live_source_that_falls_silent_is_waited_for_once() -> None:
     good = FakeSource(30, live=True, source_id=0, delay_s=0.001)
     silent = FakeSource(5, live=True, source_id=1, hang_at=2)

@@ -11,6 +11,7 @@ from headrace.errors import HeadraceError, MediaError
 from headrace.infer.batch import Batch
 from headrace.meta import Detections, FrameMeta, Space
 from headrace.pipeline import Pipeline, RunReport
+from headrace.pipeline.segment import joined_frames, segments_of
 from tests.pipeline.fakes import FakeModel, FakeSink, FakeSource, FakeTracker, sources, threads_left
 
 
@@ -50,6 +51,30 @@ def test_a_file_fills_its_batches_with_frames_that_are_inferred() -> None:
     model = FakeModel(batch_size=4, interval=2)
     run(FakeSource(30), model)
     assert [[f for _, f in b] for b in model.batches] == [[0, 3, 6, 9], [12, 15, 18, 21], [24, 27]]
+
+
+@pytest.mark.parametrize(
+    ("size", "stages", "joined"),
+    [
+        ((640, 480), [FakeModel()], 4),
+        ((640, 480), [FakeModel(2), FakeTracker()], 4),
+        ((640, 480), [FakeModel(3)], 3),
+        ((640, 480), [FakeModel(8)], 0),
+        ((1280, 720), [FakeModel()], 2),
+        ((3840, 2160), [FakeModel()], 0),
+        ((0, 0), [FakeModel()], 0),
+        ((640, 480), [FakeModel(), print], 0),
+        ((640, 480), [print, FakeModel()], 0),
+        ((640, 480), [FakeModel(), FakeModel()], 0),
+    ],
+)
+def test_frames_of_a_small_video_share_a_batch_where_nobody_sees_it(
+    size: tuple[int, int], stages: list[Any], joined: int
+) -> None:
+    source: Any = FakeSource(1)
+    source.width, source.height = size
+    assert joined_frames([source], segments_of(stages)) == joined
+    assert joined_frames([source, source], segments_of(stages)) == 0
 
 
 def test_limit_stops_reading() -> None:

@@ -64,6 +64,8 @@ class Muxer:
             sources so much longer; None takes the next frame of each source, whatever its time.
 
     Attributes:
+        joined: frames of files to be inferred up to which a batch takes those that are there; it
+            waits for `fill` alone.
         more_decoders: answers False while those of all but the first video are held back.
     """
 
@@ -102,6 +104,7 @@ class Muxer:
         self._fill = fill
         self._run_rows = run_rows
         self.interval = interval
+        self.joined = 0
         self._all_room = room
         self._sync_wait_s = sync_wait_s
         self._began = monotonic()
@@ -330,7 +333,9 @@ class Muxer:
             batch = Batch([], [], [])
             inferred = 0
             while picks := self._next_buffer(
-                self._fill - inferred, wait=not batch.frames or not self.live
+                self._fill - inferred,
+                wait=not batch.frames
+                or not (self.live or (self.joined and inferred >= self._fill)),
             ):
                 turns = len(picks) if self._buffer % (self.interval + 1) == 0 else 0
                 total = len(batch.frames) + len(picks)
@@ -354,7 +359,7 @@ class Muxer:
 
     def _full(self, inferred: int, more: int) -> bool:
         """True if a batch with so many frames to be inferred should not have `more` of them."""
-        if inferred + more <= self._fill:
+        if inferred + more <= max(self._fill, self.joined):
             return False
         if not self._run_rows:
             return True
@@ -414,6 +419,8 @@ class Muxer:
                     self._lacking = next((f for f in picks if not f.items), None)
                     if self._lacking is None:
                         return self._of_one_time(picks)[:size] if synced else picks
+                    if not wait:
+                        return []
                     self._lacks = min(self._room, -(-room // len(picks)))
                     self._arrived.wait(_POLL_S)
                     continue

@@ -34,7 +34,7 @@ from headrace.pipeline.mux import Muxer, check_limit
 from headrace.pipeline.outlet import Composes, Outlet, Route, routes_of
 from headrace.pipeline.report import Meter, RunReport, count_objects, fill_report
 from headrace.pipeline.run_threads import RunThreads
-from headrace.pipeline.segment import Segment, received, segments_of
+from headrace.pipeline.segment import Segment, joined_frames, received, segments_of
 from headrace.pipeline.source_opening import gpu_of
 from headrace.pipeline.stage import stage_name
 
@@ -473,6 +473,8 @@ class Pipeline(RunningChanges):
         self._started = perf_counter()
         threads = self._threads
         at_once = self._outlet.quick and results is None and not self._keep_open
+        if at_once and not live:
+            self._mux.joined = joined_frames(self.sources, self._segments)
         writes = self._outlet.sinks and not at_once
         written = threads.channel(self._queue_size) if writes else None
         links = [threads.channel(self._queue_size) for _ in self._segments[1:]]
@@ -481,11 +483,9 @@ class Pipeline(RunningChanges):
             for i, segment in enumerate(self._segments):
                 between = links[i - 1] if i else None, outgoing[i]
                 work = partial(self._run_segment, segment, *between)
-                does = (
-                    f"the stage {stage_name(segment.stage) if segment.stage else 'of the probes'}"
-                )
+                does = stage_name(segment.stage) if segment.stage else "of the probes"
                 leave = partial(self._part, *between)
-                threads.start(f"headrace-stage-{i}", does, work, self._fail, leave)
+                threads.start(f"headrace-stage-{i}", f"the stage {does}", work, self._fail, leave)
             if written is not None:
                 work = partial(self._write, written)
                 threads.start("headrace-write", _WRITES, work, self._fail, written.abandon)

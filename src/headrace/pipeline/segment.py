@@ -6,13 +6,16 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.infer.batch import Batch
 from headrace.pipeline.care import Care
 from headrace.pipeline.channel import Channel, ChannelClosedError
 from headrace.pipeline.durations import Durations
 from headrace.pipeline.stage import Stage, Step, is_stage, step_of
+
+if TYPE_CHECKING:
+    from headrace.media import Source
 
 
 @dataclass(slots=True)
@@ -137,6 +140,29 @@ def segments_of(items: Sequence[object]) -> list[Segment]:
         else:
             segments[-1].after.append(step_of(item))
     return segments
+
+
+_JOINED = 4
+_JOINED_PIXELS = 1920 * 1080
+
+
+def joined_frames(sources: Sequence[Source], segments: Sequence[Segment]) -> int:
+    """Frames of one small video that may share a batch, though each has a run of its own.
+
+    What is done for each batch is a twelfth of what a run costs beside decoding and the engine.
+    Objects of several frames would share runs of a secondary model; a probe sees each batch.
+
+    Returns:
+        A multiple of the model's batch size; 0: none.
+    """
+    stage = segments[0].stage
+    if len(sources) > 1 or len(segments) > 1 or stage is None or stage.run_rows:
+        return 0
+    if any(step.kind == "probe" for step in (*segments[0].before, *segments[0].after)):
+        return 0
+    pixels = getattr(sources[0], "width", 0) * getattr(sources[0], "height", 0)
+    most = min(_JOINED, _JOINED_PIXELS // pixels) if pixels else 0
+    return most // stage.config.batch_size * stage.config.batch_size
 
 
 def received(channel: Channel[Batch]) -> Iterator[Batch]:
