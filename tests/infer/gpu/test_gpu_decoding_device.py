@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Thread
 from time import sleep
 from types import SimpleNamespace
 from typing import Any
@@ -27,7 +28,7 @@ from headrace.infer.inferencer import Inferencer
 from headrace.infer.run_options import RunOptions
 from headrace.media.sources import gpu_decoding as decoding
 from headrace.media.sources import video as video_module
-from headrace.media.sources.decoded import DecodedSource
+from headrace.media.sources.decoded import DecodedSource, turn_of
 from headrace.pipeline import pipeline as pipeline_module
 from headrace.pipeline.opening import pipeline_spec
 from headrace.pipeline.source_opening import decoding_device, gpu_of
@@ -241,3 +242,16 @@ def test_videos_have_their_decoders_made_one_after_the_other(live: bool) -> None
         assert not any(pool.map(lambda source: list(source._images()), sources))
     assert [source.decoded for source in sources] == [3] * 6
     assert (max(source.most for source in sources) > 1) == live
+
+
+def test_the_end_of_a_video_does_not_wait_for_decoders_that_are_made(
+    video: Path, asked: list[int | None]
+) -> None:
+    source = headrace.open_source(str(video), gpu=0)
+    source.decoder = decoding.ON_GPU  # as far as it can tell
+    with turn_of(0):  # of the maker
+        thread = Thread(target=source.close, daemon=True)
+        thread.start()
+        thread.join(5)
+        assert not thread.is_alive()
+    assert asked == [0]

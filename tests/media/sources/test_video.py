@@ -315,3 +315,17 @@ def test_a_recording_that_begins_late_is_whole(tmp_path: Path) -> None:
         assert source.frames == 60
         assert sum(1 for _ in source) == 60
         assert source.notices == []
+
+
+def test_a_closed_source_that_is_kept_holds_no_decoder(clip: Path) -> None:
+    def decoders() -> int:
+        return sum(isinstance(each, av.CodecContext) for each in gc.get_objects())
+
+    before = decoders()
+    source = open_source(str(clip))
+    assert len(list(source)) == 12
+    assert source.rewind()
+    assert len(list(source)) == 12
+    assert decoders() > before
+    source.close()
+    assert decoders() == before

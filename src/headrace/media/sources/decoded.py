@@ -16,6 +16,7 @@ from av.video.reformatter import VideoReformatter
 
 from headrace._core.errors import MediaError
 from headrace._core.gpu.cuda import decoder_begins, decoder_ends
+from headrace._core.gpu.driver_turn import DriverTurn
 from headrace._core.text import error_text
 from headrace.media.device_planes import DevicePlanes
 from headrace.media.frame import Frame
@@ -77,14 +78,8 @@ _VIEWS = {
 _SURFACES = {"nv12": False, "p010le": True, "p012le": True, "p016le": True}
 
 
-@cache
-def _maker(gpu: int) -> _Turns:
-    """One video at a time has its decoder made by the driver of a GPU.
-
-    It makes one after the other anyway; the engine's calls wait behind each that waits for it:
-    while 160 H.264 decoders were made, an H200 gave 600 frames a second for 4,300.
-    """
-    return _Turns(1)
+turn_of = cache(DriverTurn)
+"""The turn of a GPU."""
 
 
 class FrameReader:
@@ -403,7 +398,7 @@ class DecodedSource(Source):
                 if keys_only and not packet.is_keyframe:
                     continue  # some decoders give them all the same
             try:
-                with _maker(self._gpu or 0) if makes else self._turn():
+                with turn_of(self._gpu or 0) if makes else self._turn():
                     images = context.decode(packet)
             except av.error.EOFError:
                 return None

@@ -18,8 +18,9 @@ from headrace.media.sources.decoded import (
     Timeline,
     pick_stream,
     reason_of,
+    turn_of,
 )
-from headrace.media.sources.gpu_decoding import gpu_decoding
+from headrace.media.sources.gpu_decoding import ON_GPU, gpu_decoding
 from headrace.media.sources.playlists import PlaylistReach
 
 _WHOLE = 0.9  # of the frames that a length promises: rates vary, and sound may be longer
@@ -84,10 +85,10 @@ class VideoSource(DecodedSource):
 
     def rewind(self) -> bool:
         """Go to the first packet and keep the decoder, which a GPU takes 0.1 s to make."""
-        stream = self._stream
         with self._reading:
             if self._closing.is_set() or self._first is None or self._packet_ring is not None:
                 return False
+            stream = self._stream
             try:
                 self._container.seek(self._first[1] or 0, stream=stream, backward=True)
                 packets = self._container.demux(stream)
@@ -175,6 +176,11 @@ class VideoSource(DecodedSource):
     def _release(self) -> None:
         super()._release()
         self._container.close()
+        self._begun = self._generator = None
+        held = [self._stream, self._container]
+        del self._stream, self._container
+        if self._gpu is not None and self.decoder == ON_GPU:
+            turn_of(self._gpu).end(held)  # PyAV ends the decoder with its last reference
 
 
 def _place(packet: av.Packet[av.VideoStream]) -> tuple[Any, ...]:
