@@ -1,9 +1,11 @@
 """INT8 is timed beside FP32, and built for the runtime that takes least time for it."""
 
+import dataclasses
 import subprocess
 import sys
 from importlib.metadata import version
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from headrace.engine.plan import MODEL_BLOB, Plan
 from headrace.engine.precision import CalibrationTable
 from headrace.engine.precision.rules import PrecisionRules
 from headrace.engine.tactic import Tactic, candidates, with_and_without_tiles
+from headrace.engine.tuning import int8_speed
 from tests.engine.precision.graphs import network_of, ranges_of, small_net
 
 IMAGE = np.random.default_rng(1).random((2, 3, 8, 8)).astype(np.float32)
@@ -33,6 +36,19 @@ def built(**options):
 
 def speeds(plan):
     return [n for n in plan.decisions if n.code in ("int8-speed", "int8-slower")]
+
+
+def test_what_the_time_did_not_suffice_for_is_said(monkeypatch):
+    def short_of_time(*given, **options):
+        tuned = tune(*given, **options)
+        last = msgspec.structs.replace(tuned.records[-1], outcome="untried", cpu_ms=None)
+        return dataclasses.replace(tuned, records=(*tuned.records[:-1], last))
+
+    tune = int8_speed.tune
+    monkeypatch.setattr(int8_speed, "tune", short_of_time)
+    (notice,) = speeds(built())
+    (untried,) = notice.data["untried"]
+    assert f"the time was up before {untried}" in notice.sentence
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ from headrace.network.tensor_spec import TensorSpec
 if TYPE_CHECKING:
     from headrace._core.types import Array
 
-_BUDGET_S = 60.0
+_BUDGET_S = 240.0  # each try takes seconds; on a busy machine none may be left out for that
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +108,19 @@ def time_int8(
     best, other = (min(some, key=lambda r: r.cpu_ms or 0.0) for some in (ours, plains))
     records = tuple(msgspec.structs.replace(r, chosen=r is best) for r in tuned.records)
     graph = next(g for g in small if best.runtime in g.runtimes)
-    return Int8Speed(best.tactic, graph, records, _notice(best, other))
+    untried = [f"{r.precision} on {r.tactic}" for r in tuned.records if r.outcome == "untried"]
+    return Int8Speed(best.tactic, graph, records, _notice(best, other, untried))
 
 
-def _notice(int8: TacticRecord, fp32: TacticRecord) -> Finding:
+def _notice(int8: TacticRecord, fp32: TacticRecord, untried: Sequence[str]) -> Finding:
     a, b = int8.cpu_ms or 0.0, fp32.cpu_ms or 0.0
-    times = f"{a:.3g} and {b:.3g} ms of processor time a run"
-    data = {"int8": str(int8.tactic), "int8_ms": a, "fp32": str(fp32.tactic), "fp32_ms": b}
+    times = f"({a:.3g} and {b:.3g} ms of processor time a run)"
+    if untried:
+        times += f"; the time was up before {', '.join(untried)}"
+    data = {"int8": str(int8.tactic), "int8_ms": a, "fp32": str(fp32.tactic), "fp32_ms": b,
+            "untried": list(untried)}  # fmt: skip
     if a <= b:
         text = f"INT8 on {int8.tactic} is {b / a:.2f} times as fast as FP32 on {fp32.tactic} here "
-        return Finding("int8-speed", "info", f"{text}({times})", data=data)
+        return Finding("int8-speed", "info", f"{text}{times}", data=data)
     text = f"INT8 on {int8.tactic} takes {a / b:.2f} times as long as FP32 on {fp32.tactic} here "
-    text += f"({times}): network-mode=0 computes FP32"
-    return Finding("int8-slower", "info", text, data=data)
+    return Finding("int8-slower", "info", f"{text}{times}: network-mode=0 computes FP32", data=data)
