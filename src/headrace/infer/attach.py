@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -32,6 +31,7 @@ import numpy.typing as npt
 
 from headrace._core import _native
 from headrace._core.errors import ConfigError
+from headrace._core.plain_record import PlainRecord
 from headrace.config.enums import Generation
 from headrace.infer.parsers.labels import Labels
 from headrace.meta import ClassStyle, Detections, FrameMeta, Space, mask_border_colors
@@ -91,8 +91,7 @@ _EDGE_KEYS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AttachParams:
+class AttachParams(PlainRecord, frozen=True):
     """Filters of each of C classes as the native call takes them.
 
     Attributes:
@@ -134,8 +133,7 @@ class AttachParams:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class AttachResult:
+class AttachResult(PlainRecord, frozen=True):
     """Objects attached to the frames of N items.
 
     Attributes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import repeat
 from typing import Literal
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from headrace._core.errors import ParserError
 from headrace._core.findings import Finding
+from headrace._core.plain_record import PlainRecord
 from headrace._core.types import Array, Arrays
 from headrace.infer.parsers.boxes import to_float32
 from headrace.infer.tally import ItemTally
@@ -20,8 +20,7 @@ from headrace.network.tensor_spec import TensorSpec
 Attribute = tuple[int, int, float, str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Winners:
+class Winners(PlainRecord, frozen=True):
     """Winners of one layer, lists of N: value -1 and text "" for an item where nothing wins.
 
     Attributes:

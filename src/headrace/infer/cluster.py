@@ -12,7 +12,7 @@ undefined. A DBSCAN cluster whose scores sum to 0 has no weighted mean and count
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from headrace._core import _native
 from headrace._core.findings import Finding
+from headrace._core.plain_record import PlainRecord
 from headrace._core.types import Array
 from headrace.config.enums import ClusterMode
 from headrace.config.values import MAX_CANDIDATES
@@ -72,8 +73,7 @@ _COLUMNS = {  # of `ClusterParams.thresholds` and `.counts`
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterParams:
+class ClusterParams(PlainRecord, frozen=True):
     """Mode and per-class parameters as the native call takes them.
 
     Attributes:
@@ -157,8 +157,7 @@ class ClusterParams:
         return replace(self, rotated=cfg.rotated_boxes, max_candidates=cfg.max_candidates)
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterTrace:
+class ClusterTrace(PlainRecord, frozen=True):
     """Fate of each of the N input rows.
 
     Attributes:
@@ -173,8 +172,7 @@ class ClusterTrace:
     output: IntArray
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterCut:
+class ClusterCut(PlainRecord, frozen=True):
     """Boxes that clustering did not take.
 
     Attributes:
@@ -187,8 +185,7 @@ class ClusterCut:
     stopped: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterResult:
+class ClusterResult(PlainRecord, frozen=True):
     """The objects of each item, ascending by class, within a class as spec B.3 orders them.
 
     Attributes:

@@ -6,11 +6,13 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from threading import Barrier, Lock
 from time import perf_counter
 
+from msgspec import field
+
 from headrace._core.errors import EngineError
+from headrace._core.plain_record import PlainRecord
 from headrace._core.types import Array
 from headrace.config import ProcessMode
 from headrace.config.enums import ColorFormat
@@ -28,8 +30,7 @@ from headrace.meta.detections import FloatArray
 from headrace.meta.layers import layers_of
 
 
-@dataclass(frozen=True, slots=True)
-class RawOutput:
+class RawOutput(PlainRecord, frozen=True):
     """Argument of the raw output callback for each run of the engine. Source: spec C.5.
 
     Attributes:
@@ -49,8 +50,7 @@ class RawOutput:
     inputs: Mapping[str, Array] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class Pending:
+class Pending(PlainRecord):
     """A batch on its way through the engine."""
 
     batch: Batch
@@ -64,8 +64,7 @@ class Pending:
             run.future.cancel()
 
 
-@dataclass(frozen=True, slots=True)
-class RunSteps:
+class RunSteps(PlainRecord, frozen=True):
     """One run of the engine with the decisions on each of its N items.
 
     Attributes:

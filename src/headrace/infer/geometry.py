@@ -8,7 +8,6 @@ a ratio elsewhere.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy.typing as npt
 
 from headrace._core import _native
 from headrace._core.errors import GeometryError
+from headrace._core.plain_record import PlainRecord
 from headrace.meta.detections import IntArray
 
 # The original keeps rectangles in 32-bit integers; beyond that there is no image.
@@ -40,8 +40,7 @@ class Padding(NamedTuple):
     bottom: int
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleTransform:
+class ScaleTransform(PlainRecord, frozen=True):
     """Where a piece of a frame lies in the network input.
 
     Attributes:
@@ -185,8 +184,7 @@ BoolArray = npt.NDArray[np.bool_]
 DoubleArray = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Crops:
+class Crops(PlainRecord, frozen=True, eq=False):
     """Where N crops of one frame lie in their network inputs.
 
     Rows that are not `valid` are zeros; see `fit_crops` for what they are.

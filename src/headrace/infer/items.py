@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from msgspec import field
+
 from headrace._core.errors import ParserError
+from headrace._core.plain_record import PlainRecord
 from headrace.infer.attach import AttachResult
 from headrace.infer.cluster import ClusterResult
 from headrace.infer.geometry import Crops, Rect, ScaleTransform
@@ -18,8 +20,7 @@ if TYPE_CHECKING:
     from headrace.media.frame import Frame
 
 
-@dataclass(frozen=True, slots=True)
-class FramePiece:
+class FramePiece(PlainRecord, frozen=True):
     """Items from one frame: where they are cropped, and where they lie in the network input.
 
     Attributes:
@@ -52,8 +53,7 @@ def split_pieces(pieces: list[FramePiece], most: int) -> Iterator[tuple[list[Fra
         yield part, count
 
 
-@dataclass(slots=True)
-class Items:
+class Items(PlainRecord):
     """N items in the order of the engine's batch.
 
     Attributes:
@@ -151,8 +151,7 @@ def roi_transform(roi: Roi) -> ScaleTransform:
     )
 
 
-@dataclass(slots=True)
-class ItemSteps:
+class ItemSteps(PlainRecord):
     """Results of each step for one item; None for a step that did not run.
 
     Attributes:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec import field
 
 from headrace._core import _native
 from headrace._core.errors import ParserError
 from headrace._core.findings import Data, Finding
 from headrace._core.notices import note_once
+from headrace._core.plain_record import PlainRecord
 from headrace.infer.tally import Tally
 from headrace.meta import FrameMeta
 
@@ -23,8 +26,7 @@ _MAX_PARSE_ERRORS = (
 )
 
 
-@dataclass(slots=True)
-class StageTimes:
+class StageTimes(PlainRecord):
     """Seconds spent in each stage so far; the engine's own time is `infer_s`."""
 
     select_s: float = 0.0
@@ -35,8 +37,7 @@ class StageTimes:
     attach_s: float = 0.0
 
 
-@dataclass(slots=True)
-class Record:
+class Record(PlainRecord):
     """Shared by the parts of one inferencer; each field is written by one thread at a time.
 
     Attributes:

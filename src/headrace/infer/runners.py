@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from msgspec import field
 
 from headrace._core.errors import DeviceMemoryError, EngineError, GeometryError
+from headrace._core.plain_record import PlainRecord
 from headrace._core.types import Array
 from headrace.infer.geometry import ScaleTransform
 from headrace.infer.items import FramePiece, Items, split_pieces
@@ -34,8 +35,7 @@ Arrays = dict[str, Array]
 Infer = Callable[[], tuple[Arrays, "float | None"]]
 
 
-@dataclass(slots=True)
-class Run:
+class Run(PlainRecord):
     """One run of the engine: its items, and the future of its outputs.
 
     Attributes:
@@ -75,8 +75,7 @@ class ParsesAhead(Protocol):
         """Parse a run in the engine's thread."""
 
 
-@dataclass(slots=True)
-class RunLimit:
+class RunLimit(PlainRecord):
     """How many items fit the GPU's memory.
 
     Attributes:
@@ -86,8 +85,7 @@ class RunLimit:
     most: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunOrder:
+class RunOrder(PlainRecord, frozen=True):
     """Inputs of a run, and their readers.
 
     Attributes:
