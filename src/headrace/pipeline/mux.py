@@ -410,7 +410,7 @@ class Muxer:
                 size = self.buffer_size or len(self._turns)
                 if not self.live:
                     synced = self._sync_wait_s is not None
-                    turns = self._begun() if self._begin_with_some else self._turns
+                    turns = [f for f in self._turns if f.begun or not self._begin_with_some]
                     picks = turns if synced else turns[:size]
                     if not picks:
                         self._lacks = 1
@@ -441,23 +441,14 @@ class Muxer:
                 self._lacks = min(len(lacking), size - len(picks)) if picks else 1
                 self._arrived.wait(min(_POLL_S, deadline - now) if deadline else _POLL_S)
 
-    def _begun(self) -> list[MuxedSource]:
-        """The sources that are waited for, in turn; the lock is held."""
-        return [f for f in self._turns if f.last_at is not None or f.ended or not f.begins_late]
-
     def _of_one_time(self, feeds: list[MuxedSource]) -> list[MuxedSource]:
         """The feeds with the earliest frame; each of `feeds` has one."""
         if self._sync_wait_s is None or len(feeds) < 2:
             return feeds
-        times = {feed: self._time_of(feed) for feed in feeds}
+        times = {feed: feed.next_s(self._began) for feed in feeds}
         fastest = max((feed.source.fps or _USUAL_FPS for feed in feeds), default=_USUAL_FPS)
         last = min(times.values()) + 0.5 / fastest
         return [feed for feed in feeds if times[feed] < last]
-
-    def _time_of(self, feed: MuxedSource) -> float:
-        """Seconds: in a file, or of a stream's arrival since the begin."""
-        frame, came_at = feed.items[0]
-        return came_at - self._began if feed.live else frame.pts_ns / 1e9
 
     def _drop_ended(self) -> None:
         """Take sources that have given all out of the rotation; the lock is held.

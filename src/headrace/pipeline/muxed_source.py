@@ -32,6 +32,16 @@ class MuxedSource:
         self.latency = Durations()
         self.begins_late = getattr(source, "begins_late", False)
 
+    @property
+    def begun(self) -> bool:
+        """Whether it has given a frame or ended, or needs no decoder that others wait for."""
+        return self.last_at is not None or self.ended or not self.begins_late
+
+    def next_s(self, began: float) -> float:
+        """Seconds of the next frame that waits: in a file, or of its arrival since `began`."""
+        frame, came_at = self.items[0]
+        return came_at - began if self.live else frame.pts_ns / 1e9
+
     def counted(self) -> SourceReport:
         """Counts of the source so far; one that is none of Headrace's may lack some."""
         self.report.reconnects = getattr(self.source, "reconnects", 0)
