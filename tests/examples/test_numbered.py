@@ -151,7 +151,7 @@ def test_own_frames(examples: Path) -> None:
     assert "7 objects" in said[0]
     assert said[1].split() == ["7"] * 10
     assert "image 0: Objects(" in said[2]
-    assert re.match(r"RunReport\(\d+ frames of belt", said[-1])
+    assert re.match(r"RunReport\(\d+ frames? of belt", said[-1])
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 import numpy.typing as npt
 
@@ -32,4 +34,4 @@ class TrackGeometry(PlainRecord, frozen=True, eq=False):
     @property
     def is_empty(self) -> bool:
         """Whether the library gave none of it."""
-        return all(getattr(self, name) is None for name in self.__match_args__)
+        return all(getattr(self, field.name) is None for field in fields(self))
