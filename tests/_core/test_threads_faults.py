@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,6 +24,7 @@ import pytest
 from headrace._core import mapped
 from headrace._core.errors import HeadraceError
 from headrace._core.findings import Finding
+from headrace._core.gpu.driver_turn import DriverTurn
 from headrace.batches.transfer import within
 from headrace.cli import batch, ending, live_page, run
 from headrace.cli.live_page import LivePage
@@ -340,6 +342,14 @@ def _prints(ask: Ask) -> str:
     return ""
 
 
+def _decoder_ends(ask: Ask) -> str:
+    turn = DriverTurn(9999)
+    turn.end([object()])
+    _until(lambda: "headrace-decoder-ends" not in {t.name for t in threading.enumerate()})
+    _until(lambda: turn._free.qsize() == 1)  # the next has its turn
+    return ""
+
+
 def _add_source(ask: Ask) -> str:
     added: list[str] = []
     report = SimpleNamespace(interrupted=False)
@@ -520,6 +530,7 @@ SCENES: dict[str, list[Scene]] = {
     "headrace-file-loop": [_loop],
     "headrace-reconnect": [_reconnect],
     "headrace-bus": [_bus],
+    "headrace-decoder-ends": [_decoder_ends],
     "headrace-engine-file": [_engine_file],
     "headrace-prints": [_prints],
     "headrace-add-source": [_add_source],

@@ -32,7 +32,7 @@ constexpr Fatal kFatal[] = {{SIGSEGV, "SIGSEGV"},
 std::atomic<const std::string *> note{nullptr};
 std::atomic<bool> written{false};
 std::atomic<int> failure{1};
-std::atomic_flag writing = ATOMIC_FLAG_INIT;
+std::atomic<bool> writing{false};
 
 void say(const char *text, size_t size) {
     while (size) {
@@ -51,7 +51,7 @@ void say_note() {
 
 void on_fatal(int number, siginfo_t *info, void *) {
     const bool by_plugin = plugins::runs_here();
-    if ((by_plugin || note.load()) && !writing.test_and_set()) {
+    if ((by_plugin || note.load()) && !writing.exchange(true)) {
         say("\nheadrace: ", 11);
         for (const Fatal &one : kFatal)
             if (one.number == number) say(one.name, std::strlen(one.name));
@@ -61,8 +61,8 @@ void on_fatal(int number, siginfo_t *info, void *) {
             say_note();
         written = true;
     }
-    // Another thread may be writing: give it the time, but never wait for ever.
-    for (int i = 0; i < 100 && (by_plugin || note.load()) && !written; ++i) {
+    // A thread of a plugin may be writing, or about to: give it the time, but never wait for ever.
+    for (int i = 0; i < 100 && (writing || plugins::runs_anywhere()) && !written; ++i) {
         const timespec moment{0, 1000 * 1000};
         nanosleep(&moment, nullptr);
     }
@@ -74,7 +74,7 @@ void on_fatal(int number, siginfo_t *info, void *) {
 #ifdef __GLIBC__
 // The interpreter ends before the program does, unless something else ends the program.
 void on_exit_call(int status, void *) {
-    if (!Py_IsInitialized() || writing.test_and_set()) return;
+    if (!Py_IsInitialized() || writing.exchange(true)) return;
     const std::string called = "\nheadrace: exit(" + std::to_string(status) + ")";
     say(called.data(), called.size());
     say_note();

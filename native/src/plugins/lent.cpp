@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <cstdint>
@@ -150,6 +151,11 @@ Blocks blocks() {
 }  // namespace
 
 bool runs_here() { return told_here() != nullptr; }
+
+bool runs_anywhere() {
+    return std::any_of(std::begin(slots), std::end(slots),
+                       [](const Slot &one) { return one.thread && one.runs; });
+}
 
 void say_call(const void *address, void (*say)(const char *, std::size_t)) {
     const Told *told = told_here();

@@ -12,11 +12,11 @@ import sys
 import warnings
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace._core.errors import HeadraceError
-from headrace._core.plain_record import PlainRecord
 
 if TYPE_CHECKING:
     import subprocess
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 _PR_SET_PDEATHSIG = 1
 
 
-class ProcessEnd(PlainRecord, frozen=True):
+@dataclass(frozen=True, slots=True)  # a damaged msgspec is told by what is imported after this
+class ProcessEnd:
     """How a process ended; as text it follows a name: `was killed by SIGSEGV`.
 
     Attributes:

@@ -14,7 +14,6 @@ import click
 
 from headrace._core.errors import HeadraceError
 from headrace._core.findings import Finding
-from headrace._core.plain_record import PlainRecord
 from headrace._core.text import printable, printable_json
 
 if TYPE_CHECKING:
@@ -129,10 +128,11 @@ def stdout_is_for_results() -> Iterator[None]:
 _waiting: list[str] | None = None  # documents of a command with --json, until it ends
 
 
-class _JsonAlone(PlainRecord, frozen=True):
+class _JsonAlone:
     """Runs a command's function so that its --json has stdout to itself."""
 
-    run: Callable[..., object]
+    def __init__(self, run: Callable[..., object]) -> None:
+        self.run = run
 
     def __call__(self, *args: Any, as_json: bool, **options: Any) -> Any:
         global _waiting

@@ -313,7 +313,7 @@ def test_an_input_that_is_left_out_is_none():
 
 def test_a_build_opens_its_plan_once():
     registry = trt.get_plugin_registry()
-    creator = ThirdCreator()
+    creator = ThirdCreator(ScaleV3)
     registry.register_creator(creator, "")
     try:
         net, config = with_plugin(ScaleV3())
