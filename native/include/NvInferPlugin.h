@@ -11,7 +11,8 @@
 #include "NvInferPluginUtils.h"
 #include "headrace/plugin_factories.h"
 
-// Makes all of them known under a namespace. A template: a source may define a function of its name.
+// Makes all of them known under a namespace. A template: a source may define a function of its
+// name.
 template <typename = void>
 bool initLibNvInferPlugins(void *, const char *libNamespace) {
     return headrace::call<bool>(nullptr, "init_libnvinfer_plugins",
