@@ -7,6 +7,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -44,6 +45,10 @@ struct Told {
     std::size_t count = 0;
     Place places[8] = {};
 };
+
+int thread_id() {  // glibc has a function for it from 2.30 on
+    return static_cast<int>(syscall(SYS_gettid));
+}
 
 template <std::size_t kSize>
 void copy_text(char (&to)[kSize], const std::string &text) {
@@ -85,7 +90,7 @@ struct Thread {
     Thread() {
         for (Slot &one : slots) {
             int free = 0;
-            if (!one.thread.compare_exchange_strong(free, gettid())) continue;
+            if (!one.thread.compare_exchange_strong(free, thread_id())) continue;
             slot = &one;
             return;
         }
@@ -119,7 +124,7 @@ void give_back() {
 
 const Told *told_here() {
     for (const Slot &one : slots)
-        if (one.thread == gettid()) return one.runs && one.told.call[0] ? &one.told : nullptr;
+        if (one.thread == thread_id()) return one.runs && one.told.call[0] ? &one.told : nullptr;
     return nullptr;
 }
 
