@@ -189,10 +189,10 @@ void say_call(const void *address, void (*say)(const char *, std::size_t)) {
 
 void bind_lent(nb::module_ &m) {
     nb::class_<LentMemory>(m, "LentMemory",
-                           "Lets `lent_view` check against `blocks` in this thread, for a block "
-                           "of code; each is its first address, the first one behind it, whether "
-                           "it may be written to, and its name. A fatal signal meanwhile is told "
-                           "by the `call` of a plugin, if named, and its library.")
+                           "Lets `lent_view` check against `blocks` in this thread while a `with` "
+                           "runs. A block has its first address, the first one behind it, whether "
+                           "a plugin may write there, and a name. A handler of fatal signals "
+                           "prints `call` and `library`, if the plugin is named.")
         .def(
             "__init__",
             [](LentMemory *self, Blocks blocks, const std::string &call,

@@ -586,7 +586,7 @@ def json_objects(heads: object, components: Annotated[NDArray[numpy.int32], dict
 
 class LentMemory:
     """
-    Lets `lent_view` check against `blocks` in this thread, for a block of code; each is its first address, the first one behind it, whether it may be written to, and its name. A fatal signal meanwhile is told by the `call` of a plugin, if named, and its library.
+    Lets `lent_view` check against `blocks` in this thread while a `with` runs. A block has its first address, the first one behind it, whether a plugin may write there, and a name. A handler of fatal signals prints `call` and `library`, if the plugin is named.
     """
 
     def __init__(self, blocks: Sequence[tuple[int, int, bool, str]], call: str = '', library: str = '') -> None: ...

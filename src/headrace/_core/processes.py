@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 _PR_SET_PDEATHSIG = 1
 
 
-@dataclass(frozen=True, slots=True)  # a damaged msgspec is told by what is imported after this
+# No plain record: the command imports this before it can name a damaged msgspec.
+@dataclass(frozen=True, slots=True)
 class ProcessEnd:
     """How a process ended; as text it follows a name: `was killed by SIGSEGV`.
 

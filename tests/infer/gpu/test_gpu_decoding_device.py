@@ -230,8 +230,8 @@ class Unmade(DecodedSource):
         return []
 
     def _images(self) -> Any:
-        stream = SimpleNamespace(codec_context=self)
-        yield from self._decode(stream, [av.Packet(3), av.Packet(3), None])  # type: ignore[arg-type]
+        stream: Any = SimpleNamespace(codec_context=self)
+        yield from self._decode(stream, [av.Packet(3), av.Packet(3), None])
 
 
 @pytest.mark.parametrize("live", [False, True])
