@@ -123,6 +123,7 @@ def test_ultralytics_classifier_and_segmentation(tmp_path: Path) -> None:
     assert cfg.network_type is NetworkType.INSTANCE_SEGMENTATION
     assert cfg.parse_bbox_instance_mask_func_name == "HeadraceParseYoloV8Seg"
     assert cfg.num_detected_classes == 3
+    assert cfg.segmentation_threshold == 0.5
 
 
 def test_yolov5_is_known_by_names_and_stride(tmp_path: Path) -> None:

@@ -201,3 +201,29 @@ def test_few_frames_prove_nothing_before_the_end(configs: dict[str, ModelConfig]
     assert looked(configs["nms"], boxes, frames=3) == {}
     assert "boxes-inverted" in looked(configs["nms"], boxes, frames=3, final=True)
     assert "boxes-inverted" in looked(configs["nms"], boxes, frames=4)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "threshold", "found"),
+    [
+        (0.1, 0.9, 0.0, True),  # probabilities, and the key is unset
+        (0.1, 0.9, 0.5, False),
+        (-4.0, 4.0, 0.0, False),  # logits
+        (1.0, 9.0, 0.0, False),  # no probabilities: 0.5 would not help
+        (0.1, 0.3, 0.0, False),  # 0.5 would leave nothing
+    ],
+)
+def test_masks_that_fill_their_boxes(
+    low: float, high: float, threshold: float, found: bool
+) -> None:
+    cfg = ModelConfig(network_type=3, segmentation_threshold=threshold, num_detected_classes=3)
+    watch = BoxWatch(cfg, NETWORK)
+    boxes, masks = some(5), np.linspace(low, high, 5 * 100, dtype="f4").reshape(5, 10, 10)
+    masks = masks[:, :, ::-1].transpose(2, 1, 0)[:5] if low < 0 else masks
+    for _ in range(6):
+        kept = Detections(boxes, np.full(5, 0.8), np.ones(5), masks=list(masks))
+        watch.look(kept, kept, 5, META)
+    told = {x.code: x.data for x in watch.findings(final=True)}
+    assert ("masks-full" in told) is found
+    if found:
+        assert told["masks-full"]["advice"][0]["set"] == {"segmentation-threshold": "0.5"}

@@ -369,8 +369,13 @@ class Head(AnyHead, frozen=True):
 
 
 class InstanceHead(Head, frozen=True):
-    """Decodes outputs into Detections with masks."""
+    """Decodes outputs into Detections with masks.
 
+    Attributes:
+        mask_threshold: the value of a mask that is as likely inside as outside of the object.
+    """
+
+    mask_threshold: float = 0.5
     key = "parse-bbox-instance-mask-func-name"
 
 

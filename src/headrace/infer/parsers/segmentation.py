@@ -246,6 +246,7 @@ HEADS = (
             "the class",
             (Layout((Out("N 6", ("generate_detections",)), Out("N C H W", (masks,))), _mask_rcnn),),
             strict_classes=True,
+            mask_threshold=0.0,
         )
         for name, masks in (
             ("NvDsInferParseCustomMrcnnTLT", "mask_head/mask_fcn_logits/BiasAdd"),

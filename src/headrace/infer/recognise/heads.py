@@ -11,7 +11,7 @@ import numpy as np
 from headrace._core.types import Array, Arrays
 from headrace.config.enums import NetworkType
 from headrace.infer.parsers.catalogue import HEADS, INSTANCE_HEADS
-from headrace.infer.parsers.head import AnyHead, LayerLike
+from headrace.infer.parsers.head import AnyHead, InstanceHead, LayerLike
 from headrace.infer.recognise.values import CHECKS, UNIT_REACH, final_rows, six_by_place
 from headrace.meta.layers import NetworkInfo
 from headrace.network.tensor_spec import TensorSpec
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Probe = Callable[[], Arrays]
 """Outputs of one image of noise: name -> array without the batch axis."""
 
-DETECTOR, _INSTANCE = NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION
+DETECTOR = NetworkType.DETECTOR
 _BY_NAME = {head.name: head for head in (*HEADS, *INSTANCE_HEADS)}
 # They hold classes as numbers: how many there are, the outputs do not say.
 _UNCOUNTED = "num-detected-classes"
@@ -137,16 +137,20 @@ def _sized(spec: TensorSpec) -> Any:
 
 def headed(view: View, parser: str, words: str, why: str, **more: Any) -> list[HeadReading]:
     """The reading of a head if it fits the outputs; its classes are counted by their shapes."""
-    bound = view.bound(_BY_NAME[parser])
+    head = _BY_NAME[parser]
+    bound = view.bound(head)
     if bound is None:
         return []
     classes = bound.get("C")
     if classes is None and bound.get("P"):  # of a row with mask coefficients, see the head
         first = 5 if parser == "HeadraceParseYoloV5Seg" else 4
         classes = int(bound["P"] or 0) - int(bound.get("M") or 0) - first
-    if classes is not None and 0 not in _BY_NAME[parser].surplus:
-        classes -= _BY_NAME[parser].surplus[0]  # the last logit means no object
-    kind = _INSTANCE if _BY_NAME[parser] in INSTANCE_HEADS else DETECTOR
+    if classes is not None and 0 not in head.surplus:
+        classes -= head.surplus[0]  # the last logit means no object
+    kind = DETECTOR
+    if isinstance(head, InstanceHead):
+        kind = NetworkType.INSTANCE_SEGMENTATION
+        more["fields"] = {"segmentation_threshold": head.mask_threshold} | more.get("fields", {})
     counted = scores_counted(classes)
     classes = classes or view.names or None
     return [HeadReading(kind, parser, classes, words, why, counted=counted, **more)]

@@ -27,6 +27,8 @@ _NAMES = ("background", "__background__", "bg")  # of no object; usual in labels
 _NOTHINGS = 10  # objects of such a name in a frame that are no slip of a network
 _FULL = 0.01  # of the input's sides: a box that leaves less than that on each side is the input
 _PLACES = 16  # boxes at as many places never have one score, except from a parser that makes it up
+_CELLS = 64  # a mask of fewer is often full in a right set-up
+_HALF = 0.5  # chance of a cell of a mask; where none has more, another threshold leaves none
 _SPOT = 0.02  # of the input's sides: centres of all boxes of a frame within it
 _LIKE = 0.75  # IoU of boxes of one class that are the same object to any NMS in use
 _DOUBLE = 0.5  # IoU of candidates of one object, before any NMS
@@ -65,6 +67,7 @@ class BoxWatch(PlainRecord):
     _sample: tuple[float, ...] = ()
     _in_frame: bool = True
     _pointed: bool = False  # objects have points
+    _masks: tuple[float, float] = (np.inf, -np.inf)
     _weak: int = 0
     _places: set[tuple[float, ...]] = field(default_factory=set)
 
@@ -172,6 +175,15 @@ class BoxWatch(PlainRecord):
                 self._crowd_classes[class_id] = self._crowd_classes.get(class_id, 0) + number
         if self._may_overlap() and kept.angles is None:
             self._mark("twins", _twins(kept))
+        if kept.masks is not None:
+            self._look_at_masks([mask for mask in kept.masks if mask.size >= _CELLS])
+
+    def _look_at_masks(self, masks: Sequence[FloatArray]) -> None:
+        for mask in masks:
+            low, high = float(mask.min()), float(mask.max())
+            self._masks = min(self._masks[0], low), max(self._masks[1], high)
+            self._mark("masked", 1)
+            self._mark("filled", int(low > self.cfg.segmentation_threshold))
 
     def _background(self) -> list[int]:
         """Classes that by their name are no objects."""
@@ -188,6 +200,7 @@ class BoxWatch(PlainRecord):
         if not self.found:
             return
         yield from self._of_places(final)
+        yield from self._of_masks(final)
         yield from self._of_scores(final)
         yield from self._of_numbers(final)
 
@@ -247,6 +260,16 @@ class BoxWatch(PlainRecord):
             text += f"{counted(spot[0], 'frame')}, within {_SPOT:.0%} of the network input; "
             text += "a guess: positions are in 0..1 or not decoded (parse-bbox-func-name)"
             yield Finding("boxes-on-one-point", "warning", text, "parse-bbox-func-name")
+
+    def _of_masks(self, final: bool) -> Iterator[Finding]:
+        masked, (low, high) = self._bad.get("masked", (0, 0))[1], self._masks
+        filled = self._seen("filled", 1.0, final, of=masked)
+        if filled and low >= 0 and _HALF < high <= _TOO_HIGH:
+            limit = self.cfg.segmentation_threshold
+            text = f"all {counted(filled, 'mask')} fill their boxes: values from {low:.3g} to "
+            text += f"{high:.3g} are above segmentation-threshold={limit:g}"
+            finding = Finding("masks-full", "warning", text, "segmentation-threshold")
+            yield advised(finding, [{"segmentation-threshold": f"{_HALF:g}"}])
 
     def _of_scores(self, final: bool) -> Iterator[Finding]:
         of = counted(self.parsed, "box")

@@ -17,9 +17,9 @@ WATCH_RULES = frozenset((
     "boxes-full", "boxes-in-0..1", "boxes-inverted", "boxes-odd", "boxes-on-one-point",
     "boxes-outside", "class-without-label", "classes-independent", "fp16-not-tried",
     "fp16-overflow", "fp16-values-lost", "input-colors", "input-range", "input-transposed",
-    "labels-moved", "outputs-constant", "outputs-not-finite", "overlaps", "parser-silent",
-    "scores-above-1", "scores-alike", "scores-below-0", "threshold-0", "threshold-above-all",
-    "too-many-boxes",
+    "labels-moved", "masks-full", "outputs-constant", "outputs-not-finite", "overlaps",
+    "parser-silent", "scores-above-1", "scores-alike", "scores-below-0", "threshold-0",
+    "threshold-above-all", "too-many-boxes",
 ))  # fmt: skip
 """Ids of the rules of the watch; other notices have rules, too."""
 
