@@ -74,6 +74,22 @@ Examples:
 """
 
 _VIEW = "view:"  # the output that is a page
+_AUTO, _MOST_PROCESSES = 0, 64
+
+
+class _Processes(click.ParamType["int"]):
+    name = "N|auto"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """The number, `_AUTO` for the word; refuses all else."""
+        text = str(value)
+        if text == "auto" or value == _AUTO:
+            return _AUTO
+        if not (text.isdecimal() and len(text) < 3 and 1 <= int(text) <= _MOST_PROCESSES):
+            self.fail(f"{text!r} is neither 1 to {_MOST_PROCESSES} nor auto", param, ctx)
+        return int(text)
 
 
 @click.command(epilog=EPILOG)
@@ -115,10 +131,10 @@ _VIEW = "view:"  # the output that is a page
 )
 @click.option(
     "--processes",
-    type=click.IntRange(1, 64),
-    metavar="N",
+    type=_Processes(),
+    metavar="N|auto",
     help="Share many sources among N processes; one process cannot fill a GPU. Writes JSON Lines "
-    "and files of each source. Default: one for each device.",
+    "and files of each source. auto: measured on a GPU. Default: one for each device.",
 )
 @click.option(
     "--view",
@@ -159,11 +175,17 @@ def run(
     lines = any(sink.text is not None and sink.text.endswith(":-") for sink in spec.sinks)
     if as_json and lines:
         raise click.UsageError(clash)
-    processes = processes or len(run.device.split(","))
-    if processes > 1 and view is not None:
+    silent, choice = quiet or as_json, None
+    if processes is None:
+        processes = len(run.device.split(","))
+    if processes != 1 and view is not None:
         raise click.UsageError("--view shows one process; leave --processes out")
+    if processes == _AUTO:
+        from headrace.cli.shared_run import count_processes
+
+        choice = count_processes(make_spec, run, quiet=silent)
+        processes = choice.processes
     with stdout_is_for_results() if lines else nullcontext():
-        silent = quiet or as_json
         if processes > 1:
             from headrace.cli.shared_run import execute_shares
 
@@ -171,6 +193,8 @@ def run(
         else:
             page = _page(spec, run, view, strict)
             report = execute(spec, run, strict=strict, quiet=silent, page=page)
+        if choice is not None:
+            report.notices.insert(0, choice.notice)
         if not (quiet or as_json):
             print_report(report)
     if as_json:

@@ -41,11 +41,12 @@ def keep_warm_interpreter(ahead: Collection[str]) -> None:
 
     The command keeps it to its end. In another program, which may have threads, nothing is done.
     """
+    kept = click.get_current_context().meta
     with without_watch() as alone:
-        if alone:
+        if alone and "headrace.warm" not in kept:
             from headrace._core.fork_here import fork_here
 
-            click.get_current_context().meta["headrace.warm"] = fork_here(ahead)
+            kept["headrace.warm"] = fork_here(ahead)
 
 
 @contextmanager

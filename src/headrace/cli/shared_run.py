@@ -17,6 +17,23 @@ if TYPE_CHECKING:
     from headrace.config import PipelineSpec
     from headrace.infer.run_options import RunOptions
     from headrace.pipeline import RunReport
+    from headrace.pipeline.process_count import ProcessCount
+
+
+def count_processes(
+    make_spec: Callable[[], PipelineSpec], options: RunOptions, *, quiet: bool = False
+) -> ProcessCount:
+    """Choose how many processes a run takes, with progress: `--processes auto`.
+
+    Raises:
+        HeadraceError: as `choose_processes`.
+    """
+    from headrace.pipeline.process_count import choose_processes
+    from headrace.pipeline.shares import AHEAD
+
+    keep_warm_interpreter(AHEAD)  # before threads begin
+    with RunProgress(enabled=not quiet) as progress:
+        return choose_processes(make_spec, options, progress.stage)
 
 
 def execute_shares(

@@ -79,6 +79,9 @@ class SharedRun:
         on_notices: called with what is decided, each notice once.
         on_frames: called now and then with the number of frames so far.
 
+    Attributes:
+        stopped: True behind `stop`.
+
     Raises:
         MediaError: the pipeline has another output, or its sources come and go.
     """
@@ -93,7 +96,7 @@ class SharedRun:
     _told: dict[Finding, None] = field(default_factory=dict)
     _names: list[str] = field(default_factory=list)
     _sink: JsonLinesSink | LastingSink | None = None
-    _stopped: bool = False
+    stopped: bool = False
     _end_by: float = float("inf")
     _gpu: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
@@ -153,7 +156,7 @@ class SharedRun:
             within_s: how long to wait for calls, see `Pipeline.stop`; a process that is not back a
                 second later is killed.
         """
-        self._stopped = True
+        self.stopped = True
         if within_s is not None:
             self._end_by = min(self._end_by, perf_counter() + within_s + _MORE_S)
         self._send(("stop", within_s))
@@ -282,7 +285,7 @@ class SharedRun:
             text = f"{len(share.sources)} source(s) ended: {error}; results up to there are kept"
             merged.notices.append(Finding("share-failed", "warning", text))
         merged.sources.sort(key=lambda source: source.source_id)
-        merged.interrupted = merged.interrupted or self._stopped
+        merged.interrupted = merged.interrupted or self.stopped
         if self._sink is not None:
             merged.outputs.insert(0, str(self._sink.path))
         merged.outputs = list(dict.fromkeys(merged.outputs))

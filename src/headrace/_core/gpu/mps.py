@@ -43,7 +43,7 @@ def kernels_at_once(processes: int) -> Iterator[list[Finding]]:
         where there is no GPU.
     """
     daemon = Path(os.environ.get(_PIPES) or _USUAL) / "control"
-    if not _DRIVER.exists() or daemon.exists():
+    if not driver_is_there() or daemon.exists():
         yield []
         return
     program = control_program()
@@ -68,6 +68,11 @@ def kernels_at_once(processes: int) -> Iterator[list[Finding]]:
                     os.environ.pop(name, None)
                 else:
                     os.environ[name] = value
+
+
+def driver_is_there() -> bool:
+    """Return whether the driver of a GPU is loaded; it is not opened for that."""
+    return _DRIVER.exists()
 
 
 def control_program() -> str | None:
