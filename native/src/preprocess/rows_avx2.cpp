@@ -14,28 +14,57 @@ HEADRACE_TARGET inline __m128i load(const void *from) {
     return _mm_loadu_si128(static_cast<const __m128i *>(from));
 }
 
-HEADRACE_TARGET inline __m128i shuffled(const uint8_t *row, const Shuffle &shuffle, int block) {
-    const uint8_t *from = row + shuffle.base[size_t(block)];
-    const uint8_t *mask = shuffle.masks.data() + ptrdiff_t(block) * shuffle.parts * 16;
-    __m128i bytes = _mm_shuffle_epi8(load(from), load(mask));
-    for (int i = 1; i < shuffle.parts; ++i)
-        bytes = _mm_or_si128(bytes, _mm_shuffle_epi8(load(from + 16 * i), load(mask + 16 * i)));
-    return bytes;
+// Block after block of a `Shuffle`. The usual numbers of parts are constants, 1 and 2: a loop over
+// so few costs more than they do. 0 is any number.
+template <int Parts>
+struct Blocks {
+    Blocks(const Shuffle &shuffle, int first = 0)
+        : any(shuffle.parts),
+          base(shuffle.base.data() + first),
+          mask(shuffle.masks.data() + 16 * ptrdiff_t(first) * any) {}
+
+    HEADRACE_TARGET __m128i of(const uint8_t *row) const {
+        const uint8_t *from = row + *base;
+        __m128i bytes = _mm_shuffle_epi8(load(from), load(mask));
+        for (int i = 1; i < (Parts ? Parts : any); ++i)
+            bytes = _mm_or_si128(bytes, _mm_shuffle_epi8(load(from + 16 * i), load(mask + 16 * i)));
+        return bytes;
+    }
+
+    HEADRACE_TARGET void next() {
+        ++base;
+        mask += 16 * (Parts ? Parts : any);
+    }
+
+    const int any;
+    const int32_t *base;
+    const uint8_t *mask;
+};
+
+template <int N, int Parts>
+HEADRACE_TARGET void nearest_blocks(const uint8_t *row, const Columns &columns,
+                                    uint8_t *const *to) {
+    const int count = columns.count;
+    uint8_t *first = to[0], *second = to[N - 1];
+    Blocks<Parts> blocks(columns.shuffle);
+    for (int x = 0; x < count; x += 16 / N, blocks.next()) {
+        const __m128i bytes = blocks.of(row);
+        if constexpr (N == 1) {
+            _mm_storeu_si128(reinterpret_cast<__m128i *>(first + x), bytes);
+        } else {
+            _mm_storel_epi64(reinterpret_cast<__m128i *>(first + x), bytes);
+            _mm_storeh_pd(reinterpret_cast<double *>(second + x), _mm_castsi128_pd(bytes));
+        }
+    }
 }
 
 template <int N>
-HEADRACE_TARGET void nearest_shuffled(const uint8_t *row, const Columns &columns,
-                                      uint8_t *const *to) {
-    if (columns.shuffle.parts == 0) return nearest_plain<N>(row, columns, to);
-    constexpr int kStep = 16 / N;
-    for (int x = 0; x < columns.count; x += kStep) {
-        const __m128i bytes = shuffled(row, columns.shuffle, x / kStep);
-        if constexpr (N == 1) {
-            _mm_storeu_si128(reinterpret_cast<__m128i *>(to[0] + x), bytes);
-        } else {
-            _mm_storel_epi64(reinterpret_cast<__m128i *>(to[0] + x), bytes);
-            _mm_storeh_pd(reinterpret_cast<double *>(to[1] + x), _mm_castsi128_pd(bytes));
-        }
+void nearest_shuffled(const uint8_t *row, const Columns &columns, uint8_t *const *to) {
+    switch (columns.shuffle.parts) {
+    case 0: return nearest_plain<N>(row, columns, to);
+    case 1: return nearest_blocks<N, 1>(row, columns, to);
+    case 2: return nearest_blocks<N, 2>(row, columns, to);
+    default: nearest_blocks<N, 0>(row, columns, to);
     }
 }
 
@@ -82,35 +111,42 @@ HEADRACE_TARGET inline void store_levels(float *to, __m256i sums) {
     _mm256_storeu_ps(to, _mm256_mul_ps(_mm256_cvtepi32_ps(sums), _mm256_set1_ps(kLinearUnit)));
 }
 
-HEADRACE_TARGET void linear1(const uint8_t *a, const uint8_t *b, int weight, const Columns &columns,
-                             float *const *to) {
-    if (columns.shuffle.parts == 0) return linear_plain<1>(a, b, weight, columns, to);
-    const __m256i rows = _mm256_set1_epi16(int16_t(weight));
-    const int32_t *pair = columns.pair.data();
-    for (int x = 0; x < columns.count; x += 8) {
-        const __m256i pairs = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(pair + x));
-        const __m128i above = shuffled(a, columns.shuffle, x / 8);
-        const __m128i below = shuffled(b, columns.shuffle, x / 8);
-        store_levels(to[0] + x, interpolated(above, below, rows, pairs));
-    }
-}
-
-HEADRACE_TARGET void linear2(const uint8_t *a, const uint8_t *b, int weight, const Columns &columns,
-                             float *const *to) {
-    if (columns.shuffle.parts == 0) return linear_plain<2>(a, b, weight, columns, to);
+template <int N, int Parts>
+HEADRACE_TARGET void linear_blocks(const uint8_t *a, const uint8_t *b, int weight,
+                                   const Columns &columns, float *const *to) {
     const __m256i rows = _mm256_set1_epi16(int16_t(weight));
     const __m256i twice = _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3);
     const __m256i apart = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
-    for (int x = 0; x < columns.count; x += 4) {
-        const __m256i four = _mm256_castsi128_si256(load(columns.pair.data() + x));
-        const __m256i pairs = _mm256_permutevar8x32_epi32(four, twice);
-        const __m128i above = shuffled(a, columns.shuffle, x / 4);
-        const __m128i below = shuffled(b, columns.shuffle, x / 4);
-        const __m256i sums =
-            _mm256_permutevar8x32_epi32(interpolated(above, below, rows, pairs), apart);
-        const __m256 levels = _mm256_mul_ps(_mm256_cvtepi32_ps(sums), _mm256_set1_ps(kLinearUnit));
-        _mm_storeu_ps(to[0] + x, _mm256_castps256_ps128(levels));
-        _mm_storeu_ps(to[1] + x, _mm256_extractf128_ps(levels, 1));
+    const int count = columns.count;
+    const int32_t *pair = columns.pair.data();
+    float *first = to[0], *second = to[N - 1];
+    Blocks<Parts> blocks(columns.shuffle);
+    for (int x = 0; x < count; x += 8 / N, blocks.next()) {
+        const __m128i above = blocks.of(a), below = blocks.of(b);
+        if constexpr (N == 1) {
+            const __m256i pairs = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(pair + x));
+            store_levels(first + x, interpolated(above, below, rows, pairs));
+        } else {
+            const __m256i four = _mm256_castsi128_si256(load(pair + x));
+            const __m256i pairs = _mm256_permutevar8x32_epi32(four, twice);
+            const __m256i sums =
+                _mm256_permutevar8x32_epi32(interpolated(above, below, rows, pairs), apart);
+            const __m256 levels =
+                _mm256_mul_ps(_mm256_cvtepi32_ps(sums), _mm256_set1_ps(kLinearUnit));
+            _mm_storeu_ps(first + x, _mm256_castps256_ps128(levels));
+            _mm_storeu_ps(second + x, _mm256_extractf128_ps(levels, 1));
+        }
+    }
+}
+
+template <int N>
+void linear_shuffled(const uint8_t *a, const uint8_t *b, int weight, const Columns &columns,
+                     float *const *to) {
+    switch (columns.shuffle.parts) {
+    case 0: return linear_plain<N>(a, b, weight, columns, to);
+    case 1: return linear_blocks<N, 1>(a, b, weight, columns, to);
+    case 2: return linear_blocks<N, 2>(a, b, weight, columns, to);
+    default: linear_blocks<N, 0>(a, b, weight, columns, to);
     }
 }
 
@@ -148,31 +184,41 @@ HEADRACE_TARGET void linear3(const uint8_t *a, const uint8_t *b, int weight, con
     linear_from<3>(x, a, b, weight, columns, to);
 }
 
-template <int N>
-HEADRACE_TARGET void pairs_shuffled(const uint8_t *row, const Columns &columns,
-                                    uint8_t *const *to) {
-    const Shuffle &shuffle = columns.shuffle;
-    if (shuffle.parts == 0) return pairs_plain<N>(row, columns, to);
+template <int N, int Parts>
+HEADRACE_TARGET void pairs_blocks(const uint8_t *row, const Columns &columns, uint8_t *const *to) {
     constexpr int kStep = 8 / N;
+    const int count = columns.count;
+    uint8_t *first = to[0], *second = to[N - 1];
     int x = 0;
-    if (N == 1 && shuffle.parts == 1) {  // the commonest: two blocks at a time
-        const int32_t *base = shuffle.base.data();
-        const uint8_t *masks = shuffle.masks.data();
-        for (; x + 16 <= columns.count; x += 16, base += 2, masks += 32) {
+    if constexpr (N == 1 && Parts == 1) {  // two blocks at a time
+        const int32_t *base = columns.shuffle.base.data();
+        const uint8_t *masks = columns.shuffle.masks.data();
+        for (; x + 16 <= count; x += 16, base += 2, masks += 32) {
             const __m256i both = _mm256_setr_m128i(load(row + base[0]), load(row + base[1]));
             const __m256i mask = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(masks));
-            _mm256_storeu_si256(reinterpret_cast<__m256i *>(to[0] + 2 * x),
+            _mm256_storeu_si256(reinterpret_cast<__m256i *>(first + 2 * x),
                                 _mm256_shuffle_epi8(both, mask));
         }
     }
-    for (; x < columns.count; x += kStep) {
-        const __m128i bytes = shuffled(row, columns.shuffle, x / kStep);
+    Blocks<Parts> blocks(columns.shuffle, x / kStep);
+    for (; x < count; x += kStep, blocks.next()) {
+        const __m128i bytes = blocks.of(row);
         if constexpr (N == 1) {
-            _mm_storeu_si128(reinterpret_cast<__m128i *>(to[0] + 2 * x), bytes);
+            _mm_storeu_si128(reinterpret_cast<__m128i *>(first + 2 * x), bytes);
         } else {
-            _mm_storel_epi64(reinterpret_cast<__m128i *>(to[0] + 2 * x), bytes);
-            _mm_storeh_pd(reinterpret_cast<double *>(to[1] + 2 * x), _mm_castsi128_pd(bytes));
+            _mm_storel_epi64(reinterpret_cast<__m128i *>(first + 2 * x), bytes);
+            _mm_storeh_pd(reinterpret_cast<double *>(second + 2 * x), _mm_castsi128_pd(bytes));
         }
+    }
+}
+
+template <int N>
+void pairs_shuffled(const uint8_t *row, const Columns &columns, uint8_t *const *to) {
+    switch (columns.shuffle.parts) {
+    case 0: return pairs_plain<N>(row, columns, to);
+    case 1: return pairs_blocks<N, 1>(row, columns, to);
+    case 2: return pairs_blocks<N, 2>(row, columns, to);
+    default: pairs_blocks<N, 0>(row, columns, to);
     }
 }
 
@@ -294,8 +340,8 @@ RowKernels avx2_kernels() {
     k.nearest[1] = nearest_shuffled<1>;
     k.nearest[2] = nearest_shuffled<2>;
     k.nearest[3] = nearest3;
-    k.linear[1] = linear1;
-    k.linear[2] = linear2;
+    k.linear[1] = linear_shuffled<1>;
+    k.linear[2] = linear_shuffled<2>;
     k.linear[3] = linear3;
     k.pairs[1] = pairs_shuffled<1>;
     k.pairs[2] = pairs_shuffled<2>;
