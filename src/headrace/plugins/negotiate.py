@@ -286,7 +286,8 @@ class _Asking:
         if DataType.INT8 not in kinds and self._would(at, TensorForm(DataType.INT8, scale=1.0)):
             hints.append(
                 f"it takes {self._name(pos)} as INT8, which was not tried: the tensor has no "
-                "scale; build in INT8 with a calibration table, or set its dynamic range"
+                "scale; build in INT8 with a calibration table (headrace calibrate makes one if "
+                "the plugin takes FLOAT, too), or set its dynamic range"
             )
         axes = len(self._tensors[pos].desc.dims)
         for format, order in ORDERS.items():

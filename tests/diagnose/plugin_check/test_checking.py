@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+from headrace.config import ModelConfig
 from headrace.diagnose.plugin_check import CLAUSES, PluginReport, check_library, checking, subjects
 from headrace.diagnose.plugin_check.breach import Breach
 from headrace.diagnose.plugin_check.clauses import OF_METHODS
 from headrace.diagnose.plugin_check.subjects import parsed_field, parsed_input, sized
 from headrace.engine import BuildOptions, build
+from headrace.engine.precision import CalibrationTable
 from headrace.errors import ConfigError, CustomLibraryError, PluginError
 from headrace.plugins.registry import get_plugin_registry
 from headrace.trt.host import plugins as host_plugins
-from tests.plugins.models import model, network
+from tests.plugins.models import conv_plugin_conv, model, network, save
 from tests.trt.host.conftest import SOURCES as HOST_SOURCES
 from tests.trt.host.conftest import Compile
 
@@ -302,6 +304,27 @@ def test_python_plugins(tmp_path: Path, fault: str) -> None:
     path.write_text(f"FAULT = {fault!r}\n{PYTHON}")
     (report,) = check_library(path, inputs=INPUTS)
     assert [b.clause for b in report.breaches] == [fault] * bool(fault), report
+
+
+def test_a_plugin_that_takes_int8_alone_has_scales(tmp_path: Path) -> None:
+    path = tmp_path / "eight_bits.py"
+    source = PYTHON.replace("DataType.FLOAT", "DataType.INT8").replace("float32", "int8")
+    path.write_text(f"FAULT = ''\n{source}")
+    (report,) = check_library(path)
+    assert report.passed, report
+    assert "enqueue" in report.checked
+
+
+def test_the_model_of_a_config_is_built_in_its_precision(tmp_path: Path) -> None:
+    made, _ = conv_plugin_conv("Faulty")
+    save(made, tmp_path, "model.onnx")
+    table = CalibrationTable.of({"a": 0.25, "b": 0.5})
+    table.save(tmp_path / "model.calib")
+    (tmp_path / "config.txt").write_text(
+        "[property]\nonnx-file=model.onnx\nnetwork-mode=1\nint8-calib-file=model.calib\n"
+    )
+    _, options = subjects.of_config(ModelConfig.load(tmp_path / "config.txt"))
+    assert (options.precision, options.rules.scales) == ("int8", table.scales)
 
 
 def test_the_page_lists_every_clause() -> None:

@@ -10,6 +10,7 @@ from headrace.engine.precision import CalibrationTable, export
 from headrace.errors import EngineError
 from headrace.infer.model import export_onnx
 from tests.engine.precision.graphs import network_of, ranges_of, run, small_net, sqnr
+from tests.plugins.models import conv_plugin_conv
 
 IMAGE = np.random.default_rng(1).random((4, 3, 8, 8)).astype(np.float32)
 
@@ -73,6 +74,12 @@ def test_batch_norm_is_folded_before_weights_are_quantised(scales):
     assert "BatchNormalization" not in {n.op_type for n in made.graph.node}
     assert any("folded" in n.sentence for n in done.notices)
     assert not done.unused  # the tensor between them is known
+
+
+def test_an_output_of_a_plugin_is_in_the_graph(scales):
+    made, _ = conv_plugin_conv("Swish_TRT")
+    done = export(network_of(made), "int8", {"x": 1.0, "a": 1.0, "b": 1.0, "y": 1.0})
+    assert not done.unused  # its type is not known
 
 
 def test_kept_nodes_and_missing_scales(scales):

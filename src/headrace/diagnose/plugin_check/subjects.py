@@ -25,6 +25,7 @@ from headrace.engine.input_shapes import complete_infer_dims
 from headrace.engine.plugin_graph.plugin_layers import BATCH, measure_on_noise
 from headrace.infer.model.image_input import axis_order
 from headrace.infer.model.network_source import network_source, no_model
+from headrace.infer.model.precision import ConfigPrecision
 from headrace.network.ir import node_from_proto
 from headrace.network.tensor_spec import TensorSpec
 from headrace.plugins.custom_files import load_custom_plugins
@@ -226,7 +227,7 @@ def _takes(subject: Subject) -> bool:
     inputs = [s.dtype for s in subject.specs]
     types = network_types(layer.output_types(kinds), inputs, weak=layer.generation != "V3")
     try:
-        layer.build(subject.specs, types, [subject.ranges()])
+        layer.build(subject.specs, types, [subject.ranges()], scales=subject.scales(len(types)))
     except PluginError as error:
         refusing = ("supports_format", "get_output", "configure")
         method = str(error.data.get("method", "supports_format"))
@@ -246,8 +247,11 @@ def of_config(cfg: ModelConfig, backend: str | None = None) -> tuple[Network, Bu
     source, _ = network_source(cfg, [])
     if source is None:
         raise no_model(cfg)
+    decision = ConfigPrecision(cfg).decide(backend or "onnxruntime")
     options = BuildOptions(
         max_batch=cfg.batch_size,
+        precision=decision.precision,
+        rules=decision.rules,
         infer_dims=complete_infer_dims(cfg.infer_dims),
         input_order=axis_order(cfg),
         runtime=backend,

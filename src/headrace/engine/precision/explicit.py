@@ -248,12 +248,13 @@ def _to_int8(
             where=where,
             fix="headrace calibrate CONFIG --images DIR writes them; int8-calib-file names them",
         )
-    activations = set(activation_names(proto))
+    graph = proto.graph
+    there = {v.name for v in graph.input} | {name for node in graph.node for name in node.output}
     folded = fold_batch_norms(proto)
     if folded:
         text = f"{folded} batch normalisation(s) folded into the convolutions before them"
         done.notices.append(Finding("layers-folded", "info", text, where))
-    done.unused = tuple(name for name in scales if name not in activations)
+    done.unused = tuple(name for name in scales if name not in there)
     proto, report = to_qdq(
         proto,
         scales,
