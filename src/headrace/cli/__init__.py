@@ -121,7 +121,7 @@ class _LazyGroup(click.Group):
 
     def _main(self, *args: Any, **kwargs: Any) -> None:
         kwargs["standalone_mode"] = False
-        _start_fast()
+        _spare_the_end()
         if os.environ.get("LD_PRELOAD") and not (args or kwargs.get("args")):
             from headrace.custom.preloaded import start_again_with_plugins
 
@@ -173,17 +173,14 @@ class _LazyGroup(click.Group):
         sys.exit(result if isinstance(result, int) else 0)
 
 
-def _start_fast() -> None:
-    """Leave out work that costs a start and an end time and gives them nothing.
+def _spare_the_end() -> None:
+    """Look for no garbage at the end of the process, among all that was ever imported.
 
-    Garbage is looked for after 10,000 new objects, not 700: what a start makes stays, and passes
-    over all of it were a tenth of its time. Nor is it looked for at the end of the process, among
-    all that was ever imported: that was another tenth.
+    That was a tenth of a short run.
     """
     from headrace._core.processes import ignore_image_warnings
 
     ignore_image_warnings()
-    gc.set_threshold(10_000)
     atexit.register(gc.freeze)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -288,6 +289,8 @@ def execute(
     from headrace.pipeline.notice_follower import NoticeFollower
     from headrace.pipeline.report import without_results
 
+    gc.freeze()  # what is imported stays: garbage is looked for among what the run makes
+    gc.set_threshold(10_000)
     said: list[Finding] = []
     show = print_notices if page is None else page.tell
     log = None if page is None else page.log

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cache
+from inspect import get_annotations
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, cast, dataclass_transform, get_type_hints
 
 import msgspec
@@ -139,14 +141,17 @@ class _UnknownFieldError(ValueError):
 
 
 @cache
-def _types(cls: type) -> Values:
-    return get_type_hints(cls)
+def _type_of(cls: type, field: str) -> Any:
+    """The type of one field: a run sets a few of a hundred, and each is compiled."""
+    home = next(base for base in cls.__mro__ if field in get_annotations(base))
+    alone = SimpleNamespace(__annotations__={field: home.__annotations__[field]})
+    return get_type_hints(alone, vars(sys.modules[home.__module__]))[field]
 
 
 def _typed(cls: type[Frozen], field: str, value: Any) -> Any:
     """Return a program's value as the type of a field: a list as tuple, a text as path."""
     try:
-        kind = _types(cls)[field]
+        kind = _type_of(cls, field)
         return msgspec.convert(plain(value), kind, strict=False, dec_hook=_instance)
     except msgspec.ValidationError as error:
         message = str(error)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -117,14 +116,16 @@ def _is_odd(path: Path, data: bytes) -> bool:
 
 
 def _hints(path: Path, kind: _Kind) -> list[str]:
-    name = shlex.quote(str(path))
+    from shlex import quote  # noqa: PLC0415 - for what is refused
+
+    name = quote(str(path))
     model = formats.onnx_beside(path) if kind is _ENGINE or not kind.readable else None
-    runs = f"headrace run {shlex.quote(str(model))} VIDEO runs the ONNX model beside it"
+    runs = f"headrace run {quote(str(model))} VIDEO runs the ONNX model beside it"
     hints = [runs] if model is not None else []
     if not kind.readable:
         return [*hints, *FORMATS["etlt"].ways]
     weights = path.with_suffix(kind.weights) if kind.weights else None
-    beside = f" --with {shlex.quote(str(weights))}" if weights is not None else ""
+    beside = f" --with {quote(str(weights))}" if weights is not None else ""
     hints.append(f"headrace show {name}{beside} tells what is in it")
     if kind.option:
         does = "measures it" if kind is _ENGINE else "builds and measures an engine of it"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import field
+
+from headrace._core.plain_record import PlainRecord
 from headrace.media.frame import Frame
 from headrace.meta import FrameMeta, InputTensor
 
@@ -25,8 +27,7 @@ def frame_meta(frame: Frame) -> FrameMeta:
     )
 
 
-@dataclass(slots=True)
-class Batch:
+class Batch(PlainRecord):
     """Frames in order, with their metadata, from any number of sources.
 
     A buffer is what a muxer would push at once: at most one frame of each source. One batch may

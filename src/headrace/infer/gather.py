@@ -6,11 +6,11 @@ Source: spec A.6, D.1, D.2.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from headrace._core.errors import EngineError
+from headrace._core.plain_record import PlainRecord
 from headrace._core.types import Array
 from headrace.infer.batch import Batch
 from headrace.infer.items import Items, roi_transform
@@ -144,8 +144,7 @@ class BufferTurns:
         return turns
 
 
-@dataclass(slots=True)
-class TensorChunk:
+class TensorChunk(PlainRecord):
     """One run of the engine: its items, its inputs, and where they start in the tensor."""
 
     items: Items

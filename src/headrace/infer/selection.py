@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +29,7 @@ import numpy.typing as npt
 
 from headrace._core.findings import Finding
 from headrace._core.notices import note_once
+from headrace._core.plain_record import PlainRecord
 from headrace.config.enums import Generation, NetworkType
 from headrace.infer.geometry import croppable
 from headrace.infer.tally import ObjectTally
@@ -169,8 +169,7 @@ class History:
         return entry
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Selection:
+class Selection(PlainRecord, frozen=True, eq=False):
     """Objects of one frame: which to infer on, which have remembered results.
 
     It keeps the entries of these objects, so its results can be stored and read after the stream
@@ -185,8 +184,8 @@ class Selection:
     source_id: int
     infer: IntArray
     cached: IntArray
-    _submitted: Sequence[Entry | None] = field(default=(), repr=False)
-    _remembered: Sequence[Entry] = field(default=(), repr=False)
+    _submitted: Sequence[Entry | None] = ()
+    _remembered: Sequence[Entry] = ()
 
 
 class Selector:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import field
 
 from headrace._core.lazy import import_extra
+from headrace._core.plain_record import PlainRecord
 from headrace.meta.analytics import FrameAnalytics
 from headrace.meta.detections import Detections, Space
 from headrace.meta.figures import Figure
@@ -16,8 +17,7 @@ from headrace.meta.objects import ObjectMeta, Objects
 from headrace.meta.results import SegmentationMeta, TensorOutput
 
 
-@dataclass(slots=True, repr=False)
-class FrameMeta:
+class FrameMeta(PlainRecord):
     """One frame's metadata.
 
     Attributes:

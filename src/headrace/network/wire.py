@@ -38,7 +38,7 @@ def fields(data: memoryview) -> Iterator[tuple[int, int, Value]]:
     at, end = 0, len(data)
     while at < end:
         start = at
-        tag, at = _varint(data, at)
+        tag, at = (data[at], at + 1) if data[at] < 128 else _varint(data, at)
         number, wire = tag >> 3, tag & 7
         if number == 0:
             raise WireError(f"byte {start} does not begin a field")
@@ -46,8 +46,9 @@ def fields(data: memoryview) -> Iterator[tuple[int, int, Value]]:
             value, at = _varint(data, at)
             yield number, wire, value
             continue
-        if wire == BYTES:
-            size, at = _varint(data, at)
+        if wire == BYTES:  # most numbers of a model are one byte
+            small = at < end and data[at] < 128
+            size, at = (data[at], at + 1) if small else _varint(data, at)
         elif wire == FIXED32 and at == start + 1 and data[at + 4 : at + 5] == data[start:at]:
             run = _run(data, start)
             yield number, BYTES, memoryview(run[:, 1:].tobytes())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from headrace._core.plain_record import PlainRecord
 from headrace.infer.batch import Batch
 from headrace.pipeline.care import Care
 from headrace.pipeline.channel import Channel, ChannelClosedError
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from headrace.media import Source
 
 
-@dataclass(slots=True)
-class _Running:
+class _Running(PlainRecord):
     """A batch, and the pending work of the model; the batch may be without frames then."""
 
     batch: Batch

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -31,8 +30,9 @@ class DriverTurn:
     """
 
     def __init__(self, gpu: int) -> None:
-        name = f"headrace-{os.getuid()}-gpu{gpu}.lock"
-        self._path = Path(tempfile.gettempdir(), name)
+        from tempfile import gettempdir  # noqa: PLC0415 - a dozen modules, for GPUs
+
+        self._path = Path(gettempdir(), f"headrace-{os.getuid()}-gpu{gpu}.lock")
         self._free: SimpleQueue[None] = SimpleQueue()
         self._free.put(None)
         self._file = -1

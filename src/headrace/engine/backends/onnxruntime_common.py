@@ -45,12 +45,12 @@ _OPTIMIZATIONS = {
 SILENT = 4  # fatal only: what matters arrives as an exception, which headrace words
 # Where ONNX Runtime's messages name the node: while running, while loading, no kernel, no schema.
 _NODE = (
-    re.compile(r"running (?P<op>\w+) node\. Name:'(?P<node>[^']*)'"),
-    re.compile(r"Node ?\((?P<node>[^)]*)\) Op \((?P<op>\w+)\)"),
-    re.compile(r"implementation for (?P<op>\w+)\(\d+\) node with name '(?P<node>[^']*)'"),
-    re.compile(r"Node:(?P<node>\S*) Output"),
+    r"running (?P<op>\w+) node\. Name:'(?P<node>[^']*)'",
+    r"Node ?\((?P<node>[^)]*)\) Op \((?P<op>\w+)\)",
+    r"implementation for (?P<op>\w+)\(\d+\) node with name '(?P<node>[^']*)'",
+    r"Node:(?P<node>\S*) Output",
 )
-_UNREGISTERED = re.compile(r"(\S+\(-?\d+\)) is not a registered function/op")
+_UNREGISTERED = r"(\S+\(-?\d+\)) is not a registered function/op"
 
 
 def session_options(options: RunnerOptions) -> onnxruntime.SessionOptions:
@@ -112,13 +112,13 @@ def worded(error: Exception, what: str, backend: str = "onnxruntime") -> EngineE
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : (\w+) : ", "", text)
     where = None
     for pattern in _NODE:
-        if match := pattern.search(text):
+        if match := re.search(pattern, text):
             groups = match.groupdict()
             op = groups.get("op")
             where = f"node {groups['node']!r}" + (f" ({op})" if op else "")
             break
     fix = []
-    if match := _UNREGISTERED.search(text):
+    if match := re.search(_UNREGISTERED, text):
         fix.append(f"the model uses {match[1]}, which is a plugin or newer than this runtime")
     text = text.rsplit("Status Message: ", 1)[-1]
     # paths and function names of the runtime's own source are of no use to a reader

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import field
+
 from headrace._core.findings import Finding
+from headrace._core.plain_record import PlainRecord
 from headrace.config.model_files import ModelKind, model_kind, model_paths
 from headrace.engine.input_shapes import Dims, complete_infer_dims
 
@@ -19,8 +21,7 @@ if TYPE_CHECKING:
     from headrace.plugins.imported import ImportedPlugins
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSource:
+class ModelSource(PlainRecord, frozen=True, eq=False):
     """Files of a model, and the arguments of its importer.
 
     Attributes:
@@ -39,7 +40,7 @@ class ModelSource:
     dims: Dims | None = None
     uff_input: str | None = None
     uff_order: int = 0
-    factories: CppFactories | None = field(default=None, compare=False)
+    factories: CppFactories | None = None
     notices: list[Finding] = field(default_factory=list)
 
     @property
@@ -141,8 +142,7 @@ CUDA_ENGINE_GET = "NvDsInferCudaEngineGet"
 MODEL_PARSER = "NvDsInferCreateModelParser"
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionSource(ModelSource):
+class FunctionSource(ModelSource, frozen=True, eq=False):
     """A function of the user's library that makes the network; `model` is the library.
 
     Attributes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from msgspec import field
 
 from headrace._core.findings import Data
 from headrace._core.plain_record import PlainRecord
@@ -30,8 +30,7 @@ _STEADY = 0.6
 _MAP = 4096  # pixels of a class map that are compared
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FrameReading:
+class FrameReading(PlainRecord, frozen=True, eq=False):
     """Results of one frame, after thresholds and clustering.
 
     Attributes:
@@ -56,8 +55,8 @@ class FrameReading:
     sound: bool = False
     corner: float = 0.0
     area: float = 0.0
-    rects: FloatArray = field(default_factory=lambda: np.empty((0, 4), np.float32), repr=False)
-    class_ids: IntArray = field(default_factory=lambda: np.empty(0, np.int32), repr=False)
+    rects: FloatArray = field(default_factory=lambda: np.empty((0, 4), np.float32))
+    class_ids: IntArray = field(default_factory=lambda: np.empty(0, np.int32))
     names: tuple[str, ...] = ()
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from headrace._core.plain_record import PlainRecord
 from headrace._core.types import Array
 from headrace.meta import FrameMeta
 
 
-@dataclass(slots=True)
-class Rows:
+class Rows(PlainRecord):
     """The objects of a frame that can be written, in attach order.
 
     Attributes:
