@@ -29,8 +29,11 @@ _BOOT_S = 60.0
 _END_S = 6.0
 _LATE = ("CUDA_",)  # the driver of a GPU reads these when a process begins to use it
 SIZE_BYTES = 8
-# Arrow's allocator has a thread of its own for pages that it gives back; without, others do that.
-NO_THREADS = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}
+# Arrow's own allocators have a thread for pages that they give back, or keep 5 MB in each process.
+NO_THREADS = {
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+}
 
 
 class CannotForkError(Exception):

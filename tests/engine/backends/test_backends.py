@@ -63,6 +63,15 @@ def test_the_default_comes_first():
     assert set(INSTALLED) <= set(BACKENDS)
 
 
+@each_backend
+def test_an_open_model_keeps_no_copy_of_its_file(backend):
+    data = convolutions().SerializeToString()
+    users = sys.getrefcount(data)
+    runner = get_backend(backend).open(data, RunnerOptions(threads=1))
+    assert sys.getrefcount(data) == users
+    runner.close()
+
+
 @pytest.mark.parametrize("batch", ["batch", 4])
 @each_backend
 def test_all_give_what_unoptimised_onnxruntime_gives(backend, batch):

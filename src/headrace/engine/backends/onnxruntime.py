@@ -67,6 +67,8 @@ class OnnxRuntimeRunner:
         except Exception as error:  # the binding's exception types share no base of their own
             raise worded(error, "refuses the model") from error
         self._session: Any = session
+        session.disable_fallback()  # to other providers: it would keep the model's bytes for that
+        session._model_bytes = b""
         self._run_options = ort.RunOptions()
         self._run_options.log_severity_level = SILENT
         self.inputs = tuple(spec(arg) for arg in session.get_inputs())
