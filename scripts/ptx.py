@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-NAMES = ("preprocess", "hits", "patches", "draw", "jpeg")
+NAMES = ("preprocess", "hits", "patches", "draw", "jpeg", "tiles")
 # As the kernels include them.
 HEADERS = {
     "kernel_types.h": ROOT / "native/gpu/kernel_types.h",

@@ -14,6 +14,7 @@
 #include "jpeg_kernel.cu"
 #include "patches_kernel.cu"
 #include "preprocess_kernel.cu"
+#include "tiles_kernel.cu"
 
 using namespace headrace::decode;
 using namespace headrace::preprocess;
@@ -40,6 +41,7 @@ int contexts[8];  // the address of each is that of a GPU's context
 thread_local int *current = nullptr;
 const char *const scaling = "headrace_preprocess", *const finding = "headrace_hits";
 const char *const taking = "headrace_patches", *const drawing = "headrace_draw", *const coding = "headrace_jpeg";
+const char *const tiling = "headrace_tiles";
 
 int gpu_of(const int *context) { return int(context - contexts); }
 int here() { return current ? gpu_of(current) : -1; }
@@ -158,7 +160,7 @@ int cuMemcpy2D_v2(const Copy2D *copy) {
 }
 
 int cuModuleLoadData(void **to, const char *ptx) {
-    for (const char *name : {scaling, finding, taking, drawing, coding})
+    for (const char *name : {scaling, finding, taking, drawing, coding, tiling})
         if (std::strstr(ptx, (std::string(".entry ") + name).c_str())) return *to = new Module{name, here()}, 0;
     return 218;
 }
@@ -227,12 +229,38 @@ int launch_coding(unsigned gx, unsigned gy, unsigned bx, unsigned by, void **arg
     return 0;
 }
 
+int launch_tiling(unsigned gx, unsigned gy, unsigned bx, unsigned by, void **arguments) {
+    const auto &mosaic = *static_cast<const headrace::draw::Mosaic *>(arguments[0]);
+    const int columns = mosaic.width / 2, rows = mosaic.height / 2;
+    const auto pitch = size_t(mosaic.pitch);
+    if (gx * bx < unsigned(columns) || gy * by < unsigned(rows) ||
+        !inside(uint64_t(mosaic.luma), pitch * size_t(mosaic.height), here()) ||
+        !inside(uint64_t(mosaic.chroma), pitch * size_t(rows), here()))
+        return 1;
+    for (int i = 0; i < mosaic.count; ++i) {
+        const auto &tile = mosaic.tiles[i];
+        if (!inside(uint64_t(&tile), sizeof tile, here())) return 1;
+        for (int set = 0; set < 2; ++set)
+            for (int way = 0; way < 2; ++way) {
+                const auto &axis = way ? tile.y[set] : tile.x[set];
+                const auto count = size_t(way ? tile.height : tile.width) >> set;
+                if (!inside(uint64_t(axis.first), 4 * count, here()) ||
+                    !inside(uint64_t(axis.weights), 2 * count * size_t(axis.taps), here()))
+                    return 1;
+            }
+    }
+    for (int y = 0; y < rows; ++y)
+        for (int x = 0; x < columns; ++x) tile_quad(mosaic, x, y);
+    return 0;
+}
+
 int cuLaunchKernel(const Module *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned, const Queue *queue, void **arguments, void **) {
     if (function->gpu != here() || queue->gpu != here()) return 400;
     ++launches[here()];
     if (function->name == finding) return launch_finding(gx, gy, bx, arguments);
     if (function->name == drawing) return launch_drawing(gx, gy, bx, by, arguments);
+    if (function->name == tiling) return launch_tiling(gx, gy, bx, by, arguments);
     if (function->name == coding) return launch_coding(gx, gy, bx, by, arguments);
     if (function->name == taking) return launch_taking(gx, gy, gz, bx, by, arguments);
     const auto &settings = *static_cast<const Settings *>(arguments[0]);

@@ -29,7 +29,7 @@ from headrace.media.draw.text import Rgba, TextBox
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import ColorSpace, PixelFormat, Plane
 
-_BLOCK = (32, 8, 1)
+BLOCK = (32, 8, 1)
 _ALIGNED = 256  # bytes, of rows
 _FILL, _OUTLINE, _TEXT = range(3)
 COMMAND = np.dtype(
@@ -77,6 +77,22 @@ class _Surface:
 class _Rows:
     buffer_ptr: int
     line_size: int
+
+
+def lend_image(pool: DevicePool, width: int, height: int) -> tuple[_Surface, int]:
+    """Lend memory for an NV12 image.
+
+    Returns:
+        The image, and the bytes from row to row.
+
+    Raises:
+        EngineError: there is no such memory left.
+    """
+    pitch = -(-2 * ((width + 1) // 2) // _ALIGNED) * _ALIGNED
+    image = _Surface(width, height)
+    luma = pool.lend(pitch * (height + (height + 1) // 2), image)
+    image.planes = (_Rows(luma, pitch), _Rows(luma + pitch * height, pitch))
+    return image, pitch
 
 
 class DeviceCanvas(Canvas):
@@ -218,16 +234,14 @@ class _Drawing:
         self._event.follow(stream)  # behind the decoder
         width, height = planes.width, planes.height
         rows, columns = (height + 1) // 2, (width + 1) // 2
-        pitch = -(-2 * columns // _ALIGNED) * _ALIGNED
-        surface = _Surface(width, height)
-        luma = self._images.lend(pitch * (height + rows), surface)
-        surface.planes = (_Rows(luma, pitch), _Rows(luma + pitch * height, pitch))
+        surface, pitch = lend_image(self._images, width, height)
+        luma, chroma = (plane.buffer_ptr for plane in surface.planes)
         record = _Sheet(
-            component=planes.components, commands=base, luma=luma, chroma=luma + pitch * height,
+            component=planes.components, commands=base, luma=luma, chroma=chroma,
             count=len(commands), wide=planes.wide, width=width, height=height, pitch=pitch,
         )  # fmt: skip
-        grid = (-(-columns // _BLOCK[0]), -(-rows // _BLOCK[1]), 1)
-        self._kernel.launch(stream, grid, _BLOCK, (record,))
+        grid = (-(-columns // BLOCK[0]), -(-rows // BLOCK[1]), 1)
+        self._kernel.launch(stream, grid, BLOCK, (record,))
         stream.wait()
         return DevicePlanes(surface, gpu=planes.gpu)
 

@@ -14,8 +14,10 @@ from av.video.reformatter import VideoReformatter
 from headrace._core.errors import MediaError
 from headrace._core.findings import Finding
 from headrace._core.notices import note_once
-from headrace.media.draw.canvas import PlanarCanvas
+from headrace.media.draw.canvas import Canvas, PlanarCanvas
 from headrace.media.draw.colors import to_yuv
+from headrace.media.draw.device_canvas import canvas_for
+from headrace.media.draw.device_tiles import composed, gpu_of
 from headrace.media.draw.text import captions, missing_glyphs, render_text
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import (
@@ -239,7 +241,9 @@ class Tiler:
         self._pts_ns = -1
 
     def compose(self, pairs: Sequence[tuple[Frame, FrameMeta]]) -> tuple[Frame, FrameMeta]:
-        """One I420 image of the given frames, and their metadata in its pixels.
+        """One image of the given frames, and their metadata in its pixels.
+
+        It is I420, or NV12 in the memory of the GPU that has all frames.
 
         Args:
             pairs: the latest frame of each source, plain; they are only read.
@@ -258,8 +262,7 @@ class Tiler:
         color = self._color or ColorSpace.BT601
         shape = pairs[0][0].width / pairs[0][0].height if pairs else 16 / 9
         rows, columns = self.grid(len(self._sources), shape)
-        canvas = PlanarCanvas(self._blank(color))
-        tiles: list[Tile] = []
+        placed: list[tuple[Frame, Tile]] = []
         for frame, meta in pairs:
             cell = self._sources.index(meta.source_id)
             if cell >= rows * columns:
@@ -275,9 +278,8 @@ class Tiler:
                     ),
                 )
                 continue
-            tile = self._place(frame, meta, cell, rows, columns)
-            canvas.put(self._scale(frame, meta.source_id, tile, color), tile.left, tile.top)
-            tiles.append(tile)
+            placed.append((frame, self._place(frame, meta, cell, rows, columns)))
+        canvas, tiles = self._canvas_of(placed, color), [tile for _, tile in placed]
         if self.captions and len(self._sources) > 1:
             self._write_captions(canvas, tiles, rows, columns)
             if canvas.missing:
@@ -349,6 +351,17 @@ class Tiler:
         y = [self.height * i // rows // 2 * 2 for i in (row, row + 1)]
         return x[0], y[0], max(2, x[1] - x[0]), max(2, y[1] - y[0])
 
+    def _canvas_of(self, placed: list[tuple[Frame, Tile]], color: ColorSpace) -> Canvas:
+        """The image with all tiles, made where the frames are."""
+        gpu = gpu_of([frame for frame, _ in placed])
+        if gpu is not None:
+            return canvas_for(composed(gpu, placed, (self.width, self.height), color, _DARK))
+        canvas = PlanarCanvas(self._blank(color))
+        for frame, tile in placed:
+            planes = self._scale(frame, tile.meta.source_id, tile, color)
+            canvas.put(planes, tile.left, tile.top)
+        return canvas
+
     def _scale(self, frame: Frame, source: int, tile: Tile, color: ColorSpace) -> tuple[Plane, ...]:
         size = (tile.width, tile.height)
         last = self._scaled.get(source)
@@ -381,9 +394,7 @@ class Tiler:
         self._scaled[source] = _Scaled(frame, size, planes)
         return planes
 
-    def _write_captions(
-        self, canvas: PlanarCanvas, tiles: list[Tile], rows: int, columns: int
-    ) -> None:
+    def _write_captions(self, canvas: Canvas, tiles: list[Tile], rows: int, columns: int) -> None:
         """The name of each source, below its image where there is room; of dark cells, why."""
         size = max(10, round(self.height / 60))
         longest = max(4, self.width // columns // size)
@@ -410,7 +421,7 @@ class Tiler:
         planes = tuple(np.full(s, v, np.uint8) for s, v in zip(shapes, values, strict=True))
         return Frame(planes, PixelFormat.I420, self.width, self.height, color)
 
-    def _finish(self, canvas: PlanarCanvas, tiles: list[Tile]) -> tuple[Frame, FrameMeta]:
+    def _finish(self, canvas: Canvas, tiles: list[Tile]) -> tuple[Frame, FrameMeta]:
         pts_ns = max([self._pts_ns + 1, *(tile.meta.pts_ns for tile in tiles)])
         meta = merge_metas(tiles, self.width, self.height)
         meta.frame, meta.pts_ns = self._frames, pts_ns
