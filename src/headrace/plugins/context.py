@@ -148,7 +148,9 @@ class ContextPlugin(ABC):
                 now = self._prepare(key)
             now.taken, now.taken_at = list(inputs), [at for at, _ in inputs]
             now.lent = None
-        outputs: Any = list(map(address_for, now.numbers, now.shaped.shapes))
+        outputs: Any = []
+        for index, shape in now.asked:  # a comprehension takes twice as long
+            outputs.append(address_for(index, shape))
         lent = now.lent
         if lent is None or lent[0] != outputs:
             if not now.proven or None in outputs or self._stage is not None:

@@ -33,7 +33,7 @@ class Prepared:
         buffers: memory of the outputs that may be used again, as the plugin writes them.
         proven: True once a run kept within its outputs, wrote them, and left its inputs alone.
         taken, taken_at: inputs of the last run by `run_at`: addresses with shapes, and alone.
-        numbers: of the outputs.
+        asked: number and shape of each output.
         lent: addresses of outputs, what was lent with them and `taken`, and the workspace's
             address; most runs get the same.
     """
@@ -52,11 +52,11 @@ class Prepared:
     lent: tuple[list[int], LentMemory, int] | None = None
     taken: list[tuple[int, Shape]] = field(default_factory=list)
     taken_at: list[int] = field(default_factory=list)
-    numbers: range = field(init=False)
+    asked: list[tuple[int, Shape]] = field(init=False)
     sizes: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.numbers = range(len(self.shaped.shapes))
+        self.asked = list(enumerate(self.shaped.shapes))
         self.sizes = self.writes + self.reads
 
 
