@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper
 
+from headrace._core._native import address_of
 from headrace.engine import BuildOptions, build
 from headrace.plugins import (
     DataType,
@@ -46,6 +47,7 @@ def test_tensors_are_packed_as_numpy_would_and_come_back(
     np.testing.assert_array_equal(there, packed(array, format))
     assert there.shape == form.packed_shape(shape)
     assert there.nbytes == form.size(shape)
+    assert address_of(there) % 64 == 0  # a line of the caches
     np.testing.assert_array_equal(form.unpack(there, shape), array)
 
 

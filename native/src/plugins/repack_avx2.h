@@ -11,7 +11,8 @@ struct Strips {
     std::size_t width;     // elements from a column to the next
     std::size_t channels;  // at most `width`; padding that vectors reach becomes zero
     std::size_t positions;
-    std::size_t rows_ahead = 0, columns_ahead = 0;  // bytes to ask memory for beforehand
+    bool apart;  // rows collide in the caches
+    bool far;    // the tensor is larger than they are
 };
 
 // Positions from the first on that are done, of elements of `item` bytes: all, or fewer where the
