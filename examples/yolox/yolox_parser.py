@@ -33,10 +33,11 @@ def NvDsInferParseYoloX(layers, network, params):
             f"{layer} does not hold {len(cells)} cells of {params.num_classes} classes"
         )
 
-    worth = rows[:, 4] >= params.min_threshold  # a class score can only lower it
+    # a class score can only lower the objectness
+    worth = np.flatnonzero(rows[:, 4] >= params.min_threshold)
     rows, cells = rows[worth], cells[worth]
     class_ids = rows[:, 5:].argmax(axis=1)
-    scores = rows[:, 4] * rows[np.arange(len(rows)), 5 + class_ids]
+    scores = rows[:, 4] * rows[:, 5:].max(axis=1)
     keep = scores >= params.per_class_threshold[class_ids]
     rows, cells = rows[keep], cells[keep]
 

@@ -63,6 +63,20 @@ class Pending(PlainRecord):
         for run in self.runs:
             run.future.cancel()
 
+    def outputs_of(self, run: Run) -> Arrays | None:
+        """Wait for the outputs of a run.
+
+        Returns:
+            None if the batch was lost: its objects keep their earlier results.
+        """
+        outputs = None
+        try:
+            outputs = run.future.result()
+        finally:
+            if outputs is None:
+                abandon(run.items, self.model)
+        return outputs
+
 
 class RunSteps(PlainRecord, frozen=True):
     """One run of the engine with the decisions on each of its N items.
@@ -187,8 +201,7 @@ class EngineRuns:
         first = None
         if self._files.replaces_input and model.preprocessor is not None:
             first = self._files.replacement(model.preprocessor.shape)
-        run = Run(items, Future())
-        run.watched = model.watch is not None and model.watch.due()
+        run = Run(items, watched=model.watch is not None and model.watch.due())
         run.future = self._threads().submit(self._execute, model, run, inputs, first)
         return run
 

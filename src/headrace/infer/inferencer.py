@@ -405,8 +405,12 @@ class Inferencer:
         waiting = deque(() if model.asynchronous is not None else pending.runs)
         try:
             with model.device.entered():
+                if waiting and model.gpu_scaler is None:
+                    waiting[-1].future.exception()  # to be woken once, not for each run
                 while waiting:
-                    self._complete_run(waiting.popleft(), model)
+                    run = waiting.popleft()
+                    if (outputs := pending.outputs_of(run)) is not None:
+                        self._complete_run(run, outputs, model)
             start = perf_counter()
             for _, meta, selection in pending.cached:
                 assert model.selector is not None
@@ -574,15 +578,7 @@ class Inferencer:
         if pending.model.asynchronous is not None:
             self.runs.follow(run)
 
-    def _complete_run(self, run: Run, model: Model) -> None:
-        try:
-            outputs = run.future.result()
-        except BaseException:
-            abandon(run.items, model)
-            raise
-        if outputs is None:
-            abandon(run.items, model)
-            return
+    def _complete_run(self, run: Run, outputs: Arrays, model: Model) -> None:
         self.runs.show_raw(run, outputs, model)
         steps = self.runs.new_steps(run.items)
         watch = model.watch if run.watched and run.inputs else None

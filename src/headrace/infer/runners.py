@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from msgspec import field
@@ -45,7 +45,7 @@ class Run(PlainRecord):
     """
 
     items: Items
-    future: Future[Arrays | None]
+    future: Future[Arrays | None] = cast("Future[Arrays | None]", None)  # set as it is submitted
     inputs: Arrays = field(default_factory=dict)
     watched: bool = False
     seconds: float = 0.0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from headrace._core.errors import MediaError
+from headrace._core.plain_record import PlainRecord
 from headrace.media.device_planes import DevicePlanes
 from headrace.media.pixel_format import ColorSpace, PixelFormat, Plane, plane_shapes
 from headrace.media.pixels import to_png, to_rgb
@@ -16,8 +16,7 @@ from headrace.media.pixels import to_png, to_rgb
 _UINT8 = np.dtype(np.uint8)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Frame:
+class Frame(PlainRecord, frozen=True, eq=False):
     """One image with its planes, never copied without need.
 
     Attributes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,9 +28,15 @@ def plane_views(
     image: av.VideoFrame, format: PixelFormat, width: int, height: int
 ) -> tuple[Plane, ...]:
     """Read-only arrays on the planes of an `av.VideoFrame`."""
+    return views_of(image.planes, format, width, height)
+
+
+def views_of(
+    planes: Iterable[object], format: PixelFormat, width: int, height: int
+) -> tuple[Plane, ...]:
+    """The same, of its `planes`."""
     # A gray or palette-free image may carry more planes than are looked at (pal8, alpha).
-    shapes = plane_shapes(format, width, height)
-    return tuple(map(_view, image.planes, shapes))  # `planes` makes new objects each time
+    return tuple(map(_view, planes, plane_shapes(format, width, height)))
 
 
 def plane_array(plane: Any, shape: tuple[int, ...]) -> Plane:

@@ -54,6 +54,10 @@ def _converted(
         array = np.asarray(value)
         if array.size == 0 and array.ndim < len(shape):
             array = array.reshape(tuple(s or 0 for s in shape))
+        if dtype is np.int32 and array.dtype == np.int64:  # as NumPy counts and `argmax` do
+            narrow = array.astype(np.int32)
+            if (narrow == array).all():
+                return narrow
         _require_numbers(array, dtype)
         with np.errstate(over="ignore"):  # beyond float32 is infinite, which is judged later
             return np.ascontiguousarray(array, dtype=dtype)

@@ -21,7 +21,7 @@ from headrace._core.text import error_text
 from headrace.media.device_planes import DevicePlanes
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import PixelFormat, color_space
-from headrace.media.pixels import plane_views
+from headrace.media.pixels import views_of
 from headrace.media.sources.base import Source
 from headrace.media.sources.gpu_decoding import ON_GPU, on_cpu_instead
 from headrace.media.sources.packet_ring import PacketRing
@@ -125,11 +125,13 @@ class FrameReader:
             name = image.format.name
         full = name.startswith("yuvj") or int(image.color_range) == _FULL_RANGE
         format = _VIEWS.get(name)
-        if format is None or any(plane.line_size < 0 for plane in image.planes):
+        planes = image.planes  # makes new objects each time
+        if format is None or any(plane.line_size < 0 for plane in planes):
             image, format = self._convert(image, full)
+            planes = image.planes
         width, height = image.width, image.height
         return Frame(
-            plane_views(image, format, width, height),
+            views_of(planes, format, width, height),
             format,
             width,
             height,
