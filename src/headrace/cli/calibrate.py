@@ -143,8 +143,6 @@ def calibrate(
     the config's keys. An interrupted run goes on where it was
     when it is started again.
     """
-    # before NumPy is imported: on a busy machine BLAS's threads wait for each other by spinning
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from headrace._core.notices import refuse_warnings
     from headrace.cli.ending import finish_on_signal
     from headrace.cli.progress import RunProgress
