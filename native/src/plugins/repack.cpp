@@ -15,6 +15,7 @@ constexpr std::size_t kLine = 64;          // bytes of a cache line
 constexpr std::size_t kPageOfSets = 4096;  // bytes from a line to the next one of its set
 constexpr std::size_t kTile = 1 << 17;     // bytes of a tile: long runs of each row
 constexpr std::size_t kFar = 5 << 20;      // bytes of tensors that come from memory, not a cache
+constexpr std::size_t kStream = 8 << 20;   // the same of what nobody finds in a cache afterwards
 constexpr std::size_t kWorthThreads = std::size_t{1} << 18;
 
 // What one call of a thread does: some positions of one block. `number` counts the blocks of all
@@ -62,7 +63,8 @@ Strips strips(const Packing &p, T *rows, T *columns, std::size_t count, std::siz
             count,
             n,
             p.width >= 8 && row % kPageOfSets == 0,
-            p.images * p.channels * row >= kFar};
+            p.images * p.channels * row >= kFar,
+            p.images * p.channels * row >= kStream};
 }
 
 template <typename T>

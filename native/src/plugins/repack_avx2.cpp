@@ -39,8 +39,8 @@ HEADRACE_INLINE std::size_t guided(const Strips &s, std::size_t first, int prese
     const std::size_t column = s.width * Item, row = s.row;
     char *const rows = s.rows + first * row, *const columns = s.columns + first * Item;
     const bool dense = kSpan == column;
-    if (kWoven &&
-        (reinterpret_cast<std::uintptr_t>(columns) % kLine || (!dense && (kSpan | column) % kLine)))
+    if (kWoven && (!s.stream || reinterpret_cast<std::uintptr_t>(columns) % kLine ||
+                   (!dense && (kSpan | column) % kLine)))
         return 0;
     const bool asks = kGuide == Guide::kFar && s.width > kStreams;
     alignas(kLine) char lines[kRun ? Rows * Groups * kBeside : kLine];
@@ -94,7 +94,7 @@ HEADRACE_TARGET std::size_t along(const Strips &s, std::size_t first, int presen
     if constexpr (kGuide != Guide::kNone && (There || kGuide == Guide::kApart))
         at = guided<Item, There, Rows, Kind, Full, Groups, kGuide>(s, first, present);
     const auto step = [=](std::size_t from) HEADRACE_TARGET {
-        if constexpr (kGuide == Guide::kFar && !There) {
+        if constexpr (kGuide == Guide::kFar) {
             if (Item > 1 && from * Item % kLine < kStep * Item)
                 for (std::size_t r = 0; r < Rows * Groups; ++r)
                     __builtin_prefetch(rows + r * row + from * Item + kRowsAhead);
@@ -132,12 +132,13 @@ std::size_t groups(const Strips &s) {
 
 template <int Item, bool There, int Rows, Way Kind>
 std::size_t strips(const Strips &s) {
-    // Of smaller elements a whole line's rows would be more than a core follows in memory.
-    constexpr int kFarBytes = There || Item >= 4 ? kLine : kLine / 2;
     if constexpr (Kind != Way::kThree && Kind != Way::kNarrow) {
-        if (There && s.far && s.apart)
-            return groups<Item, There, Rows, Kind, kFarBytes, Guide::kFarApart>(s);
-        if (s.far && (There || s.width > kStreams))
+        // Of smaller elements a whole line's rows would be more than a core follows in memory.
+        constexpr int kFarBytes = Item < 4 ? kLine / 2 : kLine;
+        if (There && s.stream && s.apart)
+            return groups<Item, There, Rows, Kind, kLine, Guide::kFarApart>(s);
+        if (There && s.stream) return groups<Item, There, Rows, Kind, kLine, Guide::kFar>(s);
+        if (s.far && s.width > kStreams)
             return groups<Item, There, Rows, Kind, kFarBytes, Guide::kFar>(s);
         if (s.apart && !s.far) return groups<Item, There, Rows, Kind, kLine, Guide::kApart>(s);
     }

@@ -11,8 +11,9 @@ struct Strips {
     std::size_t width;     // elements from a column to the next
     std::size_t channels;  // at most `width`; padding that vectors reach becomes zero
     std::size_t positions;
-    bool apart;  // rows collide in the caches
-    bool far;    // the tensor is larger than they are
+    bool apart;   // rows collide in the caches
+    bool far;     // the tensor is larger than they are
+    bool stream;  // by so much that blocks are written past them, where they begin at a line
 };
 
 // Positions from the first on that are done, of elements of `item` bytes: all, or fewer where the
