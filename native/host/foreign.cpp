@@ -44,6 +44,7 @@ nb::object wrapped(const headrace_value &v, const char *kind, Call Calls::*call)
 
 // More of a name is not read: the registry refuses 1024 bytes.
 constexpr size_t kMaxName = 1 << 16;
+constexpr int32_t kMaxFields = 1 << 16;
 
 // Text that a library gave; null is empty.
 nb::object text(const char *chars) {
@@ -346,7 +347,13 @@ void bind(nb::module_ &m) {
              })
         .def("field_names",
              [](const ForeignCreator &c) {
-                 return fields_to_python(run_foreign([&] { return c.calls.field_names(c.self); }));
+                 const auto *fields = run_foreign([&] { return c.calls.field_names(c.self); });
+                 const int32_t count = fields ? fields->count : 0;
+                 const bool nowhere = count > 0 && !fields->fields;
+                 if (nowhere || count < 0 || count > kMaxFields)
+                     throw std::invalid_argument("getFieldNames returned " + std::to_string(count) +
+                                                 (nowhere ? " fields at null" : " fields"));
+                 return fields_to_python(fields);
              })
         .def("field_count",
              [](const ForeignCreator &c) -> nb::object {

@@ -17,6 +17,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
+from headrace._core import _native
 from headrace._core.errors import HeadraceError, PluginError
 from headrace._core.text import error_text, printable
 from headrace._core.user_module import describe
@@ -342,8 +343,14 @@ def _failed(error: Exception, target: object, method: str, where: str) -> Plugin
         finding = error.finding.changed(prefix="" if said else f"{spoken(target, method)} failed: ")
         finding = replace(finding, data={"method": method, **finding.data})
         return PluginError(finding, where=where, fix=hints, code=PluginError.code)
+    words = f"raised {text}"
+    if hasattr(target, "native"):  # of C++
+        if isinstance(error, _native.CustomCodeError):
+            words = f"threw {printable(str(error))}"
+        elif isinstance(error, (ValueError, TypeError)):  # it returned what cannot be
+            words, hints = f"failed: {printable(str(error))}", []
     return PluginError(
-        f"{spoken(target, method)} raised {text}",
+        f"{spoken(target, method)} {words}",
         where=where,
         fix=hints,
         data={"method": method, "raised": type(error).__name__, **_clause(error)},

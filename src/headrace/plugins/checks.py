@@ -104,7 +104,7 @@ def as_size(instance: Instance, method: str, value: object) -> int:
         _note_ignored(instance, method, value, "taken for 0 bytes")
         return 0
     if not _is_int(value) or not 0 <= value <= MAX_SIZE:
-        raise wrong(instance, method, _short(value), "a number of bytes >= 0")
+        raise wrong(instance, method, _short(value), f"0 to {MAX_SIZE:,} bytes")
     return int(value)
 
 

@@ -17,7 +17,7 @@ from headrace.plugins.calls import Instance
 from headrace.plugins.device import stage_for
 from headrace.plugins.expressions import Shaped, evaluate
 from headrace.plugins.layer import EngineSpec, Shape, refuse
-from headrace.plugins.memory import array_at, fenced, is_whole
+from headrace.plugins.memory import array_at, fenced, written_outside
 from headrace.plugins.prepared import Prepared, descs, sizes_of, with_unknown
 from headrace.plugins.types import DataType
 from headrace.plugins.watch import checksums, every_run, fill, unwritten
@@ -335,20 +335,20 @@ class ContextPlugin(ABC):
         return LentMemory(blocks, *self._named), workspace
 
     def _check_fences(self, outputs: Sequence[Array]) -> None:
-        """Refuse a run that wrote behind an output, or behind the workspace."""
+        """Refuse a run that wrote around an output, or around the workspace."""
         for index, array in enumerate(outputs):
-            if not is_whole(array):
+            if place := written_outside(array):
                 raise refuse(
                     self.spec,
-                    f"enqueue wrote behind the end of output {index}",
+                    f"enqueue wrote {place} output {index}",
                     expected=f"{array.nbytes} bytes, {array.dtype.name} {array.shape}",
                     method="enqueue",
                     clause="outputs-bounds",
                 )
-        if not is_whole(self._workspace):
+        if place := written_outside(self._workspace):
             raise refuse(
                 self.spec,
-                "enqueue wrote behind the end of the workspace",
+                f"enqueue wrote {place} the workspace",
                 expected=f"{self._workspace.nbytes} bytes, as get_workspace_size returned",
                 method="enqueue",
                 clause="workspace-bounds",

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from headrace._core._native import lent_blocks, lent_view
+from headrace._core._native import address_of as raw_address
+from headrace._core._native import count_elements, lent_blocks, lent_view
 from headrace._core.gpu.cuda import AnyMemory
 from headrace._core.types import Array, DType
 from headrace.plugins.types import DataType
@@ -130,29 +131,39 @@ def bfloat16_bits(values: Array) -> npt.NDArray[np.uint16]:
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
 
 
-_FENCE = np.full(4096, 0xA5, np.uint8)
-_FENCE_BYTES = _FENCE.tobytes()
+_FENCE_BYTES = 4096
+_FENCE = 0xA5
 
 
 def fenced(shape: Sequence[int], dtype: DType) -> Array:
-    """Make an array, row-major and not initialised, with known bytes behind its end."""
-    size = prod(shape) * dtype.itemsize
-    block: Array = np.empty(size + len(_FENCE), np.uint8)
-    block[size:] = _FENCE
-    return block[:size].view(dtype).reshape(tuple(shape))
+    """Make an array, row-major and not initialised, between known bytes."""
+    stop = _FENCE_BYTES + prod(shape) * dtype.itemsize
+    block: Array = np.empty(stop + _FENCE_BYTES, np.uint8)
+    block[:_FENCE_BYTES] = block[stop:] = _FENCE
+    return block[_FENCE_BYTES:stop].view(dtype).reshape(tuple(shape))
 
 
-def is_whole(array: Array) -> bool:
-    """Whether the bytes behind an array of `fenced` are untouched; True for any other array."""
+def written_outside(array: Array) -> str:
+    """Tell where bytes around an array of `fenced` have changed; empty if nowhere, or of others.
+
+    It takes no memory: that of a damaged heap ends the process.
+    """
     block: Any = array
     while isinstance(block, np.ndarray) and block.base is not None:
         block = block.base
     size = array.nbytes
     if not isinstance(block, np.ndarray) or block.dtype != np.uint8 or block.ndim != 1:
-        return True
-    if block.nbytes != size + len(_FENCE):
-        return True
-    return bool(block[size:].tobytes() == _FENCE_BYTES)
+        return ""
+    if block.nbytes != size + 2 * _FENCE_BYTES:
+        return ""
+    start = raw_address(block)
+    if not _is_fence(start + _FENCE_BYTES + size):
+        return "behind the end of"
+    return "" if _is_fence(start) else "before the start of"
+
+
+def _is_fence(address: int) -> bool:
+    return count_elements(address, _FENCE_BYTES, 1, _FENCE) == _FENCE_BYTES
 
 
 def lent_bytes(address: int) -> int:

@@ -223,6 +223,7 @@ def test_without_a_fault_nothing_is_found(faults: Path, plugin: str) -> None:
         ("NullFields", "fields", "warning"),
         ("NoName", "fields", "error"),
         ("Twice", "fields", "error"),
+        ("Nowhere", "fields", "error"),
         ("NeedsFields", "create-defaults", "warning"),
         ("AssertsFields", "create-defaults", "warning"),
     ],

@@ -82,6 +82,7 @@ def test_made_lines_have_eight_digits():
         (b"TRT-8601-E\na: 0\nx: 7f800000\n", "t:3: tensor 'x' has the scale inf"),
         (b"TRT-8601-E\nx: bc008912\n", "scale -0.007"),
         (b"TRT-8601-E\nx: 1\nx: 2\n", "two different scales"),
+        (b"TRT-8601-E\na: 0\nx: 3c00", "t:3: the file ends in the line 'x: 3c00'"),
     ],
 )
 def test_refused_with_its_line(data, said):

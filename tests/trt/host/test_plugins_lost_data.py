@@ -60,13 +60,20 @@ def test_lost_data_is_an_error_of_layer_and_method(
     del library
 
 
-@pytest.mark.parametrize(("fault", "behind"), [(11, "output 0"), (12, "the workspace")])
+@pytest.mark.parametrize(
+    ("fault", "place"),
+    [
+        (11, "behind the end of output 0"),
+        (12, "behind the end of the workspace"),
+        (16, "before the start of output 0"),
+    ],
+)
 @pytest.mark.parametrize("middle", [False, True])
-def test_writes_behind_memory_are_errors_and_harm_nothing(
+def test_writes_around_memory_are_errors_and_harm_nothing(
     compile_host: Compile,
     opened: Callable[[Path], CustomLibrary],
     fault: int,
-    behind: str,
+    place: str,
     middle: bool,
     tmp_path: Path,
 ) -> None:
@@ -82,7 +89,7 @@ def test_writes_behind_memory_are_errors_and_harm_nothing(
     plan = build(network(model(nodes, info[:1], info[1:]), tmp_path), BuildOptions())
     with (
         plan.open_session() as session,
-        pytest.raises(PluginError, match=f"enqueue wrote behind the end of {behind}") as caught,
+        pytest.raises(PluginError, match=f"enqueue wrote {place}") as caught,
     ):
         session.run({"x": np.ones((1, 4), np.float32)})
     assert "layer 'lost'" in str(caught.value)

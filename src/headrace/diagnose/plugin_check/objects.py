@@ -35,12 +35,10 @@ _TIMES = 6
 def check_creator(creator: Any) -> list[Breach]:
     """Check the fields that a creator declares."""
     count = getattr(getattr(creator, "native", None), "field_count", lambda: 0)()
+    names = [field.name for field in creator.field_names]
     if count is None:
         text = "getFieldNames returned null: the ONNX parser cannot make this plugin"
         return [Breach("fields", text, "warning")]
-    if count < 0:
-        raise _broken("fields", f"getFieldNames returned {count} fields")
-    names = [field.name for field in creator.field_names]
     if "" in names:
         raise _broken("fields", f"field {names.index('')} of getFieldNames has no name")
     if long := [n for n in names if len(n.encode("utf-8", "replace")) >= MOST_NAME]:

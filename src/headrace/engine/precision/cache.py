@@ -33,6 +33,7 @@ DEFAULT_HEADER = "TRT-100300-EntropyCalibration2"
 ALGORITHMS = ("EntropyCalibration2", "EntropyCalibration", "MinMaxCalibration", "LegacyCalibration")
 _HEADER = re.compile(r"TRT-(?P<version>[0-9]{1,9})-(?P<algorithm>[A-Za-z0-9_]{1,64})\Z")
 _BITS = re.compile(r"[0-9a-fA-F]{1,8}\Z")
+_WHOLE = re.compile(r" [0-9a-fA-F]{8}\s*$")
 _LARGEST = struct.unpack(">f", bytes.fromhex("7f7fffff"))[0]
 
 
@@ -102,10 +103,14 @@ class CalibrationTable:
         for number, line in enumerate(rest, 2):
             line = line.removesuffix("\r")
             if line.strip():
-                name, scale = _entry(line, f"{where}:{number}")
+                at = f"{where}:{number}"
+                name, scale = _entry(line, at)
+                if scale and number > len(rest) and not _WHOLE.search(line):
+                    raise EngineError(f"the file ends in the line {line[:80]!r}", where=at,
+                                      expected="8 hexadecimal digits, or the end of the line",
+                                      fix="the table was cut off")  # fmt: skip
                 if scales.setdefault(name, scale) != scale:
-                    raise EngineError(f"tensor {name!r} has two different scales",
-                                      where=f"{where}:{number}")  # fmt: skip
+                    raise EngineError(f"tensor {name!r} has two different scales", where=at)
         return cls(header, MappingProxyType(scales), text)
 
     @classmethod

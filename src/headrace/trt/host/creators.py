@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
+from headrace._core.errors import PluginError
 from headrace.binary.gpu_code import forget, look_at
 from headrace.plugins.base import IPluginCreator, IPluginCreatorV3One
 from headrace.plugins.drivers import for_this_engine
@@ -33,7 +34,11 @@ class _Cpp(Forwarding):
 
     @property
     def field_names(self) -> PluginFieldCollection:
-        return fields_from(self.native.field_names())
+        try:
+            return fields_from(self.native.field_names())
+        except ValueError as error:
+            where, data = f"plugin creator of {self.native.name()}", {"method": "field_names"}
+            raise PluginError(str(error), where=where, data=data) from None
 
 
 class _CppCreator(_Cpp, IPluginCreator):  # type: ignore[override]

@@ -443,14 +443,14 @@ template <int kHow>
 class WrongFields : public Creator2 {
 public:
     const char *getPluginName() const noexcept override {
-        return kHow == 0 ? "NullFields" : kHow == 1 ? "NoName" : "Twice";
+        return kHow == 0 ? "NullFields" : kHow == 1 ? "NoName" : kHow == 2 ? "Twice" : "Nowhere";
     }
     const PluginFieldCollection *getFieldNames() noexcept override {
         if (kHow == 0) return nullptr;
         fields.clear();
         fields.emplace_back(kHow == 1 ? nullptr : "factor", nullptr, PluginFieldType::kFLOAT32, 1);
         fields.emplace_back("factor", nullptr, PluginFieldType::kFLOAT32, 1);
-        all = PluginFieldCollection{2, fields.data()};
+        all = PluginFieldCollection{2, kHow == 3 ? nullptr : fields.data()};
         return &all;
     }
 
@@ -461,6 +461,7 @@ private:
 using NullFields = WrongFields<0>;
 using NoName = WrongFields<1>;
 using Twice = WrongFields<2>;
+using Nowhere = WrongFields<3>;
 
 REGISTER_TENSORRT_PLUGIN(Creator2);
 REGISTER_TENSORRT_PLUGIN(Creator3);
@@ -469,5 +470,6 @@ REGISTER_TENSORRT_PLUGIN(AssertsFields);
 REGISTER_TENSORRT_PLUGIN(NullFields);
 REGISTER_TENSORRT_PLUGIN(NoName);
 REGISTER_TENSORRT_PLUGIN(Twice);
+REGISTER_TENSORRT_PLUGIN(Nowhere);
 
 }  // namespace

@@ -25,7 +25,8 @@ enum Fault : int32_t {
     kBehindWorkspace,
     kWritesNothing,
     kWritesInput,
-    kLeavesOne
+    kLeavesOne,
+    kBeforeOutput
 };
 
 class Lost3 : public IPluginV3,
@@ -138,6 +139,7 @@ public:
             return 0;
         }
         std::memset(out[0], 0, size + (fault == kBehindOutput ? 200 : 0));
+        if (fault == kBeforeOutput) static_cast<float *>(out[0])[-1] = 1.0F;
         std::memset(workspace, 1, fault == kBehindWorkspace ? 200 : 16);
         return 0;
     }
