@@ -37,6 +37,7 @@ from rich.table import Table
 from benchmarks.common import ROOT, require_device
 from benchmarks.pipeline import setup
 from headrace._core.gpu.cuda_tensors import CudaTensor
+from headrace.config import ModelConfig
 from headrace.infer import runners
 from headrace.infer.batch import Batch
 from headrace.infer.geometry import Rect, fit
@@ -108,40 +109,52 @@ def report() -> None:
 def _whole_run() -> dict[str, float]:
     """A run of YOLOX-nano on a video, frame by frame, against a bare loop that decodes it.
 
-    Both have an engine that takes no time: its outputs were recorded. So the difference is all
-    that a run costs beside decoding and the engine, scaling and hand-overs among threads included.
+    Each has an engine that takes no time: its outputs were recorded. So the difference is all that
+    a run costs beside decoding and the engine, scaling and hand-overs among threads included. The
+    example's parser is in Python; another run has the built-in one.
     """
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         cfg, video = setup(Path(name))
-        with Inferencer.from_config(cfg, threads=1) as inferencer:
-            session, recorded = inferencer.session, []
-            run = session.run
-            with patch.object(
-                session, "run", lambda *a, **k: recorded.append(run(*a, **k)) or recorded[-1]
-            ):
-                Pipeline(open_source(str(video)), inferencer, [], limit=SCENES).run()
-            outputs = cycle(recorded)
 
-            def whole() -> int:
-                sink = open_sink(f"jsonl:{name}/out.jsonl")
-                return Pipeline(open_source(str(video)), inferencer, [sink]).run().frames
+        def bare() -> int:
+            with av.open(str(video)) as container:
+                stream = container.streams.video[0]
+                stream.thread_type = "AUTO"
+                return sum(1 for _ in container.decode(stream))
 
-            def bare() -> int:
-                with av.open(str(video)) as container:
-                    stream = container.streams.video[0]
-                    stream.thread_type = "AUTO"
-                    return sum(1 for _ in container.decode(stream))
+        work = {"bare decoding": bare, "a whole run": _run_of(cfg, video, stack)}
+        if cfg.parse_bbox_func_name == "NvDsInferParseYoloX":
+            builtin = cfg.with_overrides(
+                parse_bbox_func_name="HeadraceParseYoloX", custom_lib_path=None
+            )
+            work["a whole run, built-in parser"] = _run_of(builtin, video, stack)
+        spent: dict[str, list[float]] = {title: [] for title in work}
+        for _ in range(TURNS):
+            for title, do in work.items():
+                start = process_time()
+                frames = do()
+                spent[title].append((process_time() - start) / frames * 1e6)
+    costs = {title: statistics.median(times) for title, times in spent.items()}
+    decoding, *runs = spent.items()
+    for title, times in runs:
+        own = statistics.median(a - b for a, b in zip(times, decoding[1], strict=True))
+        costs[f"  own cost of {title}"] = own
+    return costs
 
-            spent: dict[str, list[float]] = {"a whole run": [], "bare decoding": []}
-            with patch.object(session, "run", lambda *a, **k: next(outputs)):
-                for _ in range(TURNS):
-                    for title, work in zip(spent, (whole, bare), strict=True):
-                        start = process_time()
-                        frames = work()
-                        spent[title].append((process_time() - start) / frames * 1e6)
-    own = [a - b for a, b in zip(*spent.values(), strict=True)]
-    medians = {title: statistics.median(times) for title, times in spent.items()}
-    return medians | {"own cost of the run": statistics.median(own)}
+
+def _run_of(cfg: ModelConfig, video: Path, stack: ExitStack) -> Callable[[], int]:
+    """A run to JSON Lines whose engine gives recorded outputs; returns its number of frames."""
+    inferencer = stack.enter_context(Inferencer.from_config(cfg, threads=1))
+    session, recorded = inferencer.session, []
+    run = session.run
+    with patch.object(
+        session, "run", lambda *a, **k: recorded.append(run(*a, **k)) or recorded[-1]
+    ):
+        Pipeline(open_source(str(video)), inferencer, [], limit=SCENES).run()
+    outputs = cycle(recorded)
+    stack.enter_context(patch.object(session, "run", lambda *a, **k: next(outputs)))
+    lines = f"jsonl:{cfg.path.parent / 'out.jsonl'}"
+    return lambda: Pipeline(open_source(str(video)), inferencer, [open_sink(lines)]).run().frames
 
 
 def _built_library() -> Path:
