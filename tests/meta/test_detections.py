@@ -10,7 +10,7 @@ import pytest
 
 from headrace.errors import DetectionsError
 from headrace.meta import Detections
-from headrace.meta.detections import overlaps
+from headrace.meta.detections import joined, overlaps
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,22 @@ def test_a_crowd_shares_a_box_by_the_area_of_the_box() -> None:
 
 def test_boxes_that_are_no_numbers_share_nothing() -> None:
     assert overlaps(np.array([[np.nan, 0, 1, 1]]), THREE * 1.0).tolist() == [[0, 0, 0]]
+
+
+def test_detections_of_items_are_joined_unless_one_has_shapes() -> None:
+    def some(count: int, masks: list[npt.NDArray[np.float32]] | None = None) -> Detections:
+        numbers = np.arange(count, dtype=np.float32)
+        boxes = np.arange(4 * count, dtype=np.float32).reshape(-1, 4)
+        return Detections(boxes, numbers, numbers.astype(np.int32), masks=masks)
+
+    both = joined([some(2), some(0), some(1)])
+    assert both is not None
+    assert both.starts.tolist() == [0, 2, 2, 3]
+    assert both.boxes.boxes[:, 0].tolist() == [0, 4, 0]
+    assert both.boxes.scores.tolist() == both.boxes.class_ids.tolist() == [0, 1, 0]
+    masked = some(1, [np.ones((2, 2), np.float32)])
+    assert joined([some(2), masked]) is None
+    alone = joined([masked])
+    assert alone is not None
+    assert alone.boxes is masked
+    assert alone.starts.tolist() == [0, 1]

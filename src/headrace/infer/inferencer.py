@@ -405,7 +405,7 @@ class Inferencer:
         waiting = deque(() if model.asynchronous is not None else pending.runs)
         try:
             with model.device.entered():
-                if waiting and model.gpu_scaler is None:
+                if len(waiting) > 1 and model.gpu_scaler is None:
                     waiting[-1].future.exception()  # to be woken once, not for each run
                 while waiting:
                     run = waiting.popleft()

@@ -41,7 +41,7 @@ from headrace.meta import (
     Space,
     TensorOutput,
 )
-from headrace.meta.detections import BatchDetections, FloatArray, IntArray
+from headrace.meta.detections import BatchDetections, FloatArray, IntArray, joined
 from headrace.meta.layers import layers_of
 
 if TYPE_CHECKING:
@@ -150,20 +150,21 @@ class DetectorPostprocessor(Postprocessor):
         watch: Watch | None = None,
     ) -> None:
         """See `Postprocessor.attach`."""
-        indices = items.places()
+        if not (indices := items.places()):
+            return
         start = perf_counter()
-        batch = items.parsed
-        if batch is None and steps is None:
-            batch = self._parse_batch(outputs, indices)
+        batch = items.parsed or (None if steps else self._parse_batch(outputs, indices))
+        if batch is None:
+            step_of = [None] * len(items) if steps is None else steps
+            each = [self._parse(layers_of(outputs, i), items.metas[i], step_of[i]) for i in indices]
+            batch = joined(each) if steps is None else None
         if batch is not None:
             self._attach(batch.boxes, batch.starts, indices, items, outputs, start, watch=watch)
             return
-        for i in indices:
-            step = None if steps is None else steps[i]
+        for i, parsed in zip(indices, each, strict=True):
+            starts = np.array([0, len(parsed)], np.int32)
+            self._attach(parsed, starts, [i], items, outputs, start, step_of[i], watch)
             start = perf_counter()
-            detections = self._parse(layers_of(outputs, i), items.metas[i], step)
-            starts = np.array([0, len(detections)], np.int32)
-            self._attach(detections, starts, [i], items, outputs, start, step, watch)
 
     @property
     def reads_tables(self) -> bool:
@@ -484,8 +485,7 @@ class ClassifierPostprocessor(Postprocessor):
         steps: Sequence[ItemSteps] | None = None,
     ) -> list[ClassifierMeta | None]:
         """Metadata to attach to each item: None where no attribute or no text was found."""
-        valid = items.valid()
-        component, kind = self._component_id, self._type
+        valid, component, kind = items.valid(), self._component_id, self._type
         if self._parser is None:
             try:
                 metas = self._builtin.metas(outputs, component, kind)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -260,6 +262,19 @@ class BatchDetections:
 
     boxes: Detections
     starts: IntArray
+
+
+def joined(parts: Sequence[Detections]) -> BatchDetections | None:
+    """Detections of items, in network space, at once; None where one of several has shapes."""
+    starts = np.array([0, *accumulate(map(len, parts))], np.int32)
+    if len(parts) == 1:
+        return BatchDetections(parts[0], starts)
+    shapes = ("masks", "angles", "keypoints", "raw_masks")
+    if any(getattr(part, shape) is not None for part in parts for shape in shapes):
+        return None
+    columns = ("boxes", "scores", "class_ids")
+    boxes, scores, class_ids = (np.concatenate([getattr(p, c) for p in parts]) for c in columns)
+    return BatchDetections(Detections.unchecked(boxes, scores, class_ids), starts)
 
 
 def overlaps(boxes: Array, others: Array, crowd: npt.NDArray[np.bool_] | None = None) -> Array:
