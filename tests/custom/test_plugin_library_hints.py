@@ -65,6 +65,13 @@ def test_what_it_registers_instead_is_named(
     assert "libown.so registers: MySwish version 1" in refusal(folder, guard)
 
 
+@pytest.mark.parametrize("guard", GUARDS)
+def test_a_library_that_was_cut_off_is_named(folder: Path, zoo28: Path, guard: str) -> None:
+    data = zoo28.read_bytes()
+    (folder / "libown.so").write_bytes(data[: len(data) // 2])
+    assert "libown.so cannot be loaded: truncated ELF file" in refusal(folder, guard)
+
+
 def test_a_library_of_parsers_registers_none(folder: Path, zoo28: Path) -> None:
     shutil.copy(zoo28, folder / "libown.so")
     text = refusal(folder, "never")

@@ -103,8 +103,12 @@ def library_hints(path: Path | None) -> list[str]:
         return []
     try:
         elf = ElfFile.read(path)
-    except (ElfError, OSError):
+    except OSError:
         return []
+    except ElfError as error:
+        with path.open("rb") as file:
+            damaged = file.read(4) == b"\x7fELF"
+        return [f"{path.name} cannot be loaded: {error}"] if damaged else []
     creators = [
         f"{c.name} version {c.plugin_version}"
         + (f", namespace {c.plugin_namespace!r}" if c.plugin_namespace else "")

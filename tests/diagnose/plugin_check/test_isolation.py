@@ -50,3 +50,11 @@ def test_time_of_stopped_processes_does_not_count() -> None:
         time.sleep(3)
         os.killpg(process.pid, signal.SIGCONT)
         assert process.communicate(timeout=60)[0] == "None\n"
+
+
+def test_a_process_that_a_plugin_forks_answers_nothing() -> None:
+    def forks() -> int:
+        os.fork()
+        return 7
+
+    assert in_copy(forks) == (7, None)

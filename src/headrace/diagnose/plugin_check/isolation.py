@@ -96,7 +96,7 @@ def _become(
     act: Callable[[], Any], read: int, write: int, report: int, output: int, calls: mmap.mmap
 ) -> None:
     """Be the copy."""
-    code = 1
+    code, own = 1, os.getpid()
     try:
         os.close(read)
         os.dup2(output, 1)
@@ -113,7 +113,7 @@ def _become(
         except Exception:
             answer = {"defect": traceback.format_exc()}
         data = json.dumps(answer).encode()
-        while data:
+        while data and os.getpid() == own:  # not a process that a plugin forked
             data = data[os.write(write, data) :]
         code = 0
     finally:
@@ -134,7 +134,7 @@ class _Naming(Tracer):
 
     def __init__(self, calls: mmap.mmap) -> None:
         super().__init__()
-        self._shared, self._begun = calls, 0
+        self._shared, self._begun, self._process = calls, 0, os.getpid()
 
     def begin(self, call: Call) -> None:
         """See `Tracer`."""
@@ -144,6 +144,8 @@ class _Naming(Tracer):
 
     def add(self, call: Call, result: object, seconds: float, error: str, creates: bool) -> None:
         """See `Tracer`."""
+        if os.getpid() != self._process:  # the call forked, and both came back
+            os._exit(0)
         _native.guard_set_function("")
 
 
