@@ -40,7 +40,7 @@ class _Order:
     types: frozenset[DataType]
 
 
-_LINE = 64  # bytes
+_LINE, _LARGE = 64, 1 << 20  # bytes
 THREADS = min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
 """Most threads that repack one tensor: two fill the memory's bandwidth."""
 
@@ -154,7 +154,8 @@ class TensorForm:
         """Put the elements of a row-major array (of `storage`) in order, padding zero."""
         if self.is_linear:
             return array
-        packed = _at_line(self.packed_shape(array.shape), array.dtype)
+        fresh = np.empty if array.nbytes < _LARGE else _at_line
+        packed = fresh(self.packed_shape(array.shape), array.dtype)
         if packed.size:
             pack_channels(address_of(array), address_of(packed), *self._sizes(array.shape, array))
         return packed
@@ -163,7 +164,7 @@ class TensorForm:
         """The way back of `pack`."""
         if self.is_linear:
             return packed
-        array = _at_line(shape, packed.dtype)
+        array = np.empty(shape, packed.dtype)
         if array.size:
             unpack_channels(address_of(packed), address_of(array), *self._sizes(shape, packed))
         return array
@@ -183,7 +184,7 @@ class TensorForm:
 
 
 def _at_line(shape: Shape, dtype: DType) -> Array:
-    """Make an array that begins with a line of the caches: others take up to half as long again."""
+    """Make an array that begins with a line of the caches: large ones are filled faster."""
     size = prod(shape) * dtype.itemsize
     block = np.empty(size + _LINE, np.uint8)
     start = -address_of(block) % _LINE
