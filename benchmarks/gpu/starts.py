@@ -32,7 +32,7 @@ _MANY = (("libx264", 160), ("libx265", 240))
 _JOB_S = float(os.environ.get("GPU_JOB_SECONDS", "60"))
 _RATES = {"libx264": 4500, "libx265": 8400}  # about, of the job's length
 _LOAD_S = float(os.environ.get("GPU_LOAD_SECONDS", "180"))
-_SETTLE_S = 40.0  # in which decoders are made, and what servers kept meanwhile is caught up with
+_SETTLE_S = 60.0  # in which decoders are made, and what servers kept meanwhile is caught up with
 _WAIT_S = 120.0
 
 

@@ -16,6 +16,7 @@ from headrace.infer.run_options import RunOptions
 from headrace.media.sinks.opening import split_spec
 from headrace.pipeline import process_count
 from headrace.pipeline.process_count import ProcessCount, ShortRun, choose_processes, trial_spec
+from headrace.pipeline.shares import SharedRun
 
 Config = Callable[..., Path]
 
@@ -115,3 +116,18 @@ def test_a_trial_of_a_run_leaves_nothing(
     assert not trial.whole
     assert not trial.on_gpu
     assert {p for p in tmp_path.rglob("*") if p.suffix != ".engine"} == before
+
+
+@pytest.mark.slow
+def test_sources_that_have_given_a_frame_are_counted(mean_config: Config, tmp_path: Path) -> None:
+    config = mean_config()
+    for name, count in (("a", 2), ("b", 1), ("c", 1)):
+        (tmp_path / name).mkdir()
+        for number in range(count):
+            Image.new("RGB", (64, 48)).save(tmp_path / name / f"{number}.png")
+    inputs = [str(config), *(str(tmp_path / name) for name in "abc")]
+    shared = SharedRun(partial(spec_of, inputs), RunOptions(device="cpu"), 2)
+    shared.begin()
+    assert shared.begun == 0
+    assert shared.run().frames == 4
+    assert shared.begun == 3

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 _MOST = 16  # processes for each GPU
 _FIRST = 4  # for each GPU: most runs need no fewer
 _STREAMS_OF_ONE = 16  # that a process takes where nothing is measured
-_SOURCES = 32  # of a trial: they fill the video unit, and are opened in two seconds
-_SETTLE_S, _WINDOW_S = 2.5, 2.0  # behind the first result
+_SOURCES = 32  # of a trial: they fill the video unit
+_SETTLE_S, _WINDOW_S = 0.5, 2.0  # once all sources have given a frame
+_PATIENCE_S = 15.0  # with those that give none
 _STOP_S = 5.0
 _SENT = ("messages", "publish")  # kinds that write no files
 _WORTH = 1.03  # more processes take more memory: they have to be so many times as fast
@@ -122,14 +123,17 @@ def _chosen(count: int, why: str, rates: dict[str, int] | None = None) -> Proces
 
 def _trial(make_spec: SpecMaker, options: RunOptions, processes: int) -> ShortRun:
     """Run so many processes for a few seconds."""
-    beside = _folder_of(make_spec())
+    spec = make_spec()
+    beside, sources = _folder_of(spec), min(_SOURCES, len(spec.opened_sources))
     marks: list[tuple[float, int]] = []
 
     def at(frames: int) -> None:
         now = perf_counter()
-        if frames and (not marks or now < marks[0][0] + _SETTLE_S + _WINDOW_S):
+        if shared.begun < sources and now < begin + _PATIENCE_S:
+            return
+        if not marks or now < marks[0][0] + _SETTLE_S + _WINDOW_S:
             marks.append((now, frames))
-        elif marks and not shared.stopped:
+        elif not shared.stopped:
             shared.stop(_STOP_S)
 
     with tempfile.TemporaryDirectory(prefix=".headrace-", dir=beside) as folder:

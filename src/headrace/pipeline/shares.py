@@ -53,7 +53,7 @@ class _Share:
     process: SpawnedProcess
     lines: Connection
     sources: list[int]
-    frames: Any
+    counts: Any  # frames, and sources that have given one
     rest: bytes = b""
     report: RunReport | None = None
     error: HeadraceError | None = None
@@ -161,6 +161,11 @@ class SharedRun:
             self._end_by = min(self._end_by, perf_counter() + within_s + _MORE_S)
         self._send(("stop", within_s))
 
+    @property
+    def begun(self) -> int:
+        """Sources that have given a frame."""
+        return sum(share.counts[1] for share in self._shares)
+
     def _send(self, word: str | tuple[str, float | None]) -> None:
         for share in self._shares:
             with contextlib.suppress(OSError):  # it is dead: `_heard` finds that
@@ -172,18 +177,18 @@ class SharedRun:
 
     def _started(self, index: int, count: int) -> _Share:
         lines, written = multiprocessing.Pipe(duplex=False)
-        frames = multiprocessing.RawValue("q", 0)
+        counts = multiprocessing.RawArray("q", 2)
         devices = self.options.device.split(",")
         options = replace(self.options, device=devices[index % len(devices)])
         if options.threads is None and options.streams is None:
             # engines on the CPU would take all cores each
             options = replace(options, threads=max(1, usable_cores() // count))
-        arguments = (self.make_spec, options, index, count, self.strict, written, frames)
+        arguments = (self.make_spec, options, index, count, self.strict, written, counts)
         process = SpawnedProcess(
             _serve, *arguments, name="headrace share", ignored=_IGNORED, ahead=AHEAD
         )
         written.close()
-        return _Share(process, lines, list(range(index, len(self._names), count)), frames)
+        return _Share(process, lines, list(range(index, len(self._names), count)), counts)
 
     def _wait_until_ready(self) -> None:
         """Wait until every process has its engines; the first refusal ends them all."""
@@ -229,7 +234,7 @@ class SharedRun:
                     share.process.kill()
             if perf_counter() - shown > _LOOK_S:
                 shown = perf_counter()
-                self.on_frames(sum(share.frames.value for share in self._shares))
+                self.on_frames(sum(share.counts[0] for share in self._shares))
 
     def _wrote(self, share: _Share) -> bool:
         """Write the lines of a process, up to its last whole one; return False at the end."""
@@ -281,7 +286,7 @@ class SharedRun:
                 SourceReport(number, names[number], state="failed", error=error)
                 for number in share.sources
             ]
-            merged.frames += share.frames.value
+            merged.frames += share.counts[0]
             text = f"{len(share.sources)} source(s) ended: {error}; results up to there are kept"
             merged.notices.append(Finding("share-failed", "warning", text))
         merged.sources.sort(key=lambda source: source.source_id)
@@ -342,13 +347,18 @@ def _serve(
     count: int,
     strict: bool,
     lines: Connection,
-    frames: Any,
+    counts: Any,
 ) -> None:
     """Run one share in this process."""
     os.dup2(2, 1)  # prints of users' code do not get among the lines
 
-    def count_frame(_: object) -> None:
-        frames.value += 1
+    begun: set[int] = set()
+
+    def count_frame(meta: Any) -> None:
+        counts[0] += 1
+        if meta.source_id not in begun:
+            begun.add(meta.source_id)
+            counts[1] = len(begun)
 
     def ready(notices: list[Finding]) -> None:
         if strict:
