@@ -362,7 +362,7 @@ CALLS: Mapping[Callable[[Host], None], str] = {
     _given_up: "open_pipeline",
     _failed: "open_pipeline ModelConfig",
     _inferencer: "Inferencer",
-    _sources_and_sinks: "open_source open_sink FrameMeta",
+    _sources_and_sinks: "open_source open_sink",
     _tables: "open_pipeline",
     _settings: (
         "ModelConfig PipelineSpec ModelSpec SourceSpec load_pipeline config.is_pipeline_file "
@@ -382,10 +382,10 @@ CALLS: Mapping[Callable[[Host], None], str] = {
         "custom.CheckedSegmentation"
     ),
     _values: (
-        "ArraySource Batch Classification Detections Finding Frame Objects Painter TensorOutput "
-        "Tiler show media.as_frame media.draw.contact_sheet meta.Caption meta.ClassifierParams "
-        "meta.FrameAnalytics meta.ObjectAnalytics meta.Stroke meta.mask_border_colors "
-        "diagnose.explain.place_of"
+        "ArraySource Batch Classification Detections Finding Frame FrameMeta Objects Painter "
+        "TensorOutput Tiler show media.as_frame media.draw.contact_sheet meta.Caption "
+        "meta.ClassifierParams meta.FrameAnalytics meta.ObjectAnalytics meta.Stroke "
+        "meta.mask_border_colors diagnose.explain.place_of"
     ),
     _tracked: (
         "open_tracker pipeline.track.TrackIds pipeline.analytics.Analytics "

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -155,3 +157,18 @@ def test_the_stream_key_of_an_rtmp_path_is_never_printed(
     assert done.returncode != 0
     assert "SECRET" not in done.stdout + done.stderr
     assert not any("SECRET" in p.read_text() for p in tmp_path.glob("*.jsonl"))
+
+
+def test_garbage_is_looked_for_soon_once_a_program_has_begun(tmp_path: Path) -> None:
+    program = tmp_path / "long.py"
+    program.write_text(
+        "import gc\n"
+        "before = gc.get_threshold()[0]\n"
+        "kept = [[] for _ in range(before + 1)]\n"
+        "print(before, gc.get_threshold()[0])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "headrace", "exec", str(program)],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.split() == ["200000", "10000"]
