@@ -1,4 +1,7 @@
-"""Images of many sources on one, where a GPU decoded them; the bytes are those of the CPU."""
+"""Images of many sources on one, where a GPU decoded them.
+
+The CPU's tiles come from FFmpeg's scaler: values here are close to them, and not the same.
+"""
 
 from __future__ import annotations
 
