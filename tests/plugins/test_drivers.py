@@ -204,7 +204,7 @@ WRONG = [
     ("V2DynamicExt", "get_output_dimensions", DimsExprs(2), "axis 0 is not set", "every axis"),
     ("V2DynamicExt", "supports_format_combination", "yes", "returned 'yes'", "True or False"),
     ("V2DynamicExt", "supports_format_combination", False, "refuses input 0 as FLOAT", "FLOAT"),
-    ("V2DynamicExt", "get_workspace_size", -1, "returned -1", "a number of bytes"),
+    ("V2DynamicExt", "get_workspace_size", -1, "returned -1", "0 to 1,099"),
     ("V2DynamicExt", "serialize", b"12", "returned 2 bytes", "4, as get_serialization_size"),
     ("V2DynamicExt", "serialize", 5, "returned 5", "bytes"),
     ("V3", "get_output_data_types", [], "returned 0 of them", "1 DataType: one for each output"),

@@ -37,6 +37,10 @@ def open_plugins(path: Path, registry: PluginRegistry) -> list[Any] | None:
     if not file_brings_plugins(path):
         if (error := foreign_error(path)) is not None:
             raise error
+        if damage := _damage(path):
+            raise CustomLibraryError(
+                f"it cannot be loaded: {damage}", where=str(path), expected="a whole library"
+            )
         if hints := library_hints(path):
             raise CustomLibraryError(
                 "it registers no plugin",
@@ -50,6 +54,20 @@ def open_plugins(path: Path, registry: PluginRegistry) -> list[Any] | None:
     open_here(path)
     creators = [c for c in get_plugin_registry().all_creators if id(c) not in before]
     return [] if registry is get_plugin_registry() else creators
+
+
+def _damage(path: Path) -> str:
+    """What is wrong with a library that was cut off or overwritten; empty for any other file."""
+    try:
+        with path.open("rb") as file:
+            if file.read(4) != b"\x7fELF":
+                return ""
+        ElfFile.read(path)
+    except OSError:
+        return ""
+    except ElfError as error:
+        return str(error)
+    return ""
 
 
 def foreign_error(path: Path) -> CustomLibraryError | None:
@@ -103,12 +121,9 @@ def library_hints(path: Path | None) -> list[str]:
         return []
     try:
         elf = ElfFile.read(path)
-    except OSError:
-        return []
-    except ElfError as error:
-        with path.open("rb") as file:
-            damaged = file.read(4) == b"\x7fELF"
-        return [f"{path.name} cannot be loaded: {error}"] if damaged else []
+    except (ElfError, OSError):
+        damage = _damage(path)
+        return [f"{path.name} cannot be loaded: {damage}"] if damage else []
     creators = [
         f"{c.name} version {c.plugin_version}"
         + (f", namespace {c.plugin_namespace!r}" if c.plugin_namespace else "")
