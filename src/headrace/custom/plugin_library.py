@@ -57,7 +57,7 @@ def open_plugins(path: Path, registry: PluginRegistry) -> list[Any] | None:
 
 
 def _damage(path: Path) -> str:
-    """Say what is wrong with a library that was cut off; empty for any other file."""
+    """Name the damage of a library that was cut off; empty for any other file."""
     try:
         with path.open("rb") as file:
             if file.read(4) != b"\x7fELF":
