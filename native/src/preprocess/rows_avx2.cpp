@@ -4,6 +4,8 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+#include <type_traits>
+
 #define HEADRACE_TARGET __attribute__((target("avx2")))
 #include "preprocess/rows_impl.h"
 
@@ -41,6 +43,17 @@ struct Blocks {
     const uint8_t *mask;
 };
 
+// Call `blocks` with the number of parts as a constant where there is one, `plain` where it is 0.
+template <class Plain, class Of>
+void by_parts(int parts, Plain plain, Of blocks) {
+    switch (parts) {
+    case 0: return plain();
+    case 1: return blocks(std::integral_constant<int, 1>{});
+    case 2: return blocks(std::integral_constant<int, 2>{});
+    default: blocks(std::integral_constant<int, 0>{});
+    }
+}
+
 template <int N, int Parts>
 HEADRACE_TARGET void nearest_blocks(const uint8_t *row, const Columns &columns,
                                     uint8_t *const *to) {
@@ -60,12 +73,9 @@ HEADRACE_TARGET void nearest_blocks(const uint8_t *row, const Columns &columns,
 
 template <int N>
 void nearest_shuffled(const uint8_t *row, const Columns &columns, uint8_t *const *to) {
-    switch (columns.shuffle.parts) {
-    case 0: return nearest_plain<N>(row, columns, to);
-    case 1: return nearest_blocks<N, 1>(row, columns, to);
-    case 2: return nearest_blocks<N, 2>(row, columns, to);
-    default: nearest_blocks<N, 0>(row, columns, to);
-    }
+    by_parts(
+        columns.shuffle.parts, [&] { nearest_plain<N>(row, columns, to); },
+        [&](auto parts) { nearest_blocks<N, decltype(parts)::value>(row, columns, to); });
 }
 
 HEADRACE_TARGET inline int word32(const uint8_t *from) {
@@ -142,12 +152,9 @@ HEADRACE_TARGET void linear_blocks(const uint8_t *a, const uint8_t *b, int weigh
 template <int N>
 void linear_shuffled(const uint8_t *a, const uint8_t *b, int weight, const Columns &columns,
                      float *const *to) {
-    switch (columns.shuffle.parts) {
-    case 0: return linear_plain<N>(a, b, weight, columns, to);
-    case 1: return linear_blocks<N, 1>(a, b, weight, columns, to);
-    case 2: return linear_blocks<N, 2>(a, b, weight, columns, to);
-    default: linear_blocks<N, 0>(a, b, weight, columns, to);
-    }
+    by_parts(
+        columns.shuffle.parts, [&] { linear_plain<N>(a, b, weight, columns, to); },
+        [&](auto parts) { linear_blocks<N, decltype(parts)::value>(a, b, weight, columns, to); });
 }
 
 // Two neighbours of two output pixels, eight bytes each.
@@ -214,12 +221,9 @@ HEADRACE_TARGET void pairs_blocks(const uint8_t *row, const Columns &columns, ui
 
 template <int N>
 void pairs_shuffled(const uint8_t *row, const Columns &columns, uint8_t *const *to) {
-    switch (columns.shuffle.parts) {
-    case 0: return pairs_plain<N>(row, columns, to);
-    case 1: return pairs_blocks<N, 1>(row, columns, to);
-    case 2: return pairs_blocks<N, 2>(row, columns, to);
-    default: pairs_blocks<N, 0>(row, columns, to);
-    }
+    by_parts(
+        columns.shuffle.parts, [&] { pairs_plain<N>(row, columns, to); },
+        [&](auto parts) { pairs_blocks<N, decltype(parts)::value>(row, columns, to); });
 }
 
 HEADRACE_TARGET void pairs3(const uint8_t *row, const Columns &columns, uint8_t *const *to) {
