@@ -5,15 +5,14 @@ from __future__ import annotations
 import ctypes
 import threading
 from ctypes import c_int32, c_uint64
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from headrace._core.gpu.cuda import Memory, Stream, entered
-from headrace._core.gpu.cuda_kernels import CudaEvent, DevicePool, PinnedPool, shared_kernel
+from headrace._core.gpu.cuda import entered
 from headrace.media.device_planes import Components, DevicePlanes
 from headrace.media.draw.canvas import (
     Box,
@@ -24,13 +23,12 @@ from headrace.media.draw.canvas import (
     ink_tables,
 )
 from headrace.media.draw.colors import Rgb
+from headrace.media.draw.device_images import DeviceImages
 from headrace.media.draw.overlays import Overlay
 from headrace.media.draw.text import Rgba, TextBox
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import ColorSpace, PixelFormat, Plane
 
-BLOCK = (32, 8, 1)
-_ALIGNED = 256  # bytes, of rows
 _FILL, _OUTLINE, _TEXT = range(3)
 COMMAND = np.dtype(
     [
@@ -62,37 +60,6 @@ class _Sheet(ctypes.Structure):
         *((name, c_uint64) for name in ("commands", "luma", "chroma")),
         *((name, c_int32) for name in ("count", "wide", "width", "height", "pitch")),
     )
-
-
-@dataclass(slots=True, weakref_slot=True)
-class _Surface:
-    """An NV12 image in lent memory, as `DevicePlanes` takes a decoder's."""
-
-    width: int
-    height: int
-    planes: tuple[_Rows, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    buffer_ptr: int
-    line_size: int
-
-
-def lend_image(pool: DevicePool, width: int, height: int) -> tuple[_Surface, int]:
-    """Lend memory for an NV12 image.
-
-    Returns:
-        The image, and the bytes from row to row.
-
-    Raises:
-        EngineError: there is no such memory left.
-    """
-    pitch = -(-2 * ((width + 1) // 2) // _ALIGNED) * _ALIGNED
-    image = _Surface(width, height)
-    luma = pool.lend(pitch * (height + (height + 1) // 2), image)
-    image.planes = (_Rows(luma, pitch), _Rows(luma + pitch * height, pitch))
-    return image, pitch
 
 
 class DeviceCanvas(Canvas):
@@ -195,13 +162,10 @@ def _device_inks(color: Rgba, background: Rgba | None, space: ColorSpace) -> _In
 
 
 class _Drawing:
-    """One thread's queue on one GPU, with the memory that it uses again and again."""
+    """Draws on one GPU in one thread."""
 
     def __init__(self) -> None:
-        self._kernel = shared_kernel("draw")
-        self._stream, self._event = Stream(apart=True), CudaEvent()
-        self._pinned, self._images = PinnedPool(), DevicePool()
-        self._staged = Memory(0)
+        self._images = DeviceImages("draw")
 
     def run(
         self,
@@ -211,16 +175,12 @@ class _Drawing:
         inks: list[_Inks],
     ) -> DevicePlanes:
         """Draw on a copy; wait until it is there."""
-        stream = self._stream
         sizes = [
             commands.nbytes,
             sum(table.nbytes for table in inks),
             sum(c.nbytes for c in covers),
         ]
-        staging = self._pinned.take(np.dtype(np.uint8), (sum(sizes) + 1,))
-        if self._staged.size_bytes < len(staging):
-            self._staged = Memory(2 * len(staging))
-        base = self._staged.pointer
+        base, staging = self._images.stage(sum(sizes) + 1)
         tables, letters = base + sizes[0], base + sizes[0] + sizes[1]
         is_text = commands["kind"] == _TEXT
         commands["inks"][is_text] = commands["inks"][is_text] * (256 * INK.itemsize) + tables
@@ -230,19 +190,10 @@ class _Drawing:
         for part in (commands, *inks, *covers):
             staging[at : at + part.nbytes] = np.ascontiguousarray(part).reshape(-1).view(np.uint8)
             at += part.nbytes
-        stream.upload(staging.ctypes.data, len(staging), base)
-        self._event.follow(stream)  # behind the decoder
-        width, height = planes.width, planes.height
-        rows, columns = (height + 1) // 2, (width + 1) // 2
-        surface, pitch = lend_image(self._images, width, height)
-        luma, chroma = (plane.buffer_ptr for plane in surface.planes)
         record = _Sheet(
-            component=planes.components, commands=base, luma=luma, chroma=chroma,
-            count=len(commands), wide=planes.wide, width=width, height=height, pitch=pitch,
-        )  # fmt: skip
-        grid = (-(-columns // BLOCK[0]), -(-rows // BLOCK[1]), 1)
-        self._kernel.launch(stream, grid, BLOCK, (record,))
-        stream.wait()
+            component=planes.components, commands=base, count=len(commands), wide=planes.wide
+        )
+        surface = self._images.make(record, planes.width, planes.height)
         return DevicePlanes(surface, gpu=planes.gpu)
 
 

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headrace._core.gpu.cuda import Memory, Stream, entered
-from headrace._core.gpu.cuda_kernels import CudaEvent, DevicePool, PinnedPool, shared_kernel
+from headrace._core.gpu.cuda import entered
 from headrace._core.gpu.cuda_tensors import CudaTensor
 from headrace.media.device_planes import DevicePlanes
 from headrace.media.draw.colors import Rgb, to_yuv
-from headrace.media.draw.device_canvas import BLOCK, lend_image
+from headrace.media.draw.device_images import DeviceImages
 from headrace.media.draw.tile_scaling import TileAxis, axes, recoloring
 from headrace.media.frame import Frame
 from headrace.media.pixel_format import ColorSpace
@@ -88,14 +87,11 @@ def composed(
 
 
 class _Composer:
-    """One thread's queue on one GPU, with the memory that it uses again and again."""
+    """One thread's tiles on one GPU, with the tables of sizes that come again."""
 
     def __init__(self, gpu: int) -> None:
         self._gpu = gpu
-        self._kernel = shared_kernel("tiles")
-        self._stream, self._event = Stream(apart=True), CudaEvent()
-        self._pinned, self._images = PinnedPool(), DevicePool()
-        self._staged = Memory(0)
+        self._images = DeviceImages("tiles")
         self._axes: dict[int, tuple[TileAxis, CudaTensor, CudaTensor]] = {}
 
     def run(
@@ -103,7 +99,7 @@ class _Composer:
         dark: Rgb,
     ) -> DevicePlanes:  # fmt: skip
         """See `composed`; wait until it is there."""
-        stream, kept = self._stream, []
+        kept = []
         if len(self._axes) > _MOST_AXES:
             self._axes.clear()
         records = np.zeros(len(placed), TILE)
@@ -123,24 +119,11 @@ class _Composer:
             matrix = recoloring(frame.color, color)
             if matrix is not None:
                 record["recolors"], record["matrix"] = 1, matrix.reshape(-1)
-        staging = self._pinned.take(np.dtype(np.uint8), (records.nbytes + 1,))
-        if self._staged.size_bytes < len(staging):
-            self._staged = Memory(2 * len(staging))
+        base, staging = self._images.stage(records.nbytes + 1)
         staging[: records.nbytes] = records.view(np.uint8)
-        stream.upload(staging.ctypes.data, len(staging), self._staged.pointer)
-        self._event.follow(stream)  # behind the decoder
-        width, height = size
-        image, pitch = lend_image(self._images, width, height)
-        luma, chroma = (plane.buffer_ptr for plane in image.planes)
-        mosaic = _Mosaic(
-            tiles=self._staged.pointer, luma=luma, chroma=chroma, count=len(records), width=width,
-            height=height, pitch=pitch,
-        )  # fmt: skip
+        mosaic = _Mosaic(tiles=base, count=len(records))
         mosaic.dark[:] = to_yuv(dark, color)
-        grid = (-(-width // 2 // BLOCK[0]), -(-height // 2 // BLOCK[1]), 1)
-        self._kernel.launch(stream, grid, BLOCK, (mosaic,))
-        stream.wait()
-        return DevicePlanes(image, gpu=self._gpu)
+        return DevicePlanes(self._images.make(mosaic, *size), gpu=self._gpu)
 
     def _on_gpu(self, axis: TileAxis) -> tuple[int, int, int]:
         """The record of an axis; its tables are copied once."""
