@@ -94,7 +94,6 @@ LONG = {
     "config/reading.py",
     "gstreamer/elements/streammux.py",
     "infer/inferencer.py",
-    "infer/postprocess.py",
     "infer/recognise/recognise.py",
     "meta/objects.py",
     "pipeline/assembly.py",

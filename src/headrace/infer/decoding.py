@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Any
 from headrace._core.errors import ConfigError
 from headrace._core.findings import Finding
 from headrace.config.enums import ClusterMode, NetworkType
+from headrace.infer.attributes import ClassifierPostprocessor
 from headrace.infer.parser_choice import Choice, choose_parser
 from headrace.infer.parsers.labels import Labels, load_labels
-from headrace.infer.postprocess import (
-    ClassifierPostprocessor,
-    DetectorPostprocessor,
-    Postprocessor,
-)
+from headrace.infer.postprocess import DetectorPostprocessor, Postprocessor
 from headrace.infer.record import Record
 from headrace.infer.run_options import RunOptions
 from headrace.infer.selection import Selector

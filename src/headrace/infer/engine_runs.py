@@ -16,11 +16,11 @@ from headrace._core.plain_record import PlainRecord
 from headrace._core.types import Array
 from headrace.config import ProcessMode
 from headrace.config.enums import ColorFormat
+from headrace.infer.attributes import attach_cached
 from headrace.infer.batch import Batch
 from headrace.infer.gpu.run_size import RunSize
 from headrace.infer.items import Items, ItemSteps
 from headrace.infer.loaded_model import Model
-from headrace.infer.postprocess import attach_cached
 from headrace.infer.raw.files import TensorFiles
 from headrace.infer.record import Record
 from headrace.infer.runners import Arrays, Run, RunLimit, RunOrder

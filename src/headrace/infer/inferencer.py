@@ -17,6 +17,7 @@ from headrace.config.enums import ProcessMode
 from headrace.config.overrides import combined
 from headrace.engine.device import Device, choose_device
 from headrace.engine.machine import usable_cores
+from headrace.infer.attributes import attach_cached
 from headrace.infer.batch import Batch
 from headrace.infer.engine_runs import EngineRuns, Pending, RawOutput, abandon, attach_tensors
 from headrace.infer.gather import BufferTurns, frame_runs, object_runs, tensor_chunks
@@ -25,7 +26,6 @@ from headrace.infer.image_calls import called_on
 from headrace.infer.items import Items
 from headrace.infer.loaded_model import Model
 from headrace.infer.parser_choice import Choice
-from headrace.infer.postprocess import attach_cached
 from headrace.infer.record import Record, StageTimes
 from headrace.infer.run_options import RunOptions
 from headrace.infer.runners import Arrays, Run

@@ -22,6 +22,7 @@ from headrace.config.enums import ProcessMode
 from headrace.config.profile import with_profile
 from headrace.engine.device import CPU, LANES, Device
 from headrace.engine.machine import usable_cores
+from headrace.infer.attributes import ClassifierPostprocessor
 from headrace.infer.decoding import parser_and_labels, postprocessor_of
 from headrace.infer.model import load_or_build
 from headrace.infer.model.image_input import network_dims
@@ -32,11 +33,7 @@ from headrace.infer.parser_choice import (
 )
 from headrace.infer.parser_fit import check_outputs
 from headrace.infer.parsers.labels import Labels
-from headrace.infer.postprocess import (
-    ClassifierPostprocessor,
-    DetectorPostprocessor,
-    Postprocessor,
-)
+from headrace.infer.postprocess import DetectorPostprocessor, Postprocessor
 from headrace.infer.preprocess import Preprocessor
 from headrace.infer.record import Record
 from headrace.infer.run_options import RunOptions

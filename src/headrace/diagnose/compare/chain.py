@@ -20,11 +20,12 @@ from headrace._core.errors import EngineError, GeometryError, MediaError, Parser
 from headrace._core.types import Array
 from headrace.diagnose.compare.sides import Side
 from headrace.diagnose.evaluate.box_matching import Scored
+from headrace.infer.attributes import ClassifierPostprocessor
 from headrace.infer.batch import frame_meta
 from headrace.infer.cluster import Clusterer, ClusterParams
 from headrace.infer.geometry import ScaleTransform
 from headrace.infer.items import Items, ItemSteps
-from headrace.infer.postprocess import ClassifierPostprocessor, DetectorPostprocessor
+from headrace.infer.postprocess import DetectorPostprocessor
 from headrace.media.frame import Frame
 from headrace.meta import Detections
 from headrace.meta.layers import layers_of

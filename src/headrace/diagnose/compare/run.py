@@ -32,9 +32,10 @@ from headrace.diagnose.compare.matching import LEAST_IOU, BoxPairs, Tolerance
 from headrace.diagnose.compare.sides import Side, SideSpec, open_sides
 from headrace.diagnose.compare.stage_drift import FrameDrift, StageDrift, StageTime
 from headrace.diagnose.evaluate.box_matching import Scored
+from headrace.infer.attributes import ClassifierPostprocessor
 from headrace.infer.candidates import Candidates
 from headrace.infer.inferencer import Inferencer
-from headrace.infer.postprocess import ClassifierPostprocessor, DetectorPostprocessor
+from headrace.infer.postprocess import DetectorPostprocessor
 from headrace.infer.run_options import RunOptions
 from headrace.infer.trace import trace_frame
 from headrace.media import as_frame
