@@ -37,7 +37,8 @@ def link_stubs(undefined: Sequence[str], home: Path, compiler: str, folder: Path
     cuda = int(found[1]) // 1000 if found else 12
     made = []
     for pattern, name in _LIBRARIES:
-        functions = [f for f in undefined if re.match(pattern, f)]
+        # of C alone: a source's own `cublasGemmWrap<float>(int)` is not NVIDIA's
+        functions = [f for f in undefined if re.fullmatch(rf"{pattern}\w*", f)]
         undefined = [f for f in undefined if f not in functions]
         if not functions:
             continue
