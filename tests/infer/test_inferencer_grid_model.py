@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from headrace.infer.batch import Batch
 from headrace.infer.inferencer import Inferencer
 from headrace.media import Frame, PixelFormat
 
@@ -74,3 +75,23 @@ def test_the_grid_parser_is_used_and_its_boxes_reach_the_frame(config: Path) -> 
     assert thing.confidence == pytest.approx(1.0, abs=1e-5)
     assert (thing.component_id, thing.label) == (3, "")
     assert len(nothing.objects) == 0
+
+
+def test_runs_of_a_batch_are_handed_over_and_attached_at_once(config: Path) -> None:
+    rng = np.random.default_rng(0)
+    images = rng.choice(np.array([0, 255], np.uint8), (5, 4, 4, 1)).repeat(32, 1).repeat(32, 2)
+    frames = [Frame.from_array(image.repeat(3, 2), PixelFormat.RGB) for image in images]
+    with Inferencer.from_config(config, cluster_mode=4) as model:
+        alone = [model.process([frame])[0] for frame in frames]
+        model.model.watch = None  # which looks at runs alone
+        batch = Batch.of(frames)
+        pending = model.begin(batch)
+        assert [len(run.items) for run in pending.runs] == [2, 2, 1]
+        assert len({run.future for run in pending.runs}) == 1
+        assert model.runs.shares(pending.runs, model.model) == [3]
+        model.complete(pending)
+        assert model.completed_items == 10
+    assert sum(len(meta.objects) for meta in batch.metas) > 10
+    for meta, other in zip(batch.metas, alone, strict=True):
+        assert meta.objects.rects.tolist() == other.objects.rects.tolist()
+        assert meta.objects.confidences.tolist() == other.objects.confidences.tolist()

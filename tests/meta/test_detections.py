@@ -10,7 +10,7 @@ import pytest
 
 from headrace.errors import DetectionsError
 from headrace.meta import Detections
-from headrace.meta.detections import joined, overlaps
+from headrace.meta.detections import BatchDetections, joined, overlaps
 
 
 @pytest.mark.parametrize(
@@ -65,19 +65,22 @@ def test_boxes_that_are_no_numbers_share_nothing() -> None:
 
 
 def test_detections_of_items_are_joined_unless_one_has_shapes() -> None:
-    def some(count: int, masks: list[npt.NDArray[np.float32]] | None = None) -> Detections:
+    def some(count: int, masks: list[npt.NDArray[np.float32]] | None = None) -> BatchDetections:
         numbers = np.arange(count, dtype=np.float32)
         boxes = np.arange(4 * count, dtype=np.float32).reshape(-1, 4)
-        return Detections(boxes, numbers, numbers.astype(np.int32), masks=masks)
+        ids = numbers.astype(np.int32)
+        return BatchDetections.of(Detections(boxes, numbers, ids, masks=masks))
 
     both = joined([some(2), some(0), some(1)])
     assert both is not None
     assert both.starts.tolist() == [0, 2, 2, 3]
     assert both.boxes.boxes[:, 0].tolist() == [0, 4, 0]
     assert both.boxes.scores.tolist() == both.boxes.class_ids.tolist() == [0, 1, 0]
+    more = joined([both, some(1)])
+    assert more is not None
+    assert more.starts.tolist() == [0, 2, 2, 3, 4]
     masked = some(1, [np.ones((2, 2), np.float32)])
     assert joined([some(2), masked]) is None
     alone = joined([masked])
-    assert alone is not None
-    assert alone.boxes is masked
+    assert alone is masked
     assert alone.starts.tolist() == [0, 1]

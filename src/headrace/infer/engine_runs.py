@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from threading import Barrier, Lock
@@ -21,12 +21,12 @@ from headrace.infer.batch import Batch
 from headrace.infer.gpu.run_size import RunSize
 from headrace.infer.items import Items, ItemSteps
 from headrace.infer.loaded_model import Model
+from headrace.infer.postprocess import DetectorPostprocessor
 from headrace.infer.raw.files import TensorFiles
 from headrace.infer.record import Record
 from headrace.infer.runners import Arrays, Run, RunLimit, RunOrder
 from headrace.infer.selection import Selection
 from headrace.meta import FrameMeta, NetworkInfo, TensorOutput
-from headrace.meta.detections import FloatArray
 from headrace.meta.layers import layers_of
 
 
@@ -71,7 +71,8 @@ class Pending(PlainRecord):
         """
         outputs = None
         try:
-            outputs = run.future.result()
+            run.future.result()
+            outputs = run.outputs
         finally:
             if outputs is None:
                 abandon(run.items, self.model)
@@ -181,29 +182,53 @@ class EngineRuns:
         self._streams = streams
         self._files = TensorFiles(model.config, model.network)
         self._raw_lock = Lock()
-        self._unfinished: deque[Future[Arrays | None]] = deque()  # of an asynchronous classifier
+        self._unfinished: deque[Future[None]] = deque()  # of an asynchronous classifier
         self._workers: ThreadPoolExecutor | None = None
         self._first_runs: list[Future[None]] = []
         self._limit = RunLimit()
         self._run_size = RunSize(model.config.batch_size)
 
-    def submit(self, model: Model, items: Items, inputs: Arrays | None = None) -> Run:
-        """Start a run.
+    def submit(self, model: Model, runs: Sequence[Run]) -> Sequence[Run]:
+        """Start runs, in their order; a single thread makes them with one hand-over.
 
-        Args:
-            model: whose engine runs.
-            items: what is inferred on.
-            inputs: tensors of the caller; None scales the items.
+        Returns:
+            The same runs.
 
         Raises:
-            EngineError: an earlier run of an asynchronous classifier failed.
+            EngineError: a file of inputs is at its end; an earlier run of an asynchronous
+                classifier failed.
         """
-        first = None
-        if self._files.replaces_input and model.preprocessor is not None:
-            first = self._files.replacement(model.preprocessor.shape)
-        run = Run(items, watched=model.watch is not None and model.watch.due())
-        run.future = self._threads().submit(self._execute, model, run, inputs, first)
-        return run
+        watch = model.watch
+        for run in runs:
+            if self._files.replaces_input and model.preprocessor is not None:
+                run.first = self._files.replacement(model.preprocessor.shape)
+            run.watched = watch is not None and watch.due()
+        apart = self._streams > 1 or model.gpu_scaler is not None
+        for some in [[run] for run in runs] if apart or not runs else [runs]:
+            future = self._threads().submit(self._execute_all, model, some)
+            for run in some:
+                run.future = future
+            if model.asynchronous is not None:
+                self._follow(future)
+        return runs
+
+    def shares(self, runs: Iterable[Run], model: Model) -> list[int]:
+        """How many runs, one behind the other, are completed at once: none of these is looked at.
+
+        A GPU's next run goes on while the one before it is completed.
+        """
+        post, cfg, counts = model.postprocessor, model.config, list[int]()
+        seen = self.shows_raw or self.on_steps is not None
+        seen = seen or cfg.output_tensor_meta or cfg.output_image != "none"
+        frames = model.selector is None and model.gpu_scaler is None
+        joins = isinstance(post, DetectorPostprocessor) and frames and not seen
+        alone = True
+        for run in runs:
+            if alone or run.watched:
+                counts.append(0)
+            counts[-1] += 1
+            alone = run.watched or not joins
+        return counts
 
     def prepare(self, model: Model, frames: int, *, wait: bool = True) -> None:
         """Make each thread's first run on a GPU, on nothing, and keep the size of runs.
@@ -242,13 +267,13 @@ class EngineRuns:
             self._workers = ThreadPoolExecutor(self._streams, thread_name_prefix="headrace-engine")
         return self._workers
 
-    def follow(self, run: Run) -> None:
-        """Let a run of an asynchronous classifier finish by itself; wait if too many do.
+    def _follow(self, future: Future[None]) -> None:
+        """Let runs of an asynchronous classifier finish by themselves; wait if too many do.
 
         Raises:
             EngineError: an earlier one failed.
         """
-        self._unfinished.append(run.future)
+        self._unfinished.append(future)
         while len(self._unfinished) > _ASYNC_BATCHES or (
             self._unfinished and self._unfinished[0].done()
         ):
@@ -313,14 +338,22 @@ class EngineRuns:
         shown = self.on_steps is not None or self.on_raw_output is not None
         return self._files.needs_input or shown
 
-    def _execute(
-        self, model: Model, run: Run, inputs: Arrays | None, first: FloatArray | None
-    ) -> Arrays | None:
+    def _execute_all(self, model: Model, runs: Sequence[Run]) -> None:
+        for run in runs:
+            run.outputs = self._execute(model, run)
+
+    def _execute(self, model: Model, run: Run) -> Arrays | None:
         """Run once, in a thread; None if the batch was lost."""
         record, shows = self._record, self._shows_inputs
         plain = not self.shows_raw and self.on_steps is None
         order = RunOrder(
-            inputs, first, shows, shows or run.watched, plain, self._run_size, self._limit
+            run.given,
+            run.first,
+            shows,
+            shows or run.watched,
+            plain,
+            self._run_size,
+            self._limit,
         )
         t0 = perf_counter()
         infer = model.runner.prepared(run, order)

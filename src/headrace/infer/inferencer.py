@@ -23,9 +23,9 @@ from headrace.infer.engine_runs import EngineRuns, Pending, RawOutput, abandon, 
 from headrace.infer.gather import BufferTurns, frame_runs, object_runs, tensor_chunks
 from headrace.infer.history import ModelHistory, ModelVersion
 from headrace.infer.image_calls import called_on
-from headrace.infer.items import Items
 from headrace.infer.loaded_model import Model
 from headrace.infer.parser_choice import Choice
+from headrace.infer.postprocess import DetectorPostprocessor
 from headrace.infer.record import Record, StageTimes
 from headrace.infer.run_options import RunOptions
 from headrace.infer.runners import Arrays, Run
@@ -386,8 +386,8 @@ class Inferencer:
             elif model.selector is not None:
                 self._begin_objects(pending, model.selector)
             else:
-                for items in frame_runs(batch, turns, model.config.batch_size):
-                    self._submit(pending, items)
+                parts = frame_runs(batch, turns, model.config.batch_size)
+                pending.runs += self.runs.submit(model, [Run(items) for items in parts])
         except BaseException:
             pending.cancel()
             self._models.release(model)
@@ -407,10 +407,10 @@ class Inferencer:
             with model.device.entered():
                 if len(waiting) > 1 and model.gpu_scaler is None:
                     waiting[-1].future.exception()  # to be woken once, not for each run
-                while waiting:
-                    run = waiting.popleft()
-                    if (outputs := pending.outputs_of(run)) is not None:
-                        self._complete_run(run, outputs, model)
+                for count in self.runs.shares(waiting, model):
+                    runs = [waiting.popleft() for _ in range(count)]
+                    done = [(run, pending.outputs_of(run)) for run in runs]
+                    self._complete_runs([(r, out) for r, out in done if out is not None], model)
             start = perf_counter()
             for _, meta, selection in pending.cached:
                 assert model.selector is not None
@@ -551,7 +551,7 @@ class Inferencer:
                     attach_cached(selector, meta, selection)
                 items.cached = []
             if len(items):
-                self._submit(pending, items)
+                pending.runs += self.runs.submit(pending.model, [Run(items)])
             else:
                 pending.cached = items.cached
 
@@ -570,13 +570,16 @@ class Inferencer:
             record=self._record,
         )
         for chunk in chunks:
-            self._submit(pending, chunk.items, model.filled(chunk.inputs, len(chunk.items)))
+            given = model.filled(chunk.inputs, len(chunk.items))
+            pending.runs += self.runs.submit(model, [Run(chunk.items, given)])
 
-    def _submit(self, pending: Pending, items: Items, inputs: Arrays | None = None) -> None:
-        run = self.runs.submit(pending.model, items, inputs)
-        pending.runs.append(run)
-        if pending.model.asynchronous is not None:
-            self.runs.follow(run)
+    def _complete_runs(self, runs: list[tuple[Run, Arrays]], model: Model) -> None:
+        if len(runs) > 1 and isinstance(model.postprocessor, DetectorPostprocessor):
+            model.postprocessor.attach_all([(outputs, run.items) for run, outputs in runs])
+            self._record.completed_items += sum(len(run.items) for run, _ in runs)
+            return
+        for run, outputs in runs:
+            self._complete_run(run, outputs, model)
 
     def _complete_run(self, run: Run, outputs: Arrays, model: Model) -> None:
         self.runs.show_raw(run, outputs, model)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,21 @@ from headrace.meta.layers import layers_of
 if TYPE_CHECKING:
     from headrace.config import ModelConfig
     from headrace.infer.watch import Watch
+
+
+class _Place(NamedTuple):
+    """An item among those of its run, with the outputs of all of them."""
+
+    items: Items
+    at: int
+    outputs: dict[str, Array]
+
+
+class _Part(NamedTuple):
+    """Boxes of items, and the place of each item."""
+
+    boxes: BatchDetections
+    places: list[_Place]
 
 
 class Postprocessor(ABC):
@@ -140,21 +155,41 @@ class DetectorPostprocessor(Postprocessor):
         watch: Watch | None = None,
     ) -> None:
         """See `Postprocessor.attach`."""
-        if not (indices := items.places()):
-            return
         start = perf_counter()
-        batch = items.parsed or (None if steps else self._parse_batch(outputs, indices))
-        if batch is None:
-            step_of = [None] * len(items) if steps is None else steps
-            each = [self._parse(layers_of(outputs, i), items.metas[i], step_of[i]) for i in indices]
-            batch = joined(each) if steps is None else None
-        if batch is not None:
-            self._attach(batch.boxes, batch.starts, indices, items, outputs, start, watch=watch)
-            return
-        for i, parsed in zip(indices, each, strict=True):
-            starts = np.array([0, len(parsed)], np.int32)
-            self._attach(parsed, starts, [i], items, outputs, start, step_of[i], watch)
+        for part in self._parsed(outputs, items, steps):
+            step = None if steps is None else steps[part.places[0].at]
+            self._attach(part, start, step, watch)
             start = perf_counter()
+
+    def attach_all(self, runs: Sequence[tuple[dict[str, Array], Items]]) -> None:
+        """Parse each of several runs alone; cluster and attach the boxes of all at once."""
+        start = perf_counter()
+        parts = [part for outputs, items in runs for part in self._parsed(outputs, items)]
+        if len(parts) > 1 and (boxes := joined([part.boxes for part in parts])) is not None:
+            parts = [_Part(boxes, [place for part in parts for place in part.places])]
+        for part in parts:
+            self._attach(part, start)
+            start = perf_counter()
+
+    def _parsed(
+        self, outputs: dict[str, Array], items: Items, steps: Sequence[ItemSteps] | None = None
+    ) -> list[_Part]:
+        """Boxes of the valid items: of all at once, or of each where shapes or steps are kept."""
+        if not (indices := items.places()):
+            return []
+        places = [_Place(items, i, outputs) for i in indices]
+        boxes = items.parsed or (None if steps else self._parse_batch(outputs, indices))
+        if boxes is None:
+            each = [
+                BatchDetections.of(
+                    self._parse(layers_of(outputs, i), items.metas[i], steps[i] if steps else None)
+                )
+                for i in indices
+            ]
+            boxes = None if steps else joined(each)
+            if boxes is None:
+                return [_Part(part, [at]) for part, at in zip(each, places, strict=True)]
+        return [_Part(boxes, places)]
 
     @property
     def reads_tables(self) -> bool:
@@ -182,11 +217,7 @@ class DetectorPostprocessor(Postprocessor):
 
     def _attach(
         self,
-        parsed: Detections,
-        starts: IntArray,
-        indices: list[int],
-        items: Items,
-        outputs: dict[str, Array],
+        part: _Part,
         start: float,
         step: ItemSteps | None = None,
         watch: Watch | None = None,
@@ -194,18 +225,18 @@ class DetectorPostprocessor(Postprocessor):
         """Cluster and attach the boxes of items, and count the outcomes.
 
         Args:
-            parsed: boxes of the items, those of several without masks and other shapes.
-            starts: the first of each, and the end of the last.
-            indices: of the items among all of the run.
+            part: the boxes; those of several items have no masks and other shapes.
             start: when parsing began.
             step: gets the decisions on a single item.
             watch: looks at the boxes of the first item.
         """
+        parsed, starts, places = part.boxes.boxes, part.boxes.starts, part.places
+        metas = [place.items.metas[place.at] for place in places]
         times, results, tally = self._record.times, self._record.results, self._tally
         ends = starts.tolist()
         if step is None or step.error is None:
-            for k, i in enumerate(indices):
-                self._look(parsed, ends[k], ends[k + 1], outputs, i)
+            for place, (first, end) in zip(places, pairwise(ends), strict=True):
+                self._look(parsed, first, end, place)
             self._judge_classes(parsed)
         t1 = perf_counter()
         clustered = self.clusterer(
@@ -216,7 +247,6 @@ class DetectorPostprocessor(Postprocessor):
             stop=self._record.stop,
         )
         if clustered.cut is not None:
-            metas = [items.metas[i] for i in indices]
             self._record.find(cut_boxes(self._cfg, self._source, clustered.cut, starts, metas))
         kept, kept_ends = clustered.detections, clustered.starts.tolist()
         for k, (first, end) in enumerate(pairwise(ends)):
@@ -226,20 +256,20 @@ class DetectorPostprocessor(Postprocessor):
         destinations = [
             Destination(
                 items.transform(i),
-                items.metas[i],
+                meta,
                 items.roi_rect(i),
                 items.parent_rect(i),
                 items.object_of(i),
             )
-            for i in indices
+            for (items, i, _), meta in zip(places, metas, strict=True)
         ]
-        before = len(items.metas[indices[0]].objects)
+        before = len(metas[0].objects)
         attached = self.attacher.attach(kept, clustered.starts, destinations, tally=tally.attached)
         if step is not None and step.error is None:
             step.parsed, step.clustered, step.attached = parsed, clustered, attached
             step.first = before
         if self._keeps_raw and kept.raw_masks is not None:
-            self._keep_raw(kept.raw_masks, attached.kept, items.metas[indices[0]], before)
+            self._keep_raw(kept.raw_masks, attached.kept, metas[0], before)
         results["parsed"] += len(parsed)
         results["clustered"] += len(kept)
         results["attached"] += len(attached.kept)
@@ -259,9 +289,9 @@ class DetectorPostprocessor(Postprocessor):
         with self._record.lock:
             times.parse_s += t1 - start
         times.cluster_s += t2 - t1
-        if watch is not None and indices[0] == 0:
+        if watch is not None and places[0].at == 0:
             first_parsed, first_kept = parsed.rows(0, ends[1]), kept.rows(0, kept_ends[1])
-            watch.boxes(first_parsed, first_kept, attached_ends[1], items.metas[0])
+            watch.boxes(first_parsed, first_kept, attached_ends[1], metas[0])
         times.attach_s += perf_counter() - t2
 
     def _keep_raw(
@@ -324,24 +354,23 @@ class DetectorPostprocessor(Postprocessor):
         parsed: Detections,
         first: int,
         end: int,
-        outputs: dict[str, Array],
-        index: int,
+        place: _Place,
     ) -> None:
         """Count an item that was parsed, and look at scores that its thresholds hide.
 
         Args:
             parsed: boxes of several items; `first` and `end` are the rows of this one.
-            outputs: of all items of the run; `index` is this one's.
+            place: of the item.
         """
         tally = self._tally
         tally.items += 1
         if first == end:
             tally.empty += 1
             if tally.visible and _seldom(tally.empty):
-                self._look_below(layers_of(outputs, index))
+                self._look_below(layers_of(place.outputs, place.at))
             return
         if tally.visible and _seldom(tally.items) and (missing := tally.missing()):
-            self._look_for_missing(layers_of(outputs, index), missing)
+            self._look_for_missing(layers_of(place.outputs, place.at), missing)
         if self._unjudged:
             self._judge_scale(parsed.boxes[first:end])
 

@@ -36,16 +36,23 @@ Infer = Callable[[], tuple[Arrays, "float | None"]]
 
 
 class Run(PlainRecord):
-    """One run of the engine: its items, and the future of its outputs.
+    """One run of the engine on items.
 
     Attributes:
+        given: tensors of the caller; None scales the items.
+        first: replaces the scaled input of the first item.
+        future: its end, and that of the runs that one thread makes with it.
+        outputs: None before the end, and of a batch that was lost.
         inputs: what the engine got, where somebody wants to see it.
         watched: the plausibility watch looks at it.
         seconds: how long the engine took.
     """
 
     items: Items
-    future: Future[Arrays | None] = cast("Future[Arrays | None]", None)  # set as it is submitted
+    given: Arrays | None = None
+    first: FloatArray | None = None
+    future: Future[None] = cast("Future[None]", None)  # set as it is submitted
+    outputs: Arrays | None = None
     inputs: Arrays = field(default_factory=dict)
     watched: bool = False
     seconds: float = 0.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -263,18 +262,28 @@ class BatchDetections:
     boxes: Detections
     starts: IntArray
 
+    @classmethod
+    def of(cls, boxes: Detections) -> BatchDetections:
+        """Those of one item."""
+        return cls(boxes, np.array([0, len(boxes)], np.int32))
 
-def joined(parts: Sequence[Detections]) -> BatchDetections | None:
+
+def joined(parts: Sequence[BatchDetections]) -> BatchDetections | None:
     """Detections of items, in network space, at once; None where one of several has shapes."""
-    starts = np.array([0, *accumulate(map(len, parts))], np.int32)
     if len(parts) == 1:
-        return BatchDetections(parts[0], starts)
+        return parts[0]
     shapes = ("masks", "angles", "keypoints", "raw_masks")
-    if any(getattr(part, shape) is not None for part in parts for shape in shapes):
+    if any(getattr(part.boxes, shape) is not None for part in parts for shape in shapes):
         return None
-    columns = ("boxes", "scores", "class_ids")
-    boxes, scores, class_ids = (np.concatenate([getattr(p, c) for p in parts]) for c in columns)
-    return BatchDetections(Detections.unchecked(boxes, scores, class_ids), starts)
+    starts = [0]
+    for part in parts:
+        starts += [starts[-1] + end for end in part.starts[1:].tolist()]
+    boxes, scores, class_ids = (
+        np.concatenate([getattr(part.boxes, column) for part in parts])
+        for column in ("boxes", "scores", "class_ids")
+    )
+    whole = Detections.unchecked(boxes, scores, class_ids)
+    return BatchDetections(whole, np.array(starts, np.int32))
 
 
 def overlaps(boxes: Array, others: Array, crowd: npt.NDArray[np.bool_] | None = None) -> Array:

@@ -31,6 +31,7 @@ _MIN_GROUP = 16  # frames handed on together when most of them are skipped by `i
 _MOST_RUNS = 4  # of one cost each, that buffers are joined for
 _MIN_ROOM = 2  # frames that wait for each source: one to take, one being decoded meanwhile
 _POLL_S = 0.2  # how soon a stop is seen while sources give nothing
+_JOIN_S = 0.02  # how long a frame waits for others of its batch
 _REPORTS = 256  # of sources that are over, where sources come and go
 _USUAL_FPS = 25.0
 _LOOK_S = 0.05
@@ -65,7 +66,7 @@ class Muxer:
 
     Attributes:
         joined: frames of files to be inferred up to which a batch takes those that are there; it
-            waits for `fill` alone.
+            waits for `fill`, and a moment for these.
         more_decoders: answers False while those of all but the first video are held back.
     """
 
@@ -322,7 +323,8 @@ class Muxer:
     @property
     def _room(self) -> int:
         """Frames of each source that may wait; the lock is held."""
-        return max(_MIN_ROOM, -(-self._all_room // len(self._turns or self._feeds)))
+        room = max(self._all_room, 2 * self.joined)
+        return max(_MIN_ROOM, -(-room // len(self._turns or self._feeds)))
 
     # The reader's side.
 
@@ -331,12 +333,8 @@ class Muxer:
         most = max(self._fill, _MIN_GROUP, _MOST_RUNS * self._run_rows)
         while True:
             batch = Batch([], [], [])
-            inferred = 0
-            while picks := self._next_buffer(
-                self._fill - inferred,
-                wait=not batch.frames
-                or not (self.live or (self.joined and inferred >= self._fill)),
-            ):
+            inferred, until = 0, float("inf")
+            while picks := self._next_buffer(max(self._fill, self.joined) - inferred, until):
                 turns = len(picks) if self._buffer % (self.interval + 1) == 0 else 0
                 total = len(batch.frames) + len(picks)
                 full = self._full(inferred, turns) or total > most
@@ -346,6 +344,8 @@ class Muxer:
                 inferred += turns
                 if self._full(inferred, 1) or total >= most:
                     break
+                if self.live or (self.joined and inferred >= self._fill):
+                    until = min(until, 0.0 if self.live else monotonic() + _JOIN_S)
             batch.ended, self._over = self._over, []
             if batch.frames or batch.ended:
                 yield batch
@@ -387,13 +387,14 @@ class Muxer:
         batch.buffers += [self._buffer] * len(frames)
         self._buffer += 1
 
-    def _next_buffer(self, room: int, *, wait: bool) -> list[MuxedSource]:
+    def _next_buffer(self, room: int, until: float) -> list[MuxedSource]:
         """Sources with next frames that form a buffer; none at the end.
 
         Args:
             room: frames that the batch has room for: the reader is not woken for each.
-            wait: with live sources: False gives none if no buffer is complete.
+            until: a time of `monotonic`, after which there are none if no buffer is complete.
         """
+        wait = until == float("inf")
         with self._lock:
             while True:
                 deadline: float | None = None
@@ -419,10 +420,11 @@ class Muxer:
                     self._lacking = next((f for f in picks if not f.items), None)
                     if self._lacking is None:
                         return self._of_one_time(picks)[:size] if synced else picks
-                    if not wait:
+                    rest = min(_JOIN_S if self.joined else _POLL_S, until - monotonic())
+                    if rest <= 0:
                         return []
                     self._lacks = min(self._room, -(-room // len(picks)))
-                    self._arrived.wait(_POLL_S)
+                    self._arrived.wait(rest)
                     continue
                 picks = self._of_one_time([f for f in self._turns if f.items])[:size]
                 lacking = [f for f in self._turns if f.awaited and not f.items]
