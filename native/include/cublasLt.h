@@ -4,6 +4,8 @@
 #ifndef HEADRACE_CUBLASLT_H
 #define HEADRACE_CUBLASLT_H
 
+#include <stddef.h>
+#include <stdint.h>
 #include "cublas_v2.h"
 
 typedef struct cublasLtContext *cublasLtHandle_t;

@@ -148,6 +148,16 @@ def test_half_of_nvidias_headers_are_an_error_that_names_the_folder(tmp_path: Pa
     assert "name the folder of NVIDIA's headers by -I" in line
 
 
+def test_the_header_of_cublaslt_needs_no_integers_of_the_toolkits(tmp_path: Path) -> None:
+    """A toolkit without cuBLAS has its own header of the runtime, which names none."""
+    (tmp_path / "cuda_runtime_api.h").write_text("typedef struct CUstream_st *cudaStream_t;\n")
+    (tmp_path / "cuda_fp16.h").write_text("struct __half { float value; };\n")
+    source = tmp_path / "a.cpp"
+    source.write_text("#include <cublasLt.h>\n")
+    command = ["g++", "-fsyntax-only", f"-I{tmp_path}", f"-I{include_dir()}", str(source)]
+    subprocess.run(command, check=True)
+
+
 LIBRARIES = """
 #include <cublasLt.h>
 #include <cuda.h>
