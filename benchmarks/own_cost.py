@@ -322,7 +322,7 @@ def _without_engine(
 
     def scale(items: Items, *_: Any) -> Any:
         items.transforms = [transform] * len(items)
-        return [] if on_gpu else zeros[: len(items)]
+        return [] if on_gpu else (zeros[: len(items)], [])
 
     def run(inputs: Outputs, *, to_host: bool = True) -> Any:
         array, there = next(ready)

@@ -44,7 +44,7 @@ const Pass &pass_of(const PassSpec &item, const RowKernels &kernels) {
 void preprocess(const std::vector<PlaneArray> &planes, int layout, std::array<int, 2> frame_size,
                 const Table<const int32_t, 4> &src, const Table<const int32_t, 4> &dst,
                 std::array<float, 6> matrix, FloatArray out, std::array<int, 2> net_size, int color,
-                bool nhwc, float scale, float fill, std::array<float, 3> mean,
+                bool nhwc, float scale, float fill, bool filled, std::array<float, 3> mean,
                 std::optional<MeanArray> mean_image, int filter, int threads, bool generic) {
     PassSpec spec{};
     spec.layout = Layout(layout);
@@ -59,6 +59,7 @@ void preprocess(const std::vector<PlaneArray> &planes, int layout, std::array<in
     spec.net_height = net_size[1];
     spec.scale = scale;
     spec.fill = fill;
+    spec.filled = filled;
     spec.mean = mean;
     spec.mean_image = mean_image ? mean_image->data() : nullptr;
     spec.filter = Filter(filter);
@@ -103,10 +104,10 @@ void fit_crops(const Table<const double, 4> &rects, std::array<int, 2> frame_siz
 void bind(nb::module_ &m) {
     m.def("preprocess", &preprocess, "planes"_a, "layout"_a, "frame_size"_a, "src"_a, "dst"_a,
           "matrix"_a, "out"_a.noconvert(), "net_size"_a, "color"_a, "nhwc"_a, "scale"_a, "fill"_a,
-          "mean"_a, "mean_image"_a.none(), "filter"_a, "threads"_a, "generic"_a,
+          "filled"_a, "mean"_a, "mean_image"_a.none(), "filter"_a, "threads"_a, "generic"_a,
           "Crop, scale, convert and normalise pieces of one frame, (N, 4) src and dst, into N "
           "items of"
-          " `out`; zeros where src has no width. Releases the GIL.");
+          " `out`; zeros where src has no width. `filled`: the bars are there. Releases the GIL.");
     m.def("fit_crops", &fit_crops, "rects"_a, "frame_size"_a, "net_size"_a, "keep_aspect"_a,
           "symmetric"_a, "modern"_a, "valid"_a.noconvert(), "src"_a.noconvert(),
           "dst"_a.noconvert(), "ratio"_a.noconvert(),

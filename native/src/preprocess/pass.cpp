@@ -276,7 +276,7 @@ void Pass::finish(int y, Scratch &scratch) const {
 
 // The fill, normalised, in columns begin ... end of row y; those behind its end are the next rows'.
 void Pass::pad(int y, int begin, int end) const {
-    if (begin >= end) return;
+    if (begin >= end || spec_.filled) return;
     const ptrdiff_t plane = ptrdiff_t(spec_.net_width) * spec_.net_height;
     const ptrdiff_t row = ptrdiff_t(y) * spec_.net_width;
     const int step = spec_.nhwc ? channels() : 1;

@@ -39,6 +39,7 @@ struct PassSpec {
     int net_width, net_height;
     float scale;
     float fill;                 // level of the bars, before it is normalised
+    bool filled;                // the bars are there: `out` is that of an item of the same places
     std::array<float, 3> mean;  // in network channel order
     const float *mean_image;    // (C, H, W) in network channel order, or null
     Filter filter;

@@ -333,10 +333,19 @@ class Preprocessor:
         """Level of the bars, before it is normalised."""
         return _FILLS[self.profile]
 
-    def write(self, frame: Frame, src: IntArray, dst: IntArray, out: FloatArray) -> None:
+    def write(
+        self,
+        frame: Frame,
+        src: IntArray,
+        dst: IntArray,
+        out: FloatArray,
+        *,
+        filled: bool = False,
+    ) -> None:
         """The native pass over N pieces of a frame, (N, 4) int32 rectangles of `place`, `fitted`.
 
-        An item whose `src` has no width becomes zeros. `out` is not checked.
+        An item whose `src` has no width becomes zeros. `out` is not checked; with `filled` it has
+        the bars of these pieces already.
         """
         _native.preprocess(
             planes=frame.planes,
@@ -351,6 +360,7 @@ class Preprocessor:
             nhwc=self.order == TensorOrder.NHWC,
             scale=self.scale,
             fill=self.fill,
+            filled=filled,
             mean=self.means,
             mean_image=self.mean_planes,
             filter=self.filter,

@@ -14,10 +14,11 @@ from headrace._core.errors import DeviceMemoryError, EngineError, GeometryError
 from headrace._core.plain_record import PlainRecord
 from headrace._core.types import Array
 from headrace.infer.geometry import ScaleTransform
+from headrace.infer.input_room import InputRoom
 from headrace.infer.items import FramePiece, Items, split_pieces
 from headrace.infer.parsers.device_tables import DeviceTables
 from headrace.infer.record import Record
-from headrace.meta.detections import FloatArray
+from headrace.meta.detections import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -125,6 +126,7 @@ class HostRunner:
     def __init__(self, model: RunModel, record: Record) -> None:
         self._model: RunModel = weakref.proxy(model)  # which holds this runner
         self._record = record
+        self._room = InputRoom()
 
     def prepared(self, run: Run, order: RunOrder) -> Infer:
         """Get the inputs of a run ready.
@@ -132,26 +134,41 @@ class HostRunner:
         Returns:
             The inference: gives the outputs, and when the inputs were scaled, None for before.
         """
-        feeds = self._inputs(run, order)
-        return lambda: (self._model.session.run(feeds), None)
+        feeds, again = self._inputs(run, order)
+
+        def infer() -> tuple[Arrays, None]:
+            outputs = self._model.session.run(feeds)
+            if again is not None:
+                self._room.give(*again)
+            return outputs, None
+
+        return infer
 
     def parsed(self, outputs: Arrays, items: Items) -> Arrays:
         """Parse in the engine's thread where that is quicker; returns the outputs."""
         return outputs
 
-    def _inputs(self, run: Run, order: RunOrder) -> Arrays:
-        """The engine's inputs on the host, kept in the run where a reader asked for them."""
+    def _inputs(
+        self, run: Run, order: RunOrder
+    ) -> tuple[Arrays, tuple[FloatArray, list[IntArray]] | None]:
+        """The engine's inputs on the host, kept in the run where a reader asked for them.
+
+        Returns:
+            The inputs, and the tensor that a later run may use again, with the places in it.
+        """
         model = self._model
         if order.inputs is not None:
             if order.shows_inputs:
                 run.inputs = order.inputs
-            return order.inputs
-        tensor = scale(run.items, model, self._record)
+            return order.inputs, None
+        again = scale(run.items, model, self._record, self._room)
+        tensor = again[0]
         if order.first is not None:
             tensor[0] = order.first
         if order.sees_inputs:
             run.inputs = {model.input_name: tensor}
-        return model.feeds(tensor)
+        kept = order.sees_inputs or order.first is not None
+        return model.feeds(tensor), None if kept else again
 
 
 class GpuRunner(HostRunner):
@@ -269,11 +286,13 @@ class GpuRunner(HostRunner):
             self._record.warn("gpu-memory", text, str(self._model.config.path))
 
 
-def scale(items: Items, model: RunModel, record: Record) -> FloatArray:
+def scale(
+    items: Items, model: RunModel, record: Record, room: InputRoom
+) -> tuple[FloatArray, list[IntArray]]:
     """The network input of N frames or crops; fills in where each lies in it.
 
     Returns:
-        (N, ...) float32; zeros for an item without area.
+        (N, ...) float32, zeros for an item without area; and the place of each piece.
 
     Raises:
         EngineError: there is no memory for it.
@@ -281,8 +300,9 @@ def scale(items: Items, model: RunModel, record: Record) -> FloatArray:
     pre = model.preprocessor
     assert pre is not None
     pieces, count = pieces_of(items, model, record), len(items)
+    places = [piece.dst for piece in pieces]
     try:
-        array = np.empty((count, *pre.shape), np.float32)
+        array, filled = room.take((count, *pre.shape), places)
     except MemoryError as error:
         net = model.network
         raise EngineError(
@@ -295,9 +315,9 @@ def scale(items: Items, model: RunModel, record: Record) -> FloatArray:
     for piece in pieces:
         end = start + len(piece.src)
         if end > start:
-            pre.write(piece.frame, piece.src, piece.dst, array[start:end])
+            pre.write(piece.frame, piece.src, piece.dst, array[start:end], filled=filled)
         start = end
-    return array
+    return array, places
 
 
 def pieces_of(items: Items, model: RunModel, record: Record) -> list[FramePiece]:
