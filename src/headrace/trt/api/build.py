@@ -99,7 +99,7 @@ def build_plan(
             raise EngineError(config._device_problem)
         watched = network._watched()
         lowered = lower(network, watched)
-        profiles = _profiles(network, config, max_batch)
+        profiles = _profiles(network, config, max_batch, logger)
         select(network, config, profiles)
         progress.step()
         precision, rules = _precision(network, config, lowered, profiles, logger, progress)
@@ -146,7 +146,7 @@ def _check_workspaces(plan: Plan, config: IBuilderConfig) -> None:
 
 
 def _profiles(
-    network: INetworkDefinition, config: IBuilderConfig, max_batch: int
+    network: INetworkDefinition, config: IBuilderConfig, max_batch: int, logger: ILogger | None
 ) -> list[ShapeRanges]:
     """The profiles, complete and checked against the network; at least one."""
     profiles = list(config._profiles)
@@ -176,14 +176,16 @@ def _profiles(
             _check(limits, axes, tensor._name, number)
             shapes[tensor._name] = (limits.min, limits.opt, limits.max)
         values = {n: (r.min, r.opt, r.max) for n, r in profile._values.items()}
-        if others := sorted(values.keys() - {t._name for t in deciding}):
-            raise EngineError(
-                f"profile {number} has values of {others[0]!r}, which is no input that decides "
-                "shapes",
-                expected=f"values of {', '.join(t._name for t in deciding) or 'none'}",
-                fix="leave its set_shape_input (in C++ setShapeValues) out; the shapes of an input "
-                "are set with set_shape (setDimensions)",
-            )
+        for name in sorted(values.keys() - {t._name for t in deciding}):
+            if name not in shapes:
+                raise EngineError(
+                    f"profile {number} has values of {name!r}, which is no input",
+                    expected=f"values of {', '.join(t._name for t in deciding) or 'none'}",
+                    fix="leave its set_shape_input (in C++ setShapeValues) out",
+                )
+            del values[name]  # as TensorRT does
+            text = f"profile {number} has values of {name!r}, which decides no shapes: not used"
+            report(logger, Severity.WARNING, text)
         for tensor in deciding:
             count = int(np.prod(tensor.shape))
             have = len(values[tensor._name][0]) if tensor._name in values else 0
