@@ -98,11 +98,25 @@ with plan.open_session() as session:
 """
 
 
-def test_a_plugin_that_ends_the_process_is_named_with_layer_and_place(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", CRASH, tmp_path], capture_output=True, text=True, timeout=120,
+def ended(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, folder], capture_output=True, text=True, timeout=120,
         check=False, cwd=Path(__file__).parents[2],
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "becomes"), [(0, 5), (3, 3)])
+def test_a_plugin_that_calls_exit_is_no_success(tmp_path: Path, status: int, becomes: int) -> None:
+    write = "ctypes.memset(outputs[0], 0x5A, 1 << 30)"
+    assert write in CRASH
+    done = ended(CRASH.replace(write, f"ctypes.CDLL(None).exit({status})"), tmp_path)
+    assert done.returncode == becomes
+    where = "plugin ScaleDynamic version 1, layer 'scale'"
+    assert f"\nheadrace: exit({status}) in enqueue of {where}\n" in done.stderr
+
+
+def test_a_plugin_that_ends_the_process_is_named_with_layer_and_place(tmp_path: Path) -> None:
+    done = ended(CRASH, tmp_path)
     assert done.returncode == -SIGSEGV
     where = r"plugin ScaleDynamic version 1, layer 'scale'"
     place = r"\d+ bytes behind the end of output 0"

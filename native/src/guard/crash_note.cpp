@@ -1,5 +1,5 @@
-// What is said when a library in this process ends it by a signal: which plugin ran, and, by the
-// program of the command line, which libraries are loaded. That one says it of exit(), too.
+// What is said when a library in this process ends it by a signal or by exit(): which plugin ran,
+// and, by the program of the command line, which libraries are loaded.
 #include "guard/crash_note.h"
 
 #include <nanobind/nanobind.h>
@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string>
 
+#include "guard/crash.h"
 #include "module.h"
 #include "plugins/lent.h"
 
@@ -23,6 +24,7 @@ struct Fatal {
     int number;
     const char *name;
 };
+constexpr int kLibraryFailed = 5;  // `CustomLibraryError.exit_code`
 constexpr Fatal kFatal[] = {{SIGSEGV, "SIGSEGV"},
                             {SIGBUS, "SIGBUS"},
                             {SIGFPE, "SIGFPE"},
@@ -31,7 +33,7 @@ constexpr Fatal kFatal[] = {{SIGSEGV, "SIGSEGV"},
 
 std::atomic<const std::string *> note{nullptr};
 std::atomic<bool> written{false};
-std::atomic<int> failure{1};
+std::atomic<int> failure{kLibraryFailed};
 std::atomic<bool> writing{false};
 
 void say(const char *text, size_t size) {
@@ -74,16 +76,25 @@ void on_fatal(int number, siginfo_t *info, void *) {
 #ifdef __GLIBC__
 // The interpreter ends before the program does, unless something else ends the program.
 void on_exit_call(int status, void *) {
-    if (!Py_IsInitialized() || writing.exchange(true)) return;
+    const bool by_plugin = plugins::runs_here();
+    if (report_of().first >= 0) return;  // a worker reports its end
+    if (!by_plugin && !(note.load() && Py_IsInitialized())) return;
+    if (writing.exchange(true)) return;
     const std::string called = "\nheadrace: exit(" + std::to_string(status) + ")";
     say(called.data(), called.size());
-    say_note();
+    if (by_plugin)
+        plugins::say_call(nullptr, say);
+    else
+        say_note();
     _exit(status ? status : failure.load());  // a run that was cut off has not succeeded
 }
 #endif
 
 void install() {
     static const bool done = [] {
+#ifdef __GLIBC__
+        on_exit(on_exit_call, nullptr);
+#endif
         for (const Fatal &one : kFatal) {
             struct sigaction action{};
             if (sigaction(one.number, nullptr, &action) != 0) continue;
@@ -105,12 +116,7 @@ void install() {
 // 0. Another call replaces the text.
 void note_crashes(const std::string &text, int exit_status) {
     failure = exit_status;
-    const bool first =
-        note.exchange(new std::string(text)) == nullptr;  // a handler may read the last
-    if (!first) return;
-#ifdef __GLIBC__
-    on_exit(on_exit_call, nullptr);
-#endif
+    note = new std::string(text);  // a handler may read the last
     install();
 }
 

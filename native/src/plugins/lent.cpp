@@ -96,7 +96,7 @@ struct Thread {
         }
     }
     ~Thread() {
-        if (slot) slot->thread = 0;
+        if (slot && lent.empty()) slot->thread = 0;  // else a plugin calls exit(), which is told
     }
     Thread(const Thread &) = delete;
     Thread &operator=(const Thread &) = delete;
