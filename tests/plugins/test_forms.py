@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper
 
-from headrace._core._native import address_of
+from headrace._core._native import address_of, pack_channels, unpack_channels
 from headrace.engine import BuildOptions, build
 from headrace.plugins import (
     DataType,
@@ -50,7 +51,44 @@ def test_tensors_are_packed_as_numpy_would_and_come_back(
     np.testing.assert_array_equal(form.unpack(there, shape), array)
 
 
+@given(
+    st.sampled_from([1, 2, 3, 4, 8, 9, 16, 24, 32, 40, 64, 96, 160]),
+    st.sampled_from([1, 2, 4, 8]),
+    st.integers(0, 159),
+    st.integers(1, 300) | st.sampled_from([512, 1024, 2048, 4096]),
+    st.sampled_from([64, 32, 0]),
+    st.sampled_from([0, 1, 16, 48]),
+)
+def test_vectors_of_every_processor_move_the_same_bytes(
+    width: int, item: int, missing: int, positions: int, vectors: int, offset: int
+) -> None:
+    channels = width - missing % width
+    sizes = (1, channels, positions, width, item, 1, vectors)
+    rng = np.random.default_rng(positions)
+    rows = rng.integers(0, 256, (channels, positions, item), np.uint8)
+    padded = np.pad(rows, [(0, width - channels), (0, 0), (0, 0)])
+    expected = np.ascontiguousarray(padded.transpose(1, 0, 2)).reshape(-1)
+    source = _unaligned(rows.size, offset)
+    blocks, back = _unaligned(expected.size, offset), _unaligned(rows.size, offset)
+    source[64:-64] = rows.reshape(-1)
+    pack_channels(address_of(source) + 64, address_of(blocks) + 64, *sizes)
+    np.testing.assert_array_equal(blocks[64:-64], expected)
+    unpack_channels(address_of(blocks) + 64, address_of(back) + 64, *sizes)
+    np.testing.assert_array_equal(back[64:-64], rows.reshape(-1))
+    for moved in (blocks, back):  # nothing beside
+        assert (moved[:64] == 171).all()
+        assert (moved[-64:] == 171).all()
+
+
+def _unaligned(size: int, offset: int) -> Any:
+    """Bytes with 64 more on both sides, `offset` bytes behind the beginning of a cache's line."""
+    room = np.full(size + 256, 171, np.uint8)
+    start = -address_of(room) % 64 + offset
+    return room[start : start + size + 128]
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("vectors", [64, 32, 0])
 @pytest.mark.parametrize(
     ("shape", "kind", "formats"),
     [
@@ -62,8 +100,14 @@ def test_tensors_are_packed_as_numpy_would_and_come_back(
     ],
 )
 def test_large_tensors_are_the_same_in_every_course(
-    shape: tuple[int, ...], kind: str, formats: list[str]
+    shape: tuple[int, ...],
+    kind: str,
+    formats: list[str],
+    vectors: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    for name, call in (("pack_channels", pack_channels), ("unpack_channels", unpack_channels)):
+        monkeypatch.setattr(f"headrace.plugins.forms.{name}", partial(call, vectors=vectors))
     array = np.random.default_rng(0).integers(-100, 100, shape).astype(STORAGE[kind])
     for format in formats:
         form = TensorForm(DataType[kind], TensorFormat[format])

@@ -6,13 +6,14 @@
 #include <cstring>
 
 #include "core/thread_pool.h"
-#include "plugins/repack_avx2.h"
+#include "plugins/repack_strips.h"
 
 namespace headrace::plugins {
 namespace {
 
 constexpr std::size_t kLine = 64;          // bytes of a cache line
 constexpr std::size_t kPageOfSets = 4096;  // bytes from a line to the next one of its set
+constexpr std::size_t kWays = 8;           // lines of a set
 constexpr std::size_t kTile = 1 << 17;     // bytes of a tile: long runs of each row
 constexpr std::size_t kFar = 5 << 20;      // bytes of tensors that come from memory, not a cache
 constexpr std::size_t kStream = 8 << 20;   // the same of what nobody finds in a cache afterwards
@@ -52,9 +53,18 @@ std::size_t tile_of(const Packing &p) {
     return std::max(kStep, kTile / (p.width * sizeof(T)) / kStep * kStep);
 }
 
+// Whether rows share so few sets of the caches that lines are lost before they are used up.
+inline bool collide(std::size_t row, std::size_t rows) {
+    if (rows < kWays || row < kPageOfSets / kWays) return false;
+    unsigned char lines[kPageOfSets / kLine] = {};
+    for (std::size_t r = 0, at = 0; r < std::min<std::size_t>(rows, 64); ++r, at += row)
+        if (++lines[at / kLine % (kPageOfSets / kLine)] > kWays) return true;
+    return false;
+}
+
 // The `count` channels of a block, at `n` positions.
 template <typename T>
-Strips strips(const Packing &p, T *rows, T *columns, std::size_t count, std::size_t n) {
+Strips strips(const Packing &p, T *rows, T *columns, std::size_t count, std::size_t n, bool apart) {
     const std::size_t row = p.positions * sizeof(T);
     return {reinterpret_cast<char *>(rows),
             row,
@@ -62,7 +72,7 @@ Strips strips(const Packing &p, T *rows, T *columns, std::size_t count, std::siz
             p.width,
             count,
             n,
-            p.width >= 8 && row % kPageOfSets == 0,
+            apart,
             p.images * p.channels * row >= kFar,
             p.images * p.channels * row >= kStream};
 }
@@ -70,6 +80,7 @@ Strips strips(const Packing &p, T *rows, T *columns, std::size_t count, std::siz
 template <typename T>
 void pack_of(const Packing &p, const T *rows, T *blocks) {
     const std::size_t tile = tile_of<T>(p);
+    const bool apart = collide(p.positions * sizeof(T), p.width);
     in_parts(p, p.images * p.blocks() * p.positions * p.width * sizeof(T), [&](const Part &part) {
         const std::size_t first = part.block * p.width;
         const std::size_t count = std::min(p.width, p.channels - first);
@@ -78,10 +89,11 @@ void pack_of(const Packing &p, const T *rows, T *blocks) {
         for (std::size_t s = part.from; s < part.to; s += tile) {
             const std::size_t n = std::min(tile, part.to - s);
             T *const target = to + s * p.width;
-            if (count < p.width)
+            const Strips all = strips(p, const_cast<T *>(from + s), target, count, n, apart);
+            std::size_t done = p.vectors < 64 ? 0 : weave_lines(all, sizeof(T));
+            if (!done && count < p.width)
                 std::memset(static_cast<void *>(target), 0, n * p.width * sizeof(T));
-            const std::size_t done =
-                weave_strips(strips(p, const_cast<T *>(from + s), target, count, n), sizeof(T));
+            if (!done && p.vectors >= 32) done = weave_strips(all, sizeof(T));
             if (done == n) continue;
             for (std::size_t c = 0; c < count; ++c)
                 for (std::size_t k = done; k < n; ++k)
@@ -93,6 +105,7 @@ void pack_of(const Packing &p, const T *rows, T *blocks) {
 template <typename T>
 void unpack_of(const Packing &p, const T *blocks, T *rows) {
     const std::size_t tile = tile_of<T>(p);
+    const bool apart = collide(p.positions * sizeof(T), p.width);
     in_parts(p, p.images * p.channels * p.positions * sizeof(T), [&](const Part &part) {
         const std::size_t first = part.block * p.width;
         const std::size_t count = std::min(p.width, p.channels - first);
@@ -101,8 +114,9 @@ void unpack_of(const Packing &p, const T *blocks, T *rows) {
         for (std::size_t s = part.from; s < part.to; s += tile) {
             const std::size_t n = std::min(tile, part.to - s);
             const T *const source = from + s * p.width;
-            const std::size_t done =
-                unweave_strips(strips(p, to + s, const_cast<T *>(source), count, n), sizeof(T));
+            const Strips all = strips(p, to + s, const_cast<T *>(source), count, n, apart);
+            std::size_t done = p.vectors < 64 ? 0 : unweave_lines(all, sizeof(T));
+            if (!done && p.vectors >= 32) done = unweave_strips(all, sizeof(T));
             if (done == n) continue;
             for (std::size_t c = 0; c < count; ++c)
                 for (std::size_t k = done; k < n; ++k)

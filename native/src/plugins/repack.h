@@ -13,6 +13,7 @@ struct Packing {
     std::size_t width;  // channels of a block, padding included
     std::size_t item;   // bytes of an element: 1, 2, 4 or 8
     int threads;
+    int vectors = 64;  // bytes of the widest that are used, if the processor has them: 64, 32 or 0
 
     std::size_t blocks() const { return (channels + width - 1) / width; }
 };

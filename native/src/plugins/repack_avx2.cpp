@@ -1,5 +1,5 @@
-// See repack_avx2.h.
-#include "plugins/repack_avx2.h"
+// See repack_strips.h.
+#include "plugins/repack_strips.h"
 
 #if defined(__x86_64__)
 

@@ -7,7 +7,8 @@
 #include <cstdint>
 
 #define HEADRACE_TARGET __attribute__((target("avx2")))
-#define HEADRACE_INLINE __attribute__((target("avx2"), always_inline)) inline
+#define HEADRACE_HERE __attribute__((target("avx2"), always_inline))
+#define HEADRACE_INLINE HEADRACE_HERE inline
 
 namespace headrace::plugins {
 namespace {
@@ -15,8 +16,6 @@ namespace {
 using Vector = __m256i;
 constexpr int kHalf = 16;  // bytes
 constexpr int kLine = 64;  // of a cache
-
-constexpr int log2_of(int n) { return n <= 1 ? 0 : 1 + log2_of(n / 2); }
 
 template <int Item>
 HEADRACE_INLINE Vector low(Vector a, Vector b) {
@@ -33,6 +32,14 @@ HEADRACE_INLINE Vector high(Vector a, Vector b) {
     return _mm256_unpackhi_epi64(a, b);
 }
 
+}  // namespace
+}  // namespace headrace::plugins
+
+#include "plugins/repack_shuffles.h"
+
+namespace headrace::plugins {
+namespace {
+
 // `Stages` perfect shuffles over all elements of `Count` vectors, in each half alone: log2(Count)
 // of them interleave `Count` rows, log2(elements of a half) bring the rows back.
 template <int Item, int Count, int Stages>
@@ -44,26 +51,6 @@ HEADRACE_INLINE void shuffle(Vector (&v)[Count]) {
             out[2 * i + 1] = high<Item>(v[i], v[i + Count / 2]);
         }
         for (int i = 0; i < Count; ++i) v[i] = out[i];
-    }
-}
-
-// All log2(Count) of them at once: vector i of the rows comes from `take`, column i goes to `put`.
-// Half of the vectors end before the other half begins, so that few of them leave the registers.
-template <int Item, int Count, int First = 0, typename Take, typename Put>
-HEADRACE_INLINE void transpose(Take take, Put put) {
-    if constexpr (Count == 1) {
-        put(First, take(0));
-    } else {
-        constexpr int kPairs = Count / 2;
-        Vector lower[kPairs], upper[kPairs];
-        for (int i = 0; i < kPairs; ++i) {
-            const Vector a = take(i), b = take(i + kPairs);
-            lower[i] = low<Item>(a, b);
-            upper[i] = high<Item>(a, b);
-        }
-        transpose<Item, kPairs, First>([&](int i) HEADRACE_TARGET { return lower[i]; }, put);
-        transpose<Item, kPairs, First + kPairs>([&](int i) HEADRACE_TARGET { return upper[i]; },
-                                                put);
     }
 }
 

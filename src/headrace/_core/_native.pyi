@@ -624,12 +624,12 @@ def greedy_nms(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), or
     Suppression of (N, 4) corner boxes, best first; fills `rows` until it is full, returns how many. Releases the GIL.
     """
 
-def pack_channels(rows: int, blocks: int, images: int, channels: int, positions: int, width: int, item: int, threads: int) -> None:
+def pack_channels(rows: int, blocks: int, images: int, channels: int, positions: int, width: int, item: int, threads: int, vectors: int = 64) -> None:
     """
-    Pack a row-major tensor (images, channels, positions) at the address `rows` into blocks of `width` channels at `blocks`; `item`: bytes of an element. Padding becomes zero.
+    Pack a row-major tensor (images, channels, positions) at the address `rows` into blocks of `width` channels at `blocks`; `item`: bytes of an element; `vectors`: bytes of the widest ones to use, 64, 32 or 0. Padding becomes zero.
     """
 
-def unpack_channels(blocks: int, rows: int, images: int, channels: int, positions: int, width: int, item: int, threads: int) -> None:
+def unpack_channels(blocks: int, rows: int, images: int, channels: int, positions: int, width: int, item: int, threads: int, vectors: int = 64) -> None:
     """The way back of `pack_channels`; padding is not read."""
 
 class ForeignCreator:

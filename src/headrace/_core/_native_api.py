@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "71b91ac5e0fe"
+NATIVE_API = "45fb074bcb9f"

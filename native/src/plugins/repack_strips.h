@@ -1,4 +1,5 @@
-// Rows of a block become columns, and back, by vectors of AVX2 where the processor has them.
+// Rows of a block become columns, and back, by vectors of AVX-512 or AVX2 where the processor has
+// them.
 #pragma once
 #include <cstddef>
 
@@ -18,7 +19,9 @@ struct Strips {
 
 // Positions from the first on that are done, of elements of `item` bytes: all, or fewer where the
 // processor or the width has no vectors.
-std::size_t weave_strips(const Strips &s, std::size_t item);
+std::size_t weave_lines(const Strips &s, std::size_t item);  // AVX-512: all or none
+std::size_t unweave_lines(const Strips &s, std::size_t item);
+std::size_t weave_strips(const Strips &s, std::size_t item);  // AVX2
 std::size_t unweave_strips(const Strips &s, std::size_t item);
 
 }  // namespace headrace::plugins
