@@ -13,7 +13,7 @@ from headrace.meta.detections import FloatArray, IntArray
 
 
 def _count_alone() -> int:
-    """References to an array that nobody else has; newer Pythons borrow the variable's."""
+    """Count the references to an array of one's own; newer Pythons borrow the variable's."""
     array = np.empty(0, np.float32)
     return sys.getrefcount(array)
 
