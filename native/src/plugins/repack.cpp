@@ -125,16 +125,6 @@ void unpack_of(const Packing &p, const T *blocks, T *rows) {
     });
 }
 
-template <typename Do>
-void by_item(std::size_t kItem, Do act) {
-    switch (kItem) {
-    case 1: return act(std::uint8_t{});
-    case 2: return act(std::uint16_t{});
-    case 4: return act(std::uint32_t{});
-    default: return act(std::uint64_t{});
-    }
-}
-
 }  // namespace
 
 void pack(const Packing &shape, const char *rows, char *blocks) {

@@ -165,21 +165,16 @@ std::size_t by_width(const Strips &s) {
 }
 
 template <bool There>
-std::size_t by_item(const Strips &s, std::size_t item) {
+std::size_t moved(const Strips &s, std::size_t item) {
     static const bool usable = __builtin_cpu_supports("avx2");
     if (!usable) return 0;
-    switch (item) {
-    case 1: return by_width<1, There>(s);
-    case 2: return by_width<2, There>(s);
-    case 4: return by_width<4, There>(s);
-    default: return by_width<8, There>(s);
-    }
+    return by_item(item, [&](auto one) { return by_width<sizeof(one), There>(s); });
 }
 
 }  // namespace
 
-std::size_t weave_strips(const Strips &s, std::size_t item) { return by_item<true>(s, item); }
-std::size_t unweave_strips(const Strips &s, std::size_t item) { return by_item<false>(s, item); }
+std::size_t weave_strips(const Strips &s, std::size_t item) { return moved<true>(s, item); }
+std::size_t unweave_strips(const Strips &s, std::size_t item) { return moved<false>(s, item); }
 
 }  // namespace headrace::plugins
 

@@ -2,6 +2,7 @@
 // them.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 
 namespace headrace::plugins {
 
@@ -16,6 +17,17 @@ struct Strips {
     bool far;     // the tensor is larger than they are
     bool stream;  // by so much that blocks are written past them, where they begin at a line
 };
+
+// Calls `act` with a value of `item` bytes.
+template <typename Do>
+auto by_item(std::size_t item, Do act) {
+    switch (item) {
+    case 1: return act(std::uint8_t{});
+    case 2: return act(std::uint16_t{});
+    case 4: return act(std::uint32_t{});
+    default: return act(std::uint64_t{});
+    }
+}
 
 // Positions from the first on that are done, of elements of `item` bytes: all, or fewer where the
 // processor or the width has no vectors.
